@@ -1,0 +1,21 @@
+import type { Config } from 'jest';
+import { readFileSync } from 'node:fs';
+
+const swc = JSON.parse(readFileSync(new URL('./.swcrc', import.meta.url), 'utf8')) as { jsc: { paths?: object }; exclude?: string[] };
+// Jest resolves the aliases itself, so that it can tell which specs a change touches.
+delete swc.jsc.paths;
+delete swc.exclude;
+
+const config: Config = {
+  rootDir: '.',
+  roots: ['<rootDir>/libs', '<rootDir>/apps', '<rootDir>/tools'],
+  testMatch: ['**/*.spec.ts'],
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '^.+\\.ts$': ['@swc/jest', { ...swc, swcrc: false }] },
+  moduleNameMapper: { '^@atoll/([a-z-]+)$': '<rootDir>/libs/$1/src/index.ts', '^(\\.{1,2}/.*)\\.js$': '$1' },
+  testTimeout: 30_000,
+  maxWorkers: 2,
+};
+
+export { config as default };
