@@ -1,0 +1,1 @@
+export { createApiKey, digestApiKey, isWellFormedApiKey, maskApiKey } from './api-key.js';

@@ -1,0 +1,51 @@
+import { describe, expect, it } from '@jest/globals';
+import { AppError } from '@atoll/errors';
+import { permissions, requirePermission, requirePlatformAdmin, requireUser, type Permission } from './access.js';
+import { teamRoles, type TeamRole, type UserCaller } from './caller.js';
+
+const user = (overrides: Partial<UserCaller> = {}): UserCaller => ({
+  kind: 'user',
+  userId: 'u',
+  keyId: 'k',
+  scope: 'user',
+  platformAdmin: false,
+  timezone: 'UTC',
+  teams: [],
+  ...overrides,
+});
+
+function outcome(attempt: () => void): string {
+  try {
+    attempt();
+    return 'allowed';
+  } catch (error) {
+    return (error as AppError).code;
+  }
+}
+
+describe('who may do what', () => {
+  const expected: Record<Permission, readonly TeamRole[]> = {
+    manageTeam: ['team_owner', 'team_admin'],
+    readBilling: ['team_owner', 'team_admin', 'billing_viewer'],
+    useResources: ['team_owner', 'team_admin', 'member'],
+    readTeam: teamRoles,
+  };
+  const cases = (Object.keys(permissions) as Permission[]).flatMap((permission) => teamRoles.map((role) => [permission, role] as const));
+
+  it.each(cases)('%s by a %s', (permission, role) => {
+    const caller = user({ teams: [{ teamId: 't', role }] });
+    expect(outcome(() => requirePermission(caller, 't', permission))).toBe(expected[permission].includes(role) ? 'allowed' : 'forbidden');
+  });
+
+  it("answers for another team's object as for an unknown one", () => {
+    const caller = user({ teams: [{ teamId: 't', role: 'team_owner' }] });
+    expect(outcome(() => requirePermission(caller, 'other', 'readTeam'))).toBe('not_found');
+  });
+
+  it('lets the operator and the platform itself do everything', () => {
+    expect(outcome(() => requirePermission(user({ platformAdmin: true }), 't', 'manageTeam'))).toBe('allowed');
+    expect(outcome(() => requirePlatformAdmin({ kind: 'system', service: 'teams' }))).toBe('allowed');
+    expect(outcome(() => requirePlatformAdmin(user()))).toBe('forbidden');
+    expect(outcome(() => requireUser({ kind: 'system', service: 'teams' }))).toBe('forbidden');
+  });
+});

@@ -1,0 +1,49 @@
+import { AppError } from '@atoll/errors';
+import type { Caller, TeamRole, UserCaller } from './caller.js';
+
+/** Who may do what in a team (`platform_admin` may do everything). */
+export const permissions = {
+  /** Change the team, its members, the keys of others, workspaces. */
+  manageTeam: ['team_owner', 'team_admin'],
+  readBilling: ['team_owner', 'team_admin', 'billing_viewer'],
+  /** Subscribe, run, expose, attach: all that takes or gives back resources. */
+  useResources: ['team_owner', 'team_admin', 'member'],
+  readTeam: ['team_owner', 'team_admin', 'member', 'billing_viewer', 'viewer'],
+} as const satisfies Record<string, readonly TeamRole[]>;
+
+export type Permission = keyof typeof permissions;
+
+/** The same words for "unknown" and "another team's", so that existence is not told. */
+export function notFound(what: string): AppError {
+  return new AppError('not_found', `No such ${what}.`);
+}
+
+export function isPlatformAdmin(caller: Caller): boolean {
+  return caller.kind === 'system' || caller.platformAdmin;
+}
+
+/** The caller as a person. Throws `forbidden` for a service that acts by itself. */
+export function requireUser(caller: Caller): UserCaller {
+  if (caller.kind !== 'user') throw new AppError('forbidden', 'Only a user may do this.');
+  return caller;
+}
+
+/** Throws `forbidden` unless the caller is the operator. */
+export function requirePlatformAdmin(caller: Caller): void {
+  if (!isPlatformAdmin(caller)) throw new AppError('forbidden', 'Only a platform_admin may do this.');
+}
+
+/**
+ * Binds a caller to a team. Throws `not_found` for a team the caller is no member of, in the same words as for
+ * one that does not exist, and `forbidden` where the role does not reach.
+ * `what` names the object in the refusal (`team`, `workspace`), so that the body tells nothing else.
+ */
+export function requirePermission(caller: Caller, teamId: string, permission: Permission, what = 'team'): void {
+  if (isPlatformAdmin(caller)) return;
+  const role = caller.kind === 'user' ? caller.teams.find((team) => team.teamId === teamId)?.role : undefined;
+  if (!role) throw notFound(what);
+  const allowed: readonly TeamRole[] = permissions[permission];
+  if (!allowed.includes(role)) {
+    throw new AppError('forbidden', `The role ${role} may not do this; it takes one of: ${allowed.join(', ')}.`);
+  }
+}

@@ -1,0 +1,50 @@
+/** Roles inside a team. What each may do: `access.ts`. */
+export const teamRoles = ['team_owner', 'team_admin', 'member', 'billing_viewer', 'viewer'] as const;
+export type TeamRole = (typeof teamRoles)[number];
+
+export interface CallerTeam {
+  readonly teamId: string;
+  readonly role: TeamRole;
+}
+
+/** A person, or a script holding one of that person's keys. */
+export interface UserCaller {
+  readonly kind: 'user';
+  readonly userId: string;
+  readonly keyId: string;
+  /** `membership`: the key opens one team and nothing else. `user`: it acts for the user as a whole. */
+  readonly scope: 'user' | 'membership';
+  /** Never true for a membership key. */
+  readonly platformAdmin: boolean;
+  /** IANA zone of the user's profile: what `local` means in a billing path. */
+  readonly timezone: string;
+  readonly teams: readonly CallerTeam[];
+}
+
+/** A service that acts by itself: a relay, a timer, a start. */
+export interface SystemCaller {
+  readonly kind: 'system';
+  readonly service: string;
+}
+
+export type Caller = UserCaller | SystemCaller;
+
+/** What travels beside a payload: in NATS headers, signed by whoever began the call. */
+export interface CallContext {
+  readonly requestId: string;
+  /** W3C Trace Context, passed on as it came. */
+  readonly traceparent?: string;
+  /** Epoch milliseconds after which nobody waits for the answer any more. */
+  readonly deadlineAtMs: number;
+  readonly caller: Caller;
+  readonly idempotency?: Idempotency;
+}
+
+/** A caller's promise that calls with this key are one call. Kept 24 h by the service that owns the operation. */
+export interface Idempotency {
+  readonly key: string;
+  /** User, team, method and path: the same key elsewhere is another key. */
+  readonly scope: string;
+  /** SHA-256 (hex) of the body: the same key with another body is a mistake. */
+  readonly fingerprint: string;
+}

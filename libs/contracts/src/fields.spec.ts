@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import { plainToInstance } from 'class-transformer';
+import { validateSync } from 'class-validator';
+import type { Wire } from './contract.js';
+import { CreateTeam } from './teams/team.js';
+import { KeyTerms } from './teams/member.js';
+import { PageFromZero } from './page.js';
+
+function faults(type: Wire, plain: object): string[] {
+  const flatten = (errors: ReturnType<typeof validateSync>, parent = ''): string[] =>
+    errors.flatMap((error) => [
+      ...Object.values(error.constraints ?? {}).map((message) => `${parent}${error.property}: ${message}`),
+      ...flatten(error.children ?? [], `${parent}${error.property}.`),
+    ]);
+  return flatten(validateSync(plainToInstance(type, plain), { whitelist: true, forbidNonWhitelisted: true }));
+}
+
+describe('a field', () => {
+  it('of text has bounds and holds nothing that PostgreSQL cannot', () => {
+    expect(faults(CreateTeam, { name: 'Research', description: '' })).toEqual([]);
+    expect(faults(CreateTeam, { name: 'नमस्ते 🚀\tteam' })).toEqual([]);
+    expect(faults(CreateTeam, {})).not.toEqual([]);
+    for (const name of ['', 'x'.repeat(101), 'a\u0000b', 'a\u001bb', '\ud800', 7, null, ['a'], {}]) {
+      expect(faults(CreateTeam, { name }).join()).toMatch(/^name: name must/);
+    }
+  });
+
+  it('that is optional may be left out but not be null', () => {
+    expect(faults(CreateTeam, { name: 'a', description: null })).not.toEqual([]);
+    expect(faults(CreateTeam, { name: 'a', description: undefined })).toEqual([]);
+  });
+
+  it('inside a list is named by its index', () => {
+    const members = [
+      { email: 'ada@example.com', name: 'Ada', role: 'member' },
+      { email: 'ada', name: 'Ada', role: 'king' },
+    ];
+    const found = faults(CreateTeam, { name: 'a', members });
+    expect(found).toContainEqual('members.1.email: email must be an e-mail address');
+    expect(found).toContainEqual('members.1.role: role must be one of: team_owner, team_admin, member, billing_viewer, viewer');
+  });
+
+  it('that is not known is refused', () => {
+    expect(faults(CreateTeam, { name: 'a', is_suspended: false }).join()).toContain('is_suspended');
+  });
+
+  it.each([
+    ['0', 0],
+    ['7', 7],
+    [3, 3],
+  ])('that is a page may be %j', (page, read) => {
+    expect(faults(PageFromZero, { page })).toEqual([]);
+    expect(plainToInstance(PageFromZero, { page }).page).toBe(read);
+  });
+
+  it.each(['-1', '1e3', '9223372036854775808', '0x10', ' 7', '1.0', '', 1.5, -1, null, ['1', '2'], {}])(
+    'that is a page may not be %j',
+    (page) => {
+      expect(faults(PageFromZero, { page }).join()).toMatch(/page must be a whole number from 0/);
+    },
+  );
+
+  it.each(['2026-11-21', '2026-02-30T00:00:00Z', '2026-11-21T00:00:00', 'tomorrow', 5])(
+    'that is an instant may not be %j',
+    (expiry_date) => {
+      expect(faults(KeyTerms, { expiry_date })).not.toEqual([]);
+    },
+  );
+
+  it('that is an instant has a zone', () => {
+    expect(faults(KeyTerms, { expiry_date: '2026-11-21T00:00:00.000Z' })).toEqual([]);
+    expect(faults(KeyTerms, { expiry_date: '2026-11-21T00:00:00+05:45' })).toEqual([]);
+  });
+});

@@ -1,0 +1,130 @@
+import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
+import { Transform, Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  IsArray,
+  IsBoolean,
+  IsEmail,
+  IsIn,
+  IsInt,
+  IsISO8601,
+  IsString,
+  IsUUID,
+  Matches,
+  Max,
+  MaxLength,
+  Min,
+  MinLength,
+  ValidateIf,
+  ValidateNested,
+} from 'class-validator';
+import type { Wire } from './contract.js';
+
+/**
+ * The fields of the wire. Each decorator says once what a field is, for validation and for the OpenAPI document alike.
+ */
+export interface FieldOptions {
+  /** May be left out. `null` is still refused unless `nullable`. */
+  optional?: boolean;
+  nullable?: boolean;
+  description?: string;
+  example?: unknown;
+}
+
+/** Applies the presence rule, the documentation and the given validators as one decorator. */
+function field(options: FieldOptions, documentation: ApiPropertyOptions, ...validators: PropertyDecorator[]): PropertyDecorator {
+  const { optional = false, nullable = false, description, example } = options;
+  const documented = {
+    ...documentation,
+    required: !optional,
+    nullable,
+    ...(description && { description }),
+    ...(example !== undefined && { example }),
+  };
+  return (target, property) => {
+    ApiProperty(documented as ApiPropertyOptions)(target, property);
+    ValidateIf((_object, value) => !(optional && value === undefined) && !(nullable && value === null))(target, property);
+    for (const validator of validators) validator(target, property);
+  };
+}
+
+/** Text of `min` to `max` characters that PostgreSQL can hold: no control characters but tab and line feed, no lone surrogates. */
+export function Text(options: FieldOptions & { min?: number; max: number; pattern?: RegExp; patternHint?: string }): PropertyDecorator {
+  const { min = 1, max, pattern, patternHint } = options;
+  const validators = [
+    IsString(),
+    MinLength(min),
+    MaxLength(max),
+    // eslint-disable-next-line no-control-regex -- control characters are what it refuses
+    Matches(/^[^\u0000-\u0008\u000b-\u001f\u007f\p{Cs}]*$/u, { message: '$property must not contain control characters' }),
+  ];
+  if (pattern) validators.push(Matches(pattern, { message: `$property must be ${patternHint ?? String(pattern)}` }));
+  return field(options, { type: String, minLength: min, maxLength: max, ...(pattern && { pattern: pattern.source }) }, ...validators);
+}
+
+export function Email(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: String, format: 'email', maxLength: 254 },
+    IsEmail({}, { message: '$property must be an e-mail address' }),
+    MaxLength(254),
+  );
+}
+
+export function Uuid(options: FieldOptions = {}): PropertyDecorator {
+  return field(options, { type: String, format: 'uuid' }, IsUUID('all', { message: '$property must be a UUID' }));
+}
+
+/** ISO 8601 instant with a zone: `2026-10-01T00:00:00.000Z`. */
+export function Instant(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: String, format: 'date-time' },
+    IsISO8601({ strict: true, strictSeparator: true }, { message: '$property must be an ISO 8601 instant such as 2026-10-01T00:00:00Z' }),
+    Matches(/T.*(Z|[+-]\d\d:\d\d)$/, { message: '$property must have a time and a zone, such as 2026-10-01T00:00:00Z' }),
+  );
+}
+
+export function Flag(options: FieldOptions = {}): PropertyDecorator {
+  return field(options, { type: Boolean }, IsBoolean());
+}
+
+export function OneOf(values: readonly string[], options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: String, enum: [...values] },
+    IsIn([...values], { message: `$property must be one of: ${values.join(', ')}` }),
+  );
+}
+
+/** A whole number; in a query or path its decimal digits. `1e3`, `0x10`, ` 7` and `1.0` are refused. */
+export function WholeNumber(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
+  const { min, max } = options;
+  const message = `$property must be a whole number from ${min} to ${max}`;
+  return field(
+    options,
+    { type: 'integer', minimum: min, maximum: max },
+    Transform(({ value }: { value: unknown }) => (typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value)),
+    IsInt({ message }),
+    Min(min, { message }),
+    Max(max, { message }),
+  );
+}
+
+/** An object of another wire class. */
+export function Nested(type: () => Wire, options: FieldOptions = {}): PropertyDecorator {
+  return field(options, { type }, ValidateNested({ message: '$property must be an object' }), Type(type));
+}
+
+/** A list of objects of another wire class. */
+export function ListOf(type: () => Wire, options: FieldOptions & { max: number }): PropertyDecorator {
+  const { max } = options;
+  return field(
+    options,
+    { type, isArray: true, maxItems: max },
+    IsArray({ message: '$property must be a list' }),
+    ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
+    ValidateNested({ each: true, message: 'each entry of $property must be an object' }),
+    Type(type),
+  );
+}

@@ -1,0 +1,22 @@
+import { ArrayMaxSize, IsArray, IsInt } from 'class-validator';
+import { event } from './contract.js';
+import { Flag, Uuid, WholeNumber } from './fields.js';
+
+export class TeamCapacityChanged {
+  @Uuid()
+  team_id!: string;
+
+  @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Grows with every change: the greatest holds.' })
+  revision!: number;
+
+  /** The physical GPUs on which the team holds capacity now. */
+  @IsArray()
+  @ArrayMaxSize(100_000)
+  @IsInt({ each: true })
+  gpu_ids!: number[];
+
+  @Flag()
+  has_pool_subscription!: boolean;
+}
+/** What a team holds of GPUs changed: feeds `has_pool_subscription` of a Team and `card_count` of a User. */
+export const teamCapacityChanged = event('gpuaas.team_capacity_changed', TeamCapacityChanged);

@@ -1,0 +1,69 @@
+export { isPlatformAdmin, notFound, permissions, requirePermission, requirePlatformAdmin, requireUser } from './access.js';
+export type { Permission } from './access.js';
+export { teamRoles } from './caller.js';
+export type { CallContext, Caller, CallerTeam, Idempotency, SystemCaller, TeamRole, UserCaller } from './caller.js';
+export { broadcast, contract, event, operation } from './contract.js';
+export type { BroadcastType, Contract, EventType, Operation, Wire } from './contract.js';
+export { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid, WholeNumber } from './fields.js';
+export type { FieldOptions } from './fields.js';
+export { TeamCapacityChanged, teamCapacityChanged } from './gpuaas.js';
+export { IpWhitelist, addressAllowed, addressInRanges, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
+export type { AddressRange } from './ip-whitelist.js';
+export { Nothing, PageFromOne, PageFromZero, Pagination, pageWindow } from './page.js';
+export { Credential, CredentialTeam, CredentialsChanged, KeyDigest, credentials, credentialsChanged } from './teams/credential.js';
+export {
+  MembershipChanged,
+  TeamChanged,
+  TeamDeletionAnswered,
+  TeamDeletionRequested,
+  membershipChanged,
+  teamChanged,
+  teamDeletionAnswered,
+  teamDeletionRequested,
+} from './teams/events.js';
+export {
+  AssignPolicy,
+  AssignPolicyBody,
+  CheckImage,
+  CreateImagePolicy,
+  ImageObject,
+  ImagePolicy,
+  ImagePolicyPage,
+  ImagePolicyPath,
+  ImageVerdict,
+  ListTeamImages,
+  NewImageObject,
+  TeamImages,
+  UpdateImagePolicy,
+  UpdateImagePolicyBody,
+  imagePolicies,
+} from './teams/image-policy.js';
+export {
+  AddMember,
+  ChangeRole,
+  ChangeRoleBody,
+  IssueMemberKey,
+  KeyTerms,
+  ListMembers,
+  MemberPage,
+  MemberPath,
+  members,
+} from './teams/member.js';
+export {
+  CreateTeam,
+  NewMember,
+  PolicyInfo,
+  Team,
+  TeamMember,
+  TeamPage,
+  TeamPath,
+  UpdateTeam,
+  UpdateTeamBody,
+  WorkspaceName,
+  teamStatuses,
+  teams,
+} from './teams/team.js';
+export type { TeamStatus } from './teams/team.js';
+export { UpdateProfile, User, UserKey, UserTeam, platformRoles, users } from './teams/user.js';
+export type { PlatformRole } from './teams/user.js';
+export { CreateWorkspace, ListWorkspaces, Workspace, WorkspacePage, WorkspacePath, workspaces } from './teams/workspace.js';

@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import { validateSync } from 'class-validator';
+import fc from 'fast-check';
+import { addressAllowed, IpWhitelist, parseAddressRange } from './ip-whitelist.js';
+
+class Terms {
+  @IpWhitelist({ optional: true })
+  ip_whitelist?: string;
+}
+
+function faults(ipWhitelist: unknown): string[] {
+  const terms = Object.assign(new Terms(), { ip_whitelist: ipWhitelist });
+  return validateSync(terms).flatMap((fault) => Object.values(fault.constraints ?? {}));
+}
+
+describe('an IP whitelist', () => {
+  it.each([
+    ['203.0.113.7', '203.0.113.7', true],
+    ['203.0.113.8', '203.0.113.7', false],
+    ['203.0.113.200', '203.0.113.0/24', true],
+    ['203.0.114.1', '203.0.113.0/24', false],
+    ['10.9.8.7', '192.0.2.1, 10.0.0.0/8', true],
+    ['2001:db8::1', '2001:db8::/32', true],
+    ['2001:db9::1', '2001:db8::/32', false],
+    ['::ffff:203.0.113.7', '203.0.113.0/24', true],
+    ['203.0.113.7', '::ffff:203.0.113.0/120', true],
+    ['fe80::1%eth0', 'fe80::/10', true],
+    ['2001:db8::1', '0.0.0.0/0', false],
+    ['203.0.113.7', '::/0', false],
+    ['not an address', '0.0.0.0/0', false],
+    ['203.0.113.7', '', true],
+  ])('%s under "%s": %s', (address, whitelist, allowed) => {
+    expect(addressAllowed(address, whitelist)).toBe(allowed);
+  });
+
+  it.each(['203.0.113.7', '203.0.113.0/24,2001:db8::/32', ' 203.0.113.7 , ::1 ', ''])('"%s" is taken', (text) => {
+    expect(faults(text)).toEqual([]);
+  });
+
+  it.each([
+    '127.1',
+    '0x7f.0.0.1',
+    '203.0.113.0/33',
+    '2001:db8::/129',
+    'localhost',
+    '203.0.113.7,',
+    '10.0.0.0/08',
+    '10.0.0.0/8/8',
+    '::ffff:10.0.0.0/8',
+    'fe80::1%eth0',
+  ])('"%s" is refused, and the bad entry is named', (text) => {
+    expect(faults(text).join()).toMatch(/ip_whitelist must be a comma-separated list of IPv4\/IPv6 addresses or CIDRs; not one: "/);
+  });
+
+  it('that is no text is refused', () => {
+    expect(faults(7)).not.toEqual([]);
+    expect(faults(null)).not.toEqual([]);
+  });
+
+  it('law: an IPv4 address is allowed exactly where its leading bits are those of the range', () => {
+    const address = fc.integer({ min: 0, max: 0xffffffff });
+    const text = (bits: number) => [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join('.');
+    fc.assert(
+      fc.property(address, address, fc.integer({ min: 0, max: 32 }), (one, other, prefix) => {
+        const same = prefix === 0 || one >>> (32 - prefix) === other >>> (32 - prefix);
+        expect(addressAllowed(text(one), `${text(other)}/${prefix}`)).toBe(same);
+      }),
+    );
+  });
+
+  it('law: no text makes the parser throw', () => {
+    fc.assert(fc.property(fc.string(), (text) => parseAddressRange(text) === null || parseAddressRange(text) !== null));
+  });
+});

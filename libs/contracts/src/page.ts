@@ -1,0 +1,43 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { WholeNumber } from './fields.js';
+
+const largestPage = 1_000_000_000;
+
+/** Which part of a listing is asked for, where pages count from 0: teams, members, workspaces. */
+export class PageFromZero {
+  @WholeNumber({ min: 0, max: largestPage, optional: true, description: 'Page, counted from 0.', example: 0 })
+  page?: number;
+
+  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries a page; 10 if left out.', example: 10 })
+  limit?: number;
+}
+
+/** Which part of a listing is asked for, where pages count from 1: all other listings. */
+export class PageFromOne {
+  @WholeNumber({ min: 1, max: largestPage, optional: true, description: 'Page, counted from 1.', example: 1 })
+  page?: number;
+
+  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries a page; 10 if left out.', example: 10 })
+  limit?: number;
+}
+
+/** Where a page stands in its listing. */
+export class Pagination {
+  @ApiProperty({ type: 'integer', example: 0 })
+  page!: number;
+
+  @ApiProperty({ type: 'integer', example: 10 })
+  limit!: number;
+
+  @ApiProperty({ type: 'integer', description: 'Entries in the whole listing.', example: 1 })
+  total!: number;
+}
+
+/** The page asked for with its defaults filled in, and how many rows to skip to get there. `first` is the number of the first page. */
+export function pageWindow(asked: { page?: number; limit?: number }, first: 0 | 1): { page: number; limit: number; offset: number } {
+  const { page = first, limit = 10 } = asked;
+  return { page, limit, offset: (page - first) * limit };
+}
+
+/** The answer of an operation that has nothing to tell: 204 over HTTP. */
+export class Nothing {}

@@ -1,0 +1,59 @@
+import { teamRoles, type TeamRole } from '../caller.js';
+import { broadcast, contract, operation } from '../contract.js';
+import { Flag, Instant, ListOf, OneOf, Text, Uuid } from '../fields.js';
+
+/** Only the digest of a key crosses the bus: HMAC-SHA-256 under the pepper, in hexadecimal. */
+export class KeyDigest {
+  @Text({ min: 64, max: 64, pattern: /^[0-9a-f]+$/, patternHint: 'hexadecimal' })
+  digest!: string;
+}
+
+export class CredentialTeam {
+  @Uuid()
+  team_id!: string;
+
+  @OneOf(teamRoles)
+  role!: TeamRole;
+}
+
+/** What a key opens. Expiry and addresses are checked by the gateway on every request, cached or not. */
+export class Credential {
+  @Uuid()
+  key_id!: string;
+
+  @Uuid()
+  user_id!: string;
+
+  @OneOf(['user', 'membership'])
+  scope!: 'user' | 'membership';
+
+  @Flag()
+  platform_admin!: boolean;
+
+  @Text({ max: 64 })
+  timezone!: string;
+
+  /** All of the user's teams; for a membership key that one. */
+  @ListOf(() => CredentialTeam, { max: 100_000 })
+  teams!: CredentialTeam[];
+
+  @Instant({ nullable: true })
+  expiry_date!: string | null;
+
+  @Text({ min: 0, max: 4096 })
+  ip_whitelist!: string;
+}
+
+/** Asked by the gateway alone, acting as itself. Answers `unauthenticated` for a digest that no live key has. */
+export const credentials = contract('teams.credentials', {
+  verify: operation(KeyDigest, Credential),
+});
+
+export class CredentialsChanged {
+  /** Whoever holds a credential of these users must look again. */
+  @Uuid()
+  user_id!: string;
+}
+
+/** Told after commit whenever something a gateway may have cached about a user has changed: keys, roles, teams, zone. */
+export const credentialsChanged = broadcast('teams.credentials_changed', CredentialsChanged);

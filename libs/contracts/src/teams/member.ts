@@ -1,0 +1,59 @@
+import { IntersectionType } from '@nestjs/swagger';
+import { teamRoles, type TeamRole } from '../caller.js';
+import { contract, operation } from '../contract.js';
+import { Instant, ListOf, Nested, OneOf, Uuid, WholeNumber } from '../fields.js';
+import { IpWhitelist } from '../ip-whitelist.js';
+import { Nothing, PageFromZero, Pagination } from '../page.js';
+import { NewMember, TeamMember, TeamPath } from './team.js';
+
+export class MemberPath extends TeamPath {
+  @Uuid()
+  user_id!: string;
+}
+
+export class ListMembers extends IntersectionType(TeamPath, PageFromZero) {}
+
+export class MemberPage {
+  @ListOf(() => TeamMember, { max: 100 })
+  data!: TeamMember[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+}
+
+export class AddMember extends IntersectionType(TeamPath, NewMember) {}
+
+export class ChangeRoleBody {
+  @OneOf(teamRoles, { example: 'team_admin' })
+  role!: TeamRole;
+}
+
+export class ChangeRole extends IntersectionType(MemberPath, ChangeRoleBody) {}
+
+export class KeyTerms {
+  @Instant({ optional: true, description: 'In the future, at most 365 days ahead; 90 days from now if left out.' })
+  expiry_date?: string;
+
+  @IpWhitelist({ optional: true })
+  ip_whitelist?: string;
+
+  @WholeNumber({
+    min: 0,
+    max: 604_800,
+    optional: true,
+    description: 'How long the replaced key still works, in seconds; never past its own expiry. 0 if left out.',
+    example: 3600,
+  })
+  grace_seconds?: number;
+}
+
+export class IssueMemberKey extends IntersectionType(MemberPath, KeyTerms) {}
+
+export const members = contract('teams.members', {
+  list: operation(ListMembers, MemberPage),
+  add: operation(AddMember, TeamMember),
+  changeRole: operation(ChangeRole, TeamMember),
+  remove: operation(MemberPath, Nothing),
+  issueKey: operation(IssueMemberKey, TeamMember),
+  revokeKey: operation(MemberPath, Nothing),
+});

@@ -1,0 +1,145 @@
+import { IntersectionType } from '@nestjs/swagger';
+import { teamRoles, type TeamRole } from '../caller.js';
+import { contract, operation } from '../contract.js';
+import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid } from '../fields.js';
+import { Nothing, PageFromZero, Pagination } from '../page.js';
+
+const name = { max: 100, example: 'Research', description: 'What people call it.' };
+const description = { min: 0, max: 1000, example: 'Protein folding', description: 'What it is for.' };
+
+export class TeamPath {
+  @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
+  team_id!: string;
+}
+
+export class NewMember {
+  @Email({ example: 'ada@example.com' })
+  email!: string;
+
+  @Text({ max: 100, example: 'Ada', description: 'Used where the e-mail address is new to the platform.' })
+  name!: string;
+
+  @OneOf(teamRoles, { example: 'member' })
+  role!: TeamRole;
+}
+
+export class CreateTeam {
+  @Text(name)
+  name!: string;
+
+  @Text({ ...description, optional: true })
+  description?: string;
+
+  @ListOf(() => NewMember, { max: 100, optional: true, description: 'People besides the caller, who becomes team_owner.' })
+  members?: NewMember[];
+}
+
+export class UpdateTeamBody {
+  @Text({ ...name, optional: true })
+  name?: string;
+
+  @Text({ ...description, optional: true })
+  description?: string;
+}
+
+export class UpdateTeam extends IntersectionType(TeamPath, UpdateTeamBody) {}
+
+export class TeamMember {
+  @Uuid()
+  user_id!: string;
+
+  @Email({ example: 'ada@example.com' })
+  email!: string;
+
+  @Text({ max: 100, example: 'Ada' })
+  name!: string;
+
+  @OneOf(teamRoles, { example: 'team_owner' })
+  role!: TeamRole;
+
+  @Text({
+    max: 64,
+    nullable: true,
+    description: 'In full only in the response that creates the key, masked everywhere else; null where the member has none.',
+    example: 'atl_ab12…wxyz',
+  })
+  api_key!: string | null;
+
+  @Flag({ description: 'Whether the member has a live key.' })
+  api_token!: boolean;
+
+  @Instant({ nullable: true, description: 'When the key expires; null where there is none.' })
+  expiry_date!: string | null;
+
+  @Text({ min: 0, max: 4096, description: 'Addresses that may use the key; empty allows any.', example: '' })
+  ip_whitelist!: string;
+}
+
+export class PolicyInfo {
+  @Uuid()
+  policy_id!: string;
+
+  @Text({ max: 100, example: 'default' })
+  policy_name!: string;
+}
+
+export class WorkspaceName {
+  @Uuid()
+  id!: string;
+
+  @Text({ max: 100, example: 'default' })
+  name!: string;
+}
+
+export const teamStatuses = ['active', 'deleting'] as const;
+export type TeamStatus = (typeof teamStatuses)[number];
+
+export class Team {
+  @Uuid()
+  id!: string;
+
+  @Text(name)
+  name!: string;
+
+  @Text(description)
+  description!: string;
+
+  @Instant()
+  created_at!: string;
+
+  @OneOf(teamStatuses, { example: 'active' })
+  status!: TeamStatus;
+
+  @Flag({ description: 'A suspended team may read, stop, unsubscribe and delete; nothing else. What runs goes on and is billed.' })
+  is_suspended!: boolean;
+
+  @Flag()
+  has_pool_subscription!: boolean;
+
+  @ListOf(() => TeamMember, { max: 100_000 })
+  members!: TeamMember[];
+
+  @Nested(() => PolicyInfo)
+  policy_info!: PolicyInfo;
+
+  @ListOf(() => WorkspaceName, { max: 100_000 })
+  workspaces!: WorkspaceName[];
+}
+
+export class TeamPage {
+  @ListOf(() => Team, { max: 100 })
+  data!: Team[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+}
+
+export const teams = contract('teams', {
+  create: operation(CreateTeam, Team),
+  list: operation(PageFromZero, TeamPage),
+  get: operation(TeamPath, Team),
+  update: operation(UpdateTeam, Team),
+  suspend: operation(TeamPath, Team),
+  unsuspend: operation(TeamPath, Team),
+  delete: operation(TeamPath, Nothing),
+});

@@ -1,0 +1,77 @@
+import { teamRoles, type TeamRole } from '../caller.js';
+import { contract, operation } from '../contract.js';
+import { Email, Flag, Instant, ListOf, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Nothing } from '../page.js';
+import { KeyTerms } from './member.js';
+
+export const platformRoles = ['platform_admin', 'user'] as const;
+export type PlatformRole = (typeof platformRoles)[number];
+
+const timezone = { max: 64, description: 'A name of the IANA time zone database, links included.', example: 'Asia/Kathmandu' };
+
+export class UserTeam {
+  @Uuid()
+  id!: string;
+
+  @Text({ max: 100, example: 'Research' })
+  name!: string;
+
+  @OneOf(teamRoles, { example: 'team_owner' })
+  role!: TeamRole;
+}
+
+export class User {
+  @Uuid()
+  id!: string;
+
+  @Email({ example: 'ada@example.com' })
+  email!: string;
+
+  @Text({ max: 100, example: 'Ada' })
+  name!: string;
+
+  @Text(timezone)
+  timezone!: string;
+
+  @OneOf(platformRoles, { example: 'user' })
+  role!: PlatformRole;
+
+  @ListOf(() => UserTeam, { max: 100_000 })
+  teams!: UserTeam[];
+
+  @WholeNumber({ min: 0, max: 1_000_000_000, description: "Physical GPUs on which the user's teams hold capacity now.", example: 0 })
+  card_count!: number;
+
+  @Instant()
+  created_at!: string;
+}
+
+export class UpdateProfile {
+  @Text({ max: 100, optional: true, example: 'Ada' })
+  name?: string;
+
+  @Text({ ...timezone, optional: true })
+  timezone?: string;
+}
+
+/** A key that acts for its user as a whole. */
+export class UserKey {
+  @Text({ max: 64, description: 'In full only in the response that creates it.', example: 'atl_ab12…wxyz' })
+  api_key!: string;
+
+  @Flag()
+  api_token!: boolean;
+
+  @Instant({ nullable: true })
+  expiry_date!: string | null;
+
+  @Text({ min: 0, max: 4096, example: '' })
+  ip_whitelist!: string;
+}
+
+export const users = contract('teams.users', {
+  profile: operation(Nothing, User),
+  updateProfile: operation(UpdateProfile, User),
+  issueKey: operation(KeyTerms, UserKey),
+  revokeKey: operation(Nothing, Nothing),
+});

@@ -1,0 +1,42 @@
+import { IntersectionType } from '@nestjs/swagger';
+import { contract, operation } from '../contract.js';
+import { ListOf, Nested, Text, Uuid } from '../fields.js';
+import { Nothing, PageFromZero, Pagination } from '../page.js';
+import { TeamPath } from './team.js';
+
+export class WorkspacePath {
+  @Uuid()
+  workspace_id!: string;
+}
+
+export class ListWorkspaces extends IntersectionType(TeamPath, PageFromZero) {}
+
+export class CreateWorkspace extends TeamPath {
+  @Text({ max: 100, example: 'training', description: 'Unique in its team.' })
+  name!: string;
+}
+
+export class Workspace {
+  @Uuid()
+  id!: string;
+
+  @Text({ max: 100, example: 'training' })
+  name!: string;
+
+  @Uuid()
+  team_id!: string;
+}
+
+export class WorkspacePage {
+  @ListOf(() => Workspace, { max: 100 })
+  data!: Workspace[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+}
+
+export const workspaces = contract('teams.workspaces', {
+  list: operation(ListWorkspaces, WorkspacePage),
+  create: operation(CreateWorkspace, Workspace),
+  delete: operation(WorkspacePath, Nothing),
+});

@@ -1,0 +1,33 @@
+/**
+ * The closed list of everything that can go wrong towards a caller. The gateway's status table
+ * `satisfies Record<ErrorCode, number>`, so a new code does not compile until it has a status.
+ */
+export const errorCodes = [
+  'invalid_input',
+  'unauthenticated',
+  'forbidden',
+  'ip_not_allowed',
+  'team_suspended',
+  'not_found',
+  'method_not_allowed',
+  'conflict',
+  'gone',
+  'payload_too_large',
+  'uri_too_long',
+  'unsupported_media_type',
+  'idempotency_mismatch',
+  'spec_mismatch',
+  'insufficient_capacity',
+  'too_many_requests',
+  'internal',
+  'unavailable',
+  'deadline_exceeded',
+] as const;
+
+export type ErrorCode = (typeof errorCodes)[number];
+
+const known: ReadonlySet<string> = new Set(errorCodes);
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && known.has(value);
+}

@@ -1,0 +1,4 @@
+export { AppError, isAppError } from './app-error.js';
+export type { ErrorDetails, FieldError, WireError } from './app-error.js';
+export { errorCodes, isErrorCode } from './error-code.js';
+export type { ErrorCode } from './error-code.js';
