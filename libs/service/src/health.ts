@@ -1,0 +1,84 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+
+/** One reason why a process may not be ready. `check` answers null when all is well, else the reason in words; a check that throws has failed. */
+export interface ReadinessCheck {
+  readonly name: string;
+  check(): Promise<string | null> | string | null;
+}
+
+export interface Readiness {
+  ready: boolean;
+  reasons: { name: string; reason: string }[];
+}
+
+const checkTimeoutMs = 2_000;
+
+async function reasonOf(check: ReadinessCheck): Promise<string | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve(`no answer within ${checkTimeoutMs} ms`), checkTimeoutMs);
+  });
+  try {
+    return await Promise.race([Promise.resolve(check.check()), timeout]);
+  } catch {
+    return 'the check itself failed';
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Runs all checks side by side. Never throws and never takes longer than two seconds. */
+export async function readiness(checks: readonly ReadinessCheck[]): Promise<Readiness> {
+  const results = await Promise.all(checks.map(async (check) => ({ name: check.name, reason: await reasonOf(check) })));
+  const reasons = results.flatMap(({ name, reason }) => (reason === null ? [] : [{ name, reason }]));
+  return { ready: reasons.length === 0, reasons };
+}
+
+/** The process's own Prometheus figures, labelled with its service. */
+export function createMetrics(service: string): Registry {
+  const registry = new Registry();
+  registry.setDefaultLabels({ service });
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}
+
+export interface HealthServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** `/livez`, `/readyz` and `/metrics` of a process without an HTTP API of its own. */
+export async function startHealthServer(options: {
+  port: number;
+  host: string;
+  checks: readonly ReadinessCheck[];
+  metrics: Registry;
+}): Promise<HealthServer> {
+  const { port, host, checks, metrics } = options;
+  const answerJson = (response: ServerResponse, status: number, body: object) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  const routes: Record<string, (response: ServerResponse) => Promise<unknown>> = {
+    '/livez': (response) => Promise.resolve(answerJson(response, 200, { status: 'live' })),
+    '/readyz': async (response) => {
+      const state = await readiness(checks);
+      return answerJson(response, state.ready ? 200 : 503, { status: state.ready ? 'ready' : 'not_ready', reasons: state.reasons });
+    },
+    '/metrics': async (response) => response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.metrics()),
+  };
+  const server: Server = createServer((request, response) => {
+    const route = request.method === 'GET' ? routes[request.url ?? ''] : undefined;
+    if (!route) return void answerJson(response, 404, { status: 'not_found' });
+    route(response).catch(() => answerJson(response, 500, { status: 'failed' }));
+  });
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

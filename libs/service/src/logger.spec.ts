@@ -1,0 +1,34 @@
+import { describe, expect, it } from '@jest/globals';
+import { createApiKey } from '@atoll/api-keys';
+import { createLogger, NestLogger } from './logger.js';
+
+function recorded(): { lines: string[]; logger: ReturnType<typeof createLogger> } {
+  const lines: string[] = [];
+  const logger = createLogger({ service: 'teams', level: 'debug', destination: { write: (line: string) => void lines.push(line) } });
+  return { lines, logger };
+}
+
+describe('logs', () => {
+  it('are one JSON object a line, with service, level and time', () => {
+    const { lines, logger } = recorded();
+    logger.info({ request_id: 'r1' }, 'hello');
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      service: 'teams',
+      level: 'info',
+      request_id: 'r1',
+      msg: 'hello',
+      time: expect.stringMatching(/Z$/),
+    });
+  });
+
+  it('hold no secret, whether it comes in a field, in a text, in an error or in a URL', () => {
+    const { lines, logger } = recorded();
+    const key = createApiKey();
+    logger.info({ api_key: 'hunter2', headers: { authorization: 'hunter2', 'x-api-key': 'hunter2' } }, `key ${key}`);
+    new NestLogger(logger).error(new Error(`cannot use ${key} on postgres://atoll:hunter2@db/atoll`), 'Database');
+    expect(lines).toHaveLength(2);
+    expect(lines.join('')).not.toContain(key);
+    expect(lines.join('')).not.toContain('hunter2');
+    expect(lines.join('')).toContain('"context":"Database"');
+  });
+});

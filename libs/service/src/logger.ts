@@ -1,0 +1,86 @@
+import type { LoggerService } from '@nestjs/common';
+import { pino, type DestinationStream, type Logger } from 'pino';
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** A belt: nothing logs these on purpose. */
+const secretFields = [
+  'authorization',
+  '["x-api-key"]',
+  'cookie',
+  'api_key',
+  'apiKey',
+  'password',
+  'ssh_password',
+  'private_key',
+  'passphrase',
+  'access_token',
+  'credential',
+];
+const redactedPaths = secretFields.flatMap((name) => [
+  name,
+  name.startsWith('[') ? `*${name}` : `*.${name}`,
+  name.startsWith('[') ? `*.*${name}` : `*.*.${name}`,
+]);
+
+/** What looks like an API key or carries a password in a URL, wherever it stands in a text. */
+const secretTexts: readonly [RegExp, string][] = [
+  [/atl_[0-9A-Za-z]{38}/g, 'atl_[redacted]'],
+  [/(\w+:\/\/[^\s:/@]*):[^\s@/]+@/g, '$1:[redacted]@'],
+];
+
+function redactText(text: string): string {
+  return secretTexts.reduce((redacted, [pattern, replacement]) => redacted.replace(pattern, replacement), text);
+}
+
+/** Structured logs, a JSON object a line, on standard output unless told otherwise. Secrets are redacted by field name and by form. */
+export function createLogger(options: { service: string; level?: LogLevel; destination?: DestinationStream }): Logger {
+  const { service, level = 'info', destination } = options;
+  const settings = {
+    level,
+    base: { service },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    redact: { paths: redactedPaths, censor: '[redacted]' },
+    hooks: { streamWrite: redactText },
+  };
+  return destination ? pino(settings, destination) : pino(settings);
+}
+
+/** Nest's own log lines through the process's logger. The last of Nest's parameters is the context's name, the one before it a stack. */
+export class NestLogger implements LoggerService {
+  constructor(private readonly logger: Logger) {}
+
+  log(message: unknown, ...parameters: unknown[]): void {
+    this.write('debug', message, parameters);
+  }
+
+  warn(message: unknown, ...parameters: unknown[]): void {
+    this.write('warn', message, parameters);
+  }
+
+  error(message: unknown, ...parameters: unknown[]): void {
+    this.write('error', message, parameters);
+  }
+
+  fatal(message: unknown, ...parameters: unknown[]): void {
+    this.write('fatal', message, parameters);
+  }
+
+  debug(message: unknown, ...parameters: unknown[]): void {
+    this.write('debug', message, parameters);
+  }
+
+  private write(level: 'debug' | 'warn' | 'error' | 'fatal', message: unknown, parameters: unknown[]): void {
+    const context = typeof parameters.at(-1) === 'string' ? (parameters.at(-1) as string) : undefined;
+    const extra = parameters.slice(0, context === undefined ? undefined : -1).filter((parameter) => parameter !== undefined);
+    const error = message instanceof Error ? message : extra.find((parameter) => parameter instanceof Error);
+    const text = message instanceof Error ? message.message : typeof message === 'string' ? message : JSON.stringify(message);
+    const details = extra.filter((parameter) => parameter !== error);
+    this.logger[level](
+      { ...(context && { context }), ...(error instanceof Error && { err: error }), ...(details.length > 0 && { details }) },
+      text,
+    );
+  }
+}

@@ -1,0 +1,29 @@
+import type { Logger } from 'pino';
+
+const patienceMs = 15_000;
+
+/**
+ * Runs `stop` once, at the first SIGTERM or SIGINT, then ends the process with code 0. A second signal, a stop that fails, or one that takes
+ * longer than 15 seconds ends it with code 1.
+ */
+export function onShutdown(logger: Logger, stop: () => Promise<void>): void {
+  let stopping = false;
+  const end = (signal: NodeJS.Signals) => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    logger.info({ signal }, 'stopping');
+    setTimeout(() => {
+      logger.error('did not stop in time');
+      process.exit(1);
+    }, patienceMs).unref();
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, 'could not stop cleanly');
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+}
