@@ -111,9 +111,9 @@ export function WholeNumber(options: FieldOptions & { min: number; max: number }
   );
 }
 
-/** An object of another wire class. */
+/** An object of another wire class. (Swagger takes a function for a lazy type only where its name is `type`.) */
 export function Nested(type: () => Wire, options: FieldOptions = {}): PropertyDecorator {
-  return field(options, { type }, ValidateNested({ message: '$property must be an object' }), Type(type));
+  return field(options, { type: () => type() }, ValidateNested({ message: '$property must be an object' }), Type(type));
 }
 
 /** A list of objects of another wire class. */
@@ -121,7 +121,7 @@ export function ListOf(type: () => Wire, options: FieldOptions & { max: number }
   const { max } = options;
   return field(
     options,
-    { type, isArray: true, maxItems: max },
+    { type: () => type(), isArray: true, maxItems: max },
     IsArray({ message: '$property must be a list' }),
     ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
     ValidateNested({ each: true, message: 'each entry of $property must be an object' }),

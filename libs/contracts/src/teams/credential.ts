@@ -33,7 +33,7 @@ export class Credential {
   @Text({ max: 64 })
   timezone!: string;
 
-  /** All of the user's teams; for a membership key that one. */
+  /** All of the user's teams; for a membership key that one; none for the operator, who may do everything in each. */
   @ListOf(() => CredentialTeam, { max: 100_000 })
   teams!: CredentialTeam[];
 
