@@ -1,0 +1,55 @@
+import { Logger } from '@nestjs/common';
+import { createDatabase, type TestDatabase } from '@atoll/testing';
+import { Column, Entity, PrimaryColumn, type DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import type { DatabaseOptions } from './data-source.js';
+import { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
+import { openDataSource } from './open-data-source.js';
+
+Logger.overrideLogger(false);
+
+/** A service as small as can be, for the specs of this library. */
+@Entity()
+export class Account {
+  @PrimaryColumn('text')
+  name!: string;
+
+  @Column('integer')
+  balanceInCents!: number;
+}
+
+export class CreateAccounts1790000000000 implements MigrationInterface {
+  readonly name = 'CreateAccounts1790000000000';
+
+  async up(queryRunner: QueryRunner): Promise<void> {
+    await createIdempotencyTable(queryRunner, 'bank');
+    await queryRunner.query('CREATE TABLE account (name text PRIMARY KEY, balance_in_cents integer NOT NULL)');
+  }
+
+  async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query('DROP TABLE account');
+    await dropIdempotencyTable(queryRunner, 'bank');
+  }
+}
+
+export function bankOptions(url: string, options: Partial<DatabaseOptions> = {}): DatabaseOptions {
+  return { schema: 'bank', url, entities: [Account], migrations: [CreateAccounts1790000000000], ...options };
+}
+
+export interface Bank {
+  database: TestDatabase;
+  dataSource: DataSource;
+  close(): Promise<void>;
+}
+
+export async function openBank(options: Partial<DatabaseOptions> = {}): Promise<Bank> {
+  const database = await createDatabase();
+  const dataSource = await openDataSource(bankOptions(database.url, options));
+  return {
+    database,
+    dataSource,
+    close: async () => {
+      await dataSource.destroy();
+      await database.drop();
+    },
+  };
+}

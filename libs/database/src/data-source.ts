@@ -1,0 +1,96 @@
+import type pg from 'pg';
+import { AbstractLogger, type DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
+import { GuardedClient } from './guarded-client.js';
+import { IdempotencyKey } from './idempotency-key.entity.js';
+import { NamingStrategy } from './naming-strategy.js';
+
+type PostgresDataSourceOptions = Extract<DataSourceOptions, { type: 'postgres' }>;
+type Class<T> = new () => T;
+
+export interface DatabaseOptions {
+  /** The service's own schema. Made at boot if it is missing. */
+  schema: string;
+  /** `postgres://user:password@host:port/database`, with `sslmode` and the like as libpq has them. */
+  url: string;
+  /** The table of idempotency keys is added to them. */
+  entities: Class<object>[];
+  migrations: Class<MigrationInterface>[];
+  /** Connections that this process holds at most. Default 10. */
+  poolSize?: number;
+  timeouts?: Partial<Timeouts>;
+  /** Told when a connection of the pool is lost while idle. */
+  onConnectionLost?: (error: Error) => void;
+}
+
+export interface Timeouts {
+  /** To get a connection, new or from the pool. */
+  acquireMs: number;
+  /** A statement, by the server's clock. The server ends it and the connection stays good. 0: none. */
+  statementMs: number;
+  /** A statement, by the client's clock, for a server that is frozen or unreachable. The connection is destroyed. 0: none. */
+  queryMs: number;
+}
+
+const defaultTimeouts: Timeouts = { acquireMs: 3_000, statementMs: 8_000, queryMs: 9_000 };
+
+/** A client that died while it held a transaction must not hold its locks for ever. */
+const idleInTransactionMs = 20_000;
+
+export function dataSourceOptions(options: DatabaseOptions): PostgresDataSourceOptions {
+  const { schema, url, entities, migrations, poolSize = 10, onConnectionLost = () => undefined } = options;
+  return {
+    type: 'postgres',
+    url,
+    schema,
+    entities: [IdempotencyKey, ...entities],
+    migrations,
+    migrationsTableName: 'migration',
+    migrationsTransactionMode: 'each',
+    namingStrategy: new NamingStrategy(),
+    applicationName: `atoll-${schema}`,
+    installExtensions: false,
+    logger: new Silent(),
+    poolErrorHandler: onConnectionLost,
+    extra: { ...clientOptions(options), max: poolSize },
+  };
+}
+
+/** What fails is thrown, and told by whoever catches it; TypeORM's own log would show statements with their values. */
+class Silent extends AbstractLogger {
+  protected override writeLog(): void {}
+}
+
+/** How every connection of a service is made, by whichever pool. */
+export function clientOptions({ schema, timeouts }: Pick<DatabaseOptions, 'schema' | 'timeouts'>): pg.PoolConfig {
+  const { acquireMs, statementMs, queryMs } = { ...defaultTimeouts, ...timeouts };
+  return {
+    Client: GuardedClient,
+    connectionTimeoutMillis: acquireMs,
+    statement_timeout: statementMs,
+    query_timeout: queryMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    // Plain SQL finds the service's own tables, and nobody else's; `public` is where extensions live.
+    options: `-c search_path=${schema},public`,
+  };
+}
+
+/** The pg pool beneath a DataSource. */
+export function poolOf(dataSource: DataSource): pg.Pool {
+  return (dataSource.driver as unknown as { master: pg.Pool }).master;
+}
+
+/** An entity's table in the service's schema, ready to be put into SQL. */
+export function tableOf(dataSource: DataSource, entity: Class<object>): string {
+  return `"${schemaOf(dataSource)}"."${dataSource.getMetadata(entity).tableName}"`;
+}
+
+export function schemaOf({ options }: DataSource): string {
+  return (options as PostgresDataSourceOptions).schema ?? 'public';
+}
+
+export function urlOf({ options }: DataSource): string {
+  return (options as PostgresDataSourceOptions).url ?? '';
+}

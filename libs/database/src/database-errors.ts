@@ -1,0 +1,97 @@
+import { AppError, isAppError } from '@atoll/errors';
+
+/**
+ * Client-side failures that have no code. pg and pg-pool tell them apart by their sentences only.
+ * The socket is gone, or holds an answer that nobody waits for any more.
+ */
+const lostMessages: ReadonlySet<string> = new Set([
+  'Query read timeout',
+  'Connection terminated',
+  'Connection terminated unexpectedly',
+  'Connection terminated due to connection timeout',
+  'Client has encountered a connection error and is not queryable',
+  'Client was closed and is not queryable',
+  'timeout expired',
+]);
+
+const unavailableMessages: ReadonlySet<string> = new Set([
+  // The pool is exhausted.
+  'timeout exceeded when trying to connect',
+  // The process is shutting down.
+  'Cannot use a pool after calling end on the pool',
+  'Driver not Connected',
+]);
+
+const networkCodes: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENETDOWN',
+]);
+
+/** PostgreSQL's answers after which a connection is of no use: read-only (a primary that stepped down), a transaction left idle, shutdown, crash, 08*. */
+const lostStates = /^(08...|25006|25P0[34]|57P0[1-5])$/;
+
+/** Answers that are not the caller's doing and pass: no more connections, disk or memory full, a statement over its time, a refused login. */
+const unavailableStates = /^(53...|57014|58...|28...|3D000|55P03)$/;
+
+/** Serialization failure and deadlock: the whole transaction may be tried again. */
+export function isRetryable(error: unknown): boolean {
+  const code = errorCodeOf(error);
+  return code === '40001' || code === '40P01';
+}
+
+/** Whether the connection that this error came from must not be used again. */
+export function isConnectionLost(error: unknown): boolean {
+  const code = errorCodeOf(error);
+  if (code !== undefined) return lostStates.test(code) || networkCodes.has(code);
+  return lostMessages.has(messageOf(error));
+}
+
+/** Whether a row was refused by a unique constraint or index, and, where given, by the one of that name. */
+export function isUniqueViolation(error: unknown, constraint?: string): boolean {
+  const cause = driverError(error);
+  return errorCodeOf(error) === '23505' && (constraint === undefined || (cause as { constraint?: string }).constraint === constraint);
+}
+
+/**
+ * The AppError that stands for a failure of the database itself: `unavailable`, with the time after which to come again.
+ * Everything else (a broken constraint, a bug, an AppError) is given back as it came.
+ */
+export function toAppError(error: unknown): unknown {
+  if (isAppError(error)) return error;
+  const code = errorCodeOf(error);
+  if (isRetryable(error)) {
+    return new AppError(
+      'unavailable',
+      'Too many changes at once to the same data. Please try again.',
+      { retryAfterSeconds: 1 },
+      { cause: error },
+    );
+  }
+  if (isConnectionLost(error) || (code !== undefined ? unavailableStates.test(code) : unavailableMessages.has(messageOf(error)))) {
+    return new AppError('unavailable', 'The database does not answer at the moment.', { retryAfterSeconds: 2 }, { cause: error });
+  }
+  return error;
+}
+
+/** SQLSTATE, or the code of a network error. */
+export function errorCodeOf(error: unknown): string | undefined {
+  const code = (driverError(error) as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' ? code : undefined;
+}
+
+function messageOf(error: unknown): string {
+  const cause = driverError(error);
+  return cause instanceof Error ? cause.message : '';
+}
+
+/** TypeORM wraps what pg throws. */
+function driverError(error: unknown): unknown {
+  return (error as { driverError?: unknown } | undefined)?.driverError ?? error;
+}

@@ -1,0 +1,30 @@
+import { Global, Logger, Module, type DynamicModule } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { dataSourceOptions, type DatabaseOptions } from './data-source.js';
+import { DatabaseStatus } from './database-status.js';
+import { IdempotencyCleaner } from './idempotency-cleaner.js';
+import { openDataSource } from './open-data-source.js';
+import { Statements } from './statements.js';
+import { Transactions } from './transactions.js';
+
+/** A service's PostgreSQL: migrated at boot, and given to the whole of the service's module tree. */
+@Global()
+@Module({})
+export class DatabaseModule {
+  static forRoot(options: DatabaseOptions): DynamicModule {
+    const logger = new Logger('Database');
+    const withLog: DatabaseOptions = { onConnectionLost: (error) => logger.warn(`A connection was lost: ${error.message}`), ...options };
+    return {
+      module: DatabaseModule,
+      imports: [
+        TypeOrmModule.forRootAsync({
+          // What Nest would try again has been waited for already.
+          useFactory: () => ({ ...dataSourceOptions(withLog), toRetry: () => false }),
+          dataSourceFactory: () => openDataSource(withLog),
+        }),
+      ],
+      providers: [Transactions, Statements, DatabaseStatus, IdempotencyCleaner],
+      exports: [Transactions, Statements, DatabaseStatus],
+    };
+  }
+}

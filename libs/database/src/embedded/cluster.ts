@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runAs, type Account } from './account.js';
+import type { Binaries } from './binaries.js';
+
+/** The role that services log in with, and the database that it owns. No superuser: SQL cannot reach files or programs. */
+export const roleName = 'atoll';
+
+export interface Cluster {
+  /** PostgreSQL's own data folder. */
+  folder: string;
+  password: string;
+}
+
+/**
+ * Makes the data folder if there is none yet, and the role and the database in it. It appears whole, by a rename at the end:
+ * a first start that was cut off leaves nothing behind that looks like data.
+ */
+export function prepareCluster(dataDir: string, folder: string, account: Account, binaries: Binaries, fast: boolean): Cluster {
+  const passwordFile = join(dataDir, 'postgres.password');
+  const exists = existsSync(join(folder, 'PG_VERSION'));
+  if (exists) requireSameVersion(folder, binaries);
+  if (exists && existsSync(passwordFile)) return { folder, password: readFileSync(passwordFile, 'utf8').trim() };
+
+  const password = randomBytes(24).toString('hex');
+  if (exists) {
+    // The file was lost: the data is worth more.
+    setUp(folder, account, binaries, `ALTER ROLE ${roleName} PASSWORD '${password}';\n`);
+    writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
+    return { folder, password };
+  }
+  const draft = `${folder}.new`;
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { mode: 0o700 });
+  if (account.owner) chownSync(draft, account.owner.uid, account.owner.gid);
+  initialise(draft, account, binaries, fast);
+  setUp(
+    draft,
+    account,
+    binaries,
+    `CREATE ROLE ${roleName} LOGIN CREATEDB PASSWORD '${password}';\nCREATE DATABASE ${roleName} OWNER ${roleName} STRATEGY file_copy;\n`,
+  );
+  rmSync(passwordFile, { force: true });
+  writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
+  renameSync(draft, folder);
+  return { folder, password };
+}
+
+function initialise(folder: string, account: Account, binaries: Binaries, fast: boolean): void {
+  const { status, stderr, error } = runAs(account, binaries.initdb, [
+    `--pgdata=${folder}`,
+    '--username=postgres',
+    '--auth=reject',
+    '--encoding=UTF8',
+    // One sort order on every machine: by code point, whatever its C library.
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--no-instructions',
+    ...(fast ? ['--no-sync'] : []),
+  ]);
+  if (status !== 0) throw new Error(`PostgreSQL could not make its data folder ${folder}: ${stderr || String(error)}`);
+  writeFileSync(join(folder, 'pg_hba.conf'), 'host all all 127.0.0.1/32 scram-sha-256\n');
+}
+
+/** Single-user mode: PostgreSQL's superuser has no password, so nobody can log in as it. */
+function setUp(folder: string, account: Account, binaries: Binaries, sql: string): void {
+  const { status, stderr } = runAs(account, binaries.postgres, ['--single', '-D', folder, '-c', 'log_checkpoints=off', 'template1'], sql);
+  if (status !== 0 || /^.*(ERROR|FATAL|PANIC):/m.test(stderr)) throw new Error(`PostgreSQL could not set up its database: ${stderr}`);
+}
+
+function requireSameVersion(folder: string, { majorVersion }: Binaries): void {
+  const version = readFileSync(join(folder, 'PG_VERSION'), 'utf8').trim();
+  if (version === majorVersion) return;
+  throw new Error(
+    `The data in ${folder} was written by PostgreSQL ${version}, and PostgreSQL ${majorVersion} is installed, which cannot read it. ` +
+      'Dump it with the older version and load it into the newer one.',
+  );
+}

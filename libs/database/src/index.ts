@@ -1,0 +1,13 @@
+export { DatabaseModule } from './database.module.js';
+export type { DatabaseOptions, Timeouts } from './data-source.js';
+export { DatabaseStatus } from './database-status.js';
+export type { Readiness } from './database-status.js';
+export { isUniqueViolation, toAppError } from './database-errors.js';
+export { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
+export { migrationDrift } from './migration-drift.js';
+export { newId } from './new-id.js';
+export { Statements } from './statements.js';
+export { Transactions } from './transactions.js';
+export type { OnceOptions } from './transactions.js';
+export { startEmbeddedPostgres } from './embedded/embedded-postgres.js';
+export type { EmbeddedPostgres, EmbeddedPostgresOptions } from './embedded/embedded-postgres.js';

@@ -1,0 +1,116 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { createDatabase, startPostgres, type TestDatabase, type TestPostgres } from '@atoll/testing';
+import pg from 'pg';
+import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
+import { bankOptions, CreateAccounts1790000000000 } from './account-fixture.js';
+import { openDataSource } from './open-data-source.js';
+
+let database: TestDatabase;
+let warnings: string[];
+const open: DataSource[] = [];
+
+beforeEach(async () => {
+  database = await createDatabase();
+  warnings = [];
+  jest.spyOn(Logger.prototype, 'warn').mockImplementation((message: string) => warnings.push(message));
+});
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((dataSource) => dataSource.destroy()));
+  await database.drop();
+  jest.restoreAllMocks();
+});
+
+async function start(...parameters: Parameters<typeof openDataSource>): Promise<DataSource> {
+  const dataSource = await openDataSource(...parameters);
+  open.push(dataSource);
+  return dataSource;
+}
+
+class IndexAccounts1790000000001 implements MigrationInterface {
+  readonly name = 'IndexAccounts1790000000001';
+  readonly transaction = false;
+  async up(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query('CREATE INDEX CONCURRENTLY ON account (balance_in_cents)');
+  }
+  async down(): Promise<void> {}
+}
+
+class Broken1790000000002 implements MigrationInterface {
+  readonly name = 'Broken1790000000002';
+  async up(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query('CREATE TABLE half (id int)');
+    await queryRunner.query('SELECT 1/0');
+  }
+  async down(): Promise<void> {}
+}
+
+describe('openDataSource', () => {
+  it('lets replicas start at once: each migration runs once, those that lock nothing included', async () => {
+    const options = bankOptions(database.url, { migrations: [CreateAccounts1790000000000, IndexAccounts1790000000001] });
+    const [first] = await Promise.all([1, 2, 3, 4].map(() => start(options)));
+    expect(await first?.query('SELECT name FROM migration ORDER BY id')).toEqual([
+      { name: 'CreateAccounts1790000000000' },
+      { name: 'IndexAccounts1790000000001' },
+    ]);
+  });
+
+  it('finds the tables of its own schema without naming it, and not those of another', async () => {
+    const bank = await start(bankOptions(database.url));
+    const other = await start({ schema: 'other', url: database.url, entities: [], migrations: [] });
+    expect(await bank.query(`SELECT to_regclass('account')::text AS found`)).toEqual([{ found: 'account' }]);
+    expect(await other.query(`SELECT to_regclass('account')::text AS found`)).toEqual([{ found: null }]);
+  });
+
+  it('keeps nothing of a migration that fails, and starts once it is mended', async () => {
+    const broken = bankOptions(database.url, { migrations: [CreateAccounts1790000000000, Broken1790000000002] });
+    await expect(start(broken)).rejects.toThrow('division by zero');
+    const mended = await start(bankOptions(database.url));
+    expect(await mended.query(`SELECT to_regclass('account')::text AS account, to_regclass('half') AS half`)).toEqual([
+      { account: 'account', half: null },
+    ]);
+  });
+
+  it('takes a schema that the operator made for a role that may not make any', async () => {
+    const operator = new pg.Client(database.url);
+    await operator.connect();
+    const { rows } = await operator.query<{ name: string }>('SELECT current_database() AS name');
+    await operator.query(`CREATE SCHEMA bank; REVOKE CREATE ON DATABASE ${rows[0]?.name} FROM CURRENT_USER`);
+    await operator.end();
+    await start(bankOptions(database.url));
+  });
+
+  it('says at once and without the password that a login is refused or a database is missing', async () => {
+    const wrong = new URL(database.url);
+    wrong.password = 'sesame';
+    const refusal = await start(bankOptions(wrong.href)).catch(String);
+    expect(refusal).toMatch(/PostgreSQL at 127\.0\.0\.1:\d+\/atoll_test_\w+ cannot be used: password authentication failed/);
+    expect(refusal).not.toContain('sesame');
+    const missing = new URL(database.url);
+    missing.pathname = '/nowhere';
+    await expect(start(bankOptions(missing.href))).rejects.toThrow('database "nowhere" does not exist');
+    expect(warnings).toEqual([]);
+  });
+
+  it('gives up after its patience, saying where it looked and why in vain', async () => {
+    const start = openDataSource(bankOptions('postgres://atoll:sesame@127.0.0.1:1/atoll'), 250);
+    await expect(start).rejects.toThrow('PostgreSQL at 127.0.0.1:1/atoll cannot be used: connect ECONNREFUSED 127.0.0.1:1');
+    expect(warnings.join()).toContain('Trying again');
+    expect(warnings.join()).not.toContain('sesame');
+  });
+});
+
+describe('openDataSource, before its server', () => {
+  let server: TestPostgres;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(() => server.stop());
+
+  it('waits for it', async () => {
+    await server.kill();
+    const opening = start(bankOptions(server.url));
+    await server.restart();
+    await expect((await opening).query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+  });
+});

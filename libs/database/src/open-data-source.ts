@@ -1,0 +1,99 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import { DataSource, type QueryRunner } from 'typeorm';
+import { dataSourceOptions, type DatabaseOptions } from './data-source.js';
+import { errorCodeOf } from './database-errors.js';
+
+const bootPatienceMs = 30_000;
+const firstPauseMs = 100;
+const longestPauseMs = 2_000;
+const lockPauseMs = 100;
+const oldestServer = 150_000;
+
+const logger = new Logger('Database');
+
+/**
+ * Waits for PostgreSQL (30 s at most), makes the schema, runs the migrations that are missing, and opens the pool.
+ * Any number of replicas may do so at once. Throws an Error that says what is wrong and where, without the password.
+ */
+export async function openDataSource(options: DatabaseOptions, patienceMs = bootPatienceMs): Promise<DataSource> {
+  await migrate(options, patienceMs);
+  return connect(new DataSource(dataSourceOptions(options)), options.url, patienceMs);
+}
+
+async function migrate(options: DatabaseOptions, patienceMs: number): Promise<void> {
+  // A migration may take as long as it needs. One connection holds the lock, one migrates.
+  const timeouts = { ...options.timeouts, statementMs: 0, queryMs: 0 };
+  const dataSource = new DataSource(dataSourceOptions({ ...options, timeouts, entities: [], poolSize: 2 }));
+  await connect(dataSource, options.url, patienceMs);
+  const guard = dataSource.createQueryRunner();
+  try {
+    await requireVersion(guard);
+    await lock(guard, options.schema);
+    await createSchema(guard, options.schema);
+    for (const { name } of await dataSource.runMigrations()) logger.log(`Migrated ${options.schema}: ${name}`);
+  } finally {
+    await guard.release();
+    // Ends the connection, and the lock with it.
+    await dataSource.destroy();
+  }
+}
+
+async function connect(dataSource: DataSource, url: string, patienceMs: number): Promise<DataSource> {
+  const until = Date.now() + patienceMs;
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    try {
+      return await dataSource.initialize();
+    } catch (error) {
+      const sentence = `PostgreSQL at ${placeOf(url)} cannot be used: ${reasonOf(error)}`;
+      if (isHopeless(error) || Date.now() + pauseMs > until) throw new Error(sentence, { cause: error });
+      logger.warn(`${sentence}. Trying again for ${Math.ceil((until - Date.now()) / 1000)} s.`);
+      await delay(pauseMs);
+    }
+  }
+}
+
+/** A wrong password or a database that does not exist: waiting will not mend it. */
+function isHopeless(error: unknown): boolean {
+  return /^(28...|3D000)$/.test(errorCodeOf(error) ?? '');
+}
+
+function reasonOf(error: unknown): string {
+  // A name with several addresses fails with one error for each and an empty message.
+  const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error as Error];
+  return causes.map(({ message }) => message).join('; ');
+}
+
+function placeOf(url: string): string {
+  if (!URL.canParse(url)) return 'the URL given (which is none)';
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
+}
+
+async function requireVersion(runner: QueryRunner): Promise<void> {
+  const [row] = (await runner.query(
+    `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS name`,
+  )) as {
+    number: number;
+    name: string;
+  }[];
+  if (row && row.number < oldestServer) throw new Error(`PostgreSQL ${row.name} is too old: Atoll needs 15 or newer.`);
+}
+
+/** Tries again and again rather than wait inside a statement, whose snapshot would block CREATE INDEX CONCURRENTLY in the replica that migrates. */
+async function lock(runner: QueryRunner, schema: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    const [row] = (await runner.query(`SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS held`, [`atoll migrations ${schema}`])) as {
+      held: boolean;
+    }[];
+    if (row?.held) return;
+    if (attempt === 1) logger.log(`Another process is migrating ${schema}; waiting for it.`);
+    await delay(lockPauseMs);
+  }
+}
+
+/** CREATE SCHEMA IF NOT EXISTS wants the right to create even where nothing is to be done. */
+async function createSchema(runner: QueryRunner, schema: string): Promise<void> {
+  const found = (await runner.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema])) as object[];
+  if (found.length === 0) await runner.query(`CREATE SCHEMA "${schema}"`);
+}

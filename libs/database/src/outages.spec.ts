@@ -1,0 +1,204 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { isAppError } from '@atoll/errors';
+import { startPostgres, type TestPostgres } from '@atoll/testing';
+import type { DataSource } from 'typeorm';
+import { Account, bankOptions } from './account-fixture.js';
+import { poolOf, type DatabaseOptions } from './data-source.js';
+import { DatabaseStatus } from './database-status.js';
+import { openDataSource } from './open-data-source.js';
+import { Statements } from './statements.js';
+import { Transactions } from './transactions.js';
+
+let server: TestPostgres;
+const open: DataSource[] = [];
+const lost: Error[] = [];
+
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server.stop());
+beforeEach(() => {
+  lost.length = 0;
+});
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((dataSource) => dataSource.destroy()));
+});
+
+async function bank(options: Partial<DatabaseOptions> = {}): Promise<DataSource> {
+  const dataSource = await openDataSource(bankOptions(server.url, { onConnectionLost: (error) => lost.push(error), ...options }));
+  open.push(dataSource);
+  return dataSource;
+}
+
+const insert = (transactions: Transactions, name: string) =>
+  transactions.run((manager) => manager.insert(Account, { name, balanceInCents: 0 }));
+const names = async (dataSource: DataSource) =>
+  (await dataSource.getRepository(Account).find({ order: { name: 'ASC' } })).map(({ name }) => name);
+const unavailable = { code: 'unavailable', details: { retryAfterSeconds: 2 } };
+
+/** Asks until the database answers again. Any other failure than `unavailable` ends it. */
+async function recovery(statements: Statements): Promise<void> {
+  for (;;) {
+    try {
+      await statements.query('one', 'SELECT 1', []);
+      return;
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+    }
+  }
+}
+
+describe('when the server dies', () => {
+  it('a transaction under way is unavailable and leaves nothing; with the server the service is back by itself', async () => {
+    const dataSource = await bank();
+    const transactions = new Transactions(dataSource);
+    await insert(transactions, 'before');
+    const work = transactions.run(async (manager) => {
+      await manager.insert(Account, { name: 'during', balanceInCents: 0 });
+      await server.kill();
+      await manager.insert(Account, { name: 'during too', balanceInCents: 0 });
+    });
+    await expect(work).rejects.toMatchObject(unavailable);
+    await expect(insert(transactions, 'while down')).rejects.toMatchObject(unavailable);
+    await server.restart();
+    await recovery(new Statements(dataSource));
+    await insert(transactions, 'after');
+    expect(await names(dataSource)).toEqual(['after', 'before']);
+  });
+
+  it('idle connections are thrown away and told of, and end nothing', async () => {
+    const dataSource = await bank();
+    const pool = poolOf(dataSource);
+    await Promise.all([1, 2, 3].map(() => dataSource.query('SELECT pg_sleep(0.05)')));
+    expect(pool.idleCount).toBe(3);
+    const threeLost = new Promise<void>((resolve) => pool.on('remove', () => pool.totalCount === 0 && resolve()));
+    await server.kill();
+    await threeLost;
+    expect(lost).toHaveLength(3);
+    await server.restart();
+    await recovery(new Statements(dataSource));
+  });
+
+  it('readiness says so within its second, and says when it is back', async () => {
+    const dataSource = await bank();
+    const status = new DatabaseStatus(dataSource);
+    expect(await status.ready()).toEqual({ ready: true });
+    await server.kill();
+    expect(await status.ready()).toEqual({ ready: false, reason: 'PostgreSQL does not answer.' });
+    await server.restart();
+    expect(await status.ready()).toEqual({ ready: true });
+    server.pause();
+    expect(await status.ready()).toEqual({ ready: false, reason: 'PostgreSQL does not answer.' });
+    server.resume();
+    expect(await status.ready()).toEqual({ ready: true });
+    await status.onApplicationShutdown();
+  });
+});
+
+describe('when the server is frozen', () => {
+  const timeouts = { acquireMs: 300, statementMs: 200, queryMs: 300 };
+
+  it('a call is unavailable after the query timeout, and its connection is never used again', async () => {
+    const dataSource = await bank({ timeouts });
+    const statements = new Statements(dataSource);
+    const transactions = new Transactions(dataSource);
+    await insert(transactions, 'warm');
+    server.pause();
+    await expect(insert(transactions, 'on a connection of the pool')).rejects.toMatchObject(unavailable);
+    expect(poolOf(dataSource).totalCount).toBe(0);
+    await expect(statements.query('one', 'SELECT 1', [])).rejects.toMatchObject(unavailable);
+    server.resume();
+    await recovery(statements);
+    const answers = await Promise.all([1, 2, 3, 4].map((number) => statements.query('echo', 'SELECT $1::int AS number', [number])));
+    expect(answers).toEqual([1, 2, 3, 4].map((number) => [{ number }]));
+  });
+
+  it('a transaction under way is rolled back once the server thaws', async () => {
+    const dataSource = await bank({ timeouts });
+    const transactions = new Transactions(dataSource);
+    const work = transactions.run(async (manager) => {
+      await manager.insert(Account, { name: 'frozen', balanceInCents: 0 });
+      server.pause();
+      await manager.insert(Account, { name: 'frozen too', balanceInCents: 0 });
+    });
+    await expect(work).rejects.toMatchObject(unavailable);
+    server.resume();
+    await recovery(new Statements(dataSource));
+    await insert(transactions, 'frozen');
+    expect(await names(dataSource)).toContain('frozen');
+  });
+});
+
+describe('when the server is frozen while the service stops', () => {
+  it('the service stops all the same', async () => {
+    const dataSource = await bank();
+    server.pause();
+    await expect(dataSource.destroy()).resolves.toBeUndefined();
+    open.length = 0;
+    server.resume();
+  });
+});
+
+describe('when the pool is exhausted', () => {
+  it('a call is unavailable after the time to acquire, and the pool is whole afterwards', async () => {
+    const dataSource = await bank({ poolSize: 1, timeouts: { acquireMs: 100 } });
+    const transactions = new Transactions(dataSource);
+    const statements = new Statements(dataSource);
+    await transactions.run(async () => {
+      await expect(statements.query('one', 'SELECT 1', [])).rejects.toMatchObject(unavailable);
+      await expect(insert(transactions, 'too many')).rejects.toMatchObject(unavailable);
+    });
+    await expect(statements.query('one', 'SELECT 1 AS one', [])).resolves.toEqual([{ one: 1 }]);
+  });
+
+  it('readiness does not take that for a dead database', async () => {
+    const dataSource = await bank({ poolSize: 1 });
+    const status = new DatabaseStatus(dataSource);
+    await new Transactions(dataSource).run(async () => expect(await status.ready()).toEqual({ ready: true }));
+    await status.onApplicationShutdown();
+  });
+});
+
+describe('a statement', () => {
+  it('over its time is ended by the server, and the connection stays good', async () => {
+    const dataSource = await bank({ poolSize: 1, timeouts: { statementMs: 50 } });
+    const transactions = new Transactions(dataSource);
+    const run = (sql: string) => transactions.run((manager) => manager.query<object[]>(sql));
+    const before = await run('SELECT pg_backend_pid() AS pid');
+    await expect(run('SELECT pg_sleep(10)')).rejects.toMatchObject(unavailable);
+    expect(await run('SELECT pg_backend_pid() AS pid')).toEqual(before);
+  });
+
+  it('that is a mistake is thrown as it is', async () => {
+    await expect(new Statements(await bank()).query('wrong', 'SELECT nothing', [])).rejects.toMatchObject({ code: '42703' });
+  });
+
+  it('whose table a migration has changed is planned anew', async () => {
+    const dataSource = await bank({ poolSize: 1 });
+    const statements = new Statements(dataSource);
+    await dataSource.query('CREATE TABLE changing AS SELECT 1 AS one');
+    expect(await statements.query('all', 'SELECT * FROM changing', [])).toEqual([{ one: 1 }]);
+    await dataSource.query('ALTER TABLE changing ADD COLUMN two int DEFAULT 2');
+    expect(await statements.query('all', 'SELECT * FROM changing', [])).toEqual([{ one: 1, two: 2 }]);
+  });
+});
+
+describe('when the server became read-only, as a primary that stepped down', () => {
+  it('a change is unavailable and its connection is given up, so that the next one may find the new primary', async () => {
+    const dataSource = await bank({ poolSize: 1 });
+    const transactions = new Transactions(dataSource);
+    const status = new DatabaseStatus(dataSource);
+    const turn = async (setting: 'on' | 'off') => {
+      await dataSource.query(`SET default_transaction_read_only = off`);
+      await dataSource.query(`ALTER ROLE CURRENT_USER SET default_transaction_read_only = ${setting}`);
+      await dataSource.query(`SET default_transaction_read_only = ${setting}`);
+    };
+    await turn('on');
+    await expect(insert(transactions, 'read-only')).rejects.toMatchObject(unavailable);
+    expect(poolOf(dataSource).totalCount).toBe(0);
+    expect(await status.ready()).toEqual({ ready: false, reason: 'PostgreSQL is read-only.' });
+    await turn('off');
+    await insert(transactions, 'writable again');
+    await status.onApplicationShutdown();
+  });
+});

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CallContext, Idempotency } from '@atoll/contracts';
+import { AppError, isAppError } from '@atoll/errors';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { tableOf } from './data-source.js';
+import { isRetryable, toAppError } from './database-errors.js';
+import type { GuardedClient } from './guarded-client.js';
+import { IdempotencyKey } from './idempotency-key.entity.js';
+
+const maxAttempts = 5;
+/** The wait before attempt n is drawn from 0 to this, doubled each time: 300 ms in all at most. */
+const firstWaitMs = 20;
+
+export interface OnceOptions<T> {
+  /** What is kept of the reply for later calls: the place to mask secrets. */
+  keep?: (reply: T) => T;
+}
+
+/** The one door to changing data. */
+@Injectable()
+export class Transactions {
+  private readonly table: string;
+
+  constructor(private readonly dataSource: DataSource) {
+    this.table = tableOf(dataSource, IdempotencyKey);
+  }
+
+  /**
+   * Runs the work in one transaction (READ COMMITTED) and commits. After a serialization failure or a deadlock all of it runs again,
+   * five times at most, so the work must do nothing outside the transaction. Throws what the work throws, and AppError `unavailable`
+   * where the database fails; then nothing of the work was kept, unless the connection broke during the commit itself.
+   */
+  async run<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.attempt(work);
+      } catch (error) {
+        if (!isRetryable(error) || attempt === maxAttempts) throw toAppError(error);
+        await delay(Math.random() * firstWaitMs * 2 ** (attempt - 1));
+      }
+    }
+  }
+
+  /**
+   * As `run`, and where the caller sent an `Idempotency-Key` the work is done once: its reply commits with its effect and answers the same
+   * call for 24 h. Throws `conflict` while a call with this key is running, `idempotency_mismatch` when the body is another. What fails is not kept.
+   */
+  async once<T extends object>(
+    context: CallContext,
+    work: (manager: EntityManager) => Promise<T>,
+    options: OnceOptions<T> = {},
+  ): Promise<T> {
+    const { idempotency } = context;
+    if (!idempotency) return this.run(work);
+    const { keep = (reply: T) => reply } = options;
+    const id = idOf(idempotency);
+    return this.run(async (manager) => {
+      await this.claim(manager, id);
+      const kept = await this.find(manager, id);
+      if (kept && kept.fingerprint !== idempotency.fingerprint) {
+        throw new AppError('idempotency_mismatch', 'This Idempotency-Key was used before, with another body.');
+      }
+      if (kept) return kept.reply as T;
+      const reply = await work(manager);
+      await manager.query(
+        `INSERT INTO ${this.table} (id, fingerprint, reply, expires_at) VALUES ($1, $2, $3, now() + interval '24 hours')
+         ON CONFLICT (id) DO UPDATE SET fingerprint = excluded.fingerprint, reply = excluded.reply, expires_at = excluded.expires_at`,
+        [id, idempotency.fingerprint, JSON.stringify(keep(reply))],
+      );
+      return reply;
+    });
+  }
+
+  /** The lock is the database's, for the transaction: it ends with the process that held it, whatever became of that. */
+  private async claim(manager: EntityManager, id: Buffer): Promise<void> {
+    const [row] = await manager.query<{ claimed: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS claimed', [id.readBigInt64BE()]);
+    if (!row?.claimed) throw new AppError('conflict', 'A request with this Idempotency-Key is still running.');
+  }
+
+  /** A statement of its own, so that it sees what was committed before the lock was had. */
+  private async find(manager: EntityManager, id: Buffer): Promise<{ fingerprint: string; reply: object } | undefined> {
+    const rows = await manager.query<{ fingerprint: string; reply: object }[]>(
+      `SELECT fingerprint, reply FROM ${this.table} WHERE id = $1 AND expires_at > now()`,
+      [id],
+    );
+    return rows[0];
+  }
+
+  private async attempt<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    const runner = this.dataSource.createQueryRunner();
+    let client: GuardedClient | undefined;
+    try {
+      client = (await runner.connect()) as GuardedClient;
+      await runner.startTransaction();
+      const result = await work(runner.manager);
+      await runner.commitTransaction();
+      return result;
+    } catch (error) {
+      // A connection that is gone has rolled back by itself.
+      if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+      throw isAppError(error) ? error : (client?.lost ?? error);
+    } finally {
+      await runner.release();
+    }
+  }
+}
+
+function idOf({ scope, key }: Idempotency): Buffer {
+  return createHash('sha256').update(`${scope}\0${key}`).digest();
+}

@@ -1,0 +1,5 @@
+export { findNatsServer } from './find-nats-server.js';
+export { startNats } from './nats-server.js';
+export type { NatsServer, NatsServerOptions } from './nats-server.js';
+export { createDatabase, startPostgres } from './postgres.js';
+export type { TestDatabase, TestPostgres } from './postgres.js';

@@ -1,0 +1,48 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { startNats, type NatsServer } from './nats-server.js';
+
+describe('a nats-server for specs', () => {
+  let server: NatsServer;
+  beforeAll(async () => {
+    server = await startNats({ configuration: 'max_payload: 65536' });
+  }, 120_000);
+  afterAll(() => server.stop());
+
+  it('listens on loopback with the given configuration', async () => {
+    const connection = await connect({ servers: server.url });
+    expect(connection.info).toMatchObject({ host: '127.0.0.1', jetstream: true, max_payload: 65_536 });
+    await connection.close();
+  });
+
+  it('keeps its port and its streams through a crash', async () => {
+    const before = await connect({ servers: server.url, reconnect: false });
+    await (await jetstreamManager(before)).streams.add({ name: 'kept', subjects: ['kept.>'] });
+    const { pid } = server;
+    await server.kill();
+    await before.closed();
+    await server.restart();
+    expect(server.pid).not.toBe(pid);
+    const after = await connect({ servers: server.url });
+    expect(await (await jetstreamManager(after)).streams.names().next()).toEqual(['kept']);
+    await after.close();
+  });
+
+  it('answers nothing while paused, and then everything', async () => {
+    const connection = await connect({ servers: server.url });
+    await server.pause();
+    const flushed = connection.flush().then(() => 'answered');
+    expect(await Promise.race([flushed, delay(100, 'silent')])).toBe('silent');
+    server.resume();
+    expect(await flushed).toBe('answered');
+    await connection.close();
+  });
+
+  it('can be started several times at once', async () => {
+    const servers = await Promise.all([startNats(), startNats(), startNats()]);
+    expect(new Set(servers.map(({ port }) => port)).size).toBe(3);
+    await Promise.all(servers.map((each) => each.stop()));
+  });
+});

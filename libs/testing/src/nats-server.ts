@@ -1,0 +1,127 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { findNatsServer } from './find-nats-server.js';
+
+export interface NatsServerOptions {
+  /** Further lines of the server's configuration, such as `max_payload: 65536`. */
+  configuration?: string;
+}
+
+/** A real nats-server for a spec, with JetStream, on loopback. */
+export interface NatsServer {
+  readonly url: string;
+  readonly port: number;
+  /** Of the process that runs now. */
+  readonly pid: number;
+  /** Ends it and removes what it stored. */
+  stop(): Promise<void>;
+  /** Ends it as a crash does. `restart` brings it back. */
+  kill(): Promise<void>;
+  /** Ends it if it runs, and starts it again on the same port with what JetStream had stored. */
+  restart(): Promise<void>;
+  /** Freezes it: connections stay open and nothing answers. Resolves once it is so. */
+  pause(): Promise<void>;
+  resume(): void;
+}
+
+/** Below the range from which systems pick ports for outgoing connections, so that none takes the port while the server is away. */
+const ports = { first: 10_000, count: 20_000 };
+const portAttempts = 20;
+const startTimeoutMs = 10_000;
+const greetingTimeoutMs = 100;
+
+/** Starts a nats-server of its own on a free port, and ends it with this process at the latest. */
+export async function startNats(options: NatsServerOptions = {}): Promise<NatsServer> {
+  const binary = await findNatsServer();
+  const folder = await mkdtemp(join(tmpdir(), 'atoll-nats-'));
+  await writeFile(join(folder, 'nats.conf'), options.configuration ?? '');
+  const started = await startOnFreePort(binary, folder);
+  const { port } = started;
+  let { child } = started;
+
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  };
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    port,
+    get pid() {
+      return child.pid ?? 0;
+    },
+    kill,
+    async stop() {
+      await kill();
+      await rm(folder, { recursive: true, force: true });
+    },
+    async restart() {
+      await kill();
+      child = await start(binary, folder, port);
+    },
+    async pause() {
+      child.kill('SIGSTOP');
+      while (await greets(port)) await delay(10);
+    },
+    resume: () => void child.kill('SIGCONT'),
+  };
+}
+
+async function startOnFreePort(binary: string, folder: string): Promise<{ child: ChildProcess; port: number }> {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = ports.first + Math.floor(Math.random() * ports.count);
+    try {
+      return { child: await start(binary, folder, port), port };
+    } catch (error) {
+      if (attempt === portAttempts) throw error;
+    }
+  }
+}
+
+/** Resolves when the server takes connections, which it tells by writing the file of its ports. */
+async function start(binary: string, folder: string, port: number): Promise<ChildProcess> {
+  const flags = ['-a', '127.0.0.1', '-p', String(port), '-js', '-sd', folder, '--ports_file_dir', folder, '-c', join(folder, 'nats.conf')];
+  const child = spawn(binary, flags, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const endWithUs = (): void => void child.kill('SIGKILL');
+  process.once('exit', endWithUs);
+  child.once('exit', () => process.off('exit', endWithUs));
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-4000)));
+
+  const deadlineAtMs = Date.now() + startTimeoutMs;
+  const portsFile = join(folder, `nats-server_${child.pid}.ports`);
+  while (!(await isWritten(portsFile))) {
+    const ended = child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
+    if (ended || Date.now() > deadlineAtMs) {
+      child.kill('SIGKILL');
+      throw new Error(`nats-server did not start: ${log}`);
+    }
+    await delay(10);
+  }
+  return child;
+}
+
+/** A server that runs says its name to whoever connects. */
+async function greets(port: number): Promise<boolean> {
+  const socket = createConnection(port, '127.0.0.1');
+  try {
+    const greeting = once(socket, 'data').then(() => true);
+    return await Promise.race([greeting, delay(greetingTimeoutMs, false)]);
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function isWritten(file: string): Promise<boolean> {
+  try {
+    JSON.parse(await readFile(file, 'utf8'));
+    return true;
+  } catch {
+    return false;
+  }
+}

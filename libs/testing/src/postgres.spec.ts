@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { createDatabase, startPostgres, type TestPostgres } from './postgres.js';
+
+async function ask(url: string, sql: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url, query_timeout: 300, connectionTimeoutMillis: 300 });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return (await client.query<object>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+describe('createDatabase', () => {
+  it('gives each caller an empty database of its own', async () => {
+    const [first, second] = await Promise.all([createDatabase(), createDatabase()]);
+    await ask(first.url, 'CREATE TABLE mine (id int)');
+    expect(await ask(second.url, `SELECT to_regclass('mine') AS found`)).toEqual([{ found: null }]);
+    await Promise.all([first.drop(), second.drop()]);
+  });
+
+  it('drops a database that is still in use', async () => {
+    const { url, drop } = await createDatabase();
+    const client = new pg.Client(url);
+    client.on('error', () => undefined);
+    await client.connect();
+    await drop();
+    await expect(ask(url, 'SELECT 1')).rejects.toThrow(/does not exist/);
+  });
+});
+
+describe('startPostgres', () => {
+  let server: TestPostgres;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(() => server.stop());
+
+  it('freezes and thaws', async () => {
+    server.pause();
+    await expect(ask(server.url, 'SELECT 1')).rejects.toThrow(/timeout/i);
+    server.resume();
+    expect(await ask(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('is gone when killed, and comes back with its data at the same address', async () => {
+    await ask(server.url, 'CREATE TABLE kept AS SELECT 7 AS number');
+    await server.kill();
+    await expect(ask(server.url, 'SELECT 1')).rejects.toThrow(/ECONNREFUSED/);
+    await server.restart();
+    expect(await ask(server.url, 'SELECT number FROM kept')).toEqual([{ number: 7 }]);
+  });
+});

@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '@atoll/database';
+import pg from 'pg';
+import { childrenOf } from './process-tree.js';
+
+export interface TestPostgres {
+  readonly url: string;
+  readonly port: number;
+  /** Of the server's main process; another one after `restart`. */
+  readonly pid: number;
+  /** Stops it and removes its data. */
+  stop(): Promise<void>;
+  /** Freezes the server with all its sessions: connections stay open and nothing answers. */
+  pause(): void;
+  resume(): void;
+  /** As a power cut: the server is gone at once, its data as it lay. */
+  kill(): Promise<void>;
+  /** Starts it again on the same data and the same port. */
+  restart(): Promise<void>;
+}
+
+/** A PostgreSQL of its own, for specs that break it. All others take a database of the shared one: `createDatabase`. */
+export async function startPostgres(): Promise<TestPostgres> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'atoll-postgres-'));
+  let server = await startEmbeddedPostgres({ dataDir, fast: true });
+  const { url } = server;
+  const port = Number(new URL(url).port);
+  // The main process first: one that is stopped or gone starts no further sessions.
+  const signalAll = (name: NodeJS.Signals) => {
+    const sessions = name === 'SIGKILL' ? childrenOf(server.pid) : [];
+    signal(server.pid, name);
+    for (const pid of new Set([...sessions, ...childrenOf(server.pid)])) signal(pid, name);
+  };
+  const kill = async () => {
+    signalAll('SIGKILL');
+    await server.stop();
+  };
+  return {
+    url,
+    port,
+    get pid() {
+      return server.pid;
+    },
+    pause: () => signalAll('SIGSTOP'),
+    resume: () => signalAll('SIGCONT'),
+    kill,
+    restart: async () => {
+      await server.stop();
+      server = await startEmbeddedPostgres({ dataDir, fast: true, port });
+    },
+    stop: async () => {
+      await kill();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface TestDatabase {
+  url: string;
+  /** Removes it, whoever is connected. */
+  drop(): Promise<void>;
+}
+
+/**
+ * An empty database for one spec file. Its server is the one of ATOLL_TEST_DATABASE_URL, or one that is started when the first spec of
+ * a Jest run asks, shared by all of the run's workers, and gone with the run.
+ */
+export async function createDatabase(): Promise<TestDatabase> {
+  const serverUrl = process.env.ATOLL_TEST_DATABASE_URL ?? (await sharedServer());
+  const name = `atoll_test_${randomBytes(6).toString('hex')}`;
+  await execute(serverUrl, `CREATE DATABASE ${name}`);
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: () => execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+}
+
+let ownServer: Promise<EmbeddedPostgres> | undefined;
+
+/** Outside Jest there is no run to share with, and the server ends with this process. */
+async function sharedServer(): Promise<string> {
+  const runDir = process.env.ATOLL_TEST_RUN_DIR;
+  if (runDir) return urlOfRun(join(runDir, 'postgres'));
+  ownServer ??= startEmbeddedPostgres({ dataDir: mkdtempSync(join(tmpdir(), 'atoll-postgres-')), fast: true });
+  return (await ownServer).url;
+}
+
+/** The worker that gets the data folder's lock starts the server; the others find its URL in a file. */
+async function urlOfRun(dataDir: string): Promise<string> {
+  const file = join(dataDir, 'url');
+  for (;;) {
+    if (existsSync(file)) return readFileSync(file, 'utf8');
+    try {
+      const { url } = await startEmbeddedPostgres({ dataDir, fast: true });
+      writeFileSync(`${file}.new`, url);
+      renameSync(`${file}.new`, file);
+      return url;
+    } catch (error) {
+      if (!/is in use by process/.test((error as Error).message)) throw error;
+      await delay(50);
+    }
+  }
+}
+
+async function execute(url: string, sql: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
