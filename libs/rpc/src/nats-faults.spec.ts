@@ -1,0 +1,140 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { connect, headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
+import { startNats, type NatsServer } from '@atoll/testing';
+import { systemContext } from './call-context.js';
+import { NatsLink } from './nats-link.js';
+import { NatsRpc } from './nats-rpc.js';
+import { NatsStrategy } from './nats-strategy.js';
+import { probe, startProbe } from './probe.js';
+import { Signer } from './signature.js';
+import { errorOf, specSecret as secret, until } from './transports.js';
+
+const maxPayload = 64 * 1024;
+const configuration = `
+  max_payload: ${maxPayload}
+  no_auth_user: anybody
+  authorization { users: [
+    { user: anybody, password: any },
+    { user: deaf, password: any, permissions: { subscribe: { deny: ["probe.>"] } } }
+  ] }`;
+
+describe('a call over a NATS where things go wrong', () => {
+  let server: NatsServer;
+  let link: NatsLink;
+  let rpc: NatsRpc;
+  let other: NatsConnection;
+  let logged: string[];
+  const ask = (deadlineMs = 5_000, text?: string) => rpc.call(probe.ask, { ...(text && { text }) }, systemContext('spec', { deadlineMs }));
+
+  beforeAll(async () => {
+    server = await startNats({ configuration });
+    link = NatsLink.open({ servers: server.url });
+    rpc = new NatsRpc(link, new Signer(secret));
+    other = await connect({ servers: server.url });
+  }, 120_000);
+  afterAll(async () => {
+    await link.close();
+    await other.close();
+    await server.stop();
+  });
+  beforeEach(() => {
+    logged = [];
+    const log = (...words: unknown[]): undefined => void logged.push(words.join(' '));
+    jest.spyOn(Logger.prototype, 'error').mockImplementation(log);
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation(log);
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  /** Answers one request as no service of ours would. */
+  async function answerWith(respond: (request: Msg) => void): Promise<void> {
+    other.subscribe(probe.ask.subject, { max: 1, callback: (_error, request) => respond(request) });
+    await other.flush();
+  }
+  function marked(names: Record<string, string>): { headers: MsgHdrs } {
+    const marks = headers();
+    for (const [name, value] of Object.entries(names)) marks.set(name, value);
+    return { headers: marks };
+  }
+
+  it.each(['', '{', 'nonsense', '"text"', '7', 'null', '\ud83d'])('survives an answer that is no object: %j', async (answer) => {
+    await answerWith((request) => request.respond(answer));
+    expect(await errorOf(ask())).toMatchObject({ code: 'internal', message: 'The answer of a service could not be read.' });
+    expect(logged.join()).toContain(probe.ask.subject);
+  });
+
+  it.each(['nonsense', '{}', '{"code":"nonsense","message":"x"}', 'null'])('survives an error that is none: %j', async (error) => {
+    await answerWith((request) => request.respond(error, marked({ 'Atoll-Reply': 'error' })));
+    expect(await errorOf(ask())).toMatchObject({ code: 'internal', message: 'The answer of a service could not be read.' });
+  });
+
+  it.each([[['2/2']], [['1/3', '3/3']], [['1/2', '1/2']], [['x']], [['0/0']]])(
+    'does not put together an answer of which a part is missing: %j',
+    async (numbers) => {
+      await answerWith((request) => {
+        for (const number of numbers) request.respond('{}', marked({ 'Atoll-Part': number }));
+      });
+      expect((await errorOf(ask())).code).toBe('internal');
+    },
+  );
+
+  it('does not wait beyond the deadline for the parts that never come', async () => {
+    await answerWith((request) => request.respond('{', marked({ 'Atoll-Part': '1/2' })));
+    expect((await errorOf(ask(50))).code).toBe('deadline_exceeded');
+  });
+
+  it('takes no more than 64 MiB, whatever a sender says', async () => {
+    const part = 'x'.repeat(maxPayload - 1024);
+    await answerWith((request) => {
+      for (let number = 1; number <= 1100; number += 1) request.respond(part, marked({ 'Atoll-Part': `${number}/9999` }));
+    });
+    expect((await errorOf(ask(20_000))).code).toBe('internal');
+  });
+
+  it('tells of a request that is larger than this NATS takes', async () => {
+    expect((await errorOf(ask(5_000, 'x'.repeat(maxPayload)))).code).toBe('payload_too_large');
+  });
+
+  it('fits the parts of a long answer to this NATS', async () => {
+    const service = await startProbe(new NatsStrategy({ service: 'probe', link, secret }));
+    service.answer = () => Promise.resolve({ text: 'x'.repeat(1_000_000) });
+    expect(String((await ask())['text'])).toHaveLength(1_000_000);
+    await service.stop();
+  });
+
+  it('stops sending a long answer when its receiver has gone', async () => {
+    const service = await startProbe(new NatsStrategy({ service: 'probe', link, secret }));
+    const leaving = NatsLink.open({ servers: server.url });
+    await leaving.connected();
+    service.answer = async () => {
+      await leaving.close();
+      return { text: 'x'.repeat(1_000_000) };
+    };
+    const gone = new NatsRpc(leaving, new Signer(secret)).call(probe.ask, {}, systemContext('spec'));
+    expect((await errorOf(gone)).code).toBe('unavailable');
+    await until(() => logged.some((line) => line.includes('could not be sent')));
+    await service.stop();
+  });
+
+  it('is not ready where NATS refuses its subscriptions, and says how many', async () => {
+    const deaf = NatsLink.open({ servers: server.url.replace('//', '//deaf:any@') });
+    const strategy = new NatsStrategy({ service: 'probe', link: deaf, secret });
+    const service = await startProbe(strategy);
+    await until(() => !strategy.readiness().ready);
+    expect(strategy.readiness().reason).toBe('1 of 1 operations are not subscribed');
+    await service.stop();
+    await deaf.close();
+  });
+
+  it('sheds calls beyond 10,000 that wait', async () => {
+    const silence = other.subscribe(probe.ask.subject, { callback: () => undefined });
+    await other.flush();
+    const waiting = Array.from({ length: 10_000 }, () => errorOf(ask(2_000)));
+    const shed = await errorOf(ask(600_000));
+    expect(shed.code).toBe('unavailable');
+    expect(new Set((await Promise.all(waiting)).map(({ code }) => code))).toEqual(new Set(['deadline_exceeded']));
+    silence.unsubscribe();
+  });
+});

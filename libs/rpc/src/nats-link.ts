@@ -1,0 +1,209 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import { connect, type ConnectionOptions, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import { parseAddresses } from './nats-address.js';
+import { inTime } from './patience.js';
+import type { Readiness } from './rpc.js';
+
+export interface NatsLinkOptions {
+  /** `host:port` or `nats://user:password@host:port`, one or several of a cluster. */
+  servers: string | string[];
+  /** Shown on the server's monitoring pages. */
+  name?: string;
+  /** Between two attempts to connect; 500 ms unless given. */
+  reconnectWaitMs?: number;
+  /** How long a start waits for the first connection before it goes on without, not ready; 5 s unless given. */
+  startupWaitMs?: number;
+  /** Credentials that no address can hold, and TLS. */
+  connection?: Pick<ConnectionOptions, 'user' | 'pass' | 'token' | 'authenticator' | 'tls' | 'inboxPrefix'>;
+}
+
+/** A frozen server is noticed after two pings without an answer. */
+const pingIntervalMs = 5_000;
+const handshakeTimeoutMs = 5_000;
+const flushTimeoutMs = 2_000;
+
+/** A subscription that is made again after every outage, and made late where there is no connection yet. */
+export interface LinkSubscription {
+  /** False once the server refused it or it was closed. */
+  isLive(): boolean;
+  /** Takes no new messages; resolves when the last one that was under way has been delivered. */
+  drain(): Promise<void>;
+}
+
+interface Interest {
+  subject: string;
+  queue: string | undefined;
+  receive: (message: Msg) => void;
+  live?: Subscription;
+}
+
+/**
+ * The one connection of a process to NATS, for calls, handlers and JetStream alike. Connects in the background and
+ * reconnects for ever; nothing is buffered while NATS is away. Whoever opens a link closes it.
+ */
+export class NatsLink {
+  readonly #logger = new Logger(NatsLink.name);
+  readonly #interests = new Set<Interest>();
+  readonly #downListeners = new Set<() => void>();
+  readonly #stop = new AbortController();
+  readonly #first: Promise<NatsConnection | undefined>;
+  #connection: NatsConnection | undefined;
+  #up = false;
+
+  private constructor(private readonly options: NatsLinkOptions) {
+    this.#first = this.#connect(parseAddresses(options.servers));
+  }
+
+  /** Starts to connect; throws where an address is none, and nothing when NATS is away. */
+  static open(options: NatsLinkOptions): NatsLink {
+    return new NatsLink(options);
+  }
+
+  /** Where the permissions of the connection want inboxes to be; undefined for the usual place. */
+  get inboxPrefix(): string | undefined {
+    return this.options.connection?.inboxPrefix;
+  }
+
+  /** The connection while it stands; undefined while NATS is away. */
+  get connection(): NatsConnection | undefined {
+    return this.#up ? this.#connection : undefined;
+  }
+
+  /** Resolves with the connection once it stood for the first time. It stays the same object through outages. Throws when the link is closed before. */
+  async connected(): Promise<NatsConnection> {
+    const connection = await this.#first;
+    if (!connection) throw new Error('The NATS link was closed before it was connected.');
+    return connection;
+  }
+
+  /** Resolves when connected, or when a start should not wait any longer: then NATS is awaited in the background. */
+  async settled(): Promise<void> {
+    const { startupWaitMs = 5_000 } = this.options;
+    await inTime(this.#first, startupWaitMs);
+  }
+
+  /** Hears a subject through all outages; those with the same `queue` share its messages. What `receive` throws is logged. */
+  subscribe(subject: string, queue: string | undefined, receive: (message: Msg) => void): LinkSubscription {
+    const interest: Interest = { subject, queue, receive };
+    this.#interests.add(interest);
+    if (this.#connection) this.#subscribe(interest, this.#connection);
+    return {
+      isLive: () => interest.live !== undefined && !interest.live.isClosed() && !interest.live.isDraining(),
+      drain: async () => {
+        this.#interests.delete(interest);
+        const { live } = interest;
+        // Where it is closed already, or NATS is away, nothing is under way.
+        if (this.connection) await live?.drain().catch(() => undefined);
+        else live?.unsubscribe();
+      },
+    };
+  }
+
+  /** Called when the connection is lost, each time. Returns the way to stop. */
+  onDown(listener: () => void): () => void {
+    this.#downListeners.add(listener);
+    return () => this.#downListeners.delete(listener);
+  }
+
+  /** Resolves when the server has taken everything published so far; at once while NATS is away, and after 2 s where it is frozen. */
+  async flush(): Promise<void> {
+    const flushed = this.connection?.flush().catch(() => undefined);
+    if (flushed) await inTime(flushed, flushTimeoutMs);
+  }
+
+  /** Not ready while NATS is away; a frozen server is noticed within 15 s. */
+  status(): Readiness {
+    return this.connection ? { ready: true } : { ready: false, reason: 'NATS is not connected' };
+  }
+
+  /** Sends what is published and closes. Calls under way are told `unavailable`. */
+  async close(): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    this.#stop.abort();
+    await this.flush();
+    this.#fall();
+    await this.#connection?.close();
+    await this.#first;
+  }
+
+  async #connect(addresses: ConnectionOptions): Promise<NatsConnection | undefined> {
+    const { name, reconnectWaitMs = 500, connection: credentials } = this.options;
+    const options: ConnectionOptions = {
+      ...addresses,
+      ...credentials,
+      ...(name && { name }),
+      maxReconnectAttempts: -1,
+      ignoreAuthErrorAbort: true,
+      reconnectTimeWait: reconnectWaitMs,
+      reconnectJitter: reconnectWaitMs / 5,
+      timeout: handshakeTimeoutMs,
+      pingInterval: pingIntervalMs,
+      noAsyncTraces: true,
+    };
+    for (let attempt = 1; !this.#stop.signal.aborted; attempt += 1) {
+      try {
+        const connection = await this.#adopt(await connect(options));
+        if (attempt > 1) this.#logger.log('NATS is there.');
+        return connection;
+      } catch (error) {
+        if (attempt === 1) this.#logger.warn(`NATS does not answer, trying on: ${String(error)}`);
+        await delay(reconnectWaitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+      }
+    }
+    return undefined;
+  }
+
+  async #adopt(connection: NatsConnection): Promise<NatsConnection | undefined> {
+    if (this.#stop.signal.aborted) {
+      await connection.close();
+      return undefined;
+    }
+    this.#connection = connection;
+    this.#up = true;
+    for (const interest of this.#interests) this.#subscribe(interest, connection);
+    void this.#follow(connection);
+    return connection;
+  }
+
+  #subscribe(interest: Interest, connection: NatsConnection): void {
+    const { subject, queue } = interest;
+    interest.live = connection.subscribe(subject, {
+      ...(queue && { queue }),
+      callback: (error, message) => {
+        if (error) this.#logger.error(`NATS refuses the subscription to ${subject}: ${error.message}`);
+        else this.#deliver(interest, message);
+      },
+    });
+  }
+
+  /** What a receiver throws would end the client's reading of the connection, without a word. */
+  #deliver({ subject, receive }: Interest, message: Msg): void {
+    try {
+      receive(message);
+    } catch (error) {
+      this.#logger.error(`A message for ${subject} was dropped: ${String(error)}`);
+    }
+  }
+
+  async #follow(connection: NatsConnection): Promise<void> {
+    for await (const event of connection.status()) {
+      if (event.type === 'disconnect') this.#fall();
+      if (event.type === 'reconnect') {
+        this.#up = true;
+        this.#logger.log('NATS is back.');
+      }
+      if (event.type === 'error') this.#logger.warn(`NATS: ${event.error.message}`);
+    }
+    if (this.#stop.signal.aborted) return;
+    this.#fall();
+    this.#logger.error('The NATS connection is closed for good.');
+  }
+
+  #fall(): void {
+    if (!this.#up) return;
+    this.#up = false;
+    if (!this.#stop.signal.aborted) this.#logger.warn('NATS is away, reconnecting.');
+    for (const listener of this.#downListeners) listener();
+  }
+}

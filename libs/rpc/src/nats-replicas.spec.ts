@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startNats, type NatsServer } from '@atoll/testing';
+import { systemContext } from './call-context.js';
+import { NatsLink } from './nats-link.js';
+import { NatsRpc } from './nats-rpc.js';
+import { NatsStrategy } from './nats-strategy.js';
+import { probe, startProbe, type Probe } from './probe.js';
+import { Signer } from './signature.js';
+import { specSecret as secret, until } from './transports.js';
+
+describe('two replicas of a service', () => {
+  let server: NatsServer;
+  let link: NatsLink;
+  let rpc: NatsRpc;
+  const ask = (size: number) => rpc.call(probe.ask, { size: size % 1000 }, systemContext('spec', { deadlineMs: 20_000 }));
+  const startReplica = () => startProbe(new NatsStrategy({ service: 'probe', servers: server.url, secret }));
+
+  beforeAll(async () => {
+    server = await startNats();
+    link = NatsLink.open({ servers: server.url });
+    rpc = new NatsRpc(link, new Signer(secret));
+  }, 120_000);
+  afterAll(async () => {
+    await link.close();
+    await server.stop();
+  });
+
+  it('share the requests: each is handled by one, and both get some', async () => {
+    const replicas = await Promise.all([startReplica(), startReplica()]);
+    await Promise.all(Array.from({ length: 300 }, (_, index) => ask(index)));
+    const handled = replicas.map((replica) => replica.handled);
+    expect(handled[0]).toBeGreaterThan(0);
+    expect(handled[1]).toBeGreaterThan(0);
+    expect(Number(handled[0]) + Number(handled[1])).toBe(300);
+    await Promise.all(replicas.map((replica) => replica.stop()));
+  });
+
+  it('lose no request when one after the other is replaced under load', async () => {
+    let [first, second] = await Promise.all([startReplica(), startReplica()]);
+    const load = startLoad(ask, 20);
+    for (let round = 0; round < 3; round += 1) {
+      const next = await startReplica();
+      for (const replica of [first, second, next]) replica.answer = slowly;
+      await load.progress(200);
+      await first.stop();
+      [first, second] = [second, next];
+    }
+    await load.progress(200);
+    expect(await load.stop()).toEqual([]);
+    await Promise.all([first.stop(), second.stop()]);
+  });
+});
+
+const slowly: Probe['answer'] = async (question) => {
+  await delay(Math.random() * 20);
+  return { ...question };
+};
+
+/** Calls without a pause, `width` at a time, and keeps what failed. */
+function startLoad(call: (size: number) => Promise<object>, width: number) {
+  const failures: unknown[] = [];
+  let done = 0;
+  let running = true;
+  const workers = Array.from({ length: width }, async () => {
+    while (running) {
+      await call(done).catch((error: unknown) => failures.push(error));
+      done += 1;
+    }
+  });
+  return {
+    progress: async (count: number): Promise<void> => {
+      const goal = done + count;
+      await until(() => done >= goal);
+    },
+    stop: async (): Promise<unknown[]> => {
+      running = false;
+      await Promise.all(workers);
+      return failures;
+    },
+  };
+}

@@ -1,0 +1,135 @@
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { InvalidArgumentError, createInbox, type Msg, type NatsConnection } from '@nats-io/transport-node';
+import type { BroadcastType, CallContext, Operation } from '@atoll/contracts';
+import { AppError, isAppError } from '@atoll/errors';
+import { remainingMs, systemContext } from './call-context.js';
+import { open, seal } from './nats-envelope.js';
+import type { LinkSubscription, NatsLink } from './nats-link.js';
+import { ReplyAssembly } from './nats-reply.js';
+import { after } from './patience.js';
+import { RpcClient } from './rpc-client.js';
+import type { Readiness } from './rpc.js';
+import type { Answer } from './rpc-server.js';
+import type { Signer } from './signature.js';
+import { deadlineExceeded, unavailable, unreadableAnswer } from './wire.js';
+
+interface PendingCall {
+  service: string;
+  assembly: ReplyAssembly;
+  settle: (answer: Answer) => void;
+}
+
+/** Calls that wait at once; beyond it, as when NATS is frozen, more would only fill the memory. */
+const maxPendingCalls = 10_000;
+/** Clocks of hosts may differ by as much before broadcasts are lost between them. */
+const broadcastLifeMs = 60_000;
+/** Status by which the server says that nobody has subscribed to a subject. */
+const noResponders = 503;
+
+/** Calls over NATS. One inbox subscription takes the answers of all calls, since an answer may come in parts. */
+export class NatsRpc extends RpcClient implements OnApplicationShutdown {
+  readonly #pending = new Map<string, PendingCall>();
+  readonly #inbox: string;
+  readonly #replies: LinkSubscription;
+  readonly #forgetDown: () => void;
+  #calls = 0;
+
+  constructor(
+    private readonly link: NatsLink,
+    private readonly signer: Signer,
+    private readonly ownsLink = false,
+  ) {
+    super();
+    this.#inbox = createInbox(link.inboxPrefix);
+    this.#replies = link.subscribe(`${this.#inbox}.*`, undefined, (message) => this.#receive(message));
+    this.#forgetDown = link.onDown(() => this.#abandon());
+  }
+
+  protected override broadcast(name: string, json: string): void {
+    const subject = broadcastSubject(name);
+    const context = systemContext('broadcast', { deadlineMs: broadcastLifeMs });
+    this.link.connection?.publish(subject, json, { headers: seal(this.signer, subject, '', context, json) });
+  }
+
+  override listen<Payload extends object>(type: BroadcastType<Payload>, listener: (payload: Payload) => void): () => void {
+    const subscription = this.link.subscribe(broadcastSubject(type.name), undefined, (message) =>
+      this.deliver(type, listener, () => open(this.signer, message).payload),
+    );
+    return () => void subscription.drain();
+  }
+
+  override status(): Readiness {
+    const status = this.link.status();
+    if (!status.ready || this.#replies.isLive()) return status;
+    return { ready: false, reason: 'the inbox for answers is not subscribed' };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.#forgetDown();
+    await this.#replies.drain();
+    this.#abandon();
+    if (this.ownsLink) await this.link.close();
+  }
+
+  protected override request(operation: Operation, payload: string, context: CallContext): Promise<Answer> {
+    const { connection } = this.link;
+    if (!connection || this.#pending.size >= maxPendingCalls) return Promise.resolve({ error: unavailable(operation.service) });
+    this.#calls += 1;
+    const token = this.#calls.toString(36);
+    return new Promise((resolve) => {
+      const settle = (answer: Answer): void => {
+        clearTimeout(timer);
+        this.#pending.delete(token);
+        resolve(answer);
+      };
+      const timer = after(remainingMs(context), () => settle({ error: deadlineExceeded() }));
+      this.#pending.set(token, { service: operation.service, assembly: new ReplyAssembly(), settle });
+      const error = this.#send(connection, operation, token, payload, context);
+      if (error) settle({ error });
+    });
+  }
+
+  /** Publishes a request; returns why it could not. */
+  #send(
+    connection: NatsConnection,
+    { subject, service }: Operation,
+    token: string,
+    payload: string,
+    context: CallContext,
+  ): AppError | undefined {
+    const reply = `${this.#inbox}.${token}`;
+    try {
+      connection.publish(subject, payload, { reply, headers: seal(this.signer, subject, reply, context, payload) });
+      return undefined;
+    } catch (error) {
+      this.logger.warn(`Request ${context.requestId}: ${subject} could not be asked: ${String(error)}`);
+      if (error instanceof InvalidArgumentError)
+        return new AppError('payload_too_large', 'The request is larger than the message bus takes.');
+      return unavailable(service);
+    }
+  }
+
+  #receive(message: Msg): void {
+    const call = this.#pending.get(message.subject.slice(this.#inbox.length + 1));
+    if (!call) return;
+    if (message.headers?.code === noResponders) {
+      call.settle({ error: unavailable(call.service) });
+      return;
+    }
+    try {
+      const answer = call.assembly.add(message);
+      if (answer) call.settle(answer);
+    } catch (error) {
+      call.settle({ error: isAppError(error) ? error : unreadableAnswer() });
+    }
+  }
+
+  /** The connection is gone and with it every answer under way: nobody waits for its deadline in vain. */
+  #abandon(): void {
+    for (const { service, settle } of [...this.#pending.values()]) settle({ error: unavailable(service) });
+  }
+}
+
+function broadcastSubject(name: string): string {
+  return `broadcast.${name}`;
+}

@@ -1,0 +1,70 @@
+import { Logger } from '@nestjs/common';
+import type { BroadcastType, CallContext, Operation } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { remainingMs } from './call-context.js';
+import { Rpc } from './rpc.js';
+import type { Answer } from './rpc-server.js';
+import { validateWire } from './validate-wire.js';
+import { deadlineExceeded, encode, internalMessage, maxRequestBytes, unreadableAnswer } from './wire.js';
+
+/** The asking half of the bus, which does not depend on what carries it: JSON, its limits, the deadline, errors. */
+export abstract class RpcClient extends Rpc {
+  protected readonly logger = new Logger(Rpc.name);
+
+  override async call<Input extends object, Output extends object>(
+    operation: Operation<Input, Output>,
+    input: Input,
+    context: CallContext,
+  ): Promise<Output> {
+    const payload = this.#encode(operation, input, context);
+    if (remainingMs(context) === 0) throw deadlineExceeded();
+    const answer = await this.request(operation, payload, context);
+    if (answer.error) throw answer.error;
+    return this.#decode(operation, answer.json, context) as Output;
+  }
+
+  override publish<Payload extends object>(type: BroadcastType<Payload>, payload: Payload): void {
+    try {
+      this.broadcast(type.name, encode(payload));
+    } catch (error) {
+      this.logger.warn(`A broadcast of ${type.name} was not sent: ${String(error)}`);
+    }
+  }
+
+  protected abstract broadcast(name: string, json: string): void;
+
+  /** Carries one request and its answer, and waits no longer than the context's deadline. */
+  protected abstract request(operation: Operation, payload: string, context: CallContext): Promise<Answer>;
+
+  /** Hands a broadcast to its listener; a broken one is dropped, whatever is wrong with it or with the listener. */
+  protected deliver<Payload extends object>(type: BroadcastType<Payload>, listener: (payload: Payload) => void, read: () => string): void {
+    try {
+      listener(validateWire(type.payload, JSON.parse(read())));
+    } catch (error) {
+      this.logger.warn(`A broadcast of ${type.name} was dropped: ${String(error)}`);
+    }
+  }
+
+  #encode({ subject }: Operation, input: object, { requestId }: CallContext): string {
+    let payload: string;
+    try {
+      payload = encode(input);
+    } catch (error) {
+      this.logger.error(`Request ${requestId}: the input of ${subject} has no JSON: ${String(error)}`);
+      throw new AppError('internal', internalMessage);
+    }
+    if (Buffer.byteLength(payload) <= maxRequestBytes) return payload;
+    throw new AppError('payload_too_large', `The request is larger than ${maxRequestBytes / 1024} KiB.`);
+  }
+
+  #decode({ subject }: Operation, json: string, { requestId }: CallContext): unknown {
+    try {
+      const reply: unknown = JSON.parse(json);
+      if (typeof reply === 'object' && reply !== null) return reply;
+    } catch {
+      // Told below, as everything is that is no object.
+    }
+    this.logger.error(`Request ${requestId}: the answer of ${subject} is not the JSON of an object.`);
+    throw unreadableAnswer();
+  }
+}

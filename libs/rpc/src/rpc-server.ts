@@ -1,0 +1,139 @@
+import { Logger } from '@nestjs/common';
+import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
+import { isObservable, lastValueFrom } from 'rxjs';
+import type { CallContext, Operation } from '@atoll/contracts';
+import { AppError, isAppError } from '@atoll/errors';
+import { inTime } from './patience.js';
+import type { Readiness } from './rpc.js';
+import { validateWire } from './validate-wire.js';
+import { encode, internalMessage } from './wire.js';
+
+export interface RpcServerOptions {
+  /** The service's name, which is its queue group too. */
+  service: string;
+  /** Requests being handled at once; what comes on top is told `unavailable`. 1,000 unless given. */
+  maxInFlight?: number;
+  /** Turns an error that the service did not throw on purpose (a lost database) into one for callers; otherwise it is `internal`. */
+  mapError?: (error: unknown) => AppError | undefined;
+}
+
+/** What came in, from a caller that may be believed. */
+export interface Request {
+  payload: string;
+  context: CallContext;
+}
+
+/** How long a drain waits for requests in flight: less than orchestrators wait before they kill. */
+const defaultDrainMs = 10_000;
+
+/** What goes back to a caller. */
+export type Answer = { json: string; error?: never } | { error: AppError; json?: never };
+
+/** The receiving half of the bus, which does not depend on what carries it: validation, the handler, errors, shedding, drain. */
+export abstract class RpcServer extends Server implements CustomTransportStrategy {
+  protected override readonly logger = new Logger(RpcServer.name);
+  readonly #maxInFlight: number;
+  readonly #mapError: (error: unknown) => AppError | undefined;
+  #inFlight = 0;
+  #idle: (() => void)[] = [];
+
+  protected constructor(protected readonly options: RpcServerOptions) {
+    super();
+    if (!options.service) throw new Error('A service needs its name to start: it is the queue group by which replicas share the work.');
+    this.#maxInFlight = options.maxInFlight ?? 1000;
+    this.#mapError = options.mapError ?? (() => undefined);
+  }
+
+  /** Ready while every operation is subscribed and nothing drains. (`status` is taken: Nest's Server has an observable of that name.) */
+  abstract readiness(): Readiness;
+
+  /** Takes no new requests and waits for those in flight, at most `timeoutMs` (10 s). May be called again. */
+  async drain(timeoutMs = defaultDrainMs): Promise<void> {
+    if (await inTime(this.finish(), timeoutMs)) return;
+    this.logger.warn(`${this.#inFlight} requests are still in flight after ${timeoutMs} ms; going on without them.`);
+  }
+
+  override addHandler(pattern: unknown, handler: MessageHandler, isEventHandler = false, extras: Record<string, unknown> = {}): void {
+    const subject = String(pattern);
+    const operation = extras['operation'] as Operation | undefined;
+    if (!operation) throw new Error(`The handler of ${subject} must be declared with @Handle.`);
+    if (operation.service !== this.options.service) throw new Error(`${subject} does not belong to the service ${this.options.service}.`);
+    if (this.messageHandlers.has(subject)) throw new Error(`${subject} has two handlers.`);
+    super.addHandler(subject, handler, isEventHandler, extras);
+  }
+
+  /** Nest's events of a transport; this one reports by `readiness()`. */
+  override on(): void {}
+
+  override unwrap<T>(): T {
+    throw new Error('The transport of libs/rpc cannot be unwrapped.');
+  }
+
+  async close(): Promise<void> {
+    await this.drain();
+  }
+
+  /** Handles one request and hands its answer to `respond`; what `respond` does counts as in flight too. Never throws. */
+  protected async serve(
+    handler: MessageHandler,
+    { payload, context }: Request,
+    respond: (answer: Answer) => Promise<void> | void,
+  ): Promise<void> {
+    const full = this.#inFlight >= this.#maxInFlight;
+    this.#inFlight += 1;
+    try {
+      await respond(full ? { error: overloaded() } : await this.#answer(handler, payload, context));
+    } catch (error) {
+      this.logger.error(`The answer to request ${context.requestId} could not be sent: ${String(error)}`);
+    } finally {
+      this.#inFlight -= 1;
+      if (this.#inFlight === 0) this.#idle.splice(0).forEach((resolve) => resolve());
+    }
+  }
+
+  async #answer(handler: MessageHandler, payload: string, context: CallContext): Promise<Answer> {
+    try {
+      const input = validateWire((handler.extras as { operation: Operation }).operation.input, parse(payload));
+      const result: unknown = await handler(input, context);
+      return { json: encode(isObservable(result) ? await lastValueFrom(result) : result) };
+    } catch (error) {
+      return { error: this.#toAppError(error, context) };
+    }
+  }
+
+  /** Takes no new requests; resolves when nothing is in flight and every answer is on its way. */
+  protected abstract finish(): Promise<void>;
+
+  protected idle(): Promise<void> {
+    return this.#inFlight === 0 ? Promise.resolve() : new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #toAppError(error: unknown, { requestId }: CallContext): AppError {
+    const mapped = isAppError(error) ? error : this.#map(error);
+    const told = mapped ?? new AppError('internal', internalMessage);
+    if (told.code === 'internal')
+      this.logger.error(`Request ${requestId}: ${String(error)}`, error instanceof Error ? error.stack : undefined);
+    else if (told !== error) this.logger.warn(`Request ${requestId}: ${String(error)}`);
+    return told;
+  }
+
+  #map(error: unknown): AppError | undefined {
+    try {
+      return this.#mapError(error);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function overloaded(): AppError {
+  return new AppError('unavailable', 'The service has too much to do at the moment.', { retryAfterSeconds: 1 });
+}
+
+function parse(payload: string): unknown {
+  try {
+    return JSON.parse(payload);
+  } catch {
+    throw new AppError('internal', 'The request could not be read.');
+  }
+}

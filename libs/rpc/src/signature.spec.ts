@@ -1,0 +1,61 @@
+import { describe, expect, it } from '@jest/globals';
+import { assert, property, record, string } from 'fast-check';
+import { SeenSignatures, Signer, type Signed } from './signature.js';
+
+const secret = 'a secret of the specs';
+const signed: Signed = { subject: 'teams.get', reply: '_INBOX.a.1', context: '{"requestId":"1"}', payload: '{}' };
+const texts = record({ subject: string(), reply: string(), context: string(), payload: string() });
+const fields = ['subject', 'reply', 'context', 'payload'] as const;
+
+describe('a signature', () => {
+  it('is verified under the secret that made it, and under no other', () => {
+    const signature = new Signer(secret).sign(signed);
+    expect(new Signer(secret).verify(signed, signature)).toBe(true);
+    expect(new Signer('another secret entirely').verify(signed, signature)).toBe(false);
+  });
+
+  it('law: two requests that differ in any part have different signatures, wherever one part ends and the next begins', () => {
+    const signer = new Signer(secret);
+    assert(
+      property(texts, texts, (one, two) => {
+        const same = fields.every((field) => one[field] === two[field]);
+        return signer.verify(two, signer.sign(one)) === same;
+      }),
+    );
+    const shifted = { ...signed, reply: '_INBOX.a', context: '.1{"requestId":"1"}' };
+    expect(signer.verify(shifted, signer.sign(signed))).toBe(false);
+  });
+
+  it('has one spelling', () => {
+    const signer = new Signer(secret);
+    const signature = signer.sign(signed);
+    for (const respelt of ['', `${signature}=`, ` ${signature}`, signature.slice(0, -1), signature.toLowerCase(), signature.repeat(2)]) {
+      expect(signer.verify(signed, respelt)).toBe(false);
+    }
+  });
+
+  it('outlives the change of secrets: the first signs, all verify', () => {
+    const before = new Signer('the secret of last year');
+    const during = new Signer(['the secret of this year', 'the secret of last year']);
+    const after = new Signer(['the secret of this year']);
+    expect(during.verify(signed, before.sign(signed))).toBe(true);
+    expect(after.verify(signed, during.sign(signed))).toBe(true);
+    expect(after.verify(signed, before.sign(signed))).toBe(false);
+  });
+
+  it('is not made with a secret that could be guessed', () => {
+    for (const secrets of ['', 'short', [], [secret, 'short']]) expect(() => new Signer(secrets)).toThrow('at least 16 characters');
+  });
+});
+
+describe('signatures that were seen', () => {
+  it('are known until their deadline, and forgotten after', () => {
+    const seen = new SeenSignatures();
+    expect(seen.add('a', 10_500, 9_000)).toBe(true);
+    expect(seen.add('a', 10_500, 10_499)).toBe(false);
+    expect(seen.add('b', 60_000, 10_499)).toBe(true);
+    expect(seen.size).toBe(2);
+    expect(seen.add('c', 60_000, 11_000)).toBe(true);
+    expect(seen.size).toBe(2);
+  });
+});

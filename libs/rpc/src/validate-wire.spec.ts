@@ -1,0 +1,99 @@
+import { describe, expect, it } from '@jest/globals';
+import { anything, assert, property } from 'fast-check';
+import { Flag, ListOf, Nested, Text, WholeNumber } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { validateWire } from './validate-wire.js';
+
+class Member {
+  @Text({ max: 5 })
+  name!: string;
+}
+
+class Team {
+  @Text({ max: 5 })
+  name!: string;
+
+  @WholeNumber({ optional: true, min: 1, max: 9 })
+  page?: number;
+
+  @Flag({ optional: true, nullable: true })
+  open?: boolean | null;
+
+  @ListOf(() => Member, { optional: true, max: 2 })
+  members?: Member[];
+
+  @Nested(() => Member, { optional: true })
+  owner?: Member;
+}
+
+function refusal(plain: unknown): AppError {
+  try {
+    validateWire(Team, plain);
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+  throw new Error('It was taken.');
+}
+const faults = (plain: unknown) => refusal(plain).details.errors?.map(({ path, code }) => `${path}:${code}`);
+
+describe('what comes over the wire', () => {
+  it('becomes an instance of its class, nested ones too, with its numbers read', () => {
+    const team = validateWire(Team, { name: 'a', page: '3', open: null, members: [{ name: 'b' }] });
+    expect(team).toBeInstanceOf(Team);
+    expect(team.members?.[0]).toBeInstanceOf(Member);
+    expect(team).toEqual({ name: 'a', page: 3, open: null, members: [{ name: 'b' }] });
+  });
+
+  it('is refused with one fault a field: path, code and a sentence', () => {
+    expect(refusal({ name: 'much too long' }).toWire()).toEqual({
+      code: 'invalid_input',
+      message: 'name must be shorter than or equal to 5 characters.',
+      errors: [{ path: 'name', code: 'maxLength', message: 'name must be shorter than or equal to 5 characters' }],
+    });
+    expect(refusal({ name: 1, page: 0 }).message).toBe('2 fields are not valid; the first: name must be a string.');
+    expect(faults({ name: 'a', members: [{ name: 'b' }, { name: 'much too long' }] })).toEqual(['members.1.name:maxLength']);
+  });
+
+  it('is refused with fields that its class does not have, at any depth', () => {
+    const plain = { name: 'a', id: 1, members: [{ name: 'b', role: 'owner' }] };
+    expect(faults(plain)).toEqual(['id:unknownField', 'members.0.role:unknownField']);
+  });
+
+  it.each(['__proto__', 'constructor', 'hasOwnProperty', 'isPrototypeOf', 'toString', 'valueOf'])(
+    'is refused with a field named %s',
+    (name) => {
+      expect(faults(JSON.parse(`{"name":"a","${name}":{"polluted":1}}`))).toEqual([`${name}:unknownField`]);
+      expect(faults(JSON.parse(`{"name":"a","owner":{"name":"b","${name}":1}}`))).toEqual([`owner.${name}:unknownField`]);
+      expect(Object.prototype).not.toHaveProperty('polluted');
+    },
+  );
+
+  it.each([null, undefined, 1, 'text', true, [], [{}]])('is refused where it is no object: %j', (plain) => {
+    expect(faults(plain)).toEqual([':isObject']);
+  });
+
+  it('is refused when it is nested deeper than anything that is meant', () => {
+    const deep = JSON.parse('{"name":'.repeat(20_000) + '1' + '}'.repeat(20_000)) as unknown;
+    expect(refusal(deep).details.errors?.[0]?.code).toBe('maxDepth');
+  });
+
+  it('is refused in few words, however many faults it has', () => {
+    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`${'x'.repeat(500)}${index}`, 1]));
+    const wire = JSON.stringify(refusal({ name: 'a', ...many }).toWire());
+    expect(refusal({ name: 'a', ...many }).details.errors).toHaveLength(100);
+    expect(wire.length).toBeLessThan(100_000);
+  });
+
+  it('law: whatever comes is taken or refused as invalid_input, and nothing else happens', () => {
+    assert(
+      property(anything({ withBigInt: false, withDate: false, withMap: false, withSet: false }), (plain) => {
+        try {
+          expect(validateWire(Team, plain)).toBeInstanceOf(Team);
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'invalid_input' });
+        }
+      }),
+    );
+  });
+});

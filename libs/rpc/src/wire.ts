@@ -1,0 +1,33 @@
+import { AppError } from '@atoll/errors';
+
+/** Largest request: what fits NATS' usual 1 MiB with room for the context. */
+export const maxRequestBytes = 960 * 1024;
+/** Largest answer. */
+export const maxReplyBytes = 64 * 1024 * 1024;
+/** All that a caller learns about a bug. */
+export const internalMessage = 'Something went wrong on our side.';
+
+/** JSON of what goes over the wire. Throws where a value has none: a BigInt, a cycle, undefined. */
+export function encode(value: unknown): string {
+  const json = JSON.stringify(value) as string | undefined;
+  if (json === undefined) throw new TypeError('Only an object goes over the wire.');
+  return json;
+}
+
+/** The error that tells of an answer beyond the limit, or undefined. */
+export function answerTooLarge(bytes: number): AppError | undefined {
+  if (bytes <= maxReplyBytes) return undefined;
+  return new AppError('internal', `The answer would be larger than ${maxReplyBytes / 1024 / 1024} MiB.`);
+}
+
+export function unreadableAnswer(): AppError {
+  return new AppError('internal', 'The answer of a service could not be read.');
+}
+
+export function deadlineExceeded(): AppError {
+  return new AppError('deadline_exceeded', 'The answer did not come in time.');
+}
+
+export function unavailable(service: string): AppError {
+  return new AppError('unavailable', `The service ${service} is not available at the moment.`, { retryAfterSeconds: 1 });
+}
