@@ -1,0 +1,106 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { DeadLetters } from './dead-letters.js';
+import { Events } from './events.js';
+import { eventually } from './world/eventually.js';
+import { specRetries } from './world/shop.js';
+import { inProcess, overJetStream } from './world/topology.js';
+import { World } from './world/world.js';
+
+let database: TestDatabase;
+let nats: NatsServer;
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+});
+afterAll(async () => {
+  await nats.stop();
+  await database.drop();
+});
+
+describe.each([inProcess, overJetStream])('an event, $name, has its effect once', (topology) => {
+  let world: World;
+
+  beforeAll(async () => {
+    world = await World.open(topology, { database: database.url, broker: nats.url });
+  });
+  afterEach(() => world.reset());
+  afterAll(() => world.close());
+
+  async function expectEachOnce(numbers: number[]): Promise<void> {
+    await world.settled();
+    expect((await world.noted('letters')).sort()).toEqual(numbers);
+    expect((await world.noted('statistics')).sort()).toEqual(numbers);
+  }
+
+  it('when the process dies between commit and publish', async () => {
+    await world.start();
+    const crashed = world.crashAt('beforePublish');
+    await world.orders.place([1, 2]);
+    await crashed;
+    expect(await world.waiting()).toHaveLength(2);
+    await world.restartDead();
+    await expectEachOnce([1, 2]);
+  });
+
+  it('when the process dies between publish and the mark that it was', async () => {
+    await world.start();
+    const crashed = world.crashAt('afterPublish');
+    await world.orders.place([1, 2]);
+    await crashed;
+    await world.restartDead();
+    await expectEachOnce([1, 2]);
+  });
+
+  it('when the consumer dies before it acknowledges', async () => {
+    await world.start();
+    const crashed = world.crashAt('afterTake');
+    await world.orders.place([1, 2]);
+    await crashed;
+    await world.restartDead();
+    await expectEachOnce([1, 2]);
+  });
+
+  it('when the consumer dies inside of the effect', async () => {
+    await world.start();
+    const crashed = world.crashAt('inEffect');
+    await world.orders.place([1, 2]);
+    await crashed;
+    await world.restartDead();
+    await expectEachOnce([1, 2]);
+  });
+
+  it('when the database was away', async () => {
+    await world.start();
+    await world.orders.place([1, 2, 3]);
+    world.cut('database');
+    await eventually(() => expect(world.app('orders').get(Events).status().ready).toBe(false));
+    await expect(world.orders.place([4])).rejects.toMatchObject({ code: 'unavailable' });
+    world.mend('database');
+    await eventually(() => world.orders.place([5]));
+    await expectEachOnce([1, 2, 3, 5]);
+  });
+
+  it('or becomes a dead letter if each try ends the process, and the events after it flow', async () => {
+    await world.start();
+    world.script = async (_payload, consumer) => {
+      // The other consumer is done before the process ends.
+      if (consumer === 'letters') await eventually(async () => expect(await world.noted('statistics')).toEqual([1]));
+    };
+    let crashed = world.crashAt('inEffect', 'letters');
+    await world.orders.place([1]);
+    for (let crashes = 1; crashes <= specRetries.maxTries; crashes += 1) {
+      await crashed;
+      crashed = world.crashAt('inEffect', 'letters');
+      await world.restartDead();
+    }
+    await crashed;
+    world.script = () => undefined;
+    await world.restartDead();
+    await world.orders.place([2]);
+    await world.settled();
+    expect(await world.noted('letters')).toEqual([2]);
+    const letters = await world.app('mail').get(DeadLetters).list();
+    expect(letters).toMatchObject([{ consumer: 'letters', lastError: 'The process ended during each try.', tries: specRetries.maxTries }]);
+  });
+});

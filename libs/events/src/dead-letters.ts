@@ -1,0 +1,69 @@
+import { Transactions } from '@atoll/database';
+import { AppError, isAppError } from '@atoll/errors';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { DeadLetter } from './dead-letter.entity.js';
+import { describeError } from './error-description.js';
+import { EventConsumers, type Effect } from './event-consumers.js';
+import { readPayload } from './event-payload.js';
+import { deliveryOf } from './on-event.js';
+
+const listLimit = 100;
+
+/** The events that this service could not take. */
+@Injectable()
+export class DeadLetters {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly consumers: EventConsumers,
+  ) {}
+
+  /** The latest first, 100 unless told otherwise. */
+  async list(limit = listLimit): Promise<DeadLetter[]> {
+    return this.dataSource.getRepository(DeadLetter).find({ order: { lastFailedAt: 'DESC', id: 'DESC' }, take: limit });
+  }
+
+  async count(): Promise<number> {
+    return this.dataSource.getRepository(DeadLetter).count();
+  }
+
+  /**
+   * Tries a dead letter once more, here and now: the effect and the end of the letter are one transaction. Throws AppError `not_found`
+   * for an unknown id, and `conflict` when it failed again or nobody takes such events any more; then the letter stays.
+   */
+  async retry(id: string): Promise<void> {
+    let known = false;
+    try {
+      await this.transactions.run(async (manager) => {
+        // Whoever retries at the same time waits here, and then finds nothing.
+        const letter = await manager.findOne(DeadLetter, { where: { id }, lock: { mode: 'pessimistic_write' } });
+        known = letter !== null;
+        if (!letter) return;
+        const effect = this.effectOf(letter);
+        const payload = readPayload(effect.type.payload, letter.payload);
+        await manager.delete(DeadLetter, { id });
+        await effect.run(payload, deliveryOf({ ...letter, id: letter.eventId }, manager));
+      });
+    } catch (error) {
+      if (isAppError(error) && error.code === 'unavailable') throw error;
+      throw await this.failedAgain(id, error);
+    }
+    if (!known) throw new AppError('not_found', 'No such dead letter.');
+  }
+
+  private effectOf({ consumer, eventName }: DeadLetter): Effect {
+    const effect = this.consumers.all().get(consumer)?.get(eventName);
+    if (!effect) throw new AppError('conflict', `No consumer ${consumer} takes ${eventName} any more.`);
+    return effect;
+  }
+
+  private async failedAgain(id: string, error: unknown): Promise<AppError> {
+    const reason = describeError(error);
+    await this.dataSource.query('UPDATE dead_letter SET tries = tries + 1, last_error = $2, last_failed_at = now() WHERE id = $1', [
+      id,
+      reason,
+    ]);
+    return new AppError('conflict', `The event failed again: ${reason}`, {}, { cause: error });
+  }
+}

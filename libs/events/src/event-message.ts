@@ -1,0 +1,45 @@
+import type { DomainEvent } from './courier.js';
+
+const prefix = 'events.';
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** `events.<service>.<name>`: the name of an event begins with its service. */
+export function subjectOf(eventName: string): string {
+  return prefix + eventName;
+}
+
+/** Every subject of every event. */
+export const allSubjects = `${prefix}>`;
+
+/** The narrowest single filter that lets all these events through: servers before 2.10 take one filter a consumer. */
+export function filterOf(eventNames: readonly string[]): string {
+  const [first = '', ...others] = eventNames;
+  if (others.length === 0) return subjectOf(first);
+  const services = new Set(eventNames.map((name) => name.split('.', 1)[0]));
+  return services.size === 1 ? `${prefix}${[...services].join('')}.>` : allSubjects;
+}
+
+export function encodeEvent(event: DomainEvent): string {
+  return JSON.stringify(event);
+}
+
+/** What a relay wrote under this subject; undefined for anything else that somebody put there. */
+export function decodeEvent(subject: string, text: string): DomainEvent | undefined {
+  let event: Partial<Record<keyof DomainEvent, unknown>>;
+  try {
+    event = Object(JSON.parse(text)) as typeof event;
+  } catch {
+    return undefined;
+  }
+  const { id, name, payload, occurredAt, requestId, traceparent } = event;
+  if (typeof id !== 'string' || !uuid.test(id) || typeof name !== 'string' || subjectOf(name) !== subject) return undefined;
+  if (typeof occurredAt !== 'string' || Number.isNaN(Date.parse(occurredAt)) || payload === undefined) return undefined;
+  return {
+    id,
+    name,
+    payload,
+    occurredAt,
+    ...(typeof requestId === 'string' && { requestId }),
+    ...(typeof traceparent === 'string' && { traceparent }),
+  };
+}

@@ -1,0 +1,53 @@
+import { Transactions } from '@atoll/database';
+import { Module, type DynamicModule } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { DataSource } from 'typeorm';
+import type { Courier } from './courier.js';
+import { DeadLetters } from './dead-letters.js';
+import { EventConsumers } from './event-consumers.js';
+import { Events } from './events.js';
+import { defaultRetryRules, Inbox, type RetryRules } from './inbox.js';
+import { Outbox } from './outbox.js';
+
+export interface EventsOptions {
+  /** The service whose outbox and consumers these are. */
+  service: string;
+  /** The same object for all services of one process, where it delivers in process. */
+  courier: Courier;
+  /** Of effects that fail. 5 tries after 0.5, 2, 8 and 32 s unless given. */
+  retries?: Partial<RetryRules>;
+}
+
+/**
+ * A service's events: the outbox, its relay, and the consumers found among the providers. Needs `DatabaseModule` with `eventEntities`, and the
+ * tables of `createEventTables`. The relay keeps one connection of the pool for itself.
+ */
+@Module({})
+export class EventsModule {
+  static forRoot(options: EventsOptions): DynamicModule {
+    const { service, courier, retries } = options;
+    return {
+      module: EventsModule,
+      global: true,
+      imports: [DiscoveryModule],
+      providers: [
+        Outbox,
+        DeadLetters,
+        EventConsumers,
+        {
+          provide: Inbox,
+          useFactory: (transactions: Transactions, dataSource: DataSource) =>
+            new Inbox(transactions, dataSource, { ...defaultRetryRules, ...retries }),
+          inject: [Transactions, DataSource],
+        },
+        {
+          provide: Events,
+          useFactory: (consumers: EventConsumers, inbox: Inbox, dataSource: DataSource) =>
+            new Events(service, courier, consumers, inbox, dataSource),
+          inject: [EventConsumers, Inbox, DataSource],
+        },
+      ],
+      exports: [Outbox, DeadLetters, Events],
+    };
+  }
+}

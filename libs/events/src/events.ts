@@ -1,0 +1,66 @@
+import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import type { Courier, CourierLink, EventConsumer } from './courier.js';
+import type { Effect, EventConsumers } from './event-consumers.js';
+import type { Inbox } from './inbox.js';
+import { Relay } from './relay.js';
+
+/** Far longer than JetStream keeps an event, or than an outage may last: a fact must not come back after its id was forgotten. */
+const inboxRetentionMs = 30 * 24 * 3_600_000;
+const pruneEveryMs = 3_600_000;
+
+/** A service's part in the traffic of events: begins when the application has started, and ends before its connections do. */
+export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  readonly #logger = new Logger('Events');
+  #link: CourierLink | undefined;
+  #relay: Relay | undefined;
+  #pruning: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly service: string,
+    private readonly courier: Courier,
+    private readonly consumers: EventConsumers,
+    private readonly inbox: Inbox,
+    private readonly dataSource: DataSource,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    const consumers = [...this.consumers.all()].map(([name, effects]) => this.consumerOf(name, effects));
+    this.#link = this.courier.join(this.service, consumers, () => this.#relay?.courierReady());
+    this.#relay = new Relay(this.dataSource, this.#link);
+    this.#relay.start();
+    this.#pruning = setInterval(() => void this.prune(), pruneEveryMs).unref();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    clearInterval(this.#pruning);
+    await Promise.all([this.#link?.stopDelivering(), this.#relay?.stop()]);
+    await this.#link?.close();
+  }
+
+  /** Whether events go out and come in at present. */
+  status(): { ready: boolean; reason?: string } {
+    if (!this.#link || !this.#relay) return { ready: false, reason: 'events have not started' };
+    const relay = this.#relay.status();
+    return relay.ready ? this.#link.status() : relay;
+  }
+
+  private consumerOf(name: string, effects: ReadonlyMap<string, Effect>): EventConsumer {
+    return {
+      name,
+      eventNames: [...effects.keys()],
+      take: async (event, attempt) => {
+        const effect = effects.get(event.name);
+        return effect ? this.inbox.take(name, effect, event, attempt) : 'done';
+      },
+    };
+  }
+
+  private async prune(): Promise<void> {
+    try {
+      await this.inbox.prune(new Date(Date.now() - inboxRetentionMs));
+    } catch (error) {
+      this.#logger.warn(`The inbox could not be pruned: ${String(error)}`);
+    }
+  }
+}

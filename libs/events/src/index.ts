@@ -1,0 +1,16 @@
+export type { Courier, CourierLink, DomainEvent, EventConsumer, Outcome, TryAgain } from './courier.js';
+export { CourierAway } from './courier.js';
+export { DeadLetter } from './dead-letter.entity.js';
+export { DeadLetters } from './dead-letters.js';
+export { InvalidPayload } from './event-payload.js';
+export { createEventTables, dropEventTables, eventEntities } from './event-tables.js';
+export { Events } from './events.js';
+export { EventsModule } from './events.module.js';
+export type { EventsOptions } from './events.module.js';
+export type { RetryRules } from './inbox.js';
+export { InProcessCourier } from './in-process-courier.js';
+export { JetStreamCourier } from './jetstream-courier.js';
+export type { JetStreamSettings } from './jetstream-setup.js';
+export { OnEvent } from './on-event.js';
+export type { EventDelivery } from './on-event.js';
+export { Outbox } from './outbox.js';

@@ -1,0 +1,167 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { NatsLink } from '@atoll/rpc';
+import { jetstream } from '@nats-io/jetstream';
+import { errors, type NatsConnection } from '@nats-io/transport-node';
+import { Logger } from '@nestjs/common';
+import { CourierAway, type Courier, type CourierLink, type DomainEvent, type EventConsumer, type Outcome } from './courier.js';
+import { encodeEvent, subjectOf } from './event-message.js';
+import { JetStreamDelivery } from './jetstream-delivery.js';
+import { durableName, setUp, type JetStreamSettings } from './jetstream-setup.js';
+
+const defaults: JetStreamSettings = {
+  stream: 'ATOLL_EVENTS',
+  duplicateWindowMs: 2 * 60_000,
+  maxAgeMs: 7 * 24 * 3_600_000,
+  replicas: 1,
+  ackWaitMs: 30_000,
+};
+
+/** Messages that a process holds ahead of a consumer. */
+const readAhead = 16;
+const pullExpiresMs = 5_000;
+const publishTimeoutMs = 5_000;
+const connectionPollMs = 100;
+const setUpPauseMs = 1_000;
+
+/** What a failing publish tells of the courier, and not of the event. */
+const awayErrors = [
+  CourierAway,
+  errors.TimeoutError,
+  errors.RequestError,
+  errors.ConnectionError,
+  errors.ClosedConnectionError,
+  errors.DrainingConnectionError,
+];
+
+/**
+ * Delivers over NATS JetStream: one file-backed stream for all services, a durable consumer for each consumer. A consumer that is away finds
+ * up to seven days of events when it comes back. JetStream acknowledges before it has the event on disk, so it carries, and PostgreSQL keeps.
+ *
+ * The link stays its owner's to close.
+ */
+export class JetStreamCourier implements Courier {
+  readonly #link: NatsLink;
+  readonly #settings: JetStreamSettings;
+
+  constructor(options: { link: NatsLink } & Partial<JetStreamSettings>) {
+    const { link, ...settings } = options;
+    this.#link = link;
+    this.#settings = { ...defaults, ...settings };
+  }
+
+  join(service: string, consumers: readonly EventConsumer[], onReady: () => void): CourierLink {
+    return new JetStreamLink(this.#link, this.#settings, service, consumers, onReady);
+  }
+}
+
+class JetStreamLink implements CourierLink {
+  readonly #logger = new Logger('Events');
+  readonly #deliveries: JetStreamDelivery[];
+  readonly #closing = new AbortController();
+  readonly #forgetDown: () => void;
+  #ready = false;
+  #setUpDue = false;
+  #delivering = true;
+  #isSettingUp = false;
+
+  constructor(
+    private readonly link: NatsLink,
+    private readonly settings: JetStreamSettings,
+    private readonly service: string,
+    consumers: readonly EventConsumer[],
+    private readonly onReady: () => void,
+  ) {
+    this.#deliveries = consumers.map((consumer) => new JetStreamDelivery(consumer, settings.ackWaitMs));
+    this.#forgetDown = link.onDown(() => this.recover());
+    this.recover();
+  }
+
+  async publish(event: DomainEvent): Promise<Outcome> {
+    const { connection } = this.link;
+    if (!connection || !this.#ready) throw new CourierAway('JetStream is away.');
+    try {
+      const message = encodeEvent(event);
+      await this.unlessDown(jetstream(connection).publish(subjectOf(event.name), message, { msgID: event.id, timeout: publishTimeoutMs }));
+      return 'done';
+    } catch (error) {
+      // Nobody takes the subject, which the client tells as a cause: the stream is gone.
+      const streamGone = (error as Error).cause instanceof errors.RequestError;
+      if (streamGone) this.recover();
+      else if (!awayErrors.some((kind) => error instanceof kind)) throw error;
+      throw new CourierAway(`JetStream does not answer: ${String(error)}`, { cause: error });
+    }
+  }
+
+  status(): { ready: boolean; reason?: string } {
+    return this.#ready ? { ready: true } : { ready: false, reason: 'JetStream is not set up for events' };
+  }
+
+  async stopDelivering(): Promise<void> {
+    this.#delivering = false;
+    await Promise.all(this.#deliveries.map((delivery) => delivery.stop()));
+  }
+
+  async close(): Promise<void> {
+    this.#ready = false;
+    this.#closing.abort();
+    this.#forgetDown();
+    await this.stopDelivering();
+  }
+
+  /** Not ready until stream and consumers have been seen to anew, on a connection that stands. Tries for ever. */
+  private recover(): void {
+    if (this.#closing.signal.aborted) return;
+    this.#ready = false;
+    this.#setUpDue = true;
+    for (const delivery of this.#deliveries) delivery.pause();
+    if (!this.#isSettingUp) void this.keepSettingUp();
+  }
+
+  private async keepSettingUp(): Promise<void> {
+    this.#isSettingUp = true;
+    for (let told = false; this.#setUpDue && !this.#closing.signal.aborted;) {
+      const { connection } = this.link;
+      if (!connection) {
+        await this.pause(connectionPollMs);
+        continue;
+      }
+      this.#setUpDue = false;
+      try {
+        await this.unlessDown(this.setUp(connection));
+      } catch (error) {
+        if (!told) this.#logger.warn(`JetStream cannot be set up for events, trying on: ${String(error)}`);
+        told = true;
+        this.#setUpDue = true;
+        await this.pause(this.link.connection ? setUpPauseMs : connectionPollMs);
+      }
+    }
+    this.#isSettingUp = false;
+    if (this.#closing.signal.aborted) return;
+    this.#ready = true;
+    this.onReady();
+  }
+
+  private async setUp(connection: NatsConnection): Promise<void> {
+    const { stream } = this.settings;
+    const consumers = this.#deliveries.map(({ consumer }) => consumer);
+    await setUp(connection, this.service, consumers, this.settings);
+    if (!this.#delivering) return;
+    for (const delivery of this.#deliveries) {
+      const source = await jetstream(connection).consumers.get(stream, durableName(this.service, delivery.consumer));
+      const messages = await source.consume({ max_messages: readAhead, expires: pullExpiresMs, abort_on_missing_resource: true });
+      delivery.start(messages, () => void this.pause(setUpPauseMs).then(() => this.recover()));
+    }
+  }
+
+  /** What is under way when the connection breaks is not answered any more. */
+  private unlessDown<T>(work: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const forget = this.link.onDown(() => reject(new CourierAway('NATS went away.')));
+      void work.then(resolve, reject).finally(forget);
+    });
+  }
+
+  private async pause(pauseMs: number): Promise<void> {
+    await delay(pauseMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+  }
+}

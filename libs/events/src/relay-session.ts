@@ -1,0 +1,112 @@
+import type { DataSource, QueryRunner } from 'typeorm';
+import type { DomainEvent, TryAgain } from './courier.js';
+import { outboxChannel } from './outbox.js';
+
+/** What the relay needs of a connection of libs/database beside queries. */
+interface Connection {
+  on(event: 'notification' | 'end', listener: () => void): this;
+  off(event: 'notification' | 'end', listener: () => void): this;
+  destroy(reason: Error): void;
+}
+
+export interface Waiting {
+  readonly event: DomainEvent;
+  readonly attempt: number;
+}
+
+interface Row {
+  id: string;
+  name: string;
+  payload: unknown;
+  requestId: string | null;
+  traceparent: string | null;
+  occurredAt: Date;
+  attempt: number;
+}
+
+/**
+ * One connection to the database that belongs to the relay alone: it listens for new events, and while it holds the service's
+ * advisory lock no other process relays. Both end with the connection, however that ends.
+ */
+export class RelaySession {
+  #leadingSince: Date | undefined;
+
+  private constructor(
+    private readonly runner: QueryRunner,
+    private readonly connection: Connection,
+    private readonly onNews: () => void,
+  ) {}
+
+  /** `onNews` is called when an event was committed, and when the connection is lost. */
+  static async open(dataSource: DataSource, onNews: () => void): Promise<RelaySession> {
+    const runner = dataSource.createQueryRunner();
+    const connection = (await runner.connect()) as Connection;
+    connection.on('notification', onNews).on('end', onNews);
+    return new RelaySession(runner, connection, onNews);
+  }
+
+  /** Whether this process is the one that relays, from now on if it was not. */
+  async lead(): Promise<boolean> {
+    if (this.#leadingSince) return true;
+    const [row] = await this.runner.manager.query<{ held: boolean; at: Date; channel: string }[]>(
+      `SELECT pg_try_advisory_lock(hashtextextended('atoll relay ' || current_schema(), 0)) AS held,
+              clock_timestamp() AS at, quote_ident(${outboxChannel}) AS channel`,
+    );
+    if (!row?.held) return false;
+    await this.runner.query(`LISTEN ${row.channel}`);
+    this.#leadingSince = row.at;
+    // What was committed before has rung nowhere.
+    this.onNews();
+    return true;
+  }
+
+  /** Lets another process relay. */
+  async resign(): Promise<void> {
+    if (!this.#leadingSince) return;
+    this.#leadingSince = undefined;
+    await this.runner.query('UNLISTEN *');
+    await this.runner.query('SELECT pg_advisory_unlock_all()');
+  }
+
+  /**
+   * The events that are due, oldest first, but for those in hand. What was committed before this session began may have been
+   * delivered by the one before it, so it does not count as a first attempt.
+   */
+  async fetch(limit: number, inHand: readonly string[]): Promise<Waiting[]> {
+    const rows = await this.runner.manager.query<Row[]>(
+      `SELECT id, event_name AS name, payload, request_id AS "requestId", traceparent, occurred_at AS "occurredAt",
+              attempts + 1 + (occurred_at < $3)::int AS attempt
+       FROM outbox WHERE next_attempt_at <= now() AND id <> ALL($2::uuid[]) ORDER BY id LIMIT $1`,
+      [limit, inHand, this.#leadingSince],
+    );
+    return rows.map(({ attempt, requestId, traceparent, occurredAt, ...event }) => ({
+      attempt,
+      event: {
+        ...event,
+        occurredAt: occurredAt.toISOString(),
+        ...(requestId !== null && { requestId }),
+        ...(traceparent !== null && { traceparent }),
+      },
+    }));
+  }
+
+  /** Forgets events that the courier is done with. */
+  async forget(ids: readonly string[]): Promise<void> {
+    await this.runner.query('DELETE FROM outbox WHERE id = ANY($1)', [ids]);
+  }
+
+  async postpone(events: readonly (TryAgain & { id: string })[]): Promise<void> {
+    await this.runner.query(
+      `UPDATE outbox SET attempts = attempts + 1, next_attempt_at = now() + later.ms * interval '1 millisecond', last_error = later.reason
+       FROM unnest($1::uuid[], $2::float8[], $3::text[]) AS later (id, ms, reason) WHERE outbox.id = later.id`,
+      [events.map(({ id }) => id), events.map(({ retryAfterMs }) => retryAfterMs), events.map(({ reason }) => reason)],
+    );
+  }
+
+  /** Ends the connection, and with it the lock. */
+  async close(): Promise<void> {
+    this.connection.off('notification', this.onNews).off('end', this.onNews);
+    this.connection.destroy(new Error('The relay has ended its session.'));
+    await this.runner.release();
+  }
+}

@@ -1,0 +1,82 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { CourierAway } from './courier.js';
+import { Outbox } from './outbox.js';
+import { eventually } from './world/eventually.js';
+import { inProcess } from './world/topology.js';
+import { World } from './world/world.js';
+
+let database: TestDatabase;
+let nats: NatsServer;
+let world: World;
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  world = await World.open(inProcess, { database: database.url, broker: nats.url });
+});
+beforeEach(() => world.start());
+afterEach(() => world.reset());
+afterAll(async () => {
+  await world.close();
+  await nats.stop();
+  await database.drop();
+});
+
+describe('the relay', () => {
+  it('is woken by each commit: a hundred events, one after the other, do not wait for its next look', async () => {
+    for (let number = 0; number < 100; number += 1) {
+      await world.orders.place([number]);
+      await eventually(async () => expect(await world.noted('letters')).toHaveLength(number + 1));
+    }
+  });
+
+  it('lets an event that cannot be published wait by itself, and stops nothing else', async () => {
+    let refusals = 1;
+    world.beforePublish = ({ payload }) => {
+      if ((payload as { number: number }).number === 1 && refusals-- > 0) throw new Error('larger than "the broker" takes');
+    };
+    await world.orders.place([1, 2, 3]);
+    await eventually(async () => expect(await world.noted('letters')).toEqual([2, 3]));
+    expect(await world.waiting()).toMatchObject([{ attempts: 1, last_error: 'Error: larger than "…" takes' }]);
+    expect(await world.app('orders').get(Outbox).pending()).toBe(1);
+    await world.settled();
+    expect(await world.noted('letters')).toEqual([2, 3, 1]);
+  });
+
+  it('waits, and counts no attempt, while the courier as a whole is away', async () => {
+    let absences = 2;
+    world.beforePublish = () => {
+      if (absences-- > 0) throw new CourierAway('gone fishing');
+    };
+    await world.orders.place([1, 2]);
+    await eventually(() => expect(absences).toBeLessThanOrEqual(0));
+    expect((await world.waiting()).map(({ attempts }) => attempts)).toEqual([0, 0]);
+    await world.settled();
+    expect(await world.noted('letters')).toEqual([1, 2]);
+  });
+
+  it('settles more events than it may hold at one time, whatever the order in which they are done', async () => {
+    const numbers = Array.from({ length: 600 }, (_, index) => index);
+    for (let from = 0; from < numbers.length; from += 20) void (await world.orders.place(numbers.slice(from, from + 20)));
+    await world.settled();
+    expect(world.published).toHaveLength(numbers.length);
+    expect(await world.noted('letters')).toEqual(numbers);
+  });
+
+  it('finishes what is in hand before the application ends', async () => {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    let entered = 0;
+    world.script = async () => {
+      entered += 1;
+      await released;
+    };
+    await world.orders.place([1]);
+    await eventually(() => expect(entered).toBe(2));
+    const stopped = world.stop();
+    release();
+    await stopped;
+    expect(await world.waiting()).toEqual([]);
+    expect(await world.noted('letters')).toEqual([1]);
+  });
+});

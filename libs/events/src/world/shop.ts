@@ -1,0 +1,141 @@
+import { event, WholeNumber } from '@atoll/contracts';
+import { DatabaseModule, Transactions } from '@atoll/database';
+import { Inject, Injectable, Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import type { Courier } from '../courier.js';
+import { createEventTables, dropEventTables, eventEntities } from '../event-tables.js';
+import { EventsModule } from '../events.module.js';
+import { OnEvent, type EventDelivery } from '../on-event.js';
+import { Outbox } from '../outbox.js';
+
+/** Two services for specs: `orders` tells of orders, `mail` has two consumers that take note of them. */
+export type ShopService = 'orders' | 'mail';
+export const shopServices: readonly ShopService[] = ['orders', 'mail'];
+
+export class OrderPlaced {
+  @WholeNumber({ min: 0, max: 1_000_000 })
+  number!: number;
+}
+export const orderPlaced = event('orders.placed', OrderPlaced);
+export const orderCancelled = event('orders.cancelled', OrderPlaced);
+
+/** What a spec lets happen inside of an effect, before its row is written. */
+export type Script = (payload: OrderPlaced, consumer: string, delivery: EventDelivery) => Promise<void> | void;
+
+const scriptToken = Symbol('script');
+
+class CreateOrders1700000000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await createEventTables(runner, 'orders');
+    await runner.query('CREATE TABLE orders.placed (number integer PRIMARY KEY)');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE orders.placed');
+    await dropEventTables(runner, 'orders');
+  }
+}
+
+class CreateMail1700000000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await createEventTables(runner, 'mail');
+    await runner.query(
+      'CREATE TABLE mail.effect (position serial, consumer text, event_id uuid, number integer, request_id text, name text)',
+    );
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE mail.effect');
+    await dropEventTables(runner, 'mail');
+  }
+}
+
+@Injectable()
+export class Orders {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly outbox: Outbox,
+  ) {}
+
+  /** Places orders and tells of each, in one transaction. It fails in the end, and is rolled back, if `fails`. */
+  async place(numbers: readonly number[], options: { fails?: boolean; requestId?: string } = {}): Promise<void> {
+    const { fails = false, requestId } = options;
+    const context =
+      requestId === undefined ? undefined : { requestId, deadlineAtMs: 0, caller: { kind: 'system', service: 'orders' } as const };
+    await this.transactions.run(async (manager) => {
+      for (const number of numbers) {
+        await manager.query('INSERT INTO placed VALUES ($1)', [number]);
+        await this.outbox.add(manager, orderPlaced, { number }, context);
+      }
+      if (fails) throw new Error('rolled back');
+    });
+  }
+
+  async cancel(number: number): Promise<void> {
+    await this.transactions.run((manager) => this.outbox.add(manager, orderCancelled, { number }));
+  }
+}
+
+@Injectable()
+class Effects {
+  constructor(@Inject(scriptToken) private readonly script: Script) {}
+
+  @OnEvent(orderPlaced, { consumer: 'letters' })
+  async writeLetter(placed: OrderPlaced, delivery: EventDelivery): Promise<void> {
+    await this.note('letters', 'placed', placed, delivery);
+  }
+
+  @OnEvent(orderCancelled, { consumer: 'letters' })
+  async writeApology(placed: OrderPlaced, delivery: EventDelivery): Promise<void> {
+    await this.note('letters', 'cancelled', placed, delivery);
+  }
+
+  @OnEvent(orderPlaced, { consumer: 'statistics' })
+  async count(placed: OrderPlaced, delivery: EventDelivery): Promise<void> {
+    await this.note('statistics', 'placed', placed, delivery);
+  }
+
+  private async note(consumer: string, name: string, payload: OrderPlaced, delivery: EventDelivery): Promise<void> {
+    const { id, requestId, manager } = delivery;
+    const values = [consumer, id, payload.number, requestId ?? null, name];
+    await manager.query('INSERT INTO effect (consumer, event_id, number, request_id, name) VALUES ($1, $2, $3, $4, $5)', values);
+    // After the row, so that what fails here must take the row with it.
+    await this.script(payload, consumer, delivery);
+  }
+}
+
+@Module({})
+class ShopModule {}
+
+export interface ShopOptions {
+  service: ShopService;
+  courier: Courier;
+  databaseUrl: string;
+  script: Script;
+}
+
+export const specRetries = { maxTries: 3, firstDelayMs: 10, maxDelayMs: 40 };
+
+function shopModule({ service, courier, databaseUrl, script }: ShopOptions): DynamicModule {
+  const own = service === 'orders' ? [Orders] : [Effects, { provide: scriptToken, useValue: script }];
+  return {
+    module: ShopModule,
+    imports: [
+      DatabaseModule.forRoot({
+        schema: service,
+        url: databaseUrl,
+        entities: eventEntities,
+        migrations: [service === 'orders' ? CreateOrders1700000000000 : CreateMail1700000000000],
+        poolSize: 5,
+        timeouts: { acquireMs: 1_000 },
+      }),
+      EventsModule.forRoot({ service, courier, retries: specRetries }),
+    ],
+    providers: own,
+  };
+}
+
+export async function startShop(options: ShopOptions): Promise<INestApplicationContext> {
+  return NestFactory.createApplicationContext(shopModule(options), { logger: false, abortOnError: false });
+}

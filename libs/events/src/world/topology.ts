@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import { NatsLink } from '@atoll/rpc';
+import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { DataSource } from 'typeorm';
+import type { Courier, DomainEvent } from '../courier.js';
+import { allSubjects, encodeEvent, subjectOf } from '../event-message.js';
+import { InProcessCourier } from '../in-process-courier.js';
+import { JetStreamCourier } from '../jetstream-courier.js';
+import { shopServices, type ShopService } from './shop.js';
+
+export const stream = 'ATOLL_EVENTS';
+/** Short, so that specs can outwait them. */
+export const duplicateWindowMs = 300;
+export const ackWaitMs = 600;
+
+/** One way to run the shop: the same examples hold for each. */
+export interface Topology {
+  readonly name: string;
+  /** Which services share a process. */
+  readonly processes: readonly (readonly ShopService[])[];
+  openCourier(natsUrl: string): { courier: Courier; close(): Promise<void> };
+  /** Delivers an event once more, as after an acknowledgement that was lost. */
+  deliverAgain(event: DomainEvent, observer: Observer): Promise<void>;
+  /** Whether the courier has nothing left to deliver. */
+  isIdle(observer: Observer): Promise<boolean>;
+  /** Forgets all that was ever delivered. */
+  reset(observer: Observer): Promise<void>;
+}
+
+/** Connections of the spec itself, by no proxy. */
+export interface Observer {
+  readonly database: DataSource;
+  readonly nats: NatsConnection;
+}
+
+export const inProcess: Topology = {
+  name: 'in one process',
+  processes: [shopServices],
+  openCourier: () => ({ courier: new InProcessCourier({ services: shopServices }), close: () => Promise.resolve() }),
+  async deliverAgain({ id, name, payload, occurredAt }, { database }) {
+    await database.query(
+      `INSERT INTO orders.outbox (id, event_name, payload, occurred_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+      [id, name, JSON.stringify(payload), occurredAt],
+    );
+    await database.query(`NOTIFY "outbox.orders"`);
+  },
+  isIdle: () => Promise.resolve(true),
+  reset: () => Promise.resolve(),
+};
+
+export const overJetStream: Topology = {
+  name: 'over JetStream',
+  processes: shopServices.map((service) => [service]),
+  openCourier(natsUrl) {
+    const link = NatsLink.open({ servers: natsUrl, reconnectWaitMs: 50 });
+    return { courier: new JetStreamCourier({ link, duplicateWindowMs, ackWaitMs }), close: () => link.close() };
+  },
+  async deliverAgain(event, { nats }) {
+    await jetstream(nats).publish(subjectOf(event.name), encodeEvent(event), { msgID: randomUUID() });
+  },
+  async isIdle({ nats }) {
+    const manager = await managerOf(nats);
+    for await (const { num_pending, num_ack_pending } of manager.consumers.list(stream)) {
+      if (num_pending > 0 || num_ack_pending > 0) return false;
+    }
+    return true;
+  },
+  async reset({ nats }) {
+    const manager = await managerOf(nats);
+    for await (const name of manager.streams.names(allSubjects)) await manager.streams.delete(name);
+  },
+};
+
+/** Impatient: now and then a server that has just come back loses a question, and `eventually` asks again. */
+export function managerOf(nats: NatsConnection): Promise<JetStreamManager> {
+  return jetstreamManager(nats, { checkAPI: false, timeout: 500 });
+}

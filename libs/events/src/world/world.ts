@@ -1,0 +1,212 @@
+import { expect } from '@jest/globals';
+import type { INestApplicationContext } from '@nestjs/common';
+import { connect } from '@nats-io/transport-node';
+import { DataSource } from 'typeorm';
+import type { DomainEvent } from '../courier.js';
+import { eventually } from './eventually.js';
+import { Orders, startShop, type Script, type ShopService } from './shop.js';
+import { openTcpProxy, type TcpProxy } from './tcp-proxy.js';
+import type { Observer, Topology } from './topology.js';
+import { wiretapped, type Wiretap } from './wiretap.js';
+
+export type Moment = keyof Wiretap | 'inEffect';
+export type Server = 'database' | 'broker';
+
+/** A process of the shop, with a door to each server. Dead, it goes on by itself, but nobody can tell. */
+interface ShopProcess {
+  readonly services: readonly ShopService[];
+  readonly apps: Map<ShopService, INestApplicationContext>;
+  readonly doors: Record<Server, TcpProxy>;
+  isDead: boolean;
+  close(): Promise<void>;
+}
+
+interface Doom {
+  moment: Moment;
+  consumer: string | undefined;
+  onDeath: () => void;
+}
+
+export interface Effect {
+  consumer: string;
+  event_id: string;
+  number: number;
+  request_id: string | null;
+  name: string;
+}
+
+/** The shop in a topology, on an empty database and an empty stream, and whatever a spec does to it. */
+export class World {
+  /** What happens inside of effects. */
+  script: Script = () => undefined;
+  /** What happens before an event is handed to the courier. */
+  beforePublish: (event: DomainEvent) => void = () => undefined;
+  /** Events that were handed to the courier. */
+  readonly published: DomainEvent[] = [];
+  #processes: ShopProcess[] = [];
+  #doom: Doom | undefined;
+
+  private constructor(
+    private readonly topology: Topology,
+    private readonly urls: Record<Server, string>,
+    readonly observer: Observer,
+  ) {}
+
+  static async open(topology: Topology, urls: Record<Server, string>): Promise<World> {
+    const database = await new DataSource({ type: 'postgres', url: urls.database, poolSize: 2 }).initialize();
+    const nats = await connect({ servers: urls.broker, maxReconnectAttempts: -1, reconnectTimeWait: 50 });
+    const world = new World(topology, urls, { database, nats });
+    await world.reset();
+    return world;
+  }
+
+  async reset(): Promise<void> {
+    await this.stop();
+    this.#doom = undefined;
+    this.script = () => undefined;
+    this.beforePublish = () => undefined;
+    this.published.length = 0;
+    await this.observer.database.query('DROP SCHEMA IF EXISTS orders, mail CASCADE');
+    await this.topology.reset(this.observer);
+  }
+
+  /** Starts each process that does not run, or only those of the given services. */
+  async start(...only: ShopService[]): Promise<void> {
+    const missing = this.topology.processes.filter((services) => !this.#processes.some((process) => process.services === services));
+    for (const services of missing) {
+      if (only.length === 0 || services.some((service) => only.includes(service))) await this.startProcess(services);
+    }
+  }
+
+  /** Starts one more process of a service. */
+  async startReplica(service: ShopService): Promise<void> {
+    const services = this.topology.processes.find((together) => together.includes(service));
+    if (services) await this.startProcess(services);
+  }
+
+  /** Ends the processes of the given services, or all, in good order. */
+  async stop(...only: ShopService[]): Promise<void> {
+    const ending = this.#processes.filter(({ services }) => only.length === 0 || services.some((service) => only.includes(service)));
+    this.#processes = this.#processes.filter((process) => !ending.includes(process));
+    await Promise.all(ending.map((process) => process.close()));
+  }
+
+  /** Lets the next process that comes to this moment, with this consumer, die there, as by SIGKILL. Resolves when it has happened. */
+  async crashAt(moment: Moment, consumer?: string): Promise<void> {
+    await new Promise<void>((resolve) => (this.#doom = { moment, consumer, onDeath: resolve }));
+  }
+
+  /** Starts the dead anew. */
+  async restartDead(): Promise<void> {
+    const dead = this.#processes.filter(({ isDead }) => isDead);
+    this.#processes = this.#processes.filter(({ isDead }) => !isDead);
+    await Promise.all(dead.map((process) => process.close()));
+    await this.start();
+  }
+
+  cut(server: Server): void {
+    for (const { doors } of this.#processes) doors[server].cut();
+  }
+
+  mend(server: Server): void {
+    for (const { doors, isDead } of this.#processes) if (!isDead) doors[server].mend();
+  }
+
+  app(service: ShopService): INestApplicationContext {
+    const app = this.#processes.find(({ apps, isDead }) => apps.has(service) && !isDead)?.apps.get(service);
+    if (!app) throw new Error(`${service} does not run.`);
+    return app;
+  }
+
+  get orders(): Orders {
+    return this.app('orders').get(Orders);
+  }
+
+  async deliverAgain(event: DomainEvent): Promise<void> {
+    await this.topology.deliverAgain(event, this.observer);
+  }
+
+  async effects(): Promise<Effect[]> {
+    return this.observer.database.query<Effect[]>('SELECT consumer, event_id, number, request_id, name FROM mail.effect ORDER BY position');
+  }
+
+  /** The numbers of which a consumer has taken note, in its order. */
+  async noted(consumer: string): Promise<number[]> {
+    return (await this.effects()).filter((effect) => effect.consumer === consumer).map(({ number }) => number);
+  }
+
+  /** The numbers of the orders that were committed. */
+  async placed(): Promise<number[]> {
+    const rows = await this.observer.database.query<{ number: number }[]>('SELECT number FROM orders.placed ORDER BY number');
+    return rows.map(({ number }) => number);
+  }
+
+  async waiting(): Promise<{ id: string; attempts: number; last_error: string | null }[]> {
+    return this.observer.database.query('SELECT id, attempts, last_error FROM orders.outbox ORDER BY id');
+  }
+
+  /** Resolves when nothing waits anywhere: what has not happened by then never will. */
+  async settled(): Promise<void> {
+    await eventually(async () => {
+      expect(await this.waiting()).toEqual([]);
+      expect(await this.topology.isIdle(this.observer)).toBe(true);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await this.observer.database.destroy();
+    await this.observer.nats.close();
+  }
+
+  private async startProcess(services: readonly ShopService[]): Promise<void> {
+    const doors = { database: await openTcpProxy(this.urls.database), broker: await openTcpProxy(this.urls.broker) };
+    const opened = this.topology.openCourier(doors.broker.url);
+    const apps = new Map<ShopService, INestApplicationContext>();
+    const process: ShopProcess = {
+      services,
+      apps,
+      doors,
+      isDead: false,
+      close: async () => {
+        await Promise.all([...apps.values()].map((app) => app.close()));
+        await opened.close();
+        await Promise.all([doors.database.close(), doors.broker.close()]);
+      },
+    };
+    this.#processes.push(process);
+    const tapped = wiretapped(opened.courier, {
+      beforePublish: (event) => {
+        this.pass(process, 'beforePublish');
+        this.beforePublish(event);
+      },
+      afterPublish: (event) => {
+        this.pass(process, 'afterPublish');
+        this.published.push(event);
+      },
+      afterTake: (_event, consumer) => this.pass(process, 'afterTake', consumer),
+    });
+    const script: Script = async (payload, consumer, delivery) => {
+      await this.script(payload, consumer, delivery);
+      this.pass(process, 'inEffect', consumer);
+    };
+    for (const service of services) {
+      apps.set(service, await startShop({ service, courier: tapped, databaseUrl: doors.database.url, script }));
+    }
+  }
+
+  /** Throws if this process is dead, or dies now. */
+  private pass(process: ShopProcess, moment: Moment, consumer?: string): void {
+    const doom = this.#doom;
+    const isDoomed = doom?.moment === moment && (doom.consumer === undefined || doom.consumer === consumer);
+    if (!process.isDead && !isDoomed) return;
+    if (!process.isDead && doom) {
+      this.#doom = undefined;
+      process.isDead = true;
+      process.doors.database.cut();
+      process.doors.broker.cut();
+      doom.onDeath();
+    }
+    throw new Error('This process is dead.');
+  }
+}
