@@ -1,6 +1,14 @@
 export { loadEnv } from './env.js';
 export { createMetrics, readiness, startHealthServer } from './health.js';
 export type { HealthServer, Readiness, ReadinessCheck } from './health.js';
+export { loadLocalSecrets } from './local-secrets.js';
+export type { LocalSecrets } from './local-secrets.js';
 export { createLogger, logLevels, NestLogger } from './logger.js';
 export type { LogLevel } from './logger.js';
+export { runService, ServiceEnv } from './run-service.js';
+export type { ServiceDefinition } from './run-service.js';
 export { onShutdown } from './shutdown.js';
+export { startService } from './start-service.js';
+export type { RunningService } from './start-service.js';
+export { inProcessTransport, natsTransport } from './transport.js';
+export type { Transport } from './transport.js';

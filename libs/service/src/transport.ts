@@ -1,0 +1,42 @@
+import type { DynamicModule } from '@nestjs/common';
+import { InProcessCourier, JetStreamCourier, type Courier } from '@atoll/events';
+import { InProcessBus, InProcessStrategy, NatsLink, NatsStrategy, RpcModule, type RpcServer, type RpcServerOptions } from '@atoll/rpc';
+import type { ReadinessCheck } from './health.js';
+
+/** How the services of a deployment reach each other: everything that differs between one process and many. */
+export interface Transport {
+  /** Gives an application its `Rpc`. */
+  readonly rpc: DynamicModule;
+  /** Carries events between services. */
+  readonly courier: Courier;
+  /** What a service listens on. */
+  server(options: RpcServerOptions): RpcServer;
+  readonly checks: readonly ReadinessCheck[];
+  /** After every application that uses it has been closed. */
+  close(): Promise<void>;
+}
+
+/** All services, those named, in this process. */
+export function inProcessTransport(services: readonly string[]): Transport {
+  const bus = new InProcessBus();
+  return {
+    rpc: RpcModule.forMemory({ bus }),
+    courier: new InProcessCourier({ services }),
+    server: (options) => new InProcessStrategy({ ...options, bus }),
+    checks: [],
+    close: () => Promise.resolve(),
+  };
+}
+
+/** One service in this process, the others behind NATS, over the one connection of this process. */
+export function natsTransport(options: { servers: string; name: string; secret: string }): Transport {
+  const { servers, name, secret } = options;
+  const link = NatsLink.open({ servers: servers.split(','), name });
+  return {
+    rpc: RpcModule.forNats({ link, secret }),
+    courier: new JetStreamCourier({ link }),
+    server: (serverOptions) => new NatsStrategy({ ...serverOptions, link, secret }),
+    checks: [{ name: 'nats', check: () => link.status().reason ?? null }],
+    close: () => link.close(),
+  };
+}
