@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { imagePolicies, members, teamRoles, teams, workspaces, type Operation, type TeamRole } from '@atoll/contracts';
+import { isAppError } from '@atoll/errors';
+import { errorOf, TeamsFixture, unknownId, type MadeTeam } from './teams-fixture.js';
+
+/** The ids that an operation is asked about. */
+interface Place {
+  team_id: string;
+  user_id: string;
+  workspace_id: string;
+}
+
+type Asked = [operation: Operation, input: (place: Place) => object];
+
+/** In an order in which each can be done after the ones before. */
+const ofTheTeam: Record<string, Asked> = {
+  'read the team': [teams.get, ({ team_id }) => ({ team_id })],
+  'list members': [members.list, ({ team_id }) => ({ team_id })],
+  'list workspaces': [workspaces.list, ({ team_id }) => ({ team_id })],
+  'list images': [imagePolicies.teamImages, ({ team_id }) => ({ team_id })],
+  'check an image': [imagePolicies.check, ({ team_id }) => ({ team_id, image: 'nginx' })],
+  'change the team': [teams.update, ({ team_id }) => ({ team_id, name: 'x' })],
+  'add a member': [members.add, ({ team_id }) => ({ team_id, email: 'access@example.com', name: 'x', role: 'member' })],
+  'change a role': [members.changeRole, ({ team_id, user_id }) => ({ team_id, user_id, role: 'viewer' })],
+  'issue a key': [members.issueKey, ({ team_id, user_id }) => ({ team_id, user_id })],
+  'revoke a key': [members.revokeKey, ({ team_id, user_id }) => ({ team_id, user_id })],
+  'make a workspace': [workspaces.create, ({ team_id }) => ({ team_id, name: 'x' })],
+  'delete a workspace': [workspaces.delete, ({ workspace_id }) => ({ workspace_id })],
+  'remove a member': [members.remove, ({ team_id, user_id }) => ({ team_id, user_id })],
+  'delete the team': [teams.delete, ({ team_id }) => ({ team_id })],
+};
+
+const ofTheOperator: Record<string, Asked> = {
+  'suspend the team': [teams.suspend, ({ team_id }) => ({ team_id })],
+  'unsuspend the team': [teams.unsuspend, ({ team_id }) => ({ team_id })],
+  'list policies': [imagePolicies.list, () => ({})],
+  'read a policy': [imagePolicies.get, () => ({ id: unknownId })],
+  'make a policy': [imagePolicies.create, () => ({ name: 'x' })],
+  'change a policy': [imagePolicies.update, () => ({ id: unknownId, name: 'x' })],
+  'delete a policy': [imagePolicies.delete, () => ({ id: unknownId })],
+  'assign a policy': [imagePolicies.assign, ({ team_id }) => ({ id: unknownId, team_id })],
+};
+
+const reads = ['read the team', 'list members', 'list workspaces', 'list images', 'check an image'];
+const givesBack = ['remove a member', 'revoke a key', 'delete a workspace', 'delete the team'];
+const names = Object.keys(ofTheTeam);
+const may: Record<TeamRole, string[]> = {
+  team_owner: names,
+  team_admin: names.filter((name) => name !== 'delete the team'),
+  member: reads,
+  billing_viewer: reads,
+  viewer: reads,
+};
+
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start();
+});
+afterAll(() => fixture.stop());
+
+/** A team with somebody of the role who asks, a member who is asked about, and a workspace. */
+async function placeFor(role: TeamRole): Promise<{ made: MadeTeam; key: string; place: Place }> {
+  const made = await fixture.createTeam(role, 'member');
+  const team_id = made.team.id;
+  const { id: workspace_id } = await fixture.call(fixture.admin, workspaces.create, { team_id, name: 'lab' });
+  return { made, key: made.keys[0] ?? '', place: { team_id, user_id: made.userIds[1] ?? '', workspace_id } };
+}
+
+async function outcomeOf(key: string, [operation, input]: Asked, place: Place): Promise<string> {
+  try {
+    await fixture.call(key, operation, input(place));
+    return 'done';
+  } catch (error) {
+    if (isAppError(error)) return error.code;
+    throw error;
+  }
+}
+
+async function outcomes(role: TeamRole, table: Record<string, Asked>, prepare: (place: Place) => Promise<unknown> = async () => undefined) {
+  const { key, place } = await placeFor(role);
+  await prepare(place);
+  const found: Record<string, string> = {};
+  for (const [name, asked] of Object.entries(table)) found[name] = await outcomeOf(key, asked, place);
+  return found;
+}
+
+const expected = (outcomeFor: (name: string) => string) => Object.fromEntries(names.map((name) => [name, outcomeFor(name)]));
+
+describe('who may do what', () => {
+  it.each(teamRoles)('as %s', async (role) => {
+    expect(await outcomes(role, ofTheTeam)).toEqual(expected((name) => (may[role].includes(name) ? 'done' : 'forbidden')));
+  });
+
+  it.each(teamRoles)('as %s of a suspended team: read and give back', async (role) => {
+    const found = await outcomes(role, ofTheTeam, ({ team_id }) => fixture.call(fixture.admin, teams.suspend, { team_id }));
+    const outcomeFor = (name: string): string => {
+      if (!may[role].includes(name)) return 'forbidden';
+      return reads.includes(name) || givesBack.includes(name) ? 'done' : 'team_suspended';
+    };
+    expect(found).toEqual(expected(outcomeFor));
+  });
+
+  it.each(teamRoles)("as %s nothing that is the operator's", async (role) => {
+    const found = await outcomes(role, ofTheOperator);
+    expect(new Set(Object.values(found))).toEqual(new Set(['forbidden']));
+  });
+});
+
+describe('another team', () => {
+  it.each(Object.entries(ofTheTeam))('is not there for whoever would %s', async (_name, [operation, input]) => {
+    const stranger = (await fixture.createTeam('team_owner')).keys[0] ?? '';
+    const { place } = await placeFor('member');
+    const nowhere = { team_id: unknownId, user_id: unknownId, workspace_id: unknownId };
+    const [theirs, missing] = await Promise.all([place, nowhere].map((ids) => errorOf(fixture.call(stranger, operation, input(ids)))));
+    expect(theirs?.code).toBe('not_found');
+    expect(theirs?.toWire()).toEqual(missing?.toWire());
+  });
+
+  it('is not there for the key of a user who is a member of it as well', async () => {
+    const one = await fixture.createTeam('team_owner');
+    const other = await fixture.createTeam();
+    await fixture.call(fixture.admin, members.add, { team_id: other.team.id, email: one.emails[0] ?? '', name: 'x', role: 'team_owner' });
+    expect((await errorOf(fixture.call(one.keys[0] ?? '', teams.get, { team_id: other.team.id }))).code).toBe('not_found');
+  });
+});

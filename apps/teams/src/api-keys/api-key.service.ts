@@ -1,0 +1,57 @@
+import { createApiKey, digestApiKey, maskApiKey } from '@atoll/api-keys';
+import { newId } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
+import { IsNull, type EntityManager } from 'typeorm';
+import { TeamsSettings } from '../teams-settings.js';
+import { ApiKeyEntity } from './api-key.entity.js';
+
+/** Whose key: of one membership, or of the user as a whole. */
+interface KeyHolder {
+  userId: string;
+  teamId: string | null;
+}
+
+interface NewKey extends KeyHolder {
+  /** null: never. */
+  expiryDate: Date | null;
+  ipWhitelist: string;
+}
+
+/** Makes, replaces and revokes keys, within the transaction of whoever asks. A key in full is returned once and kept nowhere. */
+@Injectable()
+export class ApiKeysService {
+  constructor(private readonly settings: TeamsSettings) {}
+
+  digest(key: string): Buffer {
+    return Buffer.from(digestApiKey(key, this.settings.keyPepper), 'hex');
+  }
+
+  /** Stores the keys and returns each in full, in their order. */
+  async issue(manager: EntityManager, newKeys: readonly NewKey[], createKey = createApiKey): Promise<string[]> {
+    const issued = newKeys.map((newKey) => ({ newKey, key: createKey() }));
+    const rows = issued.map(({ newKey, key }) => ({ ...newKey, id: newId(), digest: this.digest(key), mask: maskApiKey(key) }));
+    await manager.insert(ApiKeyEntity, rows);
+    return issued.map(({ key }) => key);
+  }
+
+  /** Lets the holder's live keys work for the grace, never past their own expiry; without a grace they end at once. */
+  async retire(manager: EntityManager, holder: KeyHolder, graceSeconds: number): Promise<void> {
+    if (graceSeconds === 0) return this.revoke(manager, holder);
+    await manager.update(ApiKeyEntity, liveKeysOf(holder), {
+      expiryDate: () => `LEAST(expiry_date, now() + interval '${Math.trunc(graceSeconds)} seconds')`,
+    });
+  }
+
+  async revoke(manager: EntityManager, holder: KeyHolder): Promise<void> {
+    await manager.update(ApiKeyEntity, liveKeysOf(holder), { revokedAt: () => 'now()' });
+  }
+
+  /** Ends every key to a team. */
+  async revokeTeam(manager: EntityManager, teamId: string): Promise<void> {
+    await manager.update(ApiKeyEntity, { teamId, revokedAt: IsNull() }, { revokedAt: () => 'now()' });
+  }
+}
+
+function liveKeysOf({ userId, teamId }: KeyHolder) {
+  return { userId, teamId: teamId ?? IsNull(), revokedAt: IsNull() };
+}

@@ -1,0 +1,14 @@
+import { type CallContext, type Credential, credentials, type KeyDigest } from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { CredentialsService } from './credential.service.js';
+
+@Controller()
+export class CredentialsController implements Handlers<typeof credentials> {
+  constructor(private readonly credentials: CredentialsService) {}
+
+  @Handle(credentials.verify)
+  verify(input: KeyDigest, context: CallContext): Promise<Credential> {
+    return this.credentials.verify(input, context);
+  }
+}

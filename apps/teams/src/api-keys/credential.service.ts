@@ -1,0 +1,48 @@
+import type { CallContext, Credential, CredentialTeam, KeyDigest } from '@atoll/contracts';
+import { Statements } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Injectable } from '@nestjs/common';
+
+interface CredentialRow extends Omit<Credential, 'expiry_date' | 'scope'> {
+  team_id: string | null;
+  expiry_date: Date | null;
+}
+
+/**
+ * One look-up in the unique index of digests, however many keys there are; the rest hangs on the row that it finds. The operator may do
+ * everything in every team and often owns most of them: those are left out, since the answer travels with each call.
+ */
+export const credentialQuery = `
+  SELECT k.id AS key_id, k.user_id, k.team_id, k.expiry_date, k.ip_whitelist, u.platform_admin, u.timezone,
+    (SELECT COALESCE(json_agg(json_build_object('team_id', m.team_id, 'role', m.role) ORDER BY m.created_at, m.id), '[]')
+      FROM (
+        SELECT * FROM membership WHERE k.team_id IS NULL AND NOT u.platform_admin AND user_id = k.user_id
+        UNION ALL
+        SELECT * FROM membership WHERE team_id = k.team_id AND user_id = k.user_id
+      ) m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL) AS teams
+  FROM api_key k JOIN "user" u ON u.id = k.user_id
+  WHERE k.digest = $1 AND k.revoked_at IS NULL`;
+
+@Injectable()
+export class CredentialsService {
+  constructor(private readonly statements: Statements) {}
+
+  async verify({ digest }: KeyDigest, { caller }: CallContext): Promise<Credential> {
+    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only the gateway asks this.');
+    const [row] = await this.statements.query<CredentialRow>('credentials.verify', credentialQuery, [Buffer.from(digest, 'hex')]);
+    const isMembership = row?.team_id != null;
+    if (!row || (isMembership && row.teams.length === 0))
+      throw new AppError('unauthenticated', 'The API key is not known, or was revoked.');
+    return {
+      key_id: row.key_id,
+      user_id: row.user_id,
+      scope: isMembership ? 'membership' : 'user',
+      // Whoever may name the operator among the members of a team must not gain a platform by it.
+      platform_admin: row.platform_admin && !isMembership,
+      timezone: row.timezone,
+      teams: row.teams satisfies CredentialTeam[],
+      expiry_date: row.expiry_date?.toISOString() ?? null,
+      ip_whitelist: row.ip_whitelist,
+    };
+  }
+}

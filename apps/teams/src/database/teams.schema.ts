@@ -1,0 +1,28 @@
+import { eventEntities } from '@atoll/events';
+import { ApiKeyEntity } from '../api-keys/api-key.entity.js';
+import { ImageObjectEntity, ImagePolicyEntity } from '../image-policies/image-policy.entity.js';
+import { MembershipEntity } from '../members/membership.entity.js';
+import { TeamCapacityEntity } from '../teams/team-capacity.entity.js';
+import { DeletionAnswerEntity } from '../teams/team-deletion.entity.js';
+import { TeamEntity } from '../teams/team.entity.js';
+import { UserEntity } from '../users/user.entity.js';
+import { WorkspaceEntity } from '../workspaces/workspace.entity.js';
+import { Teams1790000000000 } from './migrations/1790000000000-teams.js';
+
+/** The PostgreSQL schema that the teams service owns. */
+export const teamsSchema = {
+  schema: 'teams',
+  entities: [
+    ...eventEntities,
+    ApiKeyEntity,
+    DeletionAnswerEntity,
+    ImageObjectEntity,
+    ImagePolicyEntity,
+    MembershipEntity,
+    TeamCapacityEntity,
+    TeamEntity,
+    UserEntity,
+    WorkspaceEntity,
+  ],
+  migrations: [Teams1790000000000],
+};

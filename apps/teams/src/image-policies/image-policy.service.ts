@@ -1,0 +1,136 @@
+import {
+  notFound,
+  pageWindow,
+  requirePlatformAdmin,
+  type AssignPolicy,
+  type CallContext,
+  type CreateImagePolicy,
+  type ImagePolicy,
+  type ImagePolicyPage,
+  type ImagePolicyPath,
+  type NewImageObject,
+  type Nothing,
+  type PageFromOne,
+  type UpdateImagePolicy,
+} from '@atoll/contracts';
+import { newId, Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Injectable } from '@nestjs/common';
+import { IsNull, type EntityManager } from 'typeorm';
+import type { PageRow } from '../database/json.js';
+import { invalidField, requireSomeField } from '../invalid-field.js';
+import { TeamChanges } from '../teams/team-changes.js';
+import { TeamEntity } from '../teams/team.entity.js';
+import { policyPageQuery, policyQuery } from './image-policy-query.js';
+import { ImageObjectEntity, ImagePolicyEntity } from './image-policy.entity.js';
+import { parseImageReference } from './image-reference.js';
+
+/** The operator's lists of images, of which each team has one. */
+@Injectable()
+export class ImagePoliciesService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly changes: TeamChanges,
+  ) {}
+
+  async list(asked: PageFromOne, { caller }: CallContext): Promise<ImagePolicyPage> {
+    requirePlatformAdmin(caller);
+    const { page, limit, offset } = pageWindow(asked, 1);
+    const [row] = await this.statements.query<PageRow<ImagePolicy>>('image_policies.list', policyPageQuery, [limit, offset]);
+    return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
+  }
+
+  async get({ id }: ImagePolicyPath, { caller }: CallContext): Promise<ImagePolicy> {
+    requirePlatformAdmin(caller);
+    const [row] = await this.statements.query<{ policy: ImagePolicy }>('image_policies.get', policyQuery, [id]);
+    if (!row) throw notFound('image policy');
+    return row.policy;
+  }
+
+  async create({ name, description = '', objects = [] }: CreateImagePolicy, context: CallContext): Promise<ImagePolicy> {
+    requireReferences(objects);
+    requirePlatformAdmin(context.caller);
+    return this.transactions.once(context, async (manager) => {
+      const id = newId();
+      await manager.insert(ImagePolicyEntity, { id, name, description });
+      await insertObjects(manager, id, objects);
+      return read(manager, id);
+    });
+  }
+
+  async update({ id, ...body }: UpdateImagePolicy, { caller }: CallContext): Promise<ImagePolicy> {
+    requireSomeField(body, 'name', 'description', 'objects');
+    requireReferences(body.objects ?? []);
+    requirePlatformAdmin(caller);
+    return this.transactions.run(async (manager) => {
+      const policy = await lock(manager, id);
+      if (policy.isDefault && body.objects?.length) {
+        throw new AppError('conflict', 'The default policy allows every image and has no objects. Make another policy and assign it.');
+      }
+      const { name = policy.name, description = policy.description, objects } = body;
+      await manager.update(ImagePolicyEntity, { id }, { name, description });
+      if (objects) {
+        await manager.delete(ImageObjectEntity, { policyId: id });
+        await insertObjects(manager, id, objects);
+      }
+      return read(manager, id);
+    });
+  }
+
+  async delete({ id }: ImagePolicyPath, { caller }: CallContext): Promise<Nothing> {
+    requirePlatformAdmin(caller);
+    await this.transactions.run(async (manager) => {
+      const policy = await lock(manager, id);
+      if (policy.isDefault) throw new AppError('conflict', 'The default policy cannot be deleted.');
+      if (await manager.existsBy(TeamEntity, { policyId: id, deletedAt: IsNull() })) {
+        throw new AppError('conflict', 'The policy is assigned to a team. Assign it another policy first.');
+      }
+      // What is left refers to it from teams that are deleted, whose rows are kept.
+      const { id: defaultId } = await manager.findOneByOrFail(ImagePolicyEntity, { isDefault: true });
+      await manager.update(TeamEntity, { policyId: id }, { policyId: defaultId });
+      await manager.delete(ImagePolicyEntity, { id });
+    });
+    return {};
+  }
+
+  /** In place of the policy that the team had. */
+  async assign({ id, team_id }: AssignPolicy, context: CallContext): Promise<ImagePolicy> {
+    requirePlatformAdmin(context.caller);
+    return this.transactions.once(context, async (manager) => {
+      await lock(manager, id);
+      await this.changes.lockForGrowth(manager, team_id, context.caller);
+      await manager.update(TeamEntity, { id: team_id }, { policyId: id });
+      return read(manager, id);
+    });
+  }
+}
+
+/** So that a policy is not deleted while it is being assigned, and of two changes one is later. */
+async function lock(manager: EntityManager, id: string): Promise<ImagePolicyEntity> {
+  const policy = await manager.findOne(ImagePolicyEntity, { where: { id }, lock: { mode: 'for_no_key_update' } });
+  if (!policy) throw notFound('image policy');
+  return policy;
+}
+
+async function read(manager: EntityManager, id: string): Promise<ImagePolicy> {
+  const [row] = await manager.query<{ policy: ImagePolicy }[]>(policyQuery, [id]);
+  if (!row) throw notFound('image policy');
+  return row.policy;
+}
+
+async function insertObjects(manager: EntityManager, policyId: string, objects: readonly NewImageObject[]): Promise<void> {
+  const rows = objects.map(({ name, reference }) => ({ id: newId(), policyId, name, reference }));
+  if (rows.length > 0) await manager.insert(ImageObjectEntity, rows);
+}
+
+function requireReferences(objects: readonly NewImageObject[]): void {
+  const wrong = objects.findIndex(({ reference }) => parseImageReference(reference) === null);
+  if (wrong !== -1) {
+    throw invalidField(
+      `objects.${wrong}.reference`,
+      'isImageReference',
+      'must be an image reference such as docker.io/library/nginx:1.29.',
+    );
+  }
+}

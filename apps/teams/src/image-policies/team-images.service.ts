@@ -1,0 +1,48 @@
+import {
+  notFound,
+  pageWindow,
+  requirePermission,
+  type CallContext,
+  type CheckImage,
+  type ImageObject,
+  type ImageVerdict,
+  type ListTeamImages,
+  type TeamImages,
+} from '@atoll/contracts';
+import { Statements } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
+import type { PageRow } from '../database/json.js';
+import { invalidField } from '../invalid-field.js';
+import { teamImagesQuery, teamPolicyQuery } from './image-policy-query.js';
+import { coversImage, parseImageReference } from './image-reference.js';
+
+/** What a team may run, for those in it and for the service that runs it. */
+@Injectable()
+export class TeamImagesService {
+  constructor(private readonly statements: Statements) {}
+
+  /** Everything unless `limit` was sent. The default policy allows every image and so lists none. */
+  async list({ team_id, ...asked }: ListTeamImages, { caller }: CallContext): Promise<TeamImages> {
+    requirePermission(caller, team_id, 'readTeam');
+    const window = asked.limit === undefined ? undefined : pageWindow(asked, 1);
+    const values = [team_id, window?.limit ?? null, window?.offset ?? 0];
+    const [row] = await this.statements.query<PageRow<ImageObject>>('image_policies.team_images', teamImagesQuery, values);
+    if (!row) throw notFound('team');
+    return { data: row.data, ...(window && { pagination: { page: window.page, limit: window.limit, total: row.total } }) };
+  }
+
+  async check({ team_id, image }: CheckImage, { caller }: CallContext): Promise<ImageVerdict> {
+    const asked = parseImageReference(image);
+    if (!asked) throw invalidField('image', 'isImageReference', 'must be an image reference such as docker.io/library/nginx:1.29.');
+    requirePermission(caller, team_id, 'readTeam');
+    const [policy] = await this.statements.query<{ is_default: boolean; references: string[] }>('image_policies.check', teamPolicyQuery, [
+      team_id,
+    ]);
+    if (!policy) throw notFound('team');
+    const covers = (reference: string): boolean => {
+      const allowed = parseImageReference(reference);
+      return allowed !== null && coversImage(allowed, asked);
+    };
+    return { allowed: policy.is_default || policy.references.some(covers) };
+  }
+}

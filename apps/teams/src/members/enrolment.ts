@@ -1,0 +1,32 @@
+import type { TeamRole } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { ApiKeysService } from '../api-keys/api-key.service.js';
+import { settleTerms } from '../api-keys/key-terms.js';
+import { MembershipEntity } from './membership.entity.js';
+
+export interface Enrolled {
+  userId: string;
+  role: TeamRole;
+}
+
+/** Makes users members of a team, each with a key to it. */
+@Injectable()
+export class Enrolment {
+  constructor(private readonly apiKeys: ApiKeysService) {}
+
+  /** The keys in full, by user: the one time that they are known. */
+  async enrol(manager: EntityManager, teamId: string, people: readonly Enrolled[]): Promise<Map<string, string>> {
+    await manager.insert(
+      MembershipEntity,
+      people.map(({ userId, role }) => ({ id: newId(), teamId, userId, role })),
+    );
+    const { expiryDate, ipWhitelist } = settleTerms({});
+    const keys = await this.apiKeys.issue(
+      manager,
+      people.map(({ userId }) => ({ userId, teamId, expiryDate, ipWhitelist })),
+    );
+    return new Map(people.map(({ userId }, index) => [userId, keys[index] ?? '']));
+  }
+}

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { maskApiKey } from '@atoll/api-keys';
+import { members, teams, type IssueMemberKey, type TeamMember } from '@atoll/contracts';
+import { errorOf, TeamsFixture } from '../teams-fixture.js';
+
+const dayMs = 86_400_000;
+
+let fixture: TeamsFixture;
+let team_id = '';
+let user_id = '';
+let owner = '';
+let first = '';
+beforeAll(async () => {
+  fixture = await TeamsFixture.start();
+});
+afterAll(() => fixture.stop());
+
+async function freshTeam(): Promise<void> {
+  const made = await fixture.createTeam('team_owner', 'member');
+  team_id = made.team.id;
+  user_id = made.userIds[1] ?? '';
+  [owner = '', first = ''] = made.keys;
+}
+
+const issue = (terms: Omit<IssueMemberKey, 'team_id' | 'user_id'> = {}, key = owner, idempotencyKey?: string): Promise<TeamMember> =>
+  fixture.call(key, members.issueKey, { team_id, user_id, ...terms }, idempotencyKey);
+const opens = async (key: string): Promise<boolean> => {
+  try {
+    return (await fixture.call(key, teams.get, { team_id })).id === team_id;
+  } catch {
+    return false;
+  }
+};
+const shown = async (): Promise<TeamMember | undefined> =>
+  (await fixture.call(owner, teams.get, { team_id })).members.find((member) => member.user_id === user_id);
+
+describe('issuing a key', () => {
+  it('shows it once, in full, and replaces the old one at once where no grace is given', async () => {
+    await freshTeam();
+    const issued = await issue({ ip_whitelist: ' 203.0.113.0/24 ,2001:db8::1 ' }, owner, 'issue-1');
+    expect(issued).toMatchObject({ user_id, api_token: true, ip_whitelist: '203.0.113.0/24,2001:db8::1' });
+    expect(Math.round((Date.parse(issued.expiry_date ?? '') - Date.now()) / dayMs)).toBe(90);
+    expect([await opens(first), await opens(issued.api_key ?? '')]).toEqual([false, true]);
+    const masked = { ...issued, api_key: maskApiKey(issued.api_key ?? '') };
+    expect(await shown()).toEqual(masked);
+    expect(await issue({ ip_whitelist: ' 203.0.113.0/24 ,2001:db8::1 ' }, owner, 'issue-1')).toEqual(masked);
+    expect(fixture.credentialsChanged).toContain(user_id);
+  });
+
+  it('lets the old key live for the grace, never past its own expiry', async () => {
+    await freshTeam();
+    const inAMinute = new Date(Date.now() + 60_000).toISOString();
+    const second = await issue({ grace_seconds: 604_800, expiry_date: inAMinute });
+    const third = await issue({ grace_seconds: 3600 });
+    const [oldest, older] = await Promise.all([fixture.verify(first), fixture.verify(second.api_key ?? '')]);
+    expect(Date.parse(oldest.expiry_date ?? '')).toBeLessThanOrEqual(Date.now() + 3_600_000);
+    expect(older.expiry_date).toBe(inAMinute);
+    for (const key of [first, second.api_key, third.api_key]) expect(await opens(key ?? '')).toBe(true);
+    expect((await shown())?.api_key).toBe(maskApiKey(third.api_key ?? ''));
+    const last = await issue();
+    for (const key of [first, second.api_key, third.api_key]) expect(await opens(key ?? '')).toBe(false);
+    expect(await opens(last.api_key ?? '')).toBe(true);
+  });
+
+  it('leaves one live key of two that are issued at once without grace', async () => {
+    await freshTeam();
+    const issued = await Promise.all(Array.from({ length: 5 }, () => issue()));
+    const live = await Promise.all(issued.map(({ api_key }) => opens(api_key ?? '')));
+    expect(live.filter(Boolean)).toHaveLength(1);
+    expect((await shown())?.api_key).toBe(maskApiKey(issued[live.indexOf(true)]?.api_key ?? ''));
+  });
+
+  it.each([
+    [{ expiry_date: '2020-01-01T00:00:00Z' }, 'expiry_date'],
+    [{ expiry_date: new Date(Date.now() + 366 * dayMs).toISOString() }, 'expiry_date'],
+    [{ expiry_date: '2026-W01-1T00:00:00Z' }, 'expiry_date'],
+    [{ expiry_date: '2026-02-30T00:00:00Z' }, 'expiry_date'],
+    [{ ip_whitelist: '203.0.113.0/33' }, 'ip_whitelist'],
+    [{ grace_seconds: 604_801 }, 'grace_seconds'],
+  ])('refuses %j and keeps the old key', async (terms, path) => {
+    await freshTeam();
+    const refused = await errorOf(issue(terms));
+    expect([refused.code, refused.details.errors?.[0]?.path]).toEqual(['invalid_input', path]);
+    expect(await opens(first)).toBe(true);
+  });
+
+  it('is in the hands of the member as well, and of no other member', async () => {
+    await freshTeam();
+    const rotated = await issue({}, first);
+    expect([await opens(first), await opens(rotated.api_key ?? '')]).toEqual([false, true]);
+    const [added] = [await fixture.call(owner, members.add, { team_id, email: 'nosy@example.com', name: 'Nosy', role: 'member' })];
+    expect((await errorOf(issue({}, added?.api_key ?? ''))).code).toBe('forbidden');
+  });
+});
+
+describe('revoking a key', () => {
+  it('ends every key of the member, those in grace too, and can be repeated', async () => {
+    await freshTeam();
+    const second = await issue({ grace_seconds: 3600 });
+    for (let time = 0; time < 2; time += 1) expect(await fixture.call(owner, members.revokeKey, { team_id, user_id })).toEqual({});
+    expect([await opens(first), await opens(second.api_key ?? '')]).toEqual([false, false]);
+    expect(await shown()).toMatchObject({ api_key: null, api_token: false, expiry_date: null, ip_whitelist: '' });
+  });
+
+  it('is in the hands of the member as well', async () => {
+    await freshTeam();
+    await fixture.call(first, members.revokeKey, { team_id, user_id });
+    expect(await opens(first)).toBe(false);
+  });
+});
+
+describe('a key that has expired', () => {
+  it('is no live key, and the gateway is told when it expired', async () => {
+    await freshTeam();
+    await fixture.query(`UPDATE api_key SET expiry_date = now() - interval '1 second' WHERE team_id = $1 AND user_id = $2`, [
+      team_id,
+      user_id,
+    ]);
+    expect(await shown()).toMatchObject({ api_key: null, api_token: false, expiry_date: null });
+    expect(Date.parse((await fixture.verify(first)).expiry_date ?? '')).toBeLessThan(Date.now());
+  });
+});

@@ -1,0 +1,168 @@
+import { maskApiKey } from '@atoll/api-keys';
+import {
+  credentialsChanged,
+  notFound,
+  pageWindow,
+  requirePermission,
+  type AddMember,
+  type CallContext,
+  type ChangeRole,
+  type IssueMemberKey,
+  type ListMembers,
+  type MemberPage,
+  type MemberPath,
+  type Nothing,
+  type TeamMember,
+} from '@atoll/contracts';
+import { Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Rpc } from '@atoll/rpc';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { ApiKeysService } from '../api-keys/api-key.service.js';
+import { settleTerms } from '../api-keys/key-terms.js';
+import type { PageRow } from '../database/json.js';
+import { TeamChanges } from '../teams/team-changes.js';
+import { UserRegistry } from '../users/user-registry.js';
+import { Enrolment } from './enrolment.js';
+import { memberPageQuery, memberQuery } from './member-query.js';
+import { requireAnotherOwner, requireOwner, requireSelfOrManager } from './member-rules.js';
+import { MembershipEntity } from './membership.entity.js';
+
+@Injectable()
+export class MembersService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly changes: TeamChanges,
+    private readonly registry: UserRegistry,
+    private readonly enrolment: Enrolment,
+    private readonly apiKeys: ApiKeysService,
+    private readonly rpc: Rpc,
+  ) {}
+
+  async list({ team_id, ...asked }: ListMembers, { caller }: CallContext): Promise<MemberPage> {
+    requirePermission(caller, team_id, 'readTeam');
+    const { page, limit, offset } = pageWindow(asked, 0);
+    const [row] = await this.statements.query<PageRow<TeamMember>>('members.list', memberPageQuery, [limit, offset, team_id]);
+    // A team has an owner as long as it is one.
+    if (!row?.total) throw notFound('team');
+    return { data: row.data, pagination: { page, limit, total: row.total } };
+  }
+
+  async add({ team_id, role, ...person }: AddMember, context: CallContext): Promise<TeamMember> {
+    requirePermission(context.caller, team_id, 'manageTeam');
+    if (role === 'team_owner') requireOwner(context.caller, team_id, 'make somebody team_owner');
+    const member = await this.transactions.once(
+      context,
+      async (manager) => {
+        const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
+        const [user] = await this.registry.findOrCreate(manager, [person]);
+        const userId = user?.id ?? '';
+        if (await manager.existsBy(MembershipEntity, { teamId: team_id, userId })) {
+          throw new AppError('conflict', 'This person is a member of the team already.');
+        }
+        const keys = await this.enrolment.enrol(manager, team_id, [{ userId, role }]);
+        await this.changes.saveMember(manager, team, { userId, role }, context);
+        return { ...(await this.view(manager, { teamId: team_id, userId })), api_key: keys.get(userId) ?? null };
+      },
+      { keep: withMaskedKey },
+    );
+    this.rpc.publish(credentialsChanged, { user_id: member.user_id });
+    return member;
+  }
+
+  async changeRole({ team_id, user_id, role }: ChangeRole, context: CallContext): Promise<TeamMember> {
+    requirePermission(context.caller, team_id, 'manageTeam');
+    const member = await this.transactions.run(async (manager) => {
+      const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
+      const membership = await this.find(manager, { teamId: team_id, userId: user_id });
+      if (membership.role === 'team_owner' || role === 'team_owner') {
+        requireOwner(context.caller, team_id, 'make somebody team_owner or change the role of one');
+      }
+      if (membership.role === 'team_owner' && role !== 'team_owner') await requireAnotherOwner(manager, membership);
+      if (membership.role !== role) {
+        await manager.update(MembershipEntity, { id: membership.id }, { role });
+        await this.changes.saveMember(manager, team, { userId: user_id, role }, context);
+      }
+      return this.view(manager, membership);
+    });
+    this.rpc.publish(credentialsChanged, { user_id });
+    return member;
+  }
+
+  async remove({ team_id, user_id }: MemberPath, context: CallContext): Promise<Nothing> {
+    requireSelfOrManager(context.caller, { teamId: team_id, userId: user_id });
+    await this.transactions.run(async (manager) => {
+      const team = await this.changes.lock(manager, team_id);
+      const membership = await this.find(manager, { teamId: team_id, userId: user_id });
+      if (membership.role === 'team_owner') {
+        requireOwner(context.caller, team_id, 'remove a team_owner');
+        await requireAnotherOwner(manager, membership);
+      }
+      // The keys to the team go with the membership: their foreign key cascades.
+      await manager.delete(MembershipEntity, { id: membership.id });
+      await this.changes.saveMember(manager, team, { userId: user_id, role: null }, context);
+    });
+    this.rpc.publish(credentialsChanged, { user_id });
+    return {};
+  }
+
+  async issueKey({ team_id, user_id, ...terms }: IssueMemberKey, context: CallContext): Promise<TeamMember> {
+    requireSelfOrManager(context.caller, { teamId: team_id, userId: user_id });
+    const member = await this.transactions.once(
+      context,
+      async (manager) => {
+        const { graceSeconds, ...settled } = settleTerms(terms);
+        await this.changes.lockForGrowth(manager, team_id, context.caller);
+        const { teamId, userId } = await this.requirePowerOverKeys(manager, { teamId: team_id, userId: user_id }, context);
+        await this.apiKeys.retire(manager, { teamId, userId }, graceSeconds);
+        const [key = null] = await this.apiKeys.issue(manager, [{ teamId, userId, ...settled }]);
+        return { ...(await this.view(manager, { teamId, userId })), api_key: key };
+      },
+      { keep: withMaskedKey },
+    );
+    this.rpc.publish(credentialsChanged, { user_id });
+    return member;
+  }
+
+  async revokeKey({ team_id, user_id }: MemberPath, context: CallContext): Promise<Nothing> {
+    requireSelfOrManager(context.caller, { teamId: team_id, userId: user_id });
+    await this.transactions.run(async (manager) => {
+      await this.changes.lock(manager, team_id);
+      const { teamId, userId } = await this.requirePowerOverKeys(manager, { teamId: team_id, userId: user_id }, context);
+      await this.apiKeys.revoke(manager, { teamId, userId });
+    });
+    this.rpc.publish(credentialsChanged, { user_id });
+    return {};
+  }
+
+  /** The key of an owner is an owner's power. */
+  private async requirePowerOverKeys(
+    manager: EntityManager,
+    member: { teamId: string; userId: string },
+    { caller }: CallContext,
+  ): Promise<MembershipEntity> {
+    const membership = await this.find(manager, member);
+    const isSelf = caller.kind === 'user' && caller.userId === membership.userId;
+    if (membership.role === 'team_owner' && !isSelf) requireOwner(caller, membership.teamId, 'see to the key of a team_owner');
+    return membership;
+  }
+
+  private async find(manager: EntityManager, { teamId, userId }: { teamId: string; userId: string }): Promise<MembershipEntity> {
+    const membership = await manager.findOneBy(MembershipEntity, { teamId, userId });
+    if (!membership) throw notFound('member');
+    return membership;
+  }
+
+  private async view(manager: EntityManager, { teamId, userId }: { teamId: string; userId: string }): Promise<TeamMember> {
+    const [row] = await manager.query<{ member: TeamMember }[]>(memberQuery, [teamId, userId]);
+    if (!row) throw notFound('member');
+    return row.member;
+  }
+}
+
+/** What is kept of an answer that shows a key in full. */
+function withMaskedKey(member: TeamMember): TeamMember {
+  return { ...member, api_key: member.api_key && maskApiKey(member.api_key) };
+}

@@ -1,0 +1,178 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createApiKey, digestApiKey } from '@atoll/api-keys';
+import {
+  credentials,
+  credentialsChanged,
+  membershipChanged,
+  teamChanged,
+  teamDeletionRequested,
+  teams,
+  users,
+  type CallContext,
+  type Credential,
+  type EventType,
+  type Operation,
+  type Team,
+  type TeamRole,
+  type UserCaller,
+} from '@atoll/contracts';
+import { toAppError } from '@atoll/database';
+import { AppError, isAppError } from '@atoll/errors';
+import { InProcessCourier, type DomainEvent } from '@atoll/events';
+import { InProcessBus, InProcessStrategy, Rpc, RpcModule, systemContext } from '@atoll/rpc';
+import { createDatabase } from '@atoll/testing';
+import type { INestMicroservice } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DataSource } from 'typeorm';
+import { TeamsModule, type TeamsOptions } from './teams.module.js';
+import { Administrators } from './users/administrators.service.js';
+
+export const pepper = 'the pepper of the specs';
+export const operatorEmail = 'operator@example.com';
+/** An id that nothing has. */
+export const unknownId = '01890000-0000-7000-8000-000000000000';
+
+const toldEvents = [membershipChanged, teamChanged, teamDeletionRequested].map(({ name }) => name);
+
+/**
+ * The teams service on a database of its own, with specs in the place of the gateway (calls are made with API keys, looked up as the gateway
+ * would) and of the other services (the events that they would be told are kept).
+ */
+export class TeamsFixture {
+  /** The operator's key. */
+  readonly admin = createApiKey();
+  /** Users whose credentials were said to have changed. */
+  readonly credentialsChanged: string[] = [];
+
+  private constructor(
+    readonly app: INestMicroservice,
+    /** What the other services were told so far. */
+    readonly events: readonly DomainEvent[],
+    private readonly dropDatabase: () => Promise<void>,
+  ) {}
+
+  static async start(options: Partial<TeamsOptions> = {}): Promise<TeamsFixture> {
+    const database = await createDatabase();
+    const bus = new InProcessBus();
+    const courier = new InProcessCourier({ services: ['teams', 'specs'] });
+    const module = TeamsModule.register({
+      databaseUrl: database.url,
+      rpc: RpcModule.forMemory({ bus }),
+      courier,
+      keyPepper: pepper,
+      ...options,
+    });
+    const strategy = new InProcessStrategy({ service: 'teams', bus, mapError: asAppError });
+    const app = await NestFactory.createMicroservice(module, { strategy, logger: ['error', 'warn'], abortOnError: false });
+    await app.listen();
+    const events: DomainEvent[] = [];
+    const take = (event: DomainEvent): Promise<'done'> => {
+      // Events may come twice.
+      if (!events.some(({ id }) => id === event.id)) events.push(event);
+      return Promise.resolve('done');
+    };
+    courier.join('specs', [{ name: 'specs', eventNames: toldEvents, take }], () => undefined);
+    const fixture = new TeamsFixture(app, events, () => database.drop());
+    await app.get(Administrators).ensure({ email: operatorEmail, apiKey: fixture.admin });
+    app.get(Rpc, { strict: false }).listen(credentialsChanged, ({ user_id }) => fixture.credentialsChanged.push(user_id));
+    return fixture;
+  }
+
+  async stop(): Promise<void> {
+    await this.app.close();
+    await this.dropDatabase();
+  }
+
+  /** Asks as whoever holds the key. */
+  async call<I extends object, O extends object>(
+    key: string,
+    operation: Operation<I, O>,
+    input: NoInfer<I>,
+    idempotencyKey?: string,
+  ): Promise<O> {
+    return this.ask(operation, input, await this.contextOf(key, operation, input, idempotencyKey));
+  }
+
+  ask<I extends object, O extends object>(operation: Operation<I, O>, input: I, context: CallContext): Promise<O> {
+    return this.app.get(Rpc, { strict: false }).call(operation, input, context);
+  }
+
+  async contextOf(key: string, operation: Operation, input: object, idempotencyKey?: string): Promise<CallContext> {
+    const caller = await this.callerOf(key);
+    const fingerprint = createHash('sha256').update(JSON.stringify(input)).digest('hex');
+    const idempotency =
+      idempotencyKey === undefined ? {} : { idempotency: { key: idempotencyKey, scope: caller.userId + operation.subject, fingerprint } };
+    return { requestId: randomUUID(), deadlineAtMs: Date.now() + 15_000, caller, ...idempotency };
+  }
+
+  verify(key: string): Promise<Credential> {
+    return this.ask(credentials.verify, { digest: digestApiKey(key, pepper) }, systemContext('gateway'));
+  }
+
+  async callerOf(key: string): Promise<UserCaller> {
+    const found = await this.verify(key);
+    if (found.expiry_date && Date.parse(found.expiry_date) <= Date.now()) throw new AppError('unauthenticated', 'The API key has expired.');
+    const callerTeams = found.teams.map(({ team_id: teamId, role }) => ({ teamId, role }));
+    const { key_id: keyId, user_id: userId, platform_admin: platformAdmin, scope, timezone } = found;
+    return { kind: 'user', userId, keyId, scope, platformAdmin, timezone, teams: callerTeams };
+  }
+
+  /** A first key of a user as a whole, as a session of theirs would make it. */
+  async wholeKeyOf(userId: string): Promise<string> {
+    const context = await this.contextOf(this.admin, users.issueKey, {});
+    const caller: UserCaller = { ...(await this.callerOf(this.admin)), userId, platformAdmin: false };
+    return (await this.ask(users.issueKey, {}, { ...context, caller })).api_key;
+  }
+
+  /** A team of the operator's with one member for each role. */
+  async createTeam(...roles: TeamRole[]): Promise<MadeTeam> {
+    const people = roles.map((role) => ({ email: `${role}-${randomUUID()}@example.com`, name: role, role }));
+    const team = await this.call(this.admin, teams.create, { name: 'Research', members: people });
+    const members = team.members.slice(1);
+    return {
+      team,
+      keys: members.map(({ api_key }) => api_key ?? ''),
+      userIds: members.map(({ user_id }) => user_id),
+      emails: members.map(({ email }) => email),
+    };
+  }
+
+  query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    return this.app.get(DataSource, { strict: false }).query<Row[]>(sql, values);
+  }
+
+  /** The payloads of one event about one team that were told so far, once `enough` holds of them; in the order of their revisions. */
+  async told<P extends { team_id: string }>({ name }: EventType<P>, teamId: string, enough: (payloads: P[]) => boolean): Promise<P[]> {
+    for (const until = Date.now() + 10_000; ; await delay(5)) {
+      const payloads = this.events.filter((event) => event.name === name).map(({ payload }) => payload as P & { revision: number });
+      const about = payloads.filter(({ team_id }) => team_id === teamId).toSorted((one, other) => one.revision - other.revision);
+      if (enough(about)) return about;
+      if (Date.now() > until) throw new Error(`Of ${name} only this was told: ${JSON.stringify(about)}`);
+    }
+  }
+}
+
+export interface MadeTeam {
+  team: Team;
+  /** In the order of the roles; the operator, who made the team, is not among them. */
+  keys: string[];
+  userIds: string[];
+  emails: string[];
+}
+
+/** What a call failed of. */
+export async function errorOf(call: Promise<unknown>): Promise<AppError> {
+  try {
+    await call;
+  } catch (error) {
+    if (isAppError(error)) return error;
+    throw error;
+  }
+  throw new Error('The call should have failed.');
+}
+
+function asAppError(error: unknown): AppError | undefined {
+  const mapped = toAppError(error);
+  return isAppError(mapped) ? mapped : undefined;
+}

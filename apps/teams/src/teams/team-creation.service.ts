@@ -1,0 +1,93 @@
+import { maskApiKey } from '@atoll/api-keys';
+import {
+  credentialsChanged,
+  notFound,
+  requireUser,
+  type CallContext,
+  type CreateTeam,
+  type NewMember,
+  type Team,
+  type UserCaller,
+} from '@atoll/contracts';
+import { newId, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Rpc } from '@atoll/rpc';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { ImagePolicyEntity } from '../image-policies/image-policy.entity.js';
+import { invalidField } from '../invalid-field.js';
+import { Enrolment, type Enrolled } from '../members/enrolment.js';
+import { UserRegistry } from '../users/user-registry.js';
+import { UserEntity } from '../users/user.entity.js';
+import { WorkspaceEntity } from '../workspaces/workspace.entity.js';
+import { TeamChanges } from './team-changes.js';
+import { TeamEntity } from './team.entity.js';
+import { readTeam } from './team.service.js';
+
+@Injectable()
+export class TeamCreationService {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly registry: UserRegistry,
+    private readonly enrolment: Enrolment,
+    private readonly changes: TeamChanges,
+    private readonly rpc: Rpc,
+  ) {}
+
+  /** The one answer that shows every member's key in full. */
+  async create({ members = [], ...body }: CreateTeam, context: CallContext): Promise<Team> {
+    requireDistinct(members);
+    const caller = requireUser(context.caller);
+    if (caller.scope === 'membership') {
+      throw new AppError(
+        'forbidden',
+        'This key acts in its one team alone. To create a team, use a key of the user as a whole: POST /api/user/api-key makes one.',
+      );
+    }
+    const created = await this.transactions.once(context, (manager) => this.make(manager, { ...body, members }, caller, context), {
+      keep: withMaskedKeys,
+    });
+    for (const { user_id } of created.members) this.rpc.publish(credentialsChanged, { user_id });
+    return created;
+  }
+
+  private async make(
+    manager: EntityManager,
+    { name, description = '', members }: CreateTeam & { members: NewMember[] },
+    caller: UserCaller,
+    context: CallContext,
+  ): Promise<Team> {
+    const people = await this.people(manager, caller, members);
+    const { id: policyId } = await manager.findOneByOrFail(ImagePolicyEntity, { isDefault: true });
+    const team = manager.create(TeamEntity, { id: newId(), name, description, policyId });
+    await manager.insert(TeamEntity, team);
+    await manager.insert(WorkspaceEntity, { id: newId(), teamId: team.id, name: 'default', isDefault: true });
+    const keys = await this.enrolment.enrol(manager, team.id, people);
+    await this.changes.tell(manager, team, context);
+    for (const person of people) await this.changes.tellMember(manager, team, person, context);
+    const created = await readTeam(manager, team.id);
+    return { ...created, members: created.members.map((member) => ({ ...member, api_key: keys.get(member.user_id) ?? null })) };
+  }
+
+  /** The caller first, as team_owner, then those named, in their order. */
+  private async people(manager: EntityManager, caller: UserCaller, members: NewMember[]): Promise<Enrolled[]> {
+    const owner = await manager.findOneBy(UserEntity, { id: caller.userId });
+    if (!owner) throw notFound('user');
+    const own = members.findIndex(({ email }) => UserRegistry.addressOf(email) === owner.email);
+    if (own !== -1) throw invalidField(`members.${own}.email`, 'isCaller', 'must not be your own: you become team_owner.');
+    const users = await this.registry.findOrCreate(manager, members);
+    const named = members.map(({ role }, index) => ({ userId: users[index]?.id ?? '', role }));
+    return [{ userId: owner.id, role: 'team_owner' }, ...named];
+  }
+}
+
+function requireDistinct(members: NewMember[]): void {
+  const addresses = members.map(({ email }) => UserRegistry.addressOf(email));
+  const repeated = addresses.findIndex((address, index) => addresses.indexOf(address) < index);
+  if (repeated !== -1) throw invalidField(`members.${repeated}.email`, 'isUnique', 'must not be named twice.');
+}
+
+/** What is kept of an answer that shows keys in full. */
+function withMaskedKeys(team: Team): Team {
+  return { ...team, members: team.members.map((member) => ({ ...member, api_key: member.api_key && maskApiKey(member.api_key) })) };
+}

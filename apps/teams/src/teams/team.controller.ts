@@ -1,0 +1,60 @@
+import {
+  teams,
+  type CallContext,
+  type CreateTeam,
+  type Nothing,
+  type PageFromZero,
+  type Team,
+  type TeamPage,
+  type TeamPath,
+  type UpdateTeam,
+} from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { TeamCreationService } from './team-creation.service.js';
+import { TeamDeletionService } from './team-deletion.service.js';
+import { TeamsService } from './team.service.js';
+
+@Controller()
+export class TeamsController implements Handlers<typeof teams> {
+  constructor(
+    private readonly teams: TeamsService,
+    private readonly creation: TeamCreationService,
+    private readonly deletion: TeamDeletionService,
+  ) {}
+
+  @Handle(teams.create)
+  create(input: CreateTeam, context: CallContext): Promise<Team> {
+    return this.creation.create(input, context);
+  }
+
+  @Handle(teams.list)
+  list(input: PageFromZero, context: CallContext): Promise<TeamPage> {
+    return this.teams.list(input, context);
+  }
+
+  @Handle(teams.get)
+  get(input: TeamPath, context: CallContext): Promise<Team> {
+    return this.teams.get(input, context);
+  }
+
+  @Handle(teams.update)
+  update(input: UpdateTeam, context: CallContext): Promise<Team> {
+    return this.teams.update(input, context);
+  }
+
+  @Handle(teams.suspend)
+  suspend(input: TeamPath, context: CallContext): Promise<Team> {
+    return this.teams.setSuspended(input, true, context);
+  }
+
+  @Handle(teams.unsuspend)
+  unsuspend(input: TeamPath, context: CallContext): Promise<Team> {
+    return this.teams.setSuspended(input, false, context);
+  }
+
+  @Handle(teams.delete)
+  delete(input: TeamPath, context: CallContext): Promise<Nothing> {
+    return this.deletion.delete(input, context);
+  }
+}

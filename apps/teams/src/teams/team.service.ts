@@ -1,0 +1,79 @@
+import {
+  notFound,
+  pageWindow,
+  requirePermission,
+  requirePlatformAdmin,
+  type CallContext,
+  type PageFromZero,
+  type Team,
+  type TeamPage,
+  type TeamPath,
+  type UpdateTeam,
+} from '@atoll/contracts';
+import { Statements, Transactions } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import type { PageRow } from '../database/json.js';
+import { requireSomeField } from '../invalid-field.js';
+import { TeamChanges } from './team-changes.js';
+import { allTeamsQuery, ownTeamsQuery, teamQuery } from './team-query.js';
+
+@Injectable()
+export class TeamsService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly changes: TeamChanges,
+  ) {}
+
+  async get({ team_id }: TeamPath, { caller }: CallContext): Promise<Team> {
+    requirePermission(caller, team_id, 'readTeam');
+    const [row] = await this.statements.query<{ team: Team }>('teams.get', teamQuery, [team_id]);
+    if (!row) throw notFound('team');
+    return row.team;
+  }
+
+  async list(asked: PageFromZero, { caller }: CallContext): Promise<TeamPage> {
+    const { page, limit, offset } = pageWindow(asked, 0);
+    const [row] =
+      caller.kind === 'system' || caller.platformAdmin
+        ? await this.statements.query<PageRow<Team>>('teams.list_all', allTeamsQuery, [limit, offset])
+        : await this.statements.query<PageRow<Team>>('teams.list_own', ownTeamsQuery, [
+            limit,
+            offset,
+            caller.teams.map(({ teamId }) => teamId),
+          ]);
+    return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
+  }
+
+  async update({ team_id, ...body }: UpdateTeam, context: CallContext): Promise<Team> {
+    requireSomeField(body, 'name', 'description');
+    requirePermission(context.caller, team_id, 'manageTeam');
+    return this.transactions.run(async (manager) => {
+      const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
+      team.name = body.name ?? team.name;
+      team.description = body.description ?? team.description;
+      await this.changes.save(manager, team, context);
+      return readTeam(manager, team_id);
+    });
+  }
+
+  async setSuspended({ team_id }: TeamPath, isSuspended: boolean, context: CallContext): Promise<Team> {
+    requirePlatformAdmin(context.caller);
+    return this.transactions.once(context, async (manager) => {
+      const team = await this.changes.lock(manager, team_id);
+      if (team.isSuspended !== isSuspended) {
+        team.isSuspended = isSuspended;
+        await this.changes.save(manager, team, context);
+      }
+      return readTeam(manager, team_id);
+    });
+  }
+}
+
+/** The Team as the running transaction sees it. */
+export async function readTeam(manager: EntityManager, teamId: string): Promise<Team> {
+  const [row] = await manager.query<{ team: Team }[]>(teamQuery, [teamId]);
+  if (!row) throw notFound('team');
+  return row.team;
+}

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { isWellFormedApiKey, maskApiKey } from '@atoll/api-keys';
+import { membershipChanged, teamChanged, teams, type CreateTeam, type TeamMember } from '@atoll/contracts';
+import { systemContext } from '@atoll/rpc';
+import { errorOf, operatorEmail, TeamsFixture, unknownId } from '../teams-fixture.js';
+
+const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start();
+});
+afterAll(() => fixture.stop());
+
+const masked = (member: TeamMember): TeamMember => ({ ...member, api_key: maskApiKey(member.api_key ?? '') });
+
+describe('creating a team', () => {
+  it('answers with everything the reference lists, the caller first as team_owner, each with a key to this team', async () => {
+    const team = await fixture.call(fixture.admin, teams.create, {
+      name: 'Research',
+      description: 'Protein folding',
+      members: [
+        { email: 'Zoë.First@Example.com', name: 'Zoë', role: 'member' },
+        { email: 'ada@example.com', name: 'Ada', role: 'team_admin' },
+      ],
+    });
+    const member = (email: string, name: string, role: string) => ({
+      user_id: expect.stringMatching(uuid),
+      email,
+      name,
+      role,
+      api_key: expect.stringMatching(/^atl_[0-9A-Za-z]{38}$/),
+      api_token: true,
+      expiry_date: expect.stringMatching(instant),
+      ip_whitelist: '',
+    });
+    expect(team).toEqual({
+      id: expect.stringMatching(uuid),
+      name: 'Research',
+      description: 'Protein folding',
+      created_at: expect.stringMatching(instant),
+      status: 'active',
+      is_suspended: false,
+      has_pool_subscription: false,
+      members: [
+        member(operatorEmail, 'Administrator', 'team_owner'),
+        member('zoë.first@example.com', 'Zoë', 'member'),
+        member('ada@example.com', 'Ada', 'team_admin'),
+      ],
+      policy_info: { policy_id: expect.stringMatching(uuid), policy_name: 'default' },
+      workspaces: [{ id: expect.stringMatching(uuid), name: 'default' }],
+    });
+    for (const { api_key, expiry_date } of team.members) {
+      expect(isWellFormedApiKey(api_key ?? '')).toBe(true);
+      expect(Math.round((Date.parse(expiry_date ?? '') - Date.now()) / 86_400_000)).toBe(90);
+    }
+  });
+
+  it('shows the keys in full that once: every later answer masks them, and no event holds one', async () => {
+    const { team, keys } = await fixture.createTeam('member');
+    expect(await fixture.call(keys[0] ?? '', teams.get, { team_id: team.id })).toEqual({ ...team, members: team.members.map(masked) });
+    await fixture.told(membershipChanged, team.id, (told) => told.length === 2);
+    expect(JSON.stringify(fixture.events)).not.toMatch(/atl_/);
+    const [row] = await fixture.query<{ dump: string }>(`SELECT string_agg(api_key::text, ' ') AS dump FROM api_key`);
+    for (const { api_key } of team.members) expect(row?.dump).not.toContain(api_key);
+  });
+
+  it('tells of the team and of each member', async () => {
+    const { team, userIds } = await fixture.createTeam('viewer');
+    const [told] = await fixture.told(teamChanged, team.id, ({ length }) => length === 1);
+    expect(told).toEqual({
+      team_id: team.id,
+      revision: 1,
+      name: 'Research',
+      is_suspended: false,
+      status: 'active',
+      workspaces: team.workspaces,
+    });
+    const members = await fixture.told(membershipChanged, team.id, ({ length }) => length === 2);
+    expect(members).toContainEqual({ team_id: team.id, revision: 1, user_id: userIds[0], role: 'viewer' });
+    for (const { user_id } of team.members) expect(fixture.credentialsChanged).toContain(user_id);
+  });
+
+  it('leaves the name of a user who is known as it is', async () => {
+    const { emails } = await fixture.createTeam('member');
+    const again = await fixture.call(fixture.admin, teams.create, {
+      name: 'x',
+      members: [{ email: emails[0] ?? '', name: 'Renamed', role: 'member' }],
+    });
+    expect(again.members[1]).toMatchObject({ email: emails[0], name: 'member' });
+  });
+
+  it('names the member who is named twice, in whatever case, or who is the caller', async () => {
+    const person = (email: string) => ({ email, name: 'x', role: 'member' as const });
+    const refused = async (members: CreateTeam['members']) => errorOf(fixture.call(fixture.admin, teams.create, { name: 'x', members }));
+    const twice = await refused([person('a@example.com'), person('b@example.com'), person('A@EXAMPLE.com')]);
+    expect([twice.code, twice.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.2.email']]);
+    const own = await refused([person('c@example.com'), person(operatorEmail.toUpperCase())]);
+    expect([own.code, own.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.1.email']]);
+    expect(await fixture.query(`SELECT FROM "user" WHERE email = 'c@example.com'`)).toEqual([]);
+  });
+
+  it.each([
+    { name: 'x', is_suspended: true },
+    { name: 'x', id: unknownId },
+    { name: 'x\0' },
+    { name: '' },
+    { members: [] },
+    { name: 'x', members: [{ email: 'no address', name: 'x', role: 'member' }] },
+    { name: 'x', members: [{ email: 'a@example.com', name: 'x', role: 'platform_admin' }] },
+    JSON.parse('{"name":"x","__proto__":{"is_suspended":true}}') as object,
+  ])('refuses %j', async (body) => {
+    expect((await errorOf(fixture.call(fixture.admin, teams.create, body as CreateTeam))).code).toBe('invalid_input');
+  });
+
+  it('is not for a key that opens one team, nor for a service', async () => {
+    const { keys } = await fixture.createTeam('team_owner');
+    const refused = await errorOf(fixture.call(keys[0] ?? '', teams.create, { name: 'x' }));
+    expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringContaining('POST /api/user/api-key')]);
+    expect((await errorOf(fixture.ask(teams.create, { name: 'x' }, systemContext('pods')))).code).toBe('forbidden');
+  });
+});
+
+describe('an Idempotency-Key', () => {
+  const body = { name: 'Once', members: [{ email: 'once@example.com', name: 'Once', role: 'member' as const }] };
+
+  it('makes one team of two calls; the second is told the same, keys masked', async () => {
+    const first = await fixture.call(fixture.admin, teams.create, body, 'key-1');
+    const second = await fixture.call(fixture.admin, teams.create, body, 'key-1');
+    expect(second).toEqual({ ...first, members: first.members.map(masked) });
+    const [row] = await fixture.query<{ reply: string }>(`SELECT string_agg(reply::text, '') AS reply FROM idempotency_key`);
+    for (const { api_key } of first.members) expect(row?.reply).not.toContain(api_key);
+  });
+
+  it('makes one team of two calls at once; the loser is told that it is running, or the same', async () => {
+    const calls = await Promise.allSettled([1, 2].map(() => fixture.call(fixture.admin, teams.create, { name: 'At once' }, 'key-2')));
+    for (const call of calls) {
+      if (call.status === 'rejected') expect(call.reason).toMatchObject({ code: 'conflict' });
+    }
+    expect(calls.some(({ status }) => status === 'fulfilled')).toBe(true);
+    expect(await fixture.query(`SELECT FROM team WHERE name = 'At once'`)).toHaveLength(1);
+  });
+
+  it('with another body is a mistake', async () => {
+    await fixture.call(fixture.admin, teams.create, body, 'key-3');
+    expect((await errorOf(fixture.call(fixture.admin, teams.create, { name: 'Another' }, 'key-3'))).code).toBe('idempotency_mismatch');
+  });
+});
+
+describe('reading teams', () => {
+  it('lists to the operator all, to a member their own, to a key of one team that one', async () => {
+    const mine = await fixture.createTeam('member');
+    const all = await fixture.call(fixture.admin, teams.list, { limit: 100 });
+    expect(all.pagination).toEqual({ page: 0, limit: 100, total: all.data.length });
+    expect(all.data.map(({ created_at, id }) => created_at + id)).toEqual(all.data.map(({ created_at, id }) => created_at + id).toSorted());
+    const own = await fixture.call(mine.keys[0] ?? '', teams.list, {});
+    expect(own).toEqual({ data: [{ ...mine.team, members: mine.team.members.map(masked) }], pagination: { page: 0, limit: 10, total: 1 } });
+  });
+
+  it('counts pages from 0, and is empty past the end', async () => {
+    const all = await fixture.call(fixture.admin, teams.list, { limit: 100 });
+    const second = await fixture.call(fixture.admin, teams.list, { page: 1, limit: 2 });
+    expect(second.data).toEqual(all.data.slice(2, 4));
+    expect((await fixture.call(fixture.admin, teams.list, { page: 1_000_000_000, limit: 100 })).data).toEqual([]);
+    for (const asked of [{ page: -1 }, { limit: 0 }, { limit: 101 }, { page: 1.5 }]) {
+      expect((await errorOf(fixture.call(fixture.admin, teams.list, asked))).code).toBe('invalid_input');
+    }
+  });
+
+  it('finds no team that is not there, for the operator too', async () => {
+    expect((await errorOf(fixture.call(fixture.admin, teams.get, { team_id: unknownId }))).code).toBe('not_found');
+  });
+});
+
+describe('changing a team', () => {
+  it('changes what was sent, answers with the team, and tells of its next revision', async () => {
+    const { team, keys } = await fixture.createTeam('team_admin');
+    const renamed = await fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, name: 'Renamed' });
+    expect(renamed).toEqual({ ...team, name: 'Renamed', members: team.members.map(masked) });
+    expect(await fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, description: '' })).toEqual({ ...renamed, description: '' });
+    const told = await fixture.told(teamChanged, team.id, ({ length }) => length === 3);
+    expect(told.map(({ revision, name }) => [revision, name])).toEqual([
+      [1, 'Research'],
+      [2, 'Renamed'],
+      [3, 'Renamed'],
+    ]);
+  });
+
+  it('takes at least one field', async () => {
+    const { team, keys } = await fixture.createTeam('team_owner');
+    expect((await errorOf(fixture.call(keys[0] ?? '', teams.update, { team_id: team.id }))).code).toBe('invalid_input');
+  });
+
+  it('is suspended by the operator, as often as they like, and told of once', async () => {
+    const { team, keys } = await fixture.createTeam('team_owner');
+    const owner = keys[0] ?? '';
+    expect((await errorOf(fixture.call(owner, teams.suspend, { team_id: team.id }))).code).toBe('forbidden');
+    for (let time = 0; time < 2; time += 1) {
+      expect(await fixture.call(fixture.admin, teams.suspend, { team_id: team.id })).toMatchObject({
+        is_suspended: true,
+        status: 'active',
+      });
+    }
+    expect((await errorOf(fixture.call(owner, teams.update, { team_id: team.id, name: 'x' }))).code).toBe('team_suspended');
+    expect(await fixture.call(fixture.admin, teams.update, { team_id: team.id, name: 'By the operator' })).toMatchObject({
+      is_suspended: true,
+    });
+    expect(await fixture.call(owner, teams.get, { team_id: team.id })).toMatchObject({ is_suspended: true });
+    expect(await fixture.call(fixture.admin, teams.unsuspend, { team_id: team.id })).toMatchObject({ is_suspended: false });
+    const told = await fixture.told(teamChanged, team.id, ({ length }) => length === 4);
+    expect(told.map(({ is_suspended }) => is_suspended)).toEqual([false, true, true, false]);
+  });
+});

@@ -1,0 +1,99 @@
+import { createApiKey, isWellFormedApiKey } from '@atoll/api-keys';
+import { credentialsChanged } from '@atoll/contracts';
+import { Transactions } from '@atoll/database';
+import { Rpc } from '@atoll/rpc';
+import { Injectable } from '@nestjs/common';
+import { isEmail } from 'class-validator';
+import type { EntityManager } from 'typeorm';
+import { ApiKeyEntity } from '../api-keys/api-key.entity.js';
+import { ApiKeysService } from '../api-keys/api-key.service.js';
+import { UserRegistry } from './user-registry.js';
+import { UserEntity } from './user.entity.js';
+
+interface FirstAdmin {
+  email: string;
+  /** The key that the operator brings along; where there is none, one is made. */
+  apiKey?: string;
+}
+
+interface EnsuredAdmin {
+  /** Whether the platform had no operator before. */
+  created: boolean;
+  /** In full where it was made just now: to be printed once, never logged. It does not expire. */
+  apiKey?: string;
+}
+
+/** The operator of the platform, and the key without which nobody could sign in. */
+@Injectable()
+export class Administrators {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly registry: UserRegistry,
+    private readonly apiKeys: ApiKeysService,
+    private readonly rpc: Rpc,
+  ) {}
+
+  /**
+   * At every start: makes the operator where there is none, and sees to it that the key brought along works. A key that is new here replaces
+   * the operator's earlier ones; one that was revoked stays so. Throws an Error for an address or a key that cannot be one.
+   */
+  async ensure({ email, apiKey }: FirstAdmin): Promise<EnsuredAdmin> {
+    if (!isEmail(email)) throw new Error('ATOLL_ADMIN_EMAIL must be an e-mail address.');
+    if (apiKey !== undefined && !isWellFormedApiKey(apiKey)) {
+      throw new Error('ATOLL_ADMIN_KEY must be a well-formed key: atl_ and 38 letters or digits, of which the last six are a checksum.');
+    }
+    const ensured = await this.transactions.run(async (manager) => {
+      await lockAdministrators(manager);
+      const existing = await find(manager);
+      const admin = existing ?? (await this.create(manager, email));
+      if (apiKey !== undefined) return { admin, replaced: await this.take(manager, admin, apiKey), created: !existing };
+      if (existing) return { admin, replaced: false, created: false };
+      return { admin, replaced: true, created: true, apiKey: await this.replaceKey(manager, admin) };
+    });
+    const { admin, replaced, ...result } = ensured;
+    if (replaced) this.rpc.publish(credentialsChanged, { user_id: admin.id });
+    return result;
+  }
+
+  /** For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end at once. Throws an Error before the first start. */
+  async newKey(): Promise<string> {
+    const { admin, apiKey } = await this.transactions.run(async (manager) => {
+      await lockAdministrators(manager);
+      const admin = await find(manager);
+      if (!admin) throw new Error('There is no platform admin yet: start the platform once.');
+      return { admin, apiKey: await this.replaceKey(manager, admin) };
+    });
+    this.rpc.publish(credentialsChanged, { user_id: admin.id });
+    return apiKey;
+  }
+
+  private async create(manager: EntityManager, email: string): Promise<UserEntity> {
+    const [user] = await this.registry.findOrCreate(manager, [{ email, name: 'Administrator' }]);
+    if (!user) throw new Error('The operator could not be made.');
+    await manager.update(UserEntity, { id: user.id }, { platformAdmin: true });
+    return user;
+  }
+
+  private async take(manager: EntityManager, { id }: UserEntity, apiKey: string): Promise<boolean> {
+    const known = await manager.findOneBy(ApiKeyEntity, { digest: this.apiKeys.digest(apiKey) });
+    if (known && (known.userId !== id || known.teamId !== null)) throw new Error('ATOLL_ADMIN_KEY is a key of somebody else.');
+    if (!known) await this.replaceKey(manager, { id }, () => apiKey);
+    return !known;
+  }
+
+  private async replaceKey(manager: EntityManager, { id: userId }: Pick<UserEntity, 'id'>, createKey = createApiKey): Promise<string> {
+    await this.apiKeys.revoke(manager, { userId, teamId: null });
+    const [key = ''] = await this.apiKeys.issue(manager, [{ userId, teamId: null, expiryDate: null, ipWhitelist: '' }], createKey);
+    return key;
+  }
+}
+
+/** The first of them, where there are several. */
+function find(manager: EntityManager): Promise<UserEntity | null> {
+  return manager.findOne(UserEntity, { where: { platformAdmin: true }, order: { createdAt: 'ASC', id: 'ASC' } });
+}
+
+/** So that of several replicas that start at once one makes the operator. */
+async function lockAdministrators(manager: EntityManager): Promise<void> {
+  await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('atoll administrators', 0))`);
+}

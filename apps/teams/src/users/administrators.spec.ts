@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createApiKey, isWellFormedApiKey } from '@atoll/api-keys';
+import { teams, users } from '@atoll/contracts';
+import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';
+import { Administrators } from './administrators.service.js';
+
+let fixture: TeamsFixture;
+let administrators: Administrators;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start();
+  administrators = fixture.app.get(Administrators);
+});
+afterAll(() => fixture.stop());
+
+/** As on an empty database. */
+async function forgetEverybody(): Promise<void> {
+  await fixture.query('TRUNCATE "user" CASCADE');
+}
+
+describe('the first start', () => {
+  it('makes the operator and a key that never expires, and returns it that once', async () => {
+    await forgetEverybody();
+    const first = await administrators.ensure({ email: 'Operator@Example.com' });
+    expect(first).toEqual({ created: true, apiKey: expect.any(String) });
+    expect(isWellFormedApiKey(first.apiKey ?? '')).toBe(true);
+    expect(await fixture.verify(first.apiKey ?? '')).toMatchObject({ platform_admin: true, scope: 'user', expiry_date: null });
+    expect(await administrators.ensure({ email: 'operator@example.com' })).toEqual({ created: false });
+    expect((await fixture.call(first.apiKey ?? '', users.profile, {})).email).toBe(operatorEmail);
+  });
+
+  it('makes one operator, however many replicas start at once', async () => {
+    await forgetEverybody();
+    const ensured = await Promise.all(Array.from({ length: 5 }, () => administrators.ensure({ email: operatorEmail })));
+    expect(ensured.filter(({ created }) => created)).toHaveLength(1);
+    expect(ensured.filter(({ apiKey }) => apiKey)).toHaveLength(1);
+  });
+
+  it('takes the key that the operator brings along, and does not return it', async () => {
+    await forgetEverybody();
+    const apiKey = createApiKey();
+    expect(await administrators.ensure({ email: operatorEmail, apiKey })).toEqual({ created: true });
+    expect(await fixture.verify(apiKey)).toMatchObject({ platform_admin: true });
+  });
+
+  it.each(['', 'secret', `atl_${'a'.repeat(38)}`])('refuses the key %j in words that do not repeat it', async (apiKey) => {
+    const refused = administrators.ensure({ email: operatorEmail, apiKey });
+    await expect(refused).rejects.toThrow(/^ATOLL_ADMIN_KEY must be a well-formed key: [^"']*$/);
+  });
+
+  it('refuses an address that is none, and a key of somebody else', async () => {
+    await expect(administrators.ensure({ email: 'operator' })).rejects.toThrow('ATOLL_ADMIN_EMAIL');
+    await forgetEverybody();
+    const { apiKey = '' } = await administrators.ensure({ email: operatorEmail });
+    const { members } = await fixture.call(apiKey, teams.create, { name: 'x' });
+    await expect(administrators.ensure({ email: operatorEmail, apiKey: members[0]?.api_key ?? '' })).rejects.toThrow('somebody else');
+  });
+});
+
+describe('a later start', () => {
+  it('with another key replaces the earlier one; a key that was revoked stays revoked', async () => {
+    await forgetEverybody();
+    const [first, second] = [createApiKey(), createApiKey()];
+    await administrators.ensure({ email: operatorEmail, apiKey: first });
+    expect(await administrators.ensure({ email: operatorEmail, apiKey: first })).toEqual({ created: false });
+    await administrators.ensure({ email: operatorEmail, apiKey: second });
+    expect((await errorOf(fixture.verify(first))).code).toBe('unauthenticated');
+    await administrators.ensure({ email: operatorEmail, apiKey: first });
+    expect((await errorOf(fixture.verify(first))).code).toBe('unauthenticated');
+    expect(await fixture.verify(second)).toMatchObject({ platform_admin: true });
+  });
+});
+
+describe('a new key for the operator', () => {
+  it('ends the earlier ones at once', async () => {
+    await forgetEverybody();
+    await expect(administrators.newKey()).rejects.toThrow('start the platform once');
+    const { apiKey: lost = '' } = await administrators.ensure({ email: operatorEmail });
+    const found = await administrators.newKey();
+    expect(await fixture.verify(found)).toMatchObject({ platform_admin: true, expiry_date: null });
+    expect((await errorOf(fixture.verify(lost))).code).toBe('unauthenticated');
+    expect(fixture.credentialsChanged).toContain((await fixture.verify(found)).user_id);
+  });
+});

@@ -1,0 +1,110 @@
+import { maskApiKey } from '@atoll/api-keys';
+import {
+  credentialsChanged,
+  notFound,
+  requireUser,
+  type CallContext,
+  type Caller,
+  type KeyTerms,
+  type Nothing,
+  type UpdateProfile,
+  type User,
+  type UserCaller,
+  type UserKey,
+} from '@atoll/contracts';
+import { Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Rpc } from '@atoll/rpc';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { ApiKeysService } from '../api-keys/api-key.service.js';
+import { settleTerms } from '../api-keys/key-terms.js';
+import { invalidField, requireSomeField } from '../invalid-field.js';
+import { Timezones } from './timezones.js';
+import { userQuery } from './user-query.js';
+import { UserEntity } from './user.entity.js';
+
+@Injectable()
+export class UsersService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly timezones: Timezones,
+    private readonly apiKeys: ApiKeysService,
+    private readonly rpc: Rpc,
+  ) {}
+
+  async profile({ caller }: CallContext): Promise<User> {
+    const [row] = await this.statements.query<{ user: User }>('users.profile', userQuery, seenBy(requireUser(caller)));
+    if (!row) throw notFound('user');
+    return row.user;
+  }
+
+  async updateProfile({ name, timezone }: UpdateProfile, context: CallContext): Promise<User> {
+    requireSomeField({ name, timezone }, 'name', 'timezone');
+    if (timezone !== undefined && !(await this.timezones.has(timezone))) {
+      throw invalidField('timezone', 'isTimezone', 'must be a name of the tz database, such as Asia/Kathmandu.');
+    }
+    const caller = requireWholeUser(context.caller, 'change the profile of its user');
+    const user = await this.transactions.run(async (manager) => {
+      await manager.update(
+        UserEntity,
+        { id: caller.userId },
+        { ...(name !== undefined && { name }), ...(timezone !== undefined && { timezone }) },
+      );
+      const [row] = await manager.query<{ user: User }[]>(userQuery, seenBy(caller));
+      if (!row) throw notFound('user');
+      return row.user;
+    });
+    this.rpc.publish(credentialsChanged, { user_id: caller.userId });
+    return user;
+  }
+
+  async issueKey(terms: KeyTerms, context: CallContext): Promise<UserKey> {
+    const { userId } = requireWholeUser(context.caller, 'make a key that acts for its user as a whole');
+    const issued = await this.transactions.once(
+      context,
+      async (manager) => {
+        const { expiryDate, ipWhitelist, graceSeconds } = settleTerms(terms);
+        await lockUser(manager, userId);
+        await this.apiKeys.retire(manager, { userId, teamId: null }, graceSeconds);
+        const [key = ''] = await this.apiKeys.issue(manager, [{ userId, teamId: null, expiryDate, ipWhitelist }]);
+        return { api_key: key, api_token: true, expiry_date: expiryDate.toISOString(), ip_whitelist: ipWhitelist };
+      },
+      { keep: (reply) => ({ ...reply, api_key: maskApiKey(reply.api_key) }) },
+    );
+    this.rpc.publish(credentialsChanged, { user_id: userId });
+    return issued;
+  }
+
+  async revokeKey(context: CallContext): Promise<Nothing> {
+    const { userId } = requireWholeUser(context.caller, 'revoke a key that acts for its user as a whole');
+    await this.transactions.run(async (manager) => {
+      await lockUser(manager, userId);
+      await this.apiKeys.revoke(manager, { userId, teamId: null });
+    });
+    this.rpc.publish(credentialsChanged, { user_id: userId });
+    return {};
+  }
+}
+
+/** So that of two keys made at once one replaces the other. */
+async function lockUser(manager: EntityManager, id: string): Promise<void> {
+  const user = await manager.findOne(UserEntity, { select: { id: true }, where: { id }, lock: { mode: 'for_no_key_update' } });
+  if (!user) throw notFound('user');
+}
+
+/** The parameters of `userQuery`. */
+function seenBy({ userId, scope, teams }: UserCaller): unknown[] {
+  return [userId, scope === 'membership' ? teams.map(({ teamId }) => teamId) : null];
+}
+
+/** Whoever made a team holds keys of its members: such a key must not reach beyond the team. `what` completes "It cannot …". */
+function requireWholeUser(caller: Caller, what: string): UserCaller {
+  const user = requireUser(caller);
+  if (user.scope === 'user') return user;
+  throw new AppError(
+    'forbidden',
+    `This key acts in its one team alone and cannot ${what}. Sign in as the user, or use a key of the user as a whole.`,
+  );
+}

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { maskApiKey } from '@atoll/api-keys';
+import { members, teamCapacityChanged, teams, users, type User } from '@atoll/contracts';
+import { Outbox } from '@atoll/events';
+import { systemContext } from '@atoll/rpc';
+import { Transactions } from '@atoll/database';
+import { setTimeout as delay } from 'node:timers/promises';
+import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';
+
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start();
+});
+afterAll(() => fixture.stop());
+
+const profile = (key: string): Promise<User> => fixture.call(key, users.profile, {});
+
+describe('a profile', () => {
+  it('shows a user with all of their teams', async () => {
+    const { team } = await fixture.createTeam();
+    const shown = await profile(fixture.admin);
+    expect(shown).toEqual({
+      id: (await fixture.verify(fixture.admin)).user_id,
+      email: operatorEmail,
+      name: 'Administrator',
+      timezone: 'UTC',
+      role: 'platform_admin',
+      teams: expect.arrayContaining([{ id: team.id, name: 'Research', role: 'team_owner' }]),
+      card_count: 0,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    });
+  });
+
+  it('shows to a key of one team that team and no platform', async () => {
+    const { team } = await fixture.createTeam();
+    const shown = await profile(team.members[0]?.api_key ?? '');
+    expect(shown).toMatchObject({ email: operatorEmail, role: 'user', teams: [{ id: team.id, name: 'Research', role: 'team_owner' }] });
+  });
+
+  it('leaves out teams that are gone', async () => {
+    const { team } = await fixture.createTeam();
+    await fixture.call(fixture.admin, teams.delete, { team_id: team.id });
+    expect((await profile(fixture.admin)).teams.map(({ id }) => id)).not.toContain(team.id);
+  });
+
+  it('is nothing a service has', async () => {
+    expect((await errorOf(fixture.ask(users.profile, {}, systemContext('billing')))).code).toBe('forbidden');
+  });
+
+  it('changes in name and zone, which holds for the next call', async () => {
+    expect(await fixture.call(fixture.admin, users.updateProfile, { name: 'Opera Tor' })).toMatchObject({
+      name: 'Opera Tor',
+      timezone: 'UTC',
+    });
+    expect(await fixture.call(fixture.admin, users.updateProfile, { timezone: 'Asia/Kathmandu' })).toMatchObject({
+      name: 'Opera Tor',
+      timezone: 'Asia/Kathmandu',
+    });
+    expect((await fixture.verify(fixture.admin)).timezone).toBe('Asia/Kathmandu');
+    expect(fixture.credentialsChanged).toContain((await fixture.verify(fixture.admin)).user_id);
+    expect((await errorOf(fixture.call(fixture.admin, users.updateProfile, {}))).code).toBe('invalid_input');
+  });
+
+  it.each(['Asia/Kathmandu', 'Asia/Katmandu', 'Asia/Calcutta', 'UTC', 'Europe/Kyiv', 'America/Argentina/Buenos_Aires', 'Etc/GMT+5'])(
+    'takes the zone %s and keeps it as written',
+    async (timezone) => expect((await fixture.call(fixture.admin, users.updateProfile, { timezone })).timezone).toBe(timezone),
+  );
+
+  it.each([
+    '+05:45',
+    '-08',
+    'UTC+5',
+    'asia/kathmandu',
+    'ASIA/KATHMANDU',
+    'Mars/Olympus',
+    'Asia/Kathmandu ',
+    '',
+    'posix/UTC',
+    '../UTC',
+    'localtime',
+  ])('refuses the zone %j', async (timezone) => {
+    const refused = await errorOf(fixture.call(fixture.admin, users.updateProfile, { timezone }));
+    expect([refused.code, refused.details.errors?.[0]?.path]).toEqual(['invalid_input', 'timezone']);
+  });
+});
+
+describe('a key of a user as a whole', () => {
+  it('is issued and revoked by its own user, replaces the one before, and acts in every team', async () => {
+    const made = await fixture.createTeam('member');
+    const first = await fixture.wholeKeyOf(made.userIds[0] ?? '');
+    const second = await fixture.call(first, users.issueKey, { ip_whitelist: '127.0.0.1 , ::1', grace_seconds: 600 }, 'whole-1');
+    expect(second).toMatchObject({ api_token: true, ip_whitelist: '127.0.0.1,::1' });
+    expect(await fixture.call(first, users.issueKey, { ip_whitelist: '127.0.0.1 , ::1', grace_seconds: 600 }, 'whole-1')).toEqual({
+      ...second,
+      api_key: maskApiKey(second.api_key),
+    });
+    expect(await fixture.call(second.api_key, teams.create, { name: 'By the key' })).toMatchObject({ name: 'By the key' });
+    expect(Date.parse((await fixture.verify(first)).expiry_date ?? '')).toBeLessThanOrEqual(Date.now() + 600_000);
+    await fixture.call(second.api_key, users.revokeKey, {});
+    for (const key of [first, second.api_key]) expect((await errorOf(fixture.verify(key))).code).toBe('unauthenticated');
+    expect((await fixture.verify(made.keys[0] ?? '')).scope).toBe('membership');
+  });
+
+  it('is out of reach for a key of one team: it changes nothing of its user, and says what would', async () => {
+    const { keys } = await fixture.createTeam('team_owner');
+    const [key = ''] = keys;
+    const attempts = [
+      fixture.call(key, users.updateProfile, { name: 'Taken over' }),
+      fixture.call(key, users.issueKey, {}),
+      fixture.call(key, users.revokeKey, {}),
+    ];
+    for (const refused of await Promise.all(attempts.map(errorOf))) {
+      expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringMatching(/one team alone.*key of the user as a whole/)]);
+    }
+  });
+});
+
+describe('what the gpuaas service tells of capacity', () => {
+  const tell = (team_id: string, revision: number, gpu_ids: number[], has_pool_subscription: boolean) =>
+    fixture.app
+      .get(Transactions, { strict: false })
+      .run((manager) =>
+        fixture.app.get(Outbox, { strict: false }).add(manager, teamCapacityChanged, { team_id, revision, gpu_ids, has_pool_subscription }),
+      );
+
+  it('shows as card_count and has_pool_subscription; of facts out of order the greatest revision holds', async () => {
+    const [one, other] = [await fixture.createTeam('member'), await fixture.createTeam('member')];
+    await fixture.call(fixture.admin, members.add, { team_id: other.team.id, email: one.emails[0] ?? '', name: 'x', role: 'viewer' });
+    await tell(one.team.id, 2, [1, 2, 9_007_199_254_740_991], true);
+    await tell(other.team.id, 1, [2, 3], true);
+    await tell(one.team.id, 1, [7, 8, 9, 10], false);
+    const key = await fixture.wholeKeyOf(one.userIds[0] ?? '');
+    for (const until = Date.now() + 10_000; (await profile(key)).card_count !== 4 && Date.now() < until;) await delay(10);
+    expect(await profile(key)).toMatchObject({ card_count: 4 });
+    expect(await profile(one.keys[0] ?? '')).toMatchObject({ card_count: 3 });
+    expect(await fixture.call(one.keys[0] ?? '', teams.get, { team_id: one.team.id })).toMatchObject({ has_pool_subscription: true });
+    expect((await errorOf(fixture.call(fixture.admin, teams.delete, { team_id: one.team.id }))).message).toContain('pool subscription');
+  });
+});

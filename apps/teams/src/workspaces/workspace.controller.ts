@@ -1,0 +1,33 @@
+import {
+  workspaces,
+  type CallContext,
+  type CreateWorkspace,
+  type ListWorkspaces,
+  type Nothing,
+  type Workspace,
+  type WorkspacePage,
+  type WorkspacePath,
+} from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { WorkspacesService } from './workspace.service.js';
+
+@Controller()
+export class WorkspacesController implements Handlers<typeof workspaces> {
+  constructor(private readonly workspaces: WorkspacesService) {}
+
+  @Handle(workspaces.list)
+  list(input: ListWorkspaces, context: CallContext): Promise<WorkspacePage> {
+    return this.workspaces.list(input, context);
+  }
+
+  @Handle(workspaces.create)
+  create(input: CreateWorkspace, context: CallContext): Promise<Workspace> {
+    return this.workspaces.create(input, context);
+  }
+
+  @Handle(workspaces.delete)
+  delete(input: WorkspacePath, context: CallContext): Promise<Nothing> {
+    return this.workspaces.delete(input, context);
+  }
+}

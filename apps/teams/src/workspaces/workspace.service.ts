@@ -1,0 +1,77 @@
+import {
+  notFound,
+  pageWindow,
+  requirePermission,
+  type CallContext,
+  type CreateWorkspace,
+  type ListWorkspaces,
+  type Nothing,
+  type Workspace,
+  type WorkspacePage,
+  type WorkspacePath,
+} from '@atoll/contracts';
+import { newId, Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Injectable } from '@nestjs/common';
+import { pageQuery, type PageRow } from '../database/json.js';
+import { TeamChanges } from '../teams/team-changes.js';
+import { WorkspaceEntity } from './workspace.entity.js';
+
+/** A team's workspaces are told with each change of it, in one event, and shown in each Team. */
+const mostWorkspaces = 1000;
+
+/** The workspaces of the team `$3`; none for a team that is gone. */
+const workspacePageQuery = pageQuery({
+  table: 'workspace',
+  where: 'team_id = $3 AND EXISTS (SELECT FROM team WHERE team.id = $3 AND team.deleted_at IS NULL)',
+  json: `json_build_object('id', row.id, 'name', row.name, 'team_id', row.team_id)`,
+});
+
+@Injectable()
+export class WorkspacesService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly changes: TeamChanges,
+  ) {}
+
+  async list({ team_id, ...asked }: ListWorkspaces, { caller }: CallContext): Promise<WorkspacePage> {
+    requirePermission(caller, team_id, 'readTeam');
+    const { page, limit, offset } = pageWindow(asked, 0);
+    const [row] = await this.statements.query<PageRow<Workspace>>('workspaces.list', workspacePageQuery, [limit, offset, team_id]);
+    // The default workspace lives as long as its team.
+    if (!row?.total) throw notFound('team');
+    return { data: row.data, pagination: { page, limit, total: row.total } };
+  }
+
+  async create({ team_id, name }: CreateWorkspace, context: CallContext): Promise<Workspace> {
+    requirePermission(context.caller, team_id, 'manageTeam');
+    return this.transactions.once(context, async (manager) => {
+      const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
+      if (await manager.existsBy(WorkspaceEntity, { teamId: team_id, name })) {
+        throw new AppError('conflict', 'The team has a workspace of this name already.');
+      }
+      if ((await manager.countBy(WorkspaceEntity, { teamId: team_id })) >= mostWorkspaces) {
+        throw new AppError('conflict', `A team has at most ${mostWorkspaces} workspaces.`);
+      }
+      const workspace = { id: newId(), teamId: team_id, name };
+      await manager.insert(WorkspaceEntity, workspace);
+      await this.changes.save(manager, team, context);
+      return { id: workspace.id, name, team_id };
+    });
+  }
+
+  async delete({ workspace_id }: WorkspacePath, context: CallContext): Promise<Nothing> {
+    await this.transactions.run(async (manager) => {
+      const workspace = await manager.findOneBy(WorkspaceEntity, { id: workspace_id });
+      if (!workspace) throw notFound('workspace');
+      requirePermission(context.caller, workspace.teamId, 'manageTeam', 'workspace');
+      const team = await this.changes.lock(manager, workspace.teamId, 'workspace');
+      if (workspace.isDefault) throw new AppError('conflict', 'The default workspace lives as long as its team.');
+      const { affected } = await manager.delete(WorkspaceEntity, { id: workspace_id });
+      if (!affected) throw notFound('workspace');
+      await this.changes.save(manager, team, context);
+    });
+    return {};
+  }
+}

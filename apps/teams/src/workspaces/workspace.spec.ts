@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { teamChanged, teams, workspaces } from '@atoll/contracts';
+import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
+
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start();
+});
+afterAll(() => fixture.stop());
+
+describe('the workspaces of a team', () => {
+  it('are made, listed in order from page 0, told of with the team, and deleted', async () => {
+    const { team, keys } = await fixture.createTeam('team_admin', 'viewer');
+    const [admin = '', viewer = ''] = keys;
+    const made = await fixture.call(admin, workspaces.create, { team_id: team.id, name: 'training' }, 'workspace-1');
+    expect(made).toEqual({ id: expect.any(String), name: 'training', team_id: team.id });
+    expect(await fixture.call(admin, workspaces.create, { team_id: team.id, name: 'training' }, 'workspace-1')).toEqual(made);
+    const [first] = team.workspaces;
+    const all = [{ ...first, team_id: team.id }, made];
+    expect(await fixture.call(viewer, workspaces.list, { team_id: team.id })).toEqual({
+      data: all,
+      pagination: { page: 0, limit: 10, total: 2 },
+    });
+    expect((await fixture.call(viewer, workspaces.list, { team_id: team.id, page: 1, limit: 1 })).data).toEqual([made]);
+    expect((await fixture.call(viewer, teams.get, { team_id: team.id })).workspaces).toEqual([first, { id: made.id, name: 'training' }]);
+    expect(await fixture.call(admin, workspaces.delete, { workspace_id: made.id })).toEqual({});
+    expect((await errorOf(fixture.call(admin, workspaces.delete, { workspace_id: made.id }))).code).toBe('not_found');
+    const told = await fixture.told(teamChanged, team.id, ({ length }) => length === 3);
+    expect(told.map((change) => change.workspaces.map(({ name }) => name))).toEqual([['default'], ['default', 'training'], ['default']]);
+  });
+
+  it('are no two of one name in a team, also when both are made at once', async () => {
+    const { team } = await fixture.createTeam();
+    const create = () => fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'lab' });
+    const made = await Promise.allSettled([create(), create(), create()]);
+    expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    for (const one of made) if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'conflict' });
+    const other = await fixture.createTeam();
+    expect(await fixture.call(fixture.admin, workspaces.create, { team_id: other.team.id, name: 'lab' })).toMatchObject({ name: 'lab' });
+  });
+
+  it('keep the default one', async () => {
+    const { team } = await fixture.createTeam();
+    const workspace_id = team.workspaces[0]?.id ?? '';
+    expect((await errorOf(fixture.call(fixture.admin, workspaces.delete, { workspace_id }))).code).toBe('conflict');
+  });
+
+  it('are at most 1000', async () => {
+    const { team } = await fixture.createTeam();
+    await fixture.query(`INSERT INTO workspace (id, team_id, name) SELECT gen_random_uuid(), $1, n::text FROM generate_series(1, 998) n`, [
+      team.id,
+    ]);
+    await fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'the last' });
+    const refused = await errorOf(fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'one too many' }));
+    expect([refused.code, refused.message]).toEqual(['conflict', 'A team has at most 1000 workspaces.']);
+  });
+
+  it('are given back but not made while the team is suspended', async () => {
+    const { team, keys } = await fixture.createTeam('team_owner');
+    const [owner = ''] = keys;
+    const { id } = await fixture.call(owner, workspaces.create, { team_id: team.id, name: 'old' });
+    await fixture.call(fixture.admin, teams.suspend, { team_id: team.id });
+    expect((await errorOf(fixture.call(owner, workspaces.create, { team_id: team.id, name: 'new' }))).code).toBe('team_suspended');
+    expect(await fixture.call(owner, workspaces.delete, { workspace_id: id })).toEqual({});
+  });
+
+  it('are not there where the team is not', async () => {
+    const { team } = await fixture.createTeam();
+    await fixture.call(fixture.admin, teams.delete, { team_id: team.id });
+    const workspace_id = team.workspaces[0]?.id ?? '';
+    for (const id of [unknownId, workspace_id]) {
+      expect((await errorOf(fixture.call(fixture.admin, workspaces.delete, { workspace_id: id }))).message).toBe('No such workspace.');
+    }
+    expect((await errorOf(fixture.call(fixture.admin, workspaces.list, { team_id: team.id }))).code).toBe('not_found');
+    expect((await errorOf(fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'x' }))).code).toBe('not_found');
+  });
+});
