@@ -1,0 +1,105 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { CredentialCache, type Verified } from './credential-cache.js';
+
+interface LookUp {
+  digest: string;
+  resolve: (verified: Verified) => void;
+  reject: (error: Error) => void;
+}
+
+function verified(userId: string, timezone = 'UTC'): Verified {
+  const caller = { kind: 'user', userId, keyId: 'key', scope: 'user', platformAdmin: false, timezone, teams: [] } as const;
+  return { caller, expiresAtMs: Infinity, ipWhitelist: '' };
+}
+
+describe('the cache of credentials', () => {
+  let nowMs: number;
+  let lookUps: LookUp[];
+  let cache: CredentialCache;
+  beforeEach(() => {
+    nowMs = 0;
+    lookUps = [];
+    cache = new CredentialCache(
+      (digest) => new Promise((resolve, reject) => lookUps.push({ digest, resolve, reject })),
+      () => nowMs,
+    );
+  });
+
+  it('asks once for all who want the same at once, and not again for 5 s from when it asked', async () => {
+    const asked = [cache.find('a'), cache.find('a'), cache.find('a')];
+    nowMs = 1_000;
+    lookUps[0]?.resolve(verified('ada'));
+    expect((await Promise.all(asked)).map(({ caller }) => caller.userId)).toEqual(['ada', 'ada', 'ada']);
+    nowMs = 4_999;
+    expect(await cache.find('a')).toEqual(verified('ada'));
+    expect(lookUps).toHaveLength(1);
+    nowMs = 5_000;
+    void cache.find('a');
+    expect(lookUps).toHaveLength(2);
+  });
+
+  it('keeps no failure', async () => {
+    const failing = [cache.find('a'), cache.find('a')];
+    lookUps[0]?.reject(new Error('no such key'));
+    for (const find of failing) await expect(find).rejects.toThrow('no such key');
+    const again = cache.find('a');
+    lookUps[1]?.resolve(verified('ada'));
+    expect(await again).toEqual(verified('ada'));
+  });
+
+  it('forgets all keys of a user, and of nobody else, at once', async () => {
+    const found = ['a', 'b', 'c'].map((digest) => cache.find(digest));
+    lookUps.forEach(({ digest, resolve }) => resolve(verified(digest === 'c' ? 'grace' : 'ada')));
+    await Promise.all(found);
+    cache.evict('ada');
+    void cache.find('a');
+    void cache.find('b');
+    expect(await cache.find('c')).toEqual(verified('grace'));
+    expect(lookUps.map(({ digest }) => digest)).toEqual(['a', 'b', 'c', 'a', 'b']);
+  });
+
+  it('does not tell anybody who asks after an eviction what a look-up begun before it found', async () => {
+    const before = cache.find('a');
+    cache.evict('ada');
+    const after = cache.find('a');
+    lookUps[1]?.resolve(verified('ada', 'Asia/Kathmandu'));
+    expect((await after).caller.timezone).toBe('Asia/Kathmandu');
+    lookUps[0]?.resolve(verified('ada', 'UTC'));
+    await before;
+    expect((await cache.find('a')).caller.timezone).toBe('Asia/Kathmandu');
+    expect(lookUps).toHaveLength(2);
+  });
+
+  it('does not keep what a look-up begun before an eviction found, but what one of another user did', async () => {
+    const [ada, grace] = [cache.find('a'), cache.find('b')];
+    cache.evict('ada');
+    lookUps[0]?.resolve(verified('ada'));
+    lookUps[1]?.resolve(verified('grace'));
+    await Promise.all([ada, grace]);
+    void cache.find('a');
+    expect(await cache.find('b')).toEqual(verified('grace'));
+    expect(lookUps.map(({ digest }) => digest)).toEqual(['a', 'b', 'a']);
+  });
+
+  it('trusts nothing from the future of a clock that was set back', async () => {
+    nowMs = 1_000_000;
+    const found = cache.find('a');
+    lookUps[0]?.resolve(verified('ada'));
+    await found;
+    nowMs = 0;
+    void cache.find('a');
+    expect(lookUps).toHaveLength(2);
+  });
+
+  it('stays bounded, and sheds what is too old', async () => {
+    const many = Array.from({ length: 10_050 }, (_, index) => cache.find(`key ${index}`));
+    lookUps.forEach(({ resolve }, index) => resolve(verified(`user ${index}`)));
+    await Promise.all(many);
+    expect(cache.size).toBe(10_000);
+    nowMs = 5_000;
+    const fresh = cache.find('fresh');
+    lookUps.at(-1)?.resolve(verified('ada'));
+    await fresh;
+    expect(cache.size).toBe(1);
+  });
+});

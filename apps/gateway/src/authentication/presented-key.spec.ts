@@ -1,0 +1,38 @@
+import { describe, expect, it } from '@jest/globals';
+import { createApiKey } from '@atoll/api-keys';
+import { AppError } from '@atoll/errors';
+import { presentedKey } from './presented-key.js';
+
+const key = createApiKey();
+const other = createApiKey();
+const refusal = expect.objectContaining({ code: 'unauthenticated' }) as unknown as AppError;
+
+describe('the key that a request presents', () => {
+  it.each<[string, string[]]>([
+    ['as Bearer', ['Authorization', `Bearer ${key}`]],
+    ['as bearer in any case', ['authorization', `bEaReR  ${key} `]],
+    ['as x-api-key', ['X-Api-Key', key]],
+    ['twice the same', ['Authorization', `Bearer ${key}`, 'x-api-key', key]],
+    ['in a header sent twice', ['Authorization', `Bearer ${key}`, 'Authorization', `Bearer ${key}`]],
+    ['among other headers', ['Host', 'x', 'x-request', other, 'x-api-key', key, 'Cookie', other]],
+  ])('%s', (_name, headers) => expect(presentedKey(headers)).toBe(key));
+
+  it('is none where no header is a credential', () => {
+    expect(presentedKey(['Host', 'x', 'Cookie', key, 'Proxy-Authorization', `Bearer ${key}`])).toBeNull();
+  });
+
+  it.each<[string, string[]]>([
+    ['an empty Authorization', ['Authorization', '']],
+    ['Bearer without a key', ['Authorization', 'Bearer ']],
+    ['another scheme', ['Authorization', `Basic ${key}`]],
+    ['a key without a scheme', ['Authorization', key]],
+    ['an empty x-api-key', ['x-api-key', '']],
+    ['an empty one beside a good one', ['Authorization', `Bearer ${key}`, 'x-api-key', '']],
+    ['two keys in one header', ['x-api-key', `${key}, ${key}`]],
+    ['a typing error', ['x-api-key', `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`]],
+    ['a session token', ['Authorization', 'Bearer eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl']],
+    ['8 KB', ['Authorization', `Bearer ${'a'.repeat(8192)}`]],
+    ['two different', ['Authorization', `Bearer ${key}`, 'x-api-key', other]],
+    ['two different in one header sent twice', ['Authorization', `Bearer ${key}`, 'authorization', `Bearer ${other}`]],
+  ])('is refused unread: %s', (_name, headers) => expect(() => presentedKey(headers)).toThrow(refusal));
+});

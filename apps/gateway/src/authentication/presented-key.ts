@@ -1,0 +1,29 @@
+import { isWellFormedApiKey } from '@atoll/api-keys';
+import { AppError } from '@atoll/errors';
+
+const bearer = /^bearer +(\S+) *$/i;
+
+/**
+ * The one API key that a request presents, from all its `Authorization` and `x-api-key` headers; null where it has none of them.
+ * Reads the raw headers, since Node drops the second of two `Authorization` headers. Throws `unauthenticated` for anything
+ * that cannot be a key, so that it is never looked up.
+ */
+export function presentedKey(rawHeaders: readonly string[]): string | null {
+  let presented: string | null = null;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const key = keyIn(rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '');
+    if (key === null) continue;
+    if (presented !== null && presented !== key) throw new AppError('unauthenticated', 'Two different credentials were sent.');
+    presented = key;
+  }
+  if (presented !== null && !isWellFormedApiKey(presented)) throw new AppError('unauthenticated', 'The credential is not valid.');
+  return presented;
+}
+
+/** The credential in one header, empty where there should be one; null where the header is no credential's. */
+function keyIn(name: string, value: string): string | null {
+  // Only names of the right length are worth lower-casing.
+  if (name.length === 13 && name.toLowerCase() === 'authorization') return bearer.exec(value)?.[1] ?? '';
+  if (name.length === 9 && name.toLowerCase() === 'x-api-key') return value.trim();
+  return null;
+}

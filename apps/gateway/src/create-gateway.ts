@@ -1,0 +1,51 @@
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { NestLogger } from '@atoll/service';
+import { ProblemFilter } from './errors/problem-filter.js';
+import { answerSocketError } from './errors/socket-errors.js';
+import type { GatewayOptions } from './gateway-options.js';
+import { GatewayModule } from './gateway.module.js';
+import { serveDocumentation } from './openapi/documentation.js';
+import { acceptJsonBodies } from './requests/body-parser.js';
+import { installHooks, refuseUnroutable } from './requests/hooks.js';
+import { requestId } from './requests/request-id.js';
+import { declareRequestState } from './requests/request-state.js';
+
+const maxBodyBytes = 64 * 1024;
+const maxHeaderBytes = 16 * 1024;
+const requestTimeoutMs = 30_000;
+
+/** The gateway, initialised and not listening: `listen()` it, or `inject()` into it. `close()` drains it. */
+export async function createGateway(options: GatewayOptions): Promise<NestFastifyApplication> {
+  const adapter = new FastifyAdapter({
+    bodyLimit: maxBodyBytes,
+    http: { maxHeaderSize: maxHeaderBytes },
+    requestTimeout: requestTimeoutMs,
+    // Ids are checked by their own rules; a long one is no worse than a wrong one.
+    routerOptions: { maxParamLength: maxHeaderBytes },
+    // Open connections go on to be served while the server closes.
+    return503OnClosing: false,
+    skipMiddie: true,
+    genReqId: requestId,
+    clientErrorHandler: answerSocketError,
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => void refuseUnroutable(app, error, request, reply),
+  });
+  const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.register(options), adapter, {
+    abortOnError: false,
+    bodyParser: false,
+    logger: new NestLogger(options.logger),
+  });
+  app.setGlobalPrefix('api', { exclude: ['livez', 'readyz', 'metrics'] });
+  app.useGlobalFilters(app.get(ProblemFilter));
+  const instance = adapter.getInstance();
+  // An expectation is not asked for (RFC 9110, 10.1.1): the request is answered as any other, instead of by Node's bare 417.
+  instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
+  declareRequestState(instance);
+  acceptJsonBodies(instance);
+  installHooks(app, instance);
+  serveDocumentation(app);
+  await app.init();
+  await instance.ready();
+  return app;
+}

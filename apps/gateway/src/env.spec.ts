@@ -1,0 +1,48 @@
+import { describe, expect, it } from '@jest/globals';
+import { loadEnv } from '@atoll/service';
+import { GatewayEnv, optionsFrom } from './env.js';
+import { defaultLimits } from './rate-limits/limits.js';
+
+describe('the environment of the gateway', () => {
+  it('may be empty', () => {
+    expect(optionsFrom(loadEnv(GatewayEnv, {}))).toEqual({
+      trustedProxies: [],
+      limits: defaultLimits,
+      limitStore: 'memory',
+      deadlineMs: 5_000,
+      drainDelayMs: 0,
+    });
+  });
+
+  it('sets limits, proxies, deadline and store', () => {
+    const env = loadEnv(GatewayEnv, {
+      TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1',
+      ATOLL_LIMIT_KEY: '5/1',
+      ATOLL_LIMIT_AUTH_FAILURES: '3/600',
+      ATOLL_LIMIT_STORE: 'nats',
+      ATOLL_DEADLINE_MS: '250',
+      ATOLL_DRAIN_DELAY_MS: '5000',
+    });
+    expect(optionsFrom(env)).toEqual({
+      trustedProxies: ['10.0.0.0/8', '2001:db8::1'],
+      limits: { ...defaultLimits, key: { count: 5, seconds: 1 }, authFailures: { count: 3, seconds: 600 } },
+      limitStore: 'nats',
+      deadlineMs: 250,
+      drainDelayMs: 5_000,
+    });
+    expect(optionsFrom(loadEnv(GatewayEnv, { ATOLL_LIMITS: 'off' })).limits).toBe('off');
+  });
+
+  it.each([
+    { ATOLL_LIMIT_KEY: '0/60' },
+    { ATOLL_LIMIT_TEAM: '600' },
+    { ATOLL_LIMIT_BILLING: '1e3/60' },
+    { ATOLL_LIMITS: 'no' },
+    { ATOLL_LIMIT_STORE: 'redis' },
+    { ATOLL_DEADLINE_MS: 'soon' },
+    { ATOLL_DRAIN_DELAY_MS: '-1' },
+    { TRUSTED_PROXIES: 'everybody' },
+  ])('is refused with what is wrong: %j', (source) => {
+    expect(() => loadEnv(GatewayEnv, source)).toThrow(Object.keys(source)[0]);
+  });
+});

@@ -1,0 +1,23 @@
+import { Catch, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { GatewaySettings } from '../gateway-options.js';
+import { sendProblem } from './send-problem.js';
+import { toAppError } from './to-app-error.js';
+
+/** The one place where exceptions become answers: of hooks, parsers, the router, guards and handlers alike. */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  constructor(private readonly settings: GatewaySettings) {}
+
+  catch(exception: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    this.answer(http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>(), exception);
+  }
+
+  answer(request: FastifyRequest, reply: FastifyReply, exception: unknown): void {
+    const error = toAppError(exception);
+    if (error.code === 'internal' && error !== exception) this.settings.logger.error({ err: exception, request_id: request.id }, 'a request failed');
+    if (reply.sent) return;
+    sendProblem(request, reply, error);
+  }
+}

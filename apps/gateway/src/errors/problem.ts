@@ -1,0 +1,82 @@
+import type { AppError, ErrorCode, FieldError } from '@atoll/errors';
+import { ApiProperty } from '@nestjs/swagger';
+import { errorCodes } from '@atoll/errors';
+import { errorKinds } from './error-kinds.js';
+
+export const problemContentType = 'application/problem+json; charset=utf-8';
+
+class ProblemField implements FieldError {
+  @ApiProperty({ description: 'Where: `members.1.email`, or the name of a parameter.', example: 'limit' })
+  path!: string;
+
+  @ApiProperty({ description: 'Which rule, for programs.', example: 'isInt' })
+  code!: string;
+
+  @ApiProperty({ description: 'What is allowed, for people.', example: 'limit must be a whole number from 1 to 100' })
+  message!: string;
+}
+
+/** RFC 9457 with a code, the request's id, the faulty fields, and two repetitions for simple clients. Every error of the API looks like this. */
+export class Problem {
+  @ApiProperty({ description: 'Where the kind of error is explained.', format: 'uri-reference', example: '/api/docs/errors#invalid_input' })
+  type!: string;
+
+  @ApiProperty({ example: 'Invalid input' })
+  title!: string;
+
+  @ApiProperty({ type: 'integer', example: 400 })
+  status!: number;
+
+  @ApiProperty({ description: 'What happened, for people.', example: 'limit must be a whole number from 1 to 100' })
+  detail!: string;
+
+  @ApiProperty({ description: 'The path of the request, without its query.', example: '/api/team' })
+  instance!: string;
+
+  @ApiProperty({ description: 'Which kind of error, for programs.', enum: [...errorCodes], example: 'invalid_input' })
+  code!: ErrorCode;
+
+  @ApiProperty({ description: 'Names the request in the logs; also in `X-Request-Id`.', example: '3d1c1f0e-6a3f-4a57-8b1c-0f8f6a7b9c21' })
+  request_id!: string;
+
+  @ApiProperty({ type: ProblemField, isArray: true, required: false, description: 'Each faulty field.' })
+  errors?: FieldError[];
+
+  @ApiProperty({ description: 'Repeats `detail`.', example: 'limit must be a whole number from 1 to 100' })
+  message!: string;
+
+  @ApiProperty({ type: 'integer', description: 'Repeats `status`.', example: 400 })
+  statusCode!: number;
+}
+
+/** Where a problem happened. `status` only where HTTP has a closer one than the code's own. */
+export interface ProblemOrigin {
+  instance: string;
+  requestId: string;
+  status?: number;
+}
+
+export function toProblem(error: AppError, { instance, requestId, status = errorKinds[error.code].status }: ProblemOrigin): Problem {
+  const { code, message, details } = error;
+  return {
+    type: `/api/docs/errors#${code}`,
+    title: errorKinds[code].title,
+    status,
+    detail: message,
+    instance,
+    code,
+    request_id: requestId,
+    ...(details.errors && { errors: details.errors }),
+    message,
+    statusCode: status,
+  };
+}
+
+/** The headers an error calls for, besides its body. */
+export function problemHeaders({ code, details }: AppError): Record<string, string> {
+  return {
+    'content-type': problemContentType,
+    ...(code === 'unauthenticated' && { 'www-authenticate': 'Bearer' }),
+    ...(details.retryAfterSeconds !== undefined && { 'retry-after': String(details.retryAfterSeconds) }),
+  };
+}

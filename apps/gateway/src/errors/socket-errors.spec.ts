@@ -1,0 +1,88 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AddressInfo } from 'node:net';
+import { teams } from '@atoll/contracts';
+import { startGateway, type GatewayUnderTest } from '../testing/start-gateway.js';
+import { aTeam, teamId } from '../testing/team.js';
+import type { Problem } from './problem.js';
+
+let gateway: GatewayUnderTest;
+let port: number;
+let key: string;
+beforeAll(async () => {
+  gateway = await startGateway();
+  gateway.services.answer(teams.get, () => aTeam());
+  key = gateway.services.key();
+  await gateway.app.listen(0, '127.0.0.1');
+  port = (gateway.app.getHttpServer().address() as AddressInfo).port;
+});
+afterAll(() => gateway.close());
+
+/** Sends bytes as they are, and reads until the server closes. */
+function send(bytes: string): Promise<{ status: number; head: string; body: string }> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => (answer += chunk));
+    socket.on('error', reject);
+    socket.on('close', () => {
+      const [head = '', body = ''] = answer.split('\r\n\r\n', 2);
+      resolve({ status: Number(head.split(' ')[1]), head: head.toLowerCase(), body });
+    });
+  });
+}
+
+const request = (...headers: string[]): string => [`GET /api/team/${teamId} HTTP/1.1`, 'Host: x', 'Connection: close', ...headers, '', ''].join('\r\n');
+
+describe('what Node cannot read as a request is a problem too', () => {
+  it.each<[string, string, number, string]>([
+    ['1 MB of credential', request(`Authorization: Bearer ${'a'.repeat(1_000_000)}`), 431, 'payload_too_large'],
+    ['1 MB of path', request().replace(teamId, 'a'.repeat(1_000_000)), 431, 'payload_too_large'],
+    ['a thousand headers', request(...Array.from({ length: 1000 }, (_, index) => `X-Header-${index}: value`)), 431, 'payload_too_large'],
+    ['no HTTP', 'hello\r\n\r\n', 400, 'invalid_input'],
+    ['an unknown method', request().replace('GET', 'STEAL'), 400, 'invalid_input'],
+    ['two lengths', request('Content-Length: 1', 'Content-Length: 2'), 400, 'invalid_input'],
+    ['a length and chunks', request('Content-Length: 5', 'Transfer-Encoding: chunked'), 400, 'invalid_input'],
+    ['a folded header', request('X-A: b', ' c'), 400, 'invalid_input'],
+  ])('%s', async (_name, bytes, status, code) => {
+    const answer = await send(bytes);
+    expect(answer.status).toBe(status);
+    expect(answer.head).toContain('content-type: application/problem+json');
+    const problem = JSON.parse(answer.body) as Problem;
+    expect(problem).toMatchObject({ code, status, statusCode: status, message: problem.detail, instance: '/' });
+    expect(answer.head).toContain(`x-request-id: ${problem.request_id}`);
+  });
+
+  it('and the gateway goes on', async () => expect((await send(request(`Authorization: Bearer ${key}`))).status).toBe(200));
+});
+
+describe('on a real socket', () => {
+  it('a second Authorization header is not overlooked', async () => {
+    const other = gateway.services.key();
+    expect((await send(request(`Authorization: Bearer ${key}`, `Authorization: Bearer ${other}`))).status).toBe(401);
+    expect((await send(request(`Authorization: Bearer ${key}`, `Authorization: Bearer ${key}`))).status).toBe(200);
+    expect((await send(request(`x-api-key: ${key}`, `X-API-Key: ${other}`))).status).toBe(401);
+  });
+
+  it('8 KB of credential is an ordinary 401', async () => {
+    expect((await send(request(`Authorization: Bearer atl_${'a'.repeat(8192)}`))).status).toBe(401);
+  });
+
+  it('an expectation that cannot be met is not asked for', async () => {
+    expect((await send(request(`Authorization: Bearer ${key}`, 'Expect: miracles'))).status).toBe(200);
+  });
+
+  it('a GET may carry a body, in chunks too', async () => {
+    const authorized = request(`Authorization: Bearer ${key}`, 'Content-Type: application/json', 'Transfer-Encoding: chunked');
+    expect((await send(`${authorized}2\r\n{}\r\n0\r\n\r\n`)).status).toBe(200);
+    expect((await send(`${authorized}0\r\n\r\n`)).status).toBe(200);
+    expect((await send(`${authorized}7\r\n{"a":1}\r\n0\r\n\r\n`)).status).toBe(400);
+    expect((await send(`${authorized.replace('json', 'xml')}2\r\n{}\r\n0\r\n\r\n`)).status).toBe(415);
+  });
+
+  it('a body that goes on beyond 64 KiB is a 413', async () => {
+    const authorized = request(`Authorization: Bearer ${key}`, 'Content-Type: application/json', 'Transfer-Encoding: chunked');
+    const chunk = `4000\r\n${' '.repeat(0x4000)}\r\n`;
+    expect((await send(`${authorized}${chunk.repeat(5)}0\r\n\r\n`)).status).toBe(413);
+  });
+});

@@ -1,0 +1,70 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import type { ThrottlerStorage } from '@nestjs/throttler';
+import { NatsLink } from '@atoll/rpc';
+import { Authenticator } from './authentication/authenticator.js';
+import { DenyByDefault } from './authentication/deny-by-default.js';
+import { ProblemFilter } from './errors/problem-filter.js';
+import { GatewaySettings, type GatewayOptions, type LimitStore } from './gateway-options.js';
+import { Answered } from './health/answered.js';
+import { Draining } from './health/draining.js';
+import { HealthController } from './health/health.controller.js';
+import { ErrorsController } from './openapi/errors.controller.js';
+import { bucketStore } from './rate-limits/bucket-record.js';
+import { policiesOf } from './rate-limits/limits.js';
+import { MemoryBuckets } from './rate-limits/memory-buckets.js';
+import { NatsBuckets } from './rate-limits/nats-buckets.js';
+import { RateLimits } from './rate-limits/rate-limits.js';
+import { Admission } from './requests/admission.js';
+import { ReadRequest } from './requests/read-request.js';
+import { ImagePoliciesController } from './routes/image-policies.controller.js';
+import { MembersController } from './routes/members.controller.js';
+import { TeamsController } from './routes/teams.controller.js';
+import { UsersController } from './routes/users.controller.js';
+import { WorkspacesController } from './routes/workspaces.controller.js';
+
+@Module({})
+export class GatewayModule {
+  static register(options: GatewayOptions): DynamicModule {
+    const settings = new GatewaySettings(options);
+    const store = options.limitStore ?? 'memory';
+    return {
+      module: GatewayModule,
+      imports: [options.rpc],
+      controllers: [
+        TeamsController,
+        MembersController,
+        WorkspacesController,
+        ImagePoliciesController,
+        UsersController,
+        ErrorsController,
+        HealthController,
+      ],
+      providers: [
+        { provide: GatewaySettings, useValue: settings },
+        {
+          provide: bucketStore,
+          inject: [{ token: NatsLink, optional: true }],
+          useFactory: (link?: NatsLink) => openBuckets(settings, store, link),
+        },
+        // In this order.
+        { provide: APP_GUARD, useClass: DenyByDefault },
+        { provide: APP_GUARD, useClass: ReadRequest },
+        Admission,
+        Answered,
+        Authenticator,
+        Draining,
+        ProblemFilter,
+        RateLimits,
+      ],
+    };
+  }
+}
+
+function openBuckets({ now, limits }: GatewaySettings, store: LimitStore, link: NatsLink | undefined): ThrottlerStorage {
+  const local = new MemoryBuckets(now);
+  if (store === 'memory') return local;
+  if (!link) throw new Error('Rate limits can be shared over NATS only where the bus is NATS.');
+  const refills = limits ? Object.values(policiesOf(limits)).map(({ refillMs }) => refillMs) : [0];
+  return new NatsBuckets({ connection: () => link.connection, local, now, longestRefillMs: Math.max(...refills) });
+}

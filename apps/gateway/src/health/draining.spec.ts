@@ -1,0 +1,67 @@
+import { Agent, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it } from '@jest/globals';
+import { teams } from '@atoll/contracts';
+import { startGateway } from '../testing/start-gateway.js';
+import { aTeam, teamId } from '../testing/team.js';
+
+interface Answer {
+  status: number;
+  connection: string | undefined;
+}
+
+function get(agent: Agent, port: number, path: string, key?: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+    request({ agent, port, path, host: '127.0.0.1', headers }, (incoming) => {
+      incoming.resume().on('end', () => resolve({ status: incoming.statusCode ?? 0, connection: incoming.headers.connection }));
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+describe('a gateway that is told to stop', () => {
+  it('says so, answers what is open, closes kept connections, and only then ends', async () => {
+    const gateway = await startGateway({ drainDelayMs: 300 });
+    const key = gateway.services.key();
+    let release = (): void => undefined;
+    const reached = new Promise<void>((resolve) => {
+      gateway.services.answer(teams.get, async () => {
+        resolve();
+        await new Promise<void>((released) => (release = released));
+        return aTeam();
+      });
+    });
+    await gateway.app.listen(0, '127.0.0.1');
+    const { port } = gateway.app.getHttpServer().address() as AddressInfo;
+    const [busy, idle] = [new Agent({ keepAlive: true, maxSockets: 1 }), new Agent({ keepAlive: true, maxSockets: 1 })];
+    expect((await get(idle, port, '/readyz')).status).toBe(200);
+    const open = get(busy, port, `/api/team/${teamId}`, key);
+    await reached;
+
+    const closed = gateway.close();
+    expect(await get(idle, port, '/readyz')).toEqual({ status: 503, connection: 'close' });
+    expect((await get(idle, port, '/livez')).status).toBe(200);
+    let ended = false;
+    void closed.then(() => (ended = true));
+    await refused(idle, port);
+    expect(ended).toBe(false);
+    release();
+    expect(await open).toEqual({ status: 200, connection: 'close' });
+    await closed;
+    busy.destroy();
+    idle.destroy();
+  });
+});
+
+/** Resolves once no new connection is taken any more. */
+async function refused(agent: Agent, port: number): Promise<void> {
+  for (;;) {
+    try {
+      await get(agent, port, '/livez');
+    } catch {
+      return;
+    }
+  }
+}

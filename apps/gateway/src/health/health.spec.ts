@@ -1,0 +1,65 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { teams } from '@atoll/contracts';
+import { RpcModule } from '@atoll/rpc';
+import { startGateway, type GatewayUnderTest } from '../testing/start-gateway.js';
+import { aTeam, teamId } from '../testing/team.js';
+
+let gateway: GatewayUnderTest;
+afterEach(() => gateway.close());
+
+describe('health', () => {
+  it('lives, and is ready while all that it needs is', async () => {
+    const database = { reason: null as string | null };
+    gateway = await startGateway({ readinessChecks: [{ name: 'database', check: () => database.reason }] });
+    expect(await gateway.call('GET', '/livez')).toMatchObject({ status: 200, body: { status: 'live' } });
+    expect(await gateway.call('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ready' } });
+    database.reason = 'it does not answer';
+    const { status, body, headers } = await gateway.call('GET', '/readyz');
+    expect([status, headers['retry-after']]).toEqual([503, '1']);
+    expect(body).toMatchObject({ code: 'unavailable', detail: 'Not ready: database: it does not answer.', reasons: [{ name: 'database', reason: 'it does not answer' }] });
+    expect((await gateway.call('GET', '/livez')).status).toBe(200);
+  });
+
+  it('is not ready while the bus is away', async () => {
+    gateway = await startGateway({ rpc: RpcModule.forNats({ servers: '127.0.0.1:9', secret: 'a secret for this spec', startupWaitMs: 1 }) });
+    const { status, body } = await gateway.call('GET', '/readyz');
+    expect([status, body.detail]).toEqual([503, 'Not ready: bus: NATS is not connected.']);
+  });
+
+  it('is not asked by those who send a body or a query', async () => {
+    gateway = await startGateway();
+    expect((await gateway.call('GET', '/livez?verbose')).status).toBe(400);
+    expect((await gateway.call('DELETE', '/livez')).headers.allow).toBe('GET, HEAD');
+  });
+});
+
+describe('what is kept of a request', () => {
+  it('is one line: who, what, how it went, and nothing secret', async () => {
+    gateway = await startGateway();
+    gateway.services.answer(teams.get, () => aTeam());
+    const key = gateway.services.key();
+    await gateway.call('GET', `/api/team/${teamId}?password=hunter2`, { key, headers: { 'x-request-id': 'one', cookie: 'session=hunter2' } });
+    await gateway.call('POST', '/api/team', { key, body: { password: 'hunter2' }, headers: { 'x-request-id': 'two' } });
+    await gateway.call('GET', `/api/team/${key}/%zz`, { headers: { 'x-request-id': 'three' } });
+    const lines = gateway.logged().filter(({ msg }) => msg === 'answered');
+    const who = { user_id: '01890000-0000-7000-8000-00000000000b', key_id: '01890000-0000-7000-8000-00000000000a' };
+    expect(lines).toMatchObject([
+      { level: 'info', method: 'GET', route: '/api/team/:team_id', path: `/api/team/${teamId}`, status: 400, request_id: 'one', ...who },
+      { level: 'info', method: 'POST', route: '/api/team', path: '/api/team', status: 400, request_id: 'two', ...who },
+      { level: 'info', method: 'GET', route: 'none', path: '/api/team/atl_[redacted]/%zz', status: 401, request_id: 'three' },
+    ]);
+    for (const line of lines) expect(line['duration_ms']).toEqual(expect.any(Number));
+    expect(JSON.stringify(gateway.logged())).not.toMatch(new RegExp(`hunter2|${key}`));
+  });
+
+  it('is a figure by method, route and status, beside those of the process', async () => {
+    gateway = await startGateway();
+    await gateway.call('GET', '/api/team/x', { key: gateway.services.key() });
+    await gateway.call('GET', '/api/nowhere/x');
+    const { status, headers, body } = await gateway.call<string>('GET', '/metrics');
+    expect([status, headers['content-type']]).toEqual([200, expect.stringContaining('text/plain')]);
+    expect(body).toContain('http_request_duration_seconds_count{service="gateway",method="GET",route="/api/team/:team_id",status="400"} 1');
+    expect(body).toContain('http_request_duration_seconds_count{service="gateway",method="GET",route="none",status="401"} 1');
+    expect(body).toContain('process_resident_memory_bytes');
+  });
+});

@@ -1,0 +1,89 @@
+import type { INestApplication } from '@nestjs/common';
+import { DocumentBuilder, getSchemaPath, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import { errorKinds } from '../errors/error-kinds.js';
+import { Problem } from '../errors/problem.js';
+
+type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
+type Response = NonNullable<Operation['responses'][string]>;
+
+const description = `The control plane of a GPU cloud.
+
+Every error, from whichever layer, is an \`application/problem+json\` body; [what each code means](/api/docs/errors).
+Requests are refused in this order: credentials (401), address (403), rate limit (429), route (404, 405, 410), input (400), object (404, 403).
+Unknown body fields and query parameters are refused. What belongs to a team you are no member of is not found.`;
+
+const tags: [string, string][] = [
+  ['Teams', 'Teams and their state.'],
+  ['Members', 'Who belongs to a team, in which role, and the keys to it.'],
+  ['Workspaces', 'Parts of a team, to group what runs.'],
+  ['Image policies', 'Which images a team may run.'],
+  ['User', 'The caller: profile and keys of their own.'],
+];
+
+/** The OpenAPI 3.1 document, from the same classes that validate. */
+export function openApiDocument(app: INestApplication): OpenAPIObject {
+  const builder = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.0')
+    .setTitle('Atoll')
+    .setDescription(description)
+    .setVersion('1')
+    .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
+    .addServer('/')
+    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key.' }, 'bearer')
+    .addApiKey({ type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key.' }, 'api_key')
+    .addSecurityRequirements('bearer')
+    .addSecurityRequirements('api_key');
+  for (const [name, meaning] of tags) builder.addTag(name, meaning);
+  const document = SwaggerModule.createDocument(app, builder.build(), {
+    extraModels: [Problem],
+    operationIdFactory: (controller, method) => `${controller.replace('Controller', '').toLowerCase()}_${method}`,
+  });
+  addCommonParts(document);
+  return document;
+}
+
+const everywhere = ['invalid_input', 'unauthenticated', 'forbidden', 'not_found', 'too_many_requests', 'internal', 'unavailable', 'deadline_exceeded'] as const;
+const whereSomethingChanges = ['conflict', 'payload_too_large', 'unsupported_media_type'] as const;
+
+/** What holds for every operation is not written at each: the problems it may answer, its request id, its idempotency key. */
+function addCommonParts(document: OpenAPIObject): void {
+  document.components = { ...document.components, responses: problemResponses(), parameters: commonParameters };
+  for (const path of Object.values(document.paths)) {
+    for (const method of ['get', 'post', 'put', 'delete'] as const) {
+      const operation = path[method];
+      if (operation) addProblems(operation, method);
+    }
+  }
+}
+
+function addProblems(operation: Operation, method: string): void {
+  const kinds = [...everywhere, ...(method === 'get' ? [] : whereSomethingChanges), ...(method === 'post' ? (['idempotency_mismatch'] as const) : [])];
+  for (const kind of kinds) operation.responses[errorKinds[kind].status] = { $ref: `#/components/responses/${kind}` };
+  const names = ['RequestId', ...(method === 'post' ? ['IdempotencyKey'] : [])];
+  operation.parameters = [...(operation.parameters ?? []), ...names.map((name) => ({ $ref: `#/components/parameters/${name}` }))];
+}
+
+function problemResponses(): Record<string, Response> {
+  const responses = Object.entries(errorKinds).map(([code, { title, advice }]): [string, Response] => [
+    code,
+    { description: `${title}. ${advice}`, content: { 'application/problem+json': { schema: { $ref: getSchemaPath(Problem) } } } },
+  ]);
+  return Object.fromEntries(responses);
+}
+
+const commonParameters = {
+  RequestId: {
+    name: 'X-Request-Id',
+    in: 'header' as const,
+    required: false,
+    description: 'Names the request in answers and logs; one is made where none is sent.',
+    schema: { type: 'string' as const, pattern: '^[A-Za-z0-9._-]{1,128}$' },
+  },
+  IdempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header' as const,
+    required: false,
+    description: 'Calls with one key within 24 hours are one call: the answer of the first is given again, secrets masked.',
+    schema: { type: 'string' as const, minLength: 1, maxLength: 255 },
+  },
+};

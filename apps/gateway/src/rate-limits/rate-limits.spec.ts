@@ -1,0 +1,118 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createApiKey } from '@atoll/api-keys';
+import { teams } from '@atoll/contracts';
+import { RpcModule } from '@atoll/rpc';
+import { startNats } from '@atoll/testing';
+import { startGateway, type CallOptions, type GatewayUnderTest } from '../testing/start-gateway.js';
+import { aTeam, teamId } from '../testing/team.js';
+
+const gateways: GatewayUnderTest[] = [];
+afterEach(async () => {
+  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+});
+
+async function start(...options: Parameters<typeof startGateway>): Promise<GatewayUnderTest> {
+  const gateway = await startGateway(...options);
+  gateway.services.answer(teams.get, () => aTeam());
+  gateways.push(gateway);
+  return gateway;
+}
+
+/** How many of so many calls are let in before the first 429. */
+async function letIn(gateway: GatewayUnderTest, calls: number, options: CallOptions, url = `/api/team/${teamId}`): Promise<number> {
+  for (let count = 0; count < calls; count++) {
+    if ((await gateway.call('GET', url, options)).status === 429) return count;
+  }
+  return calls;
+}
+
+const keyId = (digit: number): string => `01890000-0000-7000-8000-00000000010${digit}`;
+const membership = { scope: 'membership' as const, teams: [{ team_id: teamId, role: 'viewer' as const }] };
+
+describe('the limits', () => {
+  it('let a key burst to 60, then 10 a second, across all routes, and say so', async () => {
+    const gateway = await start({ limits: {} });
+    const key = gateway.services.key();
+    const first = await gateway.call('GET', `/api/team/${teamId}`, { key });
+    expect([first.headers['ratelimit-policy'], first.headers.ratelimit]).toEqual(['"key";q=60;w=6', '"key";r=59;t=1']);
+    expect(await letIn(gateway, 100, { key }, '/api/nowhere')).toBe(59);
+    const refused = await gateway.call('GET', `/api/team/${teamId}`, { key });
+    expect(refused.body).toMatchObject({
+      status: 429,
+      code: 'too_many_requests',
+      detail: 'Too many requests. Please try again later.',
+      message: 'Too many requests. Please try again later.',
+    });
+    expect(refused.headers).toMatchObject({ 'retry-after': '1', 'ratelimit-policy': '"key";q=60;w=6', ratelimit: '"key";r=0;t=6' });
+    gateway.clock.nowMs += 1_000;
+    expect(await letIn(gateway, 100, { key })).toBe(10);
+    expect(await letIn(gateway, 1, { key: gateway.services.key({ key_id: keyId(1) }) })).toBe(1);
+  });
+
+  it('let a team so often, over all its membership keys, and no more for a key that is refused itself', async () => {
+    const gateway = await start({ limits: { team: { count: 5, seconds: 60 }, key: { count: 4, seconds: 60 } } });
+    const [one, two] = [1, 2].map((digit) => gateway.services.key({ ...membership, key_id: keyId(digit) }));
+    const { headers } = await gateway.call('GET', `/api/team/${teamId}`, { key: one });
+    expect(headers['ratelimit-policy']).toBe('"key";q=4;w=60, "team";q=5;w=60');
+    expect(headers.ratelimit).toBe('"key";r=3;t=15, "team";r=4;t=12');
+    expect(await letIn(gateway, 9, { key: one })).toBe(3);
+    expect(await letIn(gateway, 9, { key: two })).toBe(1);
+    expect(await letIn(gateway, 4, { key: gateway.services.key({ key_id: keyId(3) }) })).toBe(4);
+  });
+
+  it.each(['/api/team-billing/x', '/api/workspace-billing/x/y'])('count %s more strictly, on top', async (url) => {
+    const gateway = await start({ limits: { billing: { count: 2, seconds: 60 } } });
+    const key = gateway.services.key();
+    expect(await letIn(gateway, 9, { key }, url)).toBe(2);
+    expect(await letIn(gateway, 9, { key }, '/api/team-billings')).toBe(9);
+  });
+
+  it('hold for an address without credentials: 401 so often, then 429; a key is not held up by that', async () => {
+    const gateway = await start({ limits: { anonymous: { count: 3, seconds: 60 } } });
+    const key = gateway.services.key();
+    for (const url of ['/api/team', '/api/nowhere', '/api/%zz']) expect((await gateway.call('GET', url, {})).status).toBe(401);
+    expect((await gateway.call('GET', '/api/%zz', {})).status).toBe(429);
+    const { status, headers } = await gateway.call('GET', '/api/team', {});
+    expect([status, headers['retry-after'], headers.ratelimit]).toEqual([429, '20', '"anonymous";r=0;t=60']);
+    expect((await gateway.call('GET', '/api/team', { from: '198.51.100.1' })).status).toBe(401);
+    expect(await letIn(gateway, 9, { key })).toBe(9);
+  });
+
+  it('hold for failed authentications of an address, an IPv6 one by its /64; a valid key still works', async () => {
+    const gateway = await start({ limits: { authFailures: { count: 2, seconds: 60 } } });
+    const bad = [createApiKey(), 'nonsense', createApiKey()];
+    const statuses = [];
+    for (const [index, key] of bad.entries()) statuses.push((await gateway.call('GET', '/api/team', { key, from: `2001:db8::${index + 1}` })).status);
+    expect(statuses).toEqual([401, 401, 429]);
+    expect(await letIn(gateway, 9, { key: gateway.services.key(), from: '2001:db8::9' })).toBe(9);
+    expect((await gateway.call('GET', '/api/team', { key: 'nonsense', from: '2001:db8:0:1::1' })).status).toBe(401);
+  });
+
+  it('do not count health, metrics, documentation, and nothing at all when off', async () => {
+    const none = { count: 1, seconds: 60 };
+    const gateway = await start({ limits: { anonymous: none, key: none } });
+    for (const url of ['/livez', '/readyz', '/metrics', '/api/docs', '/api/docs/errors', '/api/openapi.json']) {
+      expect(await letIn(gateway, 3, {}, url)).toBe(3);
+      expect((await gateway.call('GET', url)).headers.ratelimit).toBeUndefined();
+    }
+    const off = await start({ limits: 'off' });
+    expect(await letIn(off, 200, { key: off.services.key() })).toBe(200);
+  });
+
+  it('are shared by replicas where the store is NATS', async () => {
+    const server = await startNats();
+    const secret = 'a secret for this spec';
+    const options = { limits: { anonymous: { count: 3, seconds: 60 } }, limitStore: 'nats' as const };
+    const replicas = [1, 2].map(() => start({ ...options, rpc: RpcModule.forNats({ servers: server.url, secret }) }));
+    const [one, two] = (await Promise.all(replicas)) as [GatewayUnderTest, GatewayUnderTest];
+    const statuses = [];
+    for (const gateway of [one, two, one, two, one]) statuses.push((await gateway.call('GET', '/api/team')).status);
+    expect(statuses).toEqual([401, 401, 401, 429, 429]);
+    await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+    await server.stop();
+  }, 120_000);
+
+  it('cannot be shared over a bus that is not NATS: the gateway does not start', async () => {
+    await expect(startGateway({ limitStore: 'nats' })).rejects.toThrow('only where the bus is NATS');
+  });
+});

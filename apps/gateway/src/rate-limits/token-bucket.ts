@@ -1,0 +1,38 @@
+/** A bucket holds `capacity` tokens and fills from empty in `refillMs`. */
+export interface BucketSize {
+  capacity: number;
+  refillMs: number;
+}
+
+export interface Taken {
+  granted: boolean;
+  /** The bucket's whole state: when it will be full again. In the past or absent means full. */
+  fullAtMs: number;
+  /** Whole tokens left. */
+  remaining: number;
+  /** Until a token is there again; 0 where one was granted. */
+  retryAfterMs: number;
+}
+
+/** Sums of intervals such as 60000/7 ms are not exact; a token is not refused for that. */
+const toleranceMs = 1e-6;
+
+/**
+ * Takes one token from a bucket that is full at `fullAtMs`, or refuses and leaves it as it is. In any span of t milliseconds at most
+ * capacity + t × capacity / refillMs tokens are granted. Kept as one instant (the generic cell rate algorithm, ITU-T I.371), so that a
+ * store needs one number a bucket and may forget it once it has passed.
+ */
+export function takeToken(fullAtMs: number | undefined, { capacity, refillMs }: BucketSize, nowMs: number): Taken {
+  const tokenMs = refillMs / capacity;
+  // A clock that was set back, or a replica's that runs ahead, must not lock the bucket for longer than it takes to fill.
+  const before = Math.min(Math.max(fullAtMs ?? nowMs, nowMs), nowMs + refillMs);
+  const after = before + tokenMs;
+  const granted = after - nowMs <= refillMs + toleranceMs;
+  const full = granted ? after : before;
+  return {
+    granted,
+    fullAtMs: full,
+    remaining: Math.max(0, Math.floor((nowMs + refillMs - full + toleranceMs) / tokenMs)),
+    retryAfterMs: granted ? 0 : after - nowMs - refillMs,
+  };
+}

@@ -1,0 +1,61 @@
+import { Injectable } from '@nestjs/common';
+import { AppError, isAppError } from '@atoll/errors';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Authenticator } from '../authentication/authenticator.js';
+import { clientAddress } from '../authentication/client-address.js';
+import type { Verified } from '../authentication/credential-cache.js';
+import { presentedKey } from '../authentication/presented-key.js';
+import { GatewaySettings } from '../gateway-options.js';
+import { RateLimits } from '../rate-limits/rate-limits.js';
+import { pathOf } from './path.js';
+
+const maxUrlLength = 8 * 1024;
+const billing = /^\/api\/(?:team|workspace)-billing(?:\/|$)/;
+
+/** Who may come in at all, decided before the body is read and in this order: 401, 403 for the address, 429. */
+@Injectable()
+export class Admission {
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly limits: RateLimits,
+    private readonly settings: GatewaySettings,
+  ) {}
+
+  /** Runs for every request, also for those with a malformed URL. Throws the refusal. */
+  async admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (needsCaller(request)) await this.#identify(request, reply);
+    if ((request.raw.url?.length ?? 0) > maxUrlLength) throw new AppError('uri_too_long', 'The path and query are longer than 8 KiB.');
+  }
+
+  async #identify(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const address = clientAddress(request.raw.socket.remoteAddress, forwardedFor(request), this.settings.trustedProxies);
+    const verified = await this.#authenticate(request, reply, address);
+    this.authenticator.requireAddress(verified, address);
+    const path = request.is404 ? pathOf(request) : (request.routeOptions.url ?? '');
+    await this.limits.authenticated(verified.caller, billing.test(path), reply);
+    request.caller = verified.caller;
+  }
+
+  async #authenticate(request: FastifyRequest, reply: FastifyReply, address: string): Promise<Verified> {
+    try {
+      const key = presentedKey(request.raw.rawHeaders);
+      if (key !== null) return await this.authenticator.verify(key);
+    } catch (error) {
+      if (isAppError(error) && error.code === 'unauthenticated') await this.limits.authFailure(address, reply);
+      throw error;
+    }
+    await this.limits.anonymous(address, reply);
+    throw new AppError('unauthenticated', 'This call needs an API key, as Authorization: Bearer <API_KEY> or x-api-key: <API_KEY>.');
+  }
+}
+
+/** A route does unless it says otherwise; of what no route matched, all that lies under /api. */
+function needsCaller(request: FastifyRequest): boolean {
+  if (!request.is404) return request.routeOptions.config.public !== true;
+  return /^\/api(?:\/|$)/.test(pathOf(request));
+}
+
+function forwardedFor(request: FastifyRequest): string | undefined {
+  const header = request.headers['x-forwarded-for'];
+  return Array.isArray(header) ? header.join(',') : header;
+}

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import type { CallContext, Idempotency, UserCaller } from '@atoll/contracts';
+import type { FieldError } from '@atoll/errors';
+import { pathOf } from './path.js';
+import { traceparentOf } from './request-id.js';
+
+/** What goes with the call over the bus. Adds to the faults where the idempotency key is none. */
+export function callContext(request: FastifyRequest, caller: UserCaller, deadlineMs: number, faults: FieldError[]): CallContext {
+  const traceparent = traceparentOf(request.raw);
+  const idempotency = request.method === 'POST' ? idempotencyOf(request, caller, faults) : undefined;
+  return {
+    requestId: request.id,
+    deadlineAtMs: Date.now() + deadlineMs,
+    caller,
+    ...(traceparent && { traceparent }),
+    ...(idempotency && { idempotency }),
+  };
+}
+
+/** The context of the call that a handler makes. */
+export const Context = createParamDecorator((_data: unknown, context: ExecutionContext): CallContext => {
+  const { callContext: prepared } = context.switchToHttp().getRequest<FastifyRequest>();
+  if (!prepared) throw new Error('A public route has no caller to call in the name of.');
+  return prepared;
+});
+
+const visibleAscii = /^[\x21-\x7e]{1,255}$/;
+
+function idempotencyOf(request: FastifyRequest, caller: UserCaller, faults: FieldError[]): Idempotency | undefined {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key !== 'string' || !visibleAscii.test(key)) {
+    faults.push({ path: 'Idempotency-Key', code: 'idempotencyKey', message: 'Idempotency-Key must be 1 to 255 visible ASCII characters' });
+    return undefined;
+  }
+  const path = pathOf(request);
+  const team = caller.scope === 'membership' ? (caller.teams[0]?.teamId ?? '') : '';
+  return { key, scope: `user:${caller.userId} team:${team} ${request.method} ${path}`, fingerprint: fingerprintOf(request, path) };
+}
+
+/** Of the body as it came and, since a query is part of what is asked, of the query too where there is one. */
+function fingerprintOf(request: FastifyRequest, path: string): string {
+  const body = request.bodyDigest ?? digestOf('');
+  const query = (request.raw.url ?? '').slice(path.length);
+  return query === '' ? body : digestOf(`${query}\n${body}`);
+}
+
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

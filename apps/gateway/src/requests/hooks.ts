@@ -1,0 +1,73 @@
+import type { INestApplication } from '@nestjs/common';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Authenticator } from '../authentication/authenticator.js';
+import { pageLinks, paginationOf } from '../answers/page-links.js';
+import { ProblemFilter } from '../errors/problem-filter.js';
+import { Answered } from '../health/answered.js';
+import { Draining } from '../health/draining.js';
+import { Admission } from './admission.js';
+import { ignoreTypeOfNothing } from './body-parser.js';
+import { pathOf } from './path.js';
+import { unmatchedRoute } from './unmatched-route.js';
+
+/** What is answered to callers in general is not to be kept by caches; the documentation may be. */
+const documentation = /^\/api\/(?:docs(?:\/|$)|openapi\.json$)/;
+
+/** What happens to every request besides its route, in order. The routes come after, so that the hooks hold for each of them. */
+export function installHooks(app: INestApplication, instance: FastifyInstance): void {
+  const admission = app.get(Admission);
+  const authenticator = app.get(Authenticator);
+  const answered = app.get(Answered);
+  const draining = app.get(Draining);
+
+  instance.addHook('onRoute', (route) => {
+    if (documentation.test(route.url)) route.config = { ...route.config, public: true };
+  });
+
+  instance.addHook('onRequest', async (request, reply) => {
+    setCommonHeaders(request, reply);
+    ignoreTypeOfNothing(request);
+    await admission.admit(request, reply);
+    if (request.is404) throw unmatchedRoute(request, reply);
+  });
+
+  instance.addHook('preSerialization', (request, reply, payload, done) => {
+    const { firstPage } = request.routeOptions.config;
+    const pagination = firstPage === undefined ? undefined : paginationOf(payload);
+    if (pagination) reply.header('link', pageLinks(request.raw.url ?? '', pagination, firstPage ?? 0));
+    done(null, payload);
+  });
+
+  instance.addHook('onSend', (request, reply, payload, done) => {
+    // What a call changed about its own caller holds from its answer on. Whether it changed anything is not known here.
+    const mayHaveChanged = request.callContext && request.method !== 'GET' && request.method !== 'HEAD';
+    if (mayHaveChanged && request.caller) authenticator.forget(request.caller.userId);
+    if (draining.begun) reply.header('connection', 'close');
+    done(null, payload);
+  });
+
+  instance.addHook('onResponse', (request, reply, done) => {
+    answered.record(request, reply);
+    done();
+  });
+}
+
+/** Fastify hands over what its router cannot read, before any hook: the same order of refusal holds, and the same record is kept. */
+export async function refuseUnroutable(app: INestApplication, error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  setCommonHeaders(request, reply);
+  const answered = app.get(Answered);
+  reply.raw.once('finish', () => answered.record(request, reply));
+  const refusal = await app
+    .get(Admission)
+    .admit(request, reply)
+    .then(
+      () => error,
+      (refused: unknown) => refused,
+    );
+  app.get(ProblemFilter).answer(request, reply, refusal);
+}
+
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
+  if (!documentation.test(pathOf(request))) reply.header('cache-control', 'no-store');
+}

@@ -1,0 +1,82 @@
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
+import type { FastifyRequest } from 'fastify';
+import { Nothing, type Wire } from '@atoll/contracts';
+import { AppError, isAppError, type FieldError } from '@atoll/errors';
+import { validateWire } from '@atoll/rpc';
+import { GatewaySettings } from '../gateway-options.js';
+import { callContext } from './call-context.js';
+import { queryFaults, reservedNames } from './strictness.js';
+
+/** The classes that a handler declares by `@Param()`, `@Query()` and `@Body()`; `Nothing` for what it does not take. */
+interface Declared {
+  params: Wire;
+  query: Wire;
+  body: Wire;
+}
+
+/**
+ * Checks all that a request brings against what its handler declares, at once and before the handler's arguments are made: path, query,
+ * body, idempotency key. A guard, since it knows the handler and costs neither RxJS nor a promise an argument, as interceptors and pipes do.
+ */
+@Injectable()
+export class ReadRequest implements CanActivate {
+  readonly #declared = new WeakMap<object, Declared>();
+
+  constructor(private readonly settings: GatewaySettings) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const declared = this.#declarationsOf(context);
+    const faults: FieldError[] = [...queryFaults(request), ...reservedNames(request.body)];
+    if (faults.length === 0) {
+      request.params = read(declared.params, request.params, faults);
+      request.query = read(declared.query, request.query, faults);
+      request.body = read(declared.body, request.body === undefined ? {} : request.body, faults);
+    }
+    const call = request.caller && callContext(request, request.caller, this.settings.deadlineMs, faults);
+    if (faults.length > 0) throw invalidInput(faults);
+    request.callContext = call;
+    return true;
+  }
+
+  #declarationsOf(context: ExecutionContext): Declared {
+    const handler = context.getHandler();
+    let declared = this.#declared.get(handler);
+    if (!declared) this.#declared.set(handler, (declared = declarationsOf(context.getClass(), handler.name)));
+    return declared;
+  }
+}
+
+function declarationsOf(controller: { prototype: object }, method: string): Declared {
+  const places = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, method) as Record<string, { index: number }> | undefined;
+  const types = Reflect.getMetadata('design:paramtypes', controller.prototype, method) as Wire[] | undefined;
+  const typeAt = (place: RouteParamtypes): Wire => {
+    const key = Object.keys(places ?? {}).find((name) => name.startsWith(`${place}:`));
+    return (key !== undefined && types?.[places?.[key]?.index ?? -1]) || Nothing;
+  };
+  return { params: typeAt(RouteParamtypes.PARAM), query: typeAt(RouteParamtypes.QUERY), body: typeAt(RouteParamtypes.BODY) };
+}
+
+/** The input as its class; adds to the faults where it is not. */
+function read(type: Wire, input: unknown, faults: FieldError[]): unknown {
+  if (type === Nothing && isEmpty(input)) return input;
+  try {
+    return validateWire(type, input);
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    faults.push(...(error.details.errors ?? []));
+    return input;
+  }
+}
+
+function isEmpty(input: unknown): boolean {
+  return typeof input === 'object' && input !== null && !Array.isArray(input) && Object.keys(input).length === 0;
+}
+
+function invalidInput(faults: FieldError[]): AppError {
+  const [first] = faults;
+  const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : '';
+  return new AppError('invalid_input', `${first?.message}${more}`, { errors: faults });
+}

@@ -1,0 +1,27 @@
+import type { FastifyInstance } from 'fastify';
+import type { CallContext, UserCaller } from '@atoll/contracts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who calls, once that is known. */
+    caller: UserCaller | null;
+    /** What goes with the call over the bus, once its input is found good. */
+    callContext: CallContext | null;
+    /** SHA-256 (hex) of the body as it came; only where an idempotency key needs it. */
+    bodyDigest: string | null;
+  }
+
+  interface FastifyContextConfig {
+    /** Answers without a caller. */
+    public?: boolean;
+    /** The number of the first page, of a listing. */
+    firstPage?: 0 | 1;
+  }
+}
+
+/** Declares the fields up front, so that all requests have one shape. */
+export function declareRequestState(instance: FastifyInstance): void {
+  instance.decorateRequest('caller', null);
+  instance.decorateRequest('callContext', null);
+  instance.decorateRequest('bodyDigest', null);
+}

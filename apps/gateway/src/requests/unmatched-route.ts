@@ -1,0 +1,24 @@
+import { AppError } from '@atoll/errors';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { pathOf } from './path.js';
+
+const removed: readonly [RegExp, string][] = [
+  [/^\/api\/gpuaas\/[^/]+\/pool-subscription$/, 'GET /api/gpuaas/pool-subscription with the query parameters team_id and gpuaas_id'],
+  [/^\/api\/gpuaas\/[^/]+\/connection-info$/, 'GET /api/gpuaas/connection-info with the query parameters team_id and gpuaas_id'],
+  [/^\/api\/logs\/pods\/[^/]+$/, 'GET /api/logs/pods with the query parameter gpuaas_id'],
+];
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** Why no route was found: the path was removed (410), exists under other methods (405, with `Allow`), or is unknown (404). */
+export function unmatchedRoute(request: FastifyRequest, reply: FastifyReply): AppError {
+  const path = pathOf(request);
+  const replacement = removed.find(([pattern]) => pattern.test(path))?.[1];
+  if (replacement && (request.method === 'GET' || request.method === 'HEAD')) {
+    return new AppError('gone', `This path was removed. Use ${replacement}.`);
+  }
+  const allowed = methods.filter((method) => request.server.findRoute({ method, url: path }) !== null);
+  if (allowed.length === 0 || allowed.includes(request.method)) return new AppError('not_found', 'There is nothing at this path.');
+  reply.header('allow', allowed.join(', '));
+  return new AppError('method_not_allowed', `This path takes ${allowed.join(', ')}.`);
+}

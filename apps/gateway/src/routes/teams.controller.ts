@@ -1,0 +1,54 @@
+import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { CreateTeam, Nothing, PageFromZero, Team, TeamPage, TeamPath, UpdateTeamBody, teams, type CallContext } from '@atoll/contracts';
+import { Rpc } from '@atoll/rpc';
+import { Answers, AnswersPage } from '../answers/answers.js';
+import { Context } from '../requests/call-context.js';
+
+@ApiTags('Teams')
+@Controller('team')
+export class TeamsController {
+  constructor(private readonly rpc: Rpc) {}
+
+  @Post()
+  @Answers(201, Team, 'Creates a team, with a default workspace. The caller becomes its team_owner; each key is shown in this answer only.')
+  create(@Body() body: CreateTeam, @Context() context: CallContext): Promise<Team> {
+    return this.rpc.call(teams.create, body, context);
+  }
+
+  @Get()
+  @AnswersPage(TeamPage, 0, 'Lists the teams of the caller; all teams for a platform_admin.')
+  list(@Query() page: PageFromZero, @Context() context: CallContext): Promise<TeamPage> {
+    return this.rpc.call(teams.list, page, context);
+  }
+
+  @Get(':team_id')
+  @Answers(200, Team, 'Shows a team with its members, policy and workspaces. Keys are masked.')
+  get(@Param() path: TeamPath, @Context() context: CallContext): Promise<Team> {
+    return this.rpc.call(teams.get, path, context);
+  }
+
+  @Put(':team_id')
+  @Answers(200, Team, 'Changes the name or the description.')
+  update(@Param() path: TeamPath, @Body() body: UpdateTeamBody, @Context() context: CallContext): Promise<Team> {
+    return this.rpc.call(teams.update, { ...path, ...body }, context);
+  }
+
+  @Delete(':team_id')
+  @Answers(204, Nothing, 'Deletes a team that holds nothing any more, with every key to it.')
+  delete(@Param() path: TeamPath, @Context() context: CallContext): Promise<Nothing> {
+    return this.rpc.call(teams.delete, path, context);
+  }
+
+  @Post(':team_id/suspend')
+  @Answers(200, Team, 'Suspends a team: it may read, stop, unsubscribe and delete, nothing else. For a platform_admin.')
+  suspend(@Param() path: TeamPath, @Context() context: CallContext): Promise<Team> {
+    return this.rpc.call(teams.suspend, path, context);
+  }
+
+  @Post(':team_id/unsuspend')
+  @Answers(200, Team, 'Lifts the suspension. For a platform_admin.')
+  unsuspend(@Param() path: TeamPath, @Context() context: CallContext): Promise<Team> {
+    return this.rpc.call(teams.unsuspend, path, context);
+  }
+}
