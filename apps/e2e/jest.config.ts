@@ -1,0 +1,12 @@
+import config from '../../jest.config.ts';
+
+/** The set-up runs from the build: it starts the built platform, and Jest maps no aliases outside of specs. */
+export default {
+  ...config,
+  rootDir: '../..',
+  roots: ['<rootDir>/apps/e2e'],
+  testMatch: ['**/*.e2e-spec.ts'],
+  testTimeout: 20_000,
+  globalSetup: '<rootDir>/dist/apps/e2e/src/set-up.js',
+  globalTeardown: '<rootDir>/dist/apps/e2e/src/tear-down.js',
+};

@@ -1,0 +1,93 @@
+import { request } from 'node:http';
+
+/** The answer of the platform, read whole. */
+export interface Answer<Body = Record<string, unknown>> {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: Body;
+}
+
+export interface CallOptions {
+  key?: string;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is. */
+  raw?: string;
+  headers?: Record<string, string | string[]>;
+}
+
+/** Where the platform under test listens, and its operator's key: set by the set-up of the suite. */
+export const platformUrl = process.env.ATOLL_E2E_URL ?? '';
+export const adminKey = process.env.ATOLL_E2E_ADMIN_KEY ?? '';
+
+/**
+ * One HTTP call, byte for byte as written: no client normalises the path, joins headers or leaves out the body of a GET.
+ * `path` is appended to `/api`, as the reference writes it.
+ */
+export function call<Body = Record<string, unknown>>(method: string, path: string, options: CallOptions = {}): Promise<Answer<Body>> {
+  const { key, body, raw, headers = {} } = options;
+  const url = new URL(platformUrl);
+  const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+  const sent: Record<string, string | string[]> = {
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    ...(payload !== undefined && { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(payload)) }),
+    ...headers,
+  };
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: url.hostname, port: url.port, method, path: `/api${path}`, headers: sent }, (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('error', reject);
+      incoming.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8');
+        const json = /json/.test(incoming.headers['content-type'] ?? '');
+        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: (json ? JSON.parse(text) : text) as Body });
+      });
+    });
+    outgoing.on('error', reject);
+    outgoing.end(payload);
+  });
+}
+
+export interface MemberView {
+  user_id: string;
+  email: string;
+  name: string;
+  role: string;
+  api_key: string | null;
+  api_token: boolean;
+  expiry_date: string | null;
+  ip_whitelist: string;
+}
+
+export interface TeamView {
+  id: string;
+  name: string;
+  description: string;
+  created_at: string;
+  status: string;
+  is_suspended: boolean;
+  has_pool_subscription: boolean;
+  members: MemberView[];
+  policy_info: { policy_id: string; policy_name: string };
+  workspaces: { id: string; name: string }[];
+}
+
+let sequence = 0;
+
+/** An e-mail address that no other story uses. */
+export function freshEmail(name: string): string {
+  sequence += 1;
+  return `${name}.${process.pid}.${Date.now()}.${sequence}@example.com`;
+}
+
+/** A team with an owner of its own (besides the operator who makes it) and whoever else is named. */
+export async function createTeam(name: string, roles: string[] = ['team_owner']): Promise<{ team: TeamView; keys: Record<string, string>; ids: Record<string, string> }> {
+  const members = roles.map((role) => ({ email: freshEmail(role), name: role, role }));
+  const { status, body } = await call<TeamView>('POST', '/team', { key: adminKey, body: { name, members } });
+  if (status !== 201) throw new Error(`POST /team answered ${status}: ${JSON.stringify(body)}`);
+  const added = body.members.filter((member) => members.some(({ email }) => email === member.email));
+  const keys = Object.fromEntries(added.map((member) => [member.role, member.api_key ?? '']));
+  const ids = Object.fromEntries(added.map((member) => [member.role, member.user_id]));
+  return { team: body, keys, ids };
+}

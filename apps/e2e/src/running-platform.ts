@@ -1,0 +1,82 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createApiKey } from '@atoll/api-keys';
+
+export type Topology = 'one-process' | 'services';
+
+const entryPoints: Record<Topology, string> = {
+  'one-process': 'dist/apps/platform/src/main.js',
+  services: 'dist/tools/start-services.js',
+};
+
+const startTimeoutMs = 60_000;
+const root = new URL('../../../../', import.meta.url);
+
+/** A platform started as its user starts it, on a data folder of its own. */
+export interface RunningPlatform {
+  url: string;
+  adminKey: string;
+  process: ChildProcess;
+  /** Everything it has printed so far. */
+  output(): string;
+  /** Asks it to stop and waits. Throws unless it ends with code 0. */
+  stop(): Promise<void>;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function untilReady(platform: RunningPlatform): Promise<void> {
+  const deadline = Date.now() + startTimeoutMs;
+  while (platform.process.exitCode === null && Date.now() < deadline) {
+    const answer = await fetch(`${platform.url}/readyz`).catch(() => null);
+    if (answer?.ok) return;
+    await delay(50);
+  }
+  throw new Error(`The platform did not become ready:\n${platform.output()}`);
+}
+
+/** Starts the built platform on a free port. `env` adds to the environment or overrides it. */
+export async function startPlatform(topology: Topology, env: Record<string, string> = {}): Promise<RunningPlatform> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+  const port = await freePort();
+  const adminKey = createApiKey();
+  const child = spawn(process.execPath, [entryPoints[topology]], {
+    cwd: root,
+    env: { ...process.env, PORT: String(port), ATOLL_DATA_DIR: dataDir, ATOLL_ADMIN_KEY: adminKey, ATOLL_LIMITS: 'off', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const platform: RunningPlatform = {
+    url: `http://127.0.0.1:${port}`,
+    adminKey,
+    process: child,
+    output: () => output,
+    stop: async () => {
+      const ended = child.exitCode === null ? once(child, 'exit') : null;
+      child.kill('SIGTERM');
+      await ended;
+      rmSync(dataDir, { recursive: true, force: true });
+      if (child.exitCode !== 0) throw new Error(`The platform ended with code ${child.exitCode}, signal ${child.signalCode}:\n${output}`);
+    },
+  };
+  try {
+    await untilReady(platform);
+  } catch (error) {
+    await platform.stop().catch(() => undefined);
+    throw error;
+  }
+  return platform;
+}

@@ -1,0 +1,19 @@
+import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
+
+let platform: RunningPlatform | undefined;
+
+/** Before the suite: starts the platform in the topology of `ATOLL_TOPOLOGY`, unless `ATOLL_E2E_URL` names one that runs already. */
+async function setUp(): Promise<void> {
+  if (process.env.ATOLL_E2E_URL) return;
+  const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
+  platform = await startPlatform(topology);
+  process.env.ATOLL_E2E_URL = platform.url;
+  process.env.ATOLL_E2E_ADMIN_KEY = platform.adminKey;
+}
+
+/** After the suite: stops it. That it stops cleanly is part of the suite. */
+export async function tearDown(): Promise<void> {
+  await platform?.stop();
+}
+
+export { setUp as default };

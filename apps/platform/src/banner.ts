@@ -1,0 +1,26 @@
+export interface Facts {
+  url: string;
+  /** Milliseconds from the start of the process. */
+  readyAfterMs: number;
+  dataDir: string;
+  /** Only where it was made just now: it is shown once. */
+  adminKey: string | undefined;
+}
+
+/** What a person sees when the platform is ready: where it is, and the first call to make. */
+export function banner({ url, readyAfterMs, dataDir, adminKey }: Facts): string {
+  const key = adminKey ?? '$ATOLL_KEY';
+  const aboutKey = adminKey
+    ? `${adminKey}\n               shown this once; it does not expire. Keep it, and leave everyday work to keys of teams.`
+    : 'as printed at the first start. Lost it? npm run admin-key makes a new one.';
+  return `
+Atoll is ready after ${(readyAfterMs / 1000).toFixed(1)} s.
+
+  API          ${url}/api
+  Docs         ${url}/api/docs
+  Data         ${dataDir}
+  Admin key    ${aboutKey}
+
+  Try it:      curl -s -H "Authorization: Bearer ${key}" ${url}/api/user/profile
+`;
+}
