@@ -1,0 +1,47 @@
+import { availableParallelism } from 'node:os';
+import { run, type Tally } from './run.ts';
+
+interface Check {
+  name: string;
+  command: string;
+}
+
+/** The longest first, so that the short ones fill the gaps. */
+const checks: readonly Check[] = [
+  { name: 'lint', command: 'eslint --max-warnings 0 .' },
+  { name: 'types', command: 'tsc --noEmit -p tsconfig.json' },
+  { name: 'unused code', command: 'knip' },
+  { name: 'format', command: 'prettier --check --log-level warn .' },
+  { name: 'migration drift', command: 'node dist/tools/check/migration-drift.js' },
+  { name: 'projects', command: 'node tools/check/projects.ts' },
+  { name: 'file names', command: 'node tools/check/file-names.ts' },
+];
+
+/** The checks do not see the terminal, so they are told. */
+const colours: Record<string, string> = process.stdout.isTTY ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' };
+
+/** Builds, then runs all checks, as many at once as there are processors. Says what each found, and goes on after a failure. */
+export async function check(): Promise<Tally> {
+  const tally: Tally = { passed: 0, failed: 0 };
+  const one = async ({ name, command }: Check) => {
+    const { ok, output, durationMs } = await run(command, { capture: true, env: colours });
+    tally[ok ? 'passed' : 'failed'] += 1;
+    console.log(
+      `${ok ? '✓' : '✗'} ${name} (${(durationMs / 1000).toFixed(1)} s)${ok ? '' : `: ${command}\n${output.replace(/^/gm, '    ')}`}`,
+    );
+  };
+  await one({ name: 'build', command: 'npm run --silent build' });
+  const queue = checks.values();
+  await Promise.all(
+    Array.from({ length: availableParallelism() }, async () => {
+      for (const next of queue) await one(next);
+    }),
+  );
+  return tally;
+}
+
+if (import.meta.main) {
+  const { passed, failed } = await check();
+  console.log(`${passed} passed, ${failed} failed`);
+  process.exitCode = failed ? 1 : 0;
+}

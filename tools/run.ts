@@ -1,0 +1,59 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+
+export interface Outcome {
+  ok: boolean;
+  /** What it printed, where that was captured. */
+  output: string;
+  durationMs: number;
+}
+
+/** What has been proven so far. A check counts as one test. */
+export interface Tally {
+  passed: number;
+  failed: number;
+}
+
+interface RunOptions {
+  /** Keep what is printed instead of letting it through. */
+  capture?: boolean;
+  env?: Record<string, string>;
+}
+
+export const root = new URL('..', import.meta.url);
+
+/** Ctrl-C and SIGTERM are passed on, and end this process once its children have ended. */
+const running = new Set<ChildProcess>();
+let stopping = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    stopping = true;
+    for (const child of running) child.kill(signal);
+    if (!running.size) process.exit(130);
+  });
+}
+
+/** Runs one command in the project's root, without a shell and without stdin: `eslint --max-warnings 0 .` */
+export function run(command: string, options: RunOptions = {}): Promise<Outcome> {
+  const [file = '', ...args] = command.split(' ');
+  const startedAtMs = performance.now();
+  const stdio = options.capture ? 'pipe' : 'inherit';
+  const child = spawn(file, args, { cwd: root, env: { ...process.env, ...options.env }, stdio: ['ignore', stdio, stdio] });
+  running.add(child);
+  let output = '';
+  const collect = (chunk: Buffer) => (output += chunk.toString());
+  child.stdout?.on('data', collect);
+  child.stderr?.on('data', collect);
+  return new Promise((resolve) => {
+    const finish = (ok: boolean) => {
+      running.delete(child);
+      if (stopping && !running.size) process.exit(130);
+      resolve({ ok, output, durationMs: performance.now() - startedAtMs });
+    };
+    child.on('error', (error) => {
+      output += `${error.message}\n`;
+      if (!options.capture) console.error(error.message);
+      finish(false);
+    });
+    child.on('close', (code) => finish(code === 0));
+  });
+}

@@ -1,0 +1,87 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startEmbeddedPostgres } from '@atoll/database';
+import { loadLocalSecrets } from '@atoll/service';
+import { startNats } from '@atoll/testing';
+
+/**
+ * `npm run start:services`: the platform as an operator runs it, on one machine. A process for each service and one for the gateway, over NATS.
+ * What is not given (`NATS_URL`, `DATABASE_URL`) is started here, on loopback.
+ */
+const services = ['teams', 'gateway'];
+const restartAfterMs = 1_000;
+const killAfterMs = 20_000;
+
+const dataDir = resolve(process.env.ATOLL_DATA_DIR ?? '.atoll');
+const secrets = loadLocalSecrets(dataDir);
+const stopping = new AbortController();
+const children = new Map<string, ChildProcess>();
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Runs one process and starts it again whenever it dies, as a container's restart policy does. */
+async function keepRunning(service: string, env: NodeJS.ProcessEnv): Promise<void> {
+  while (!stopping.signal.aborted) {
+    const child = spawn(process.execPath, [`dist/apps/${service}/src/main.js`], {
+      cwd: new URL('../..', import.meta.url),
+      env,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      // A Ctrl-C reaches this process alone, which then stops the others in order.
+      detached: true,
+    });
+    children.set(service, child);
+    const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+    children.delete(service);
+    if (stopping.signal.aborted) return;
+    console.error(`${service} ended (${signal ?? `code ${code}`}); it starts again in ${restartAfterMs} ms`);
+    await delay(restartAfterMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+  }
+}
+
+async function stopProcess(child: ChildProcess | undefined): Promise<void> {
+  if (!child) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  const patience = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
+  await ended;
+  clearTimeout(patience);
+}
+
+const postgres = process.env.DATABASE_URL ? null : await startEmbeddedPostgres({ dataDir });
+const nats = process.env.NATS_URL ? null : await startNats();
+const shared: NodeJS.ProcessEnv = {
+  ...process.env,
+  DATABASE_URL: process.env.DATABASE_URL ?? postgres?.url,
+  NATS_URL: process.env.NATS_URL ?? nats?.url,
+  ATOLL_BUS_SECRET: process.env.ATOLL_BUS_SECRET ?? secrets.busSecret,
+  ATOLL_KEY_PEPPER: process.env.ATOLL_KEY_PEPPER ?? secrets.keyPepper,
+};
+
+let stopped = false;
+async function stop(): Promise<void> {
+  if (stopped) process.exit(1);
+  stopped = true;
+  stopping.abort();
+  // The door first, then what stands behind it.
+  await stopProcess(children.get('gateway'));
+  await Promise.all([...children.values()].map(stopProcess));
+  await nats?.stop();
+  await postgres?.stop();
+  process.exit(0);
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop());
+
+for (const service of services) {
+  const healthPort = service === 'gateway' ? undefined : String(await freePort());
+  void keepRunning(service, { ...shared, ...(healthPort && { HEALTH_PORT: healthPort }) });
+}

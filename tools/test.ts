@@ -1,0 +1,69 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { check } from './check.ts';
+import { runE2e, topologies } from './e2e.ts';
+import { run, type Outcome, type Tally } from './run.ts';
+
+/** The part of Jest's JSON report that is counted. */
+export interface JestReport {
+  success: boolean;
+  numPassedTests: number;
+  numFailedTests: number;
+  numPendingTests: number;
+  numTodoTests: number;
+  numRuntimeErrorTestSuites: number;
+}
+
+/** A suite that does not even start, a test that is skipped, and a run without tests count as failures. */
+export function tallyOf(report: JestReport | undefined): Tally {
+  if (!report) return { passed: 0, failed: 1 };
+  const passed = report.numPassedTests;
+  const failed = report.numFailedTests + report.numPendingTests + report.numTodoTests + report.numRuntimeErrorTestSuites;
+  return { passed, failed: failed || (passed && report.success ? 0 : 1) };
+}
+
+/** Undefined where Jest ended before it wrote one. */
+function readReport(file: string): JestReport | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as JestReport;
+  } catch {
+    return undefined;
+  }
+}
+
+async function jest(start: (options: string[]) => Promise<Outcome>): Promise<Tally> {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-test-'));
+  const file = join(folder, 'report.json');
+  const { ok } = await start(['--ci', '--json', `--outputFile=${file}`]);
+  const tally = tallyOf(readReport(file));
+  rmSync(folder, { recursive: true });
+  return ok || tally.failed ? tally : { ...tally, failed: 1 };
+}
+
+/** Everything there is to prove, in the order in which a failure is cheapest. Stops where nothing after it could run. */
+async function* everything(): AsyncGenerator<Tally> {
+  for (const preparation of ['npm run --silent build', 'node dist/tools/nats-server.js']) {
+    if ((await run(preparation)).ok) continue;
+    yield { passed: 0, failed: 1 };
+    return;
+  }
+  console.log('\n== checks');
+  yield await check();
+  console.log('\n== specs');
+  yield await jest((options) => run(['npm run --silent jest --', ...options].join(' ')));
+  for (const topology of topologies) {
+    console.log(`\n== e2e, ${topology}`);
+    yield await jest((options) => runE2e(topology, options));
+  }
+}
+
+if (import.meta.main) {
+  const total: Tally = { passed: 0, failed: 0 };
+  for await (const { passed, failed } of everything()) {
+    total.passed += passed;
+    total.failed += failed;
+  }
+  console.log(`\n${total.passed} passed, ${total.failed} failed`);
+  process.exitCode = total.failed || !total.passed ? 1 : 0;
+}
