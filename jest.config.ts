@@ -14,6 +14,8 @@ const config: Config = {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['@swc/jest', { ...swc, swcrc: false }] },
   moduleNameMapper: { '^@atoll/([a-z-]+)$': '<rootDir>/libs/$1/src/index.ts', '^(\\.{1,2}/.*)\\.js$': '$1' },
+  globalSetup: '<rootDir>/libs/testing/src/jest-run-setup.ts',
+  globalTeardown: '<rootDir>/libs/testing/src/jest-run-teardown.ts',
   testTimeout: 30_000,
   maxWorkers: 2,
 };
