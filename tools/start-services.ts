@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '@atoll/database';
 import { loadLocalSecrets } from '@atoll/service';
@@ -40,6 +40,7 @@ async function keepRunning(service: string, env: NodeJS.ProcessEnv): Promise<voi
       detached: true,
     });
     children.set(service, child);
+    console.log(`${service}: process ${child.pid}`);
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
     children.delete(service);
     if (stopping.signal.aborted) return;
@@ -58,7 +59,8 @@ async function stopProcess(child: ChildProcess | undefined): Promise<void> {
 }
 
 const postgres = process.env.DATABASE_URL ? null : await startEmbeddedPostgres({ dataDir });
-const nats = process.env.NATS_URL ? null : await startNats();
+// What is under way between services outlives a restart, as their databases do.
+const nats = process.env.NATS_URL ? null : await startNats({ storeDir: join(dataDir, 'jetstream') });
 const shared: NodeJS.ProcessEnv = {
   ...process.env,
   DATABASE_URL: process.env.DATABASE_URL ?? postgres?.url,
@@ -81,7 +83,22 @@ async function stop(): Promise<void> {
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop());
 
-for (const service of services) {
-  const healthPort = service === 'gateway' ? undefined : String(await freePort());
-  void keepRunning(service, { ...shared, ...(healthPort && { HEALTH_PORT: healthPort }) });
+async function announce(): Promise<void> {
+  const url = `http://127.0.0.1:${process.env.PORT ?? '3000'}`;
+  for (const address of [url, ...healthPorts.map((port) => `http://127.0.0.1:${port}`)]) {
+    while (!(await fetch(`${address}/readyz`).catch(() => null))?.ok) await delay(100, undefined, { signal: stopping.signal });
+  }
+  console.log(`\nAtoll is ready, in ${services.length} processes over ${shared.NATS_URL}\n\n  API   ${url}/api\n  Docs  ${url}/api/docs\n`);
 }
+
+const healthPorts: string[] = [];
+for (const service of services) {
+  if (service === 'gateway') {
+    void keepRunning(service, shared);
+  } else {
+    const port = String(await freePort());
+    healthPorts.push(port);
+    void keepRunning(service, { ...shared, HEALTH_PORT: port });
+  }
+}
+await announce().catch(() => undefined);

@@ -30,13 +30,18 @@ async function fill(databaseUrl: string, keys: number): Promise<string[]> {
   await client.connect();
   try {
     await client.query(`SET search_path TO teams`);
-    const { rows } = await client.query<{ id: string }>(`INSERT INTO "user" (id, email, name) VALUES (gen_random_uuid(), 'bench@example.com', 'Bench') RETURNING id`);
+    const { rows } = await client.query<{ id: string }>(
+      `INSERT INTO "user" (id, email, name) VALUES (gen_random_uuid(), 'bench@example.com', 'Bench') RETURNING id`,
+    );
     const user = rows[0]?.id;
     await client.query(
       `INSERT INTO api_key (id, user_id, digest, mask) SELECT gen_random_uuid(), $1, sha256(n::text::bytea), 'atl_filler' FROM generate_series(1, $2::int) n`,
       [user, keys - digests.length],
     );
-    await client.query(`INSERT INTO api_key (id, user_id, digest, mask) SELECT gen_random_uuid(), $1, decode(d, 'hex'), 'atl_asked' FROM unnest($2::text[]) d`, [user, digests]);
+    await client.query(
+      `INSERT INTO api_key (id, user_id, digest, mask) SELECT gen_random_uuid(), $1, decode(d, 'hex'), 'atl_asked' FROM unnest($2::text[]) d`,
+      [user, digests],
+    );
     await client.query('VACUUM ANALYZE api_key');
   } finally {
     await client.end();
@@ -76,7 +81,9 @@ export async function measureKeyVerification(serverUrl: string, natsUrl: string,
     });
     await untilReady(`http://127.0.0.1:${healthPort}/readyz`);
     if (candidate.digests.length === 0) candidate.digests = await fill(databaseUrl, candidate.keys);
-    const client = await NestFactory.createApplicationContext(RpcModule.forNats({ servers: natsUrl, secret: busSecret }), { logger: false });
+    const client = await NestFactory.createApplicationContext(RpcModule.forNats({ servers: natsUrl, secret: busSecret }), {
+      logger: false,
+    });
     const warmUp = { ...candidate, durationsMs: [] };
     await askAll(client.get(Rpc), warmUp);
     await askAll(client.get(Rpc), candidate);

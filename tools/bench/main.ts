@@ -29,10 +29,14 @@ const postgres = await startEmbeddedPostgres({ dataDir: folder });
 const nats = await startNats();
 
 const row = (name: string, { product, floor, ratio }: Comparison, goal: number) =>
-  console.log(`${name.padEnd(28)} ${product.toFixed(0).padStart(8)} /s   floor ${floor.toFixed(0).padStart(8)} /s   ratio ${ratio.toFixed(2)}   (goal ${goal})`);
+  console.log(
+    `${name.padEnd(28)} ${product.toFixed(0).padStart(8)} /s   floor ${floor.toFixed(0).padStart(8)} /s   ratio ${ratio.toFixed(2)}   (goal ${goal})`,
+  );
 
 try {
-  console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}; ${rounds} rounds of ${load.seconds} s, ${load.connections} connections\n`);
+  console.log(
+    `${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}; ${rounds} rounds of ${load.seconds} s, ${load.connections} connections\n`,
+  );
   if (wanted('team-read')) {
     console.log('GET /api/team/{id} with a key, limits off');
     const { oneProcess, overNats } = await measureTeamRead(postgres.url, nats.url, load, rounds);
@@ -48,7 +52,9 @@ try {
   }
   if (wanted('footprint')) {
     const { readyMs, restartMs, residentMiB } = await measureFootprint();
-    console.log(`\nnpm start, without the build: first start ready after ${readyMs.toFixed(0)} ms, later ones after ${restartMs.toFixed(0)} ms`);
+    console.log(
+      `\nnpm start, without the build: first start ready after ${readyMs.toFixed(0)} ms, later ones after ${restartMs.toFixed(0)} ms`,
+    );
     console.log(`Memory at rest without PostgreSQL: ${residentMiB.toFixed(0)} MiB`);
   }
 } finally {

@@ -17,7 +17,11 @@ export async function freePort(): Promise<number> {
 
 /** A built entry point in a process of its own, its log thrown away. */
 export function start(entry: string, args: string[], env: Record<string, string>): ChildProcess {
-  const child = spawn(process.execPath, [`dist/${entry}`, ...args], { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [`dist/${entry}`, ...args], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   child.stdout.on('data', () => undefined);
   running.add(child);
   child.once('exit', () => running.delete(child));

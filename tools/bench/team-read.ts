@@ -29,8 +29,11 @@ async function createTeam(url: string, adminKey: string): Promise<{ id: string; 
 }
 
 async function requireSameAnswer(product: Target, floor: Target): Promise<void> {
-  const [one, other] = await Promise.all([product, floor].map(async ({ url, headers }) => (await fetch(url, headers && { headers })).json()));
-  if (!isDeepStrictEqual(one, other)) throw new Error(`The floor answers something else than the product: ${JSON.stringify({ one, other })}`);
+  const [one, other] = await Promise.all(
+    [product, floor].map(async ({ url, headers }) => (await fetch(url, headers && { headers })).json()),
+  );
+  if (!isDeepStrictEqual(one, other))
+    throw new Error(`The floor answers something else than the product: ${JSON.stringify({ one, other })}`);
 }
 
 /** `GET /api/team/{id}` with a key, limits off, beside a bare Fastify route of the same query; in one process, and over NATS. */

@@ -13,7 +13,7 @@ function isServiceSchema(value: unknown): value is ServiceSchema {
 }
 
 async function serviceSchemas(): Promise<ServiceSchema[]> {
-  const files = globSync('apps/*/src/database/*schema.ts').map((file) => `dist/${file.replace(/\.ts$/, '.js')}`);
+  const files = globSync('apps/*/src/database/schema.ts').map((file) => `dist/${file.replace(/\.ts$/, '.js')}`);
   const modules = await Promise.all(files.map(async (file) => (await import(pathToFileURL(file).href)) as object));
   return modules.flatMap((module) => Object.values(module).filter(isServiceSchema));
 }

@@ -52,7 +52,11 @@ describe('bad credentials are 401, before anything else is looked at', () => {
       expectProblem(answer, 401, 'unauthenticated');
       expect(answer.headers['www-authenticate']).toMatch(/^Bearer/);
     }
-    expectProblem(await call<Problem>('POST', '/team', { headers: { ...headers, 'content-type': 'application/json' }, raw: '{' }), 401, 'unauthenticated');
+    expectProblem(
+      await call<Problem>('POST', '/team', { headers: { ...headers, 'content-type': 'application/json' }, raw: '{' }),
+      401,
+      'unauthenticated',
+    );
   });
 
   it('two different ones, in two headers or in one header twice', async () => {
@@ -68,28 +72,46 @@ describe('bad credentials are 401, before anything else is looked at', () => {
   });
 
   it('1 MB of header is refused at the door', async () => {
-    const answer = await call<Problem>('GET', `/team/${team}`, { headers: { authorization: `Bearer ${'a'.repeat(1_000_000)}` } }).catch(() => null);
+    const answer = await call<Problem>('GET', `/team/${team}`, { headers: { authorization: `Bearer ${'a'.repeat(1_000_000)}` } }).catch(
+      () => null,
+    );
     if (answer) expect([400, 401, 431]).toContain(answer.status);
     expect((await fetch(`${platformUrl}/livez`)).status).toBe(200);
   });
 });
 
 describe('bad paths and queries', () => {
-  it.each(['/team/%zz', '/team/%00', '/team/..%2f', '/team/..%2f..%2fetc%2fpasswd', '/team/__proto__', '/team/1', '/team/%F0%9F%92%A9', "/team/'%20OR%201=1--"])(
-    'GET %s is a 400',
-    async (path) => {
-      expectProblem(await call<Problem>('GET', path, { key }), 400, 'invalid_input');
-    },
-  );
+  it.each([
+    '/team/%zz',
+    '/team/%00',
+    '/team/..%2f',
+    '/team/..%2f..%2fetc%2fpasswd',
+    '/team/__proto__',
+    '/team/1',
+    '/team/%F0%9F%92%A9',
+    "/team/'%20OR%201=1--",
+  ])('GET %s is a 400', async (path) => {
+    expectProblem(await call<Problem>('GET', path, { key }), 400, 'invalid_input');
+  });
 
-  it.each(['page=-1', 'page=1e3', 'page=9223372036854775808', 'page=', 'limit=0', 'limit=101', 'limit=ten', 'page=1&page=2', 'page[]=1', 'offset=3', '__proto__=1', 'constructor=1'])(
-    'GET /team?%s is a 400 that names the parameter and what is allowed',
-    async (query) => {
-      const problem = expectProblem(await call<Problem>('GET', `/team?${query}`, { key }), 400, 'invalid_input');
-      const name = decodeURIComponent(query).split(/[=[]/)[0] ?? '';
-      expect(problem.errors?.map(({ path }) => path).join()).toContain(name);
-    },
-  );
+  it.each([
+    'page=-1',
+    'page=1e3',
+    'page=9223372036854775808',
+    'page=',
+    'limit=0',
+    'limit=101',
+    'limit=ten',
+    'page=1&page=2',
+    'page[]=1',
+    'offset=3',
+    '__proto__=1',
+    'constructor=1',
+  ])('GET /team?%s is a 400 that names the parameter and what is allowed', async (query) => {
+    const problem = expectProblem(await call<Problem>('GET', `/team?${query}`, { key }), 400, 'invalid_input');
+    const name = decodeURIComponent(query).split(/[=[]/)[0] ?? '';
+    expect(problem.errors?.map(({ path }) => path).join()).toContain(name);
+  });
 
   it('a page past the end is 200 and empty', async () => {
     const { status, body } = await call<{ data: object[] }>('GET', '/team?page=1000', { key });
@@ -127,8 +149,16 @@ describe('bad bodies', () => {
     ['members that are no list', { name: 'x', members: {} }, 'members'],
     ['a member without e-mail', { name: 'x', members: [{ name: 'A', role: 'member' }] }, 'members.0.email'],
     ['a member with an unknown role', { name: 'x', members: [{ name: 'A', email: 'a@example.com', role: 'king' }] }, 'members.0.role'],
-    ['a member with an api_key', { name: 'x', members: [{ name: 'A', email: 'a@example.com', role: 'member', api_key: 'x' }] }, 'members.0.api_key'],
-    ['a member twice', { name: 'x', members: ['a@example.com', 'A@example.com'].map((email) => ({ name: 'A', email, role: 'member' })) }, 'members.1.email'],
+    [
+      'a member with an api_key',
+      { name: 'x', members: [{ name: 'A', email: 'a@example.com', role: 'member', api_key: 'x' }] },
+      'members.0.api_key',
+    ],
+    [
+      'a member twice',
+      { name: 'x', members: ['a@example.com', 'A@example.com'].map((email) => ({ name: 'A', email, role: 'member' })) },
+      'members.1.email',
+    ],
   ];
 
   it.each(bodies)('POST /team with %s is a 400 that names the field, and nothing is written', async (_name, body, field) => {
@@ -139,13 +169,24 @@ describe('bad bodies', () => {
     expect(after.body.pagination.total).toBe(before.body.pagination.total);
   });
 
-  it.each(['{', '[]', '"x"', '7', 'null', '{"name":"x","__proto__":{"a":1}}', '{"name":"x","constructor":{"prototype":{}}}'])('POST /team with %s is a 400', async (raw) => {
-    expectProblem(await call<Problem>('POST', '/team', { key: adminKey, raw }), 400, 'invalid_input');
-  });
+  it.each(['{', '[]', '"x"', '7', 'null', '{"name":"x","__proto__":{"a":1}}', '{"name":"x","constructor":{"prototype":{}}}'])(
+    'POST /team with %s is a 400',
+    async (raw) => {
+      expectProblem(await call<Problem>('POST', '/team', { key: adminKey, raw }), 400, 'invalid_input');
+    },
+  );
 
   it('over 64 KiB is a 413, another content type a 415', async () => {
-    expectProblem(await call<Problem>('POST', '/team', { key, body: { name: 'x', description: 'x'.repeat(65_536) } }), 413, 'payload_too_large');
-    expectProblem(await call<Problem>('POST', '/team', { key, raw: '<team/>', headers: { 'content-type': 'application/xml' } }), 415, 'unsupported_media_type');
+    expectProblem(
+      await call<Problem>('POST', '/team', { key, body: { name: 'x', description: 'x'.repeat(65_536) } }),
+      413,
+      'payload_too_large',
+    );
+    expectProblem(
+      await call<Problem>('POST', '/team', { key, raw: '<team/>', headers: { 'content-type': 'application/xml' } }),
+      415,
+      'unsupported_media_type',
+    );
   });
 
   it('a Content-Type without a body is ignored, on any method', async () => {

@@ -82,7 +82,10 @@ export function freshEmail(name: string): string {
 }
 
 /** A team with an owner of its own (besides the operator who makes it) and whoever else is named. */
-export async function createTeam(name: string, roles: string[] = ['team_owner']): Promise<{ team: TeamView; keys: Record<string, string>; ids: Record<string, string> }> {
+export async function createTeam(
+  name: string,
+  roles: string[] = ['team_owner'],
+): Promise<{ team: TeamView; keys: Record<string, string>; ids: Record<string, string> }> {
   const members = roles.map((role) => ({ email: freshEmail(role), name: role, role }));
   const { status, body } = await call<TeamView>('POST', '/team', { key: adminKey, body: { name, members } });
   if (status !== 201) throw new Error(`POST /team answered ${status}: ${JSON.stringify(body)}`);

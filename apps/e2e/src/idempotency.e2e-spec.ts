@@ -20,7 +20,9 @@ describe('an Idempotency-Key', () => {
     const { team, keys } = await createTeam('Crowd');
     const headers = { 'idempotency-key': fresh() };
     const body = { team_id: team.id, name: 'training' };
-    const answers = await Promise.all(Array.from({ length: 20 }, () => call<{ id: string }>('POST', '/workspace', { key: keys.team_owner, body, headers })));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => call<{ id: string }>('POST', '/workspace', { key: keys.team_owner, body, headers })),
+    );
     const made = answers.filter(({ status }) => status === 201);
     expect(new Set(made.map((answer) => answer.body.id)).size).toBe(1);
     expect(answers.every(({ status }) => status === 201 || status === 409)).toBe(true);

@@ -6,7 +6,10 @@ describe('a team and its people', () => {
     const { team, keys } = await createTeam('People');
     const owner = keys.team_owner;
     const email = freshEmail('grace');
-    const added = await call<MemberView>('POST', `/team/${team.id}/members`, { key: owner, body: { email, name: 'Grace', role: 'viewer' } });
+    const added = await call<MemberView>('POST', `/team/${team.id}/members`, {
+      key: owner,
+      body: { email, name: 'Grace', role: 'viewer' },
+    });
     expect(added.status).toBe(201);
     const grace = added.body.api_key ?? '';
     expect((await call('GET', `/team/${team.id}`, { key: grace })).status).toBe(200);
@@ -18,7 +21,9 @@ describe('a team and its people', () => {
 
     expect((await call('DELETE', path, { key: owner })).status).toBe(204);
     expect((await call('GET', `/team/${team.id}`, { key: grace })).status).toBe(401);
-    expect((await call('POST', `/team/${team.id}/members`, { key: owner, body: { email, name: 'Grace', role: 'viewer' } })).status).toBe(201);
+    expect((await call('POST', `/team/${team.id}/members`, { key: owner, body: { email, name: 'Grace', role: 'viewer' } })).status).toBe(
+      201,
+    );
   });
 
   it('keeps its last owner', async () => {
@@ -34,7 +39,10 @@ describe('a team and its people', () => {
     const { team, keys, ids } = await createTeam('Rotation', ['team_owner', 'member']);
     const path = `/team/${team.id}/members/${ids.member}/api-key`;
     const first = keys.member;
-    const second = await call<MemberView>('POST', path, { key: keys.team_owner, body: { grace_seconds: 3600, ip_whitelist: '127.0.0.0/8, ::1' } });
+    const second = await call<MemberView>('POST', path, {
+      key: keys.team_owner,
+      body: { grace_seconds: 3600, ip_whitelist: '127.0.0.0/8, ::1' },
+    });
     expect(second.status).toBe(201);
     expect(second.body.ip_whitelist).toBe('127.0.0.0/8,::1');
     for (const key of [first, second.body.api_key ?? '']) expect((await call('GET', `/team/${team.id}`, { key })).status).toBe(200);
@@ -49,14 +57,23 @@ describe('a team and its people', () => {
     expect(refused.status).toBe(401);
     expect(refused.headers['www-authenticate']).toBeDefined();
     const shown = await call<TeamView>('GET', `/team/${team.id}`, { key: keys.team_owner });
-    expect(shown.body.members.find(({ user_id }) => user_id === ids.member)).toMatchObject({ api_key: null, api_token: false, expiry_date: null });
+    expect(shown.body.members.find(({ user_id }) => user_id === ids.member)).toMatchObject({
+      api_key: null,
+      api_token: false,
+      expiry_date: null,
+    });
   });
 
   it('refuses a key from an address outside its whitelist, whatever the caller says of itself', async () => {
     const { team, keys, ids } = await createTeam('Addresses', ['team_owner', 'member']);
     const path = `/team/${team.id}/members/${ids.member}/api-key`;
     const issued = await call<MemberView>('POST', path, { key: keys.team_owner, body: { ip_whitelist: '203.0.113.0/24' } });
-    const spoofed: Record<string, string>[] = [{}, { 'x-forwarded-for': '203.0.113.9' }, { forwarded: 'for=203.0.113.9' }, { 'x-real-ip': '203.0.113.9' }];
+    const spoofed: Record<string, string>[] = [
+      {},
+      { 'x-forwarded-for': '203.0.113.9' },
+      { forwarded: 'for=203.0.113.9' },
+      { 'x-real-ip': '203.0.113.9' },
+    ];
     for (const headers of spoofed) {
       const refused = await call('GET', `/team/${team.id}`, { key: issued.body.api_key ?? '', headers });
       expect([refused.status, refused.body.code]).toEqual([403, 'ip_not_allowed']);
@@ -66,13 +83,19 @@ describe('a team and its people', () => {
   it('is suspended by the operator: it reads and gives back, nothing else', async () => {
     const { team, keys, ids } = await createTeam('Suspended', ['team_owner', 'member']);
     expect((await call('POST', `/team/${team.id}/suspend`, { key: keys.team_owner })).status).toBe(403);
-    expect((await call('POST', `/team/${team.id}/suspend`, { key: adminKey })).body).toMatchObject({ is_suspended: true, status: 'active' });
+    expect((await call('POST', `/team/${team.id}/suspend`, { key: adminKey })).body).toMatchObject({
+      is_suspended: true,
+      status: 'active',
+    });
     const refused = await call('PUT', `/team/${team.id}`, { key: keys.team_owner, body: { name: 'x' } });
     expect([refused.status, refused.body.code]).toEqual([403, 'team_suspended']);
     expect((await call('GET', `/team/${team.id}`, { key: keys.member })).body).toMatchObject({ is_suspended: true, name: 'Suspended' });
     expect((await call('DELETE', `/team/${team.id}/members/${ids.member}`, { key: keys.team_owner })).status).toBe(204);
     expect((await call('POST', `/team/${team.id}/unsuspend`, { key: adminKey })).body).toMatchObject({ is_suspended: false });
-    expect((await call('PUT', `/team/${team.id}`, { key: keys.team_owner, body: { name: 'Back' } })).body).toMatchObject({ id: team.id, name: 'Back' });
+    expect((await call('PUT', `/team/${team.id}`, { key: keys.team_owner, body: { name: 'Back' } })).body).toMatchObject({
+      id: team.id,
+      name: 'Back',
+    });
   });
 
   it('is deleted, and with it every key', async () => {

@@ -50,7 +50,9 @@ describe('a newcomer', () => {
   it("lists the team's members with a member's key, and is refused with another team's", async () => {
     const { team, keys } = await createTeam('Ours', ['team_owner', 'viewer']);
     const other = await createTeam('Theirs');
-    const listed = await call<{ data: MemberView[]; pagination: object }>('GET', `/team/${team.id}/members?page=0&limit=2`, { key: keys.viewer });
+    const listed = await call<{ data: MemberView[]; pagination: object }>('GET', `/team/${team.id}/members?page=0&limit=2`, {
+      key: keys.viewer,
+    });
     expect(listed.status).toBe(200);
     expect(listed.body.data).toHaveLength(2);
     expect(listed.body.pagination).toEqual({ page: 0, limit: 2, total: 3 });

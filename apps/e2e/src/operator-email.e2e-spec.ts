@@ -6,12 +6,18 @@ describe("the operator's e-mail address among the members of a team", () => {
     const operator = await call<{ email: string; id: string; role: string }>('GET', '/user/profile', { key: adminKey });
     expect(operator.body.role).toBe('platform_admin');
     const other = await createTeam('Elsewhere');
-    const founder = await call<{ api_key: string }>('POST', '/team', { key: adminKey, body: { name: 'Founder', members: [{ email: freshEmail('eve'), name: 'Eve', role: 'team_owner' }] } });
+    const founder = await call<{ api_key: string }>('POST', '/team', {
+      key: adminKey,
+      body: { name: 'Founder', members: [{ email: freshEmail('eve'), name: 'Eve', role: 'team_owner' }] },
+    });
     const team = founder.body as unknown as TeamView;
     const eve = team.members.find(({ email }) => email.startsWith('eve'))?.api_key ?? '';
     expect((await call('DELETE', `/team/${team.id}/members/${operator.body.id}`, { key: eve })).status).toBe(204);
 
-    const trap = await call<MemberView>('POST', `/team/${team.id}/members`, { key: eve, body: { email: operator.body.email, name: 'Not me', role: 'team_owner' } });
+    const trap = await call<MemberView>('POST', `/team/${team.id}/members`, {
+      key: eve,
+      body: { email: operator.body.email, name: 'Not me', role: 'team_owner' },
+    });
     expect(trap.status).toBe(201);
     const key = trap.body.api_key ?? '';
     expect((await call('GET', `/team/${team.id}`, { key })).status).toBe(200);

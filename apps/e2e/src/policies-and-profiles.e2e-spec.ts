@@ -11,7 +11,10 @@ interface PolicyView {
 describe('image policies', () => {
   it('are made by the operator, given to a team, and read by everyone in it', async () => {
     const { team, keys } = await createTeam('Images', ['team_owner', 'viewer']);
-    const objects = [{ name: 'nginx', reference: 'nginx' }, { name: 'cuda', reference: 'nvcr.io/nvidia/cuda:13.0' }];
+    const objects = [
+      { name: 'nginx', reference: 'nginx' },
+      { name: 'cuda', reference: 'nvcr.io/nvidia/cuda:13.0' },
+    ];
     const name = `approved ${team.id}`;
     const made = await call<PolicyView>('POST', '/policy/image', { key: adminKey, body: { name, objects } });
     expect(made.status).toBe(201);
@@ -19,7 +22,9 @@ describe('image policies', () => {
 
     const path = `/policy/image/team/${team.id}/objects`;
     expect((await call(`GET`, path, { key: keys.viewer })).body).toEqual({ data: [] });
-    expect((await call('POST', `/policy/image/${made.body.id}/assign-team`, { key: adminKey, body: { team_id: team.id } })).status).toBe(200);
+    expect((await call('POST', `/policy/image/${made.body.id}/assign-team`, { key: adminKey, body: { team_id: team.id } })).status).toBe(
+      200,
+    );
     for (const key of [keys.viewer, keys.team_owner, adminKey]) {
       const listed = await call<{ data: { name: string }[] }>('GET', path, { key });
       expect(listed.body.data.map((image) => image.name)).toEqual(['nginx', 'cuda']);
@@ -34,7 +39,11 @@ describe('a profile', () => {
   it('takes any name of the tz database, kept as written, and shows it at once', async () => {
     for (const timezone of ['Asia/Kathmandu', 'Asia/Katmandu', 'UTC']) {
       expect((await call('PUT', '/user/profile', { key: adminKey, body: { timezone } })).body).toMatchObject({ timezone });
-      expect((await call('GET', '/user/profile', { key: adminKey })).body).toMatchObject({ timezone, role: 'platform_admin', card_count: 0 });
+      expect((await call('GET', '/user/profile', { key: adminKey })).body).toMatchObject({
+        timezone,
+        role: 'platform_admin',
+        card_count: 0,
+      });
     }
   });
 

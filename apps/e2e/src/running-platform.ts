@@ -15,7 +15,6 @@ const entryPoints: Record<Topology, string> = {
 };
 
 const startTimeoutMs = 60_000;
-const root = new URL('../../../../', import.meta.url);
 
 /** A platform started as its user starts it, on a data folder of its own. */
 export interface RunningPlatform {
@@ -40,20 +39,21 @@ async function freePort(): Promise<number> {
 async function untilReady(platform: RunningPlatform): Promise<void> {
   const deadline = Date.now() + startTimeoutMs;
   while (platform.process.exitCode === null && Date.now() < deadline) {
-    const answer = await fetch(`${platform.url}/readyz`).catch(() => null);
+    // A gateway can be ready before the services behind it: a call tells.
+    const headers = { authorization: `Bearer ${platform.adminKey}` };
+    const answer = await fetch(`${platform.url}/api/user/profile`, { headers }).catch(() => null);
     if (answer?.ok) return;
     await delay(50);
   }
   throw new Error(`The platform did not become ready:\n${platform.output()}`);
 }
 
-/** Starts the built platform on a free port. `env` adds to the environment or overrides it. */
+/** Starts the built platform on a free port, from the project's root. `env` adds to the environment or overrides it. */
 export async function startPlatform(topology: Topology, env: Record<string, string> = {}): Promise<RunningPlatform> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+  const dataDir = env.ATOLL_DATA_DIR ?? mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
   const port = await freePort();
-  const adminKey = createApiKey();
+  const adminKey = env.ATOLL_ADMIN_KEY ?? createApiKey();
   const child = spawn(process.execPath, [entryPoints[topology]], {
-    cwd: root,
     env: { ...process.env, PORT: String(port), ATOLL_DATA_DIR: dataDir, ATOLL_ADMIN_KEY: adminKey, ATOLL_LIMITS: 'off', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -68,7 +68,7 @@ export async function startPlatform(topology: Topology, env: Record<string, stri
       const ended = child.exitCode === null ? once(child, 'exit') : null;
       child.kill('SIGTERM');
       await ended;
-      rmSync(dataDir, { recursive: true, force: true });
+      if (!env.ATOLL_DATA_DIR) rmSync(dataDir, { recursive: true, force: true });
       if (child.exitCode !== 0) throw new Error(`The platform ended with code ${child.exitCode}, signal ${child.signalCode}:\n${output}`);
     },
   };

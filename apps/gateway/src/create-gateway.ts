@@ -12,6 +12,8 @@ import { installHooks, refuseUnroutable } from './requests/hooks.js';
 import { requestId } from './requests/request-id.js';
 import { declareRequestState } from './requests/request-state.js';
 
+export { GatewayEnv, optionsFrom } from './env.js';
+
 const maxBodyBytes = 64 * 1024;
 const maxHeaderBytes = 16 * 1024;
 const requestTimeoutMs = 30_000;

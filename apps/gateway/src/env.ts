@@ -57,7 +57,9 @@ export class GatewayEnv {
 }
 
 /** The part of the gateway's options that the environment decides. */
-export function optionsFrom(env: GatewayEnv): Pick<GatewayOptions, 'trustedProxies' | 'limits' | 'limitStore' | 'deadlineMs' | 'drainDelayMs'> {
+export function optionsFrom(
+  env: GatewayEnv,
+): Pick<GatewayOptions, 'trustedProxies' | 'limits' | 'limitStore' | 'deadlineMs' | 'drainDelayMs'> {
   return {
     trustedProxies: whitelistEntries(env.TRUSTED_PROXIES),
     limits:

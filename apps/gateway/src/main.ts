@@ -1,8 +1,7 @@
 import { Type } from 'class-transformer';
 import { IsIn, IsInt, IsString, Max, Min, MinLength } from 'class-validator';
 import { createLogger, createMetrics, loadEnv, logLevels, natsTransport, onShutdown, type LogLevel } from '@atoll/service';
-import { createGateway } from './create-gateway.js';
-import { GatewayEnv, optionsFrom } from './env.js';
+import { createGateway, GatewayEnv, optionsFrom } from './create-gateway.js';
 
 class Env extends GatewayEnv {
   @Type(() => Number)

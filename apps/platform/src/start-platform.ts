@@ -3,11 +3,17 @@ import { resolve } from 'node:path';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 import { startEmbeddedPostgres } from '@atoll/database';
-import { createMetrics, inProcessTransport, loadEnv, loadLocalSecrets, startService, type RunningService, type Transport } from '@atoll/service';
-import { createGateway } from '../../gateway/src/create-gateway.js';
-import { GatewayEnv, optionsFrom } from '../../gateway/src/env.js';
-import { TeamsModule } from '../../teams/src/teams.module.js';
-import { Administrators } from '../../teams/src/users/administrators.service.js';
+import {
+  createMetrics,
+  inProcessTransport,
+  loadEnv,
+  loadLocalSecrets,
+  startService,
+  type RunningService,
+  type Transport,
+} from '@atoll/service';
+import { createGateway, GatewayEnv, optionsFrom } from '../../gateway/src/create-gateway.js';
+import { Administrators, TeamsModule } from '../../teams/src/teams.module.js';
 import type { PlatformEnv } from './env.js';
 
 export interface RunningPlatform {
@@ -18,6 +24,9 @@ export interface RunningPlatform {
   /** Closes the door, lets what is inside finish, then stops services and database. */
   stop(): Promise<void>;
 }
+
+/** The services of the platform, by the names that contracts know. */
+export const serviceNames = ['teams'];
 
 type Undo = () => Promise<void>;
 
@@ -32,12 +41,12 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
     const secrets = loadLocalSecrets(dataDir);
     const keyPepper = env.ATOLL_KEY_PEPPER ?? secrets.keyPepper;
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
-    const transport = inProcessTransport(['teams']);
+    const transport = inProcessTransport(serviceNames);
     const teams = await startService({
       name: 'teams',
       module: TeamsModule.register({ databaseUrl, keyPepper, rpc: transport.rpc, courier: transport.courier }),
       transport,
-      logger: logger.child({ service: 'teams' }),
+      logger: logger.child({ part: 'teams' }),
     });
     undo.push(() => teams.stop());
     const admin = await teams.app.get(Administrators).ensure({
@@ -79,7 +88,7 @@ async function openGateway(parts: {
     ...optionsFrom(loadEnv(GatewayEnv)),
     rpc: transport.rpc,
     keyPepper,
-    logger: logger.child({ service: 'gateway' }),
+    logger: logger.child({ part: 'gateway' }),
     metrics: createMetrics('atoll'),
     readinessChecks: services.flatMap(({ checks }) => checks),
   });

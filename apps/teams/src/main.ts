@@ -1,7 +1,6 @@
 import { runService } from '@atoll/service';
 import { TeamsEnv } from './env.js';
-import { TeamsModule } from './teams.module.js';
-import { Administrators } from './users/administrators.service.js';
+import { Administrators, TeamsModule } from './teams.module.js';
 
 await runService({
   name: 'teams',

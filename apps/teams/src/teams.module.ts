@@ -4,7 +4,7 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { ApiKeysService } from './api-keys/api-key.service.js';
 import { CredentialsController } from './api-keys/credential.controller.js';
 import { CredentialsService } from './api-keys/credential.service.js';
-import { teamsSchema } from './database/teams.schema.js';
+import { teamsSchema } from './database/schema.js';
 import { ImagePoliciesController } from './image-policies/image-policy.controller.js';
 import { ImagePoliciesService } from './image-policies/image-policy.service.js';
 import { TeamImagesService } from './image-policies/team-images.service.js';
@@ -26,6 +26,8 @@ import { UsersController } from './users/user.controller.js';
 import { UsersService } from './users/user.service.js';
 import { WorkspacesController } from './workspaces/workspace.controller.js';
 import { WorkspacesService } from './workspaces/workspace.service.js';
+
+export { Administrators } from './users/administrators.service.js';
 
 export interface TeamsOptions {
   databaseUrl: string;

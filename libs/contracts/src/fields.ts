@@ -8,6 +8,7 @@ import {
   IsIn,
   IsInt,
   IsISO8601,
+  IsObject,
   IsString,
   IsUUID,
   Matches,
@@ -113,7 +114,8 @@ export function WholeNumber(options: FieldOptions & { min: number; max: number }
 
 /** An object of another wire class. (Swagger takes a function for a lazy type only where its name is `type`.) */
 export function Nested(type: () => Wire, options: FieldOptions = {}): PropertyDecorator {
-  return field(options, { type: () => type() }, ValidateNested({ message: '$property must be an object' }), Type(type));
+  const message = '$property must be an object';
+  return field(options, { type: () => type() }, IsObject({ message }), ValidateNested({ message }), Type(type));
 }
 
 /** A list of objects of another wire class. */

@@ -72,7 +72,7 @@ export class Inbox {
        RETURNING true`,
       [consumer, eventId],
     );
-    return rows.length >= 0;
+    return rows.length > 0;
   }
 
   /** How many tries were made or begun, this one included; `taken` if none is needed. */

@@ -1,5 +1,4 @@
-export type { Courier, CourierLink, DomainEvent, EventConsumer, Outcome, TryAgain } from './courier.js';
-export { CourierAway } from './courier.js';
+export type { Courier } from './courier.js';
 export { DeadLetter } from './dead-letter.entity.js';
 export { DeadLetters } from './dead-letters.js';
 export { InvalidPayload } from './event-payload.js';

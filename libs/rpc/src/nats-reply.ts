@@ -2,6 +2,7 @@ import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/t
 import type { CallContext } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { remainingMs } from './call-context.js';
+import { endOfTurn } from './end-of-turn.js';
 import type { Answer } from './rpc-server.js';
 import { answerTooLarge, maxReplyBytes, unreadableAnswer } from './wire.js';
 
@@ -29,6 +30,7 @@ export async function sendReply(connection: NatsConnection, inbox: string, answe
   const partBytes = Math.min(maxPartBytes, (connection.info?.max_payload ?? maxPartBytes) - headroomBytes);
   const bytes = Buffer.from(text);
   if (bytes.length <= partBytes) {
+    await endOfTurn();
     connection.publish(inbox, bytes, answer.error && { headers: errorHeaders });
     return;
   }

@@ -3,6 +3,7 @@ import { InvalidArgumentError, createInbox, type Msg, type NatsConnection } from
 import type { BroadcastType, CallContext, Operation } from '@atoll/contracts';
 import { AppError, isAppError } from '@atoll/errors';
 import { remainingMs, systemContext } from './call-context.js';
+import { endOfTurn } from './end-of-turn.js';
 import { open, seal } from './nats-envelope.js';
 import type { LinkSubscription, NatsLink } from './nats-link.js';
 import { ReplyAssembly } from './nats-reply.js';
@@ -84,19 +85,20 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
       };
       const timer = after(remainingMs(context), () => settle({ error: deadlineExceeded() }));
       this.#pending.set(token, { service: operation.service, assembly: new ReplyAssembly(), settle });
-      const error = this.#send(connection, operation, token, payload, context);
-      if (error) settle({ error });
+      void this.#send(connection, operation, token, payload, context).then((error) => error && settle({ error }));
     });
   }
 
   /** Publishes a request; returns why it could not. */
-  #send(
+  async #send(
     connection: NatsConnection,
     { subject, service }: Operation,
     token: string,
     payload: string,
     context: CallContext,
-  ): AppError | undefined {
+  ): Promise<AppError | undefined> {
+    await endOfTurn();
+    if (!this.#pending.has(token)) return undefined;
     const reply = `${this.#inbox}.${token}`;
     try {
       connection.publish(subject, payload, { reply, headers: seal(this.signer, subject, reply, context, payload) });

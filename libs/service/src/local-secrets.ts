@@ -22,6 +22,7 @@ export function loadLocalSecrets(dataDir: string): LocalSecrets {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   const kept = JSON.parse(readFileSync(path, 'utf8')) as Partial<LocalSecrets>;
-  if (!kept.busSecret || !kept.keyPepper) throw new Error(`${path} does not hold the secrets of this data folder; restore it from a backup.`);
+  if (!kept.busSecret || !kept.keyPepper)
+    throw new Error(`${path} does not hold the secrets of this data folder; restore it from a backup.`);
   return { busSecret: kept.busSecret, keyPepper: kept.keyPepper };
 }

@@ -10,15 +10,17 @@ import { findNatsServer } from './find-nats-server.js';
 export interface NatsServerOptions {
   /** Further lines of the server's configuration, such as `max_payload: 65536`. */
   configuration?: string;
+  /** Where JetStream stores, kept at the end; a folder that is removed unless given. */
+  storeDir?: string;
 }
 
-/** A real nats-server for a spec, with JetStream, on loopback. */
+/** A real nats-server with JetStream on loopback, for specs, and for a platform of several processes on one machine. */
 export interface NatsServer {
   readonly url: string;
   readonly port: number;
   /** Of the process that runs now. */
   readonly pid: number;
-  /** Ends it and removes what it stored. */
+  /** Ends it and removes what it stored, unless that was given a folder. */
   stop(): Promise<void>;
   /** Ends it as a crash does. `restart` brings it back. */
   kill(): Promise<void>;
@@ -27,6 +29,12 @@ export interface NatsServer {
   /** Freezes it: connections stay open and nothing answers. Resolves once it is so. */
   pause(): Promise<void>;
   resume(): void;
+}
+
+interface Files {
+  binary: string;
+  folder: string;
+  storeDir: string;
 }
 
 /** Below the range from which systems pick ports for outgoing connections, so that none takes the port while the server is away. */
@@ -40,7 +48,8 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
   const binary = await findNatsServer();
   const folder = await mkdtemp(join(tmpdir(), 'atoll-nats-'));
   await writeFile(join(folder, 'nats.conf'), options.configuration ?? '');
-  const started = await startOnFreePort(binary, folder);
+  const files: Files = { binary, folder, storeDir: options.storeDir ?? folder };
+  const started = await startOnFreePort(files);
   const { port } = started;
   let { child } = started;
 
@@ -62,7 +71,7 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
     },
     async restart() {
       await kill();
-      child = await start(binary, folder, port);
+      child = await start(files, port);
     },
     async pause() {
       child.kill('SIGSTOP');
@@ -72,11 +81,11 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
   };
 }
 
-async function startOnFreePort(binary: string, folder: string): Promise<{ child: ChildProcess; port: number }> {
+async function startOnFreePort(files: Files): Promise<{ child: ChildProcess; port: number }> {
   for (let attempt = 1; ; attempt += 1) {
     const port = ports.first + Math.floor(Math.random() * ports.count);
     try {
-      return { child: await start(binary, folder, port), port };
+      return { child: await start(files, port), port };
     } catch (error) {
       if (attempt === portAttempts) throw error;
     }
@@ -84,8 +93,8 @@ async function startOnFreePort(binary: string, folder: string): Promise<{ child:
 }
 
 /** Resolves when the server takes connections, which it tells by writing the file of its ports. */
-async function start(binary: string, folder: string, port: number): Promise<ChildProcess> {
-  const flags = ['-a', '127.0.0.1', '-p', String(port), '-js', '-sd', folder, '--ports_file_dir', folder, '-c', join(folder, 'nats.conf')];
+async function start({ binary, folder, storeDir }: Files, port: number): Promise<ChildProcess> {
+  const flags = ['-a', '127.0.0.1', '-p', String(port), '-js', '-sd', storeDir, '--ports_file_dir', folder, '-c', join(folder, 'nats.conf')];
   const child = spawn(binary, flags, { stdio: ['ignore', 'ignore', 'pipe'] });
   const endWithUs = (): void => void child.kill('SIGKILL');
   process.once('exit', endWithUs);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { imagePolicies, teams, workspaces } from '@atoll/contracts';
-import { startGateway, type GatewayUnderTest } from '../testing/start-gateway.js';
-import { aTeamPage, teamId } from '../testing/team.js';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { aTeamPage, teamId } from '../testing/team-fixture.js';
 import { pageLinks } from './page-links.js';
 
 describe('the links of a page', () => {
@@ -37,7 +37,8 @@ describe('a listing', () => {
   });
   afterAll(() => gateway.close());
 
-  const linkOf = async (url: string): Promise<string | undefined> => (await gateway.call('GET', url, { key: gateway.services.key() })).headers.link;
+  const linkOf = async (url: string): Promise<string | undefined> =>
+    (await gateway.call('GET', url, { key: gateway.services.key() })).headers.link;
 
   it('has the links, counted from 0 or from 1 as the listing does', async () => {
     gateway.services.answer(teams.list, () => aTeamPage({ page: 0, limit: 5, total: 12 }));

@@ -13,7 +13,7 @@ export function pageLinks(url: string, { page, limit, total }: Pagination, first
     const parameters = new URLSearchParams(query);
     parameters.set('page', String(target));
     parameters.set('limit', String(limit));
-    return `<${path}?${parameters}>; rel="${relation}"`;
+    return `<${path}?${parameters.toString()}>; rel="${relation}"`;
   };
   return [
     link(firstPage, 'first'),

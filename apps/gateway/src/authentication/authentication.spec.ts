@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { credentials, teams, users } from '@atoll/contracts';
 import { createApiKey } from '@atoll/api-keys';
 import { AppError } from '@atoll/errors';
-import { startGateway, type CallOptions, type GatewayUnderTest, type Reply } from '../testing/start-gateway.js';
-import { aTeam, teamId } from '../testing/team.js';
+import { startGateway, type CallOptions, type GatewayUnderTest, type Reply } from '../testing/gateway-fixture.js';
+import { aTeam, teamId } from '../testing/team-fixture.js';
 import type { Problem } from '../errors/problem.js';
 
 const ada = '01890000-0000-7000-8000-00000000000b';
@@ -34,7 +34,10 @@ describe('a key', () => {
     await get({ key });
     expect(JSON.stringify(gateway.services.calls)).not.toContain(key);
     expect(gateway.services.callsOf(credentials.verify)).toMatchObject([
-      { input: { digest: expect.stringMatching(/^[0-9a-f]{64}$/) as unknown }, context: { caller: { kind: 'system', service: 'gateway' } } },
+      {
+        input: { digest: expect.stringMatching(/^[0-9a-f]{64}$/) as unknown },
+        context: { caller: { kind: 'system', service: 'gateway' } },
+      },
     ]);
   });
 
@@ -142,7 +145,16 @@ describe('what a call changes about its own caller', () => {
     let release = (): void => undefined;
     const began = new Promise<void>((resolve) => {
       gateway.services.answer(credentials.verify, async ({ digest }) => {
-        const asOf = { key_id: digest.slice(0, 8), user_id: ada, scope: 'user' as const, platform_admin: false, timezone: 'UTC', teams: [], expiry_date: null, ip_whitelist: '' };
+        const asOf = {
+          key_id: digest.slice(0, 8),
+          user_id: ada,
+          scope: 'user' as const,
+          platform_admin: false,
+          timezone: 'UTC',
+          teams: [],
+          expiry_date: null,
+          ip_whitelist: '',
+        };
         if (gateway.services.callsOf(credentials.verify).length > 1) return { ...asOf, timezone: 'Asia/Kathmandu' };
         resolve();
         await new Promise<void>((released) => (release = released));
@@ -183,7 +195,10 @@ describe('while the teams service is down', () => {
 
   it('a look-up that comes too late is 503 too, and one that breaks is 500', async () => {
     const key = gateway.services.key();
-    for (const [code, expected] of [['deadline_exceeded', 503], ['internal', 500]] as const) {
+    for (const [code, expected] of [
+      ['deadline_exceeded', 503],
+      ['internal', 500],
+    ] as const) {
       gateway.services.answer(credentials.verify, () => {
         throw new AppError(code, 'The database host db-7 is gone.');
       });
@@ -199,7 +214,8 @@ describe('an ip_whitelist', () => {
     gatewayAt.services.answer(teams.get, () => aTeam());
     const key = gatewayAt.services.key({ ip_whitelist: whitelist });
     for (const [from, forwarded, expected] of calls) {
-      const headers: Record<string, string> = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded, 'x-real-ip': forwarded, forwarded: `for=${forwarded}` };
+      const headers: Record<string, string> =
+        forwarded === undefined ? {} : { 'x-forwarded-for': forwarded, 'x-real-ip': forwarded, forwarded: `for=${forwarded}` };
       const { status, body } = await gatewayAt.call('GET', `/api/team/${teamId}`, { key, from, headers });
       expect([from, forwarded, status]).toEqual([from, forwarded, expected]);
       if (expected === 403) expect(body.code).toBe('ip_not_allowed');

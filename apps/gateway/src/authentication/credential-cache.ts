@@ -45,9 +45,9 @@ export class CredentialCache {
   }
 
   /** Throws what the look-up throws; that is not kept. */
-  find(digest: string): Verified | Promise<Verified> {
+  find(digest: string): Promise<Verified> {
     const entry = this.#entries.get(digest);
-    if (entry && this.#isFresh(entry)) return entry.verified;
+    if (entry && this.#isFresh(entry)) return Promise.resolve(entry.verified);
     const running = this.#joinable.get(digest);
     if (running) return running;
     const started = this.#start(digest);

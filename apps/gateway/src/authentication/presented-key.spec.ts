@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createApiKey } from '@atoll/api-keys';
-import { AppError } from '@atoll/errors';
+import type { AppError } from '@atoll/errors';
 import { presentedKey } from './presented-key.js';
 
 const key = createApiKey();

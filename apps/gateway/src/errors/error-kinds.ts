@@ -47,7 +47,8 @@ export const errorKinds = {
   conflict: {
     status: 409,
     title: 'Conflict',
-    advice: 'The state of the object, or one of the same name, stands against it. Read the object, then decide. A request with the same idempotency key may still be running.',
+    advice:
+      'The state of the object, or one of the same name, stands against it. Read the object, then decide. A request with the same idempotency key may still be running.',
   },
   gone: {
     status: 410,

@@ -16,7 +16,8 @@ export class ProblemFilter implements ExceptionFilter {
 
   answer(request: FastifyRequest, reply: FastifyReply, exception: unknown): void {
     const error = toAppError(exception);
-    if (error.code === 'internal' && error !== exception) this.settings.logger.error({ err: exception, request_id: request.id }, 'a request failed');
+    if (error.code === 'internal' && error !== exception)
+      this.settings.logger.error({ err: exception, request_id: request.id }, 'a request failed');
     if (reply.sent) return;
     sendProblem(request, reply, error);
   }

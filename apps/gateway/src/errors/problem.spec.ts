@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { teams } from '@atoll/contracts';
 import { AppError, errorCodes, type ErrorCode } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
-import { startGateway, type GatewayUnderTest } from '../testing/start-gateway.js';
-import { aTeam, teamId } from '../testing/team.js';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { aTeam, teamId } from '../testing/team-fixture.js';
 import { errorKinds } from './error-kinds.js';
 
 const url = `/api/team/${teamId}`;
@@ -57,11 +57,30 @@ describe('every error, from whichever layer, is one problem', () => {
     for (const error of errors ?? []) expect(Object.keys(error)).toEqual(['path', 'code', 'message']);
   });
 
-  it.each(errorCodes.map((code) => [code, errorKinds[code].status] as const))('a service that says %s is answered %i, in its words', async (code, status) => {
-    const errors = [{ path: 'name', code: 'taken', message: 'name is taken' }];
-    fails(new AppError(code, 'In the words of the service.', { errors, retryAfterSeconds: 7 }));
-    const { status: answered, body, headers } = await gateway.call('GET', url, { key });
-    expect([answered, body.code, body.detail, body.errors, headers['retry-after']]).toEqual([status, code, 'In the words of the service.', errors, '7']);
+  it.each(errorCodes.map((code) => [code, errorKinds[code].status] as const))(
+    'a service that says %s is answered %i, in its words',
+    async (code, status) => {
+      const errors = [{ path: 'name', code: 'taken', message: 'name is taken' }];
+      fails(new AppError(code, 'In the words of the service.', { errors, retryAfterSeconds: 7 }));
+      const { status: answered, body, headers } = await gateway.call('GET', url, { key });
+      expect([answered, body.code, body.detail, body.errors, headers['retry-after']]).toEqual([
+        status,
+        code,
+        'In the words of the service.',
+        errors,
+        '7',
+      ]);
+    },
+  );
+});
+
+describe('a service that does not answer', () => {
+  it('is a 504 at the deadline', async () => {
+    const impatient = await startGateway({ deadlineMs: 100 });
+    impatient.services.answer(teams.get, () => new Promise(() => undefined));
+    const { status, body } = await impatient.call('GET', url, { key: impatient.services.key() });
+    expect([status, body.code]).toEqual([504, 'deadline_exceeded']);
+    await impatient.close();
   });
 });
 
@@ -70,10 +89,17 @@ describe('an exception that nobody threw on purpose', () => {
     jest.spyOn(gateway.app.get(Rpc, { strict: false }), 'call').mockImplementation(() => {
       throw new TypeError('password of db-7 is undefined');
     });
-    const { status, body } = await gateway.call('GET', '/api/user/profile', { key: gateway.services.key(), headers: { 'x-request-id': 'a-bug' } });
+    const { status, body } = await gateway.call('GET', '/api/user/profile', {
+      key: gateway.services.key(),
+      headers: { 'x-request-id': 'a-bug' },
+    });
     expect([status, body.code, body.detail, body.request_id]).toEqual([500, 'internal', 'Something went wrong on our side.', 'a-bug']);
     expect(gateway.logged()).toContainEqual(
-      expect.objectContaining({ level: 'error', request_id: 'a-bug', err: expect.objectContaining({ message: 'password of db-7 is undefined' }) as unknown }),
+      expect.objectContaining({
+        level: 'error',
+        request_id: 'a-bug',
+        err: expect.objectContaining({ message: 'password of db-7 is undefined' }) as unknown,
+      }),
     );
   });
 });

@@ -3,7 +3,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { errorCodes } from '@atoll/errors';
 import { errorKinds } from './error-kinds.js';
 
-export const problemContentType = 'application/problem+json; charset=utf-8';
+const problemContentType = 'application/problem+json; charset=utf-8';
 
 class ProblemField implements FieldError {
   @ApiProperty({ description: 'Where: `members.1.email`, or the name of a parameter.', example: 'limit' })

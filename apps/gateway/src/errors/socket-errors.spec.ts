@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AddressInfo } from 'node:net';
 import { teams } from '@atoll/contracts';
-import { startGateway, type GatewayUnderTest } from '../testing/start-gateway.js';
-import { aTeam, teamId } from '../testing/team.js';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { aTeam, teamId } from '../testing/team-fixture.js';
 import type { Problem } from './problem.js';
 
 let gateway: GatewayUnderTest;
@@ -32,7 +32,8 @@ function send(bytes: string): Promise<{ status: number; head: string; body: stri
   });
 }
 
-const request = (...headers: string[]): string => [`GET /api/team/${teamId} HTTP/1.1`, 'Host: x', 'Connection: close', ...headers, '', ''].join('\r\n');
+const request = (...headers: string[]): string =>
+  [`GET /api/team/${teamId} HTTP/1.1`, 'Host: x', 'Connection: close', ...headers, '', ''].join('\r\n');
 
 describe('what Node cannot read as a request is a problem too', () => {
   it.each<[string, string, number, string]>([

@@ -9,8 +9,10 @@ const lingerMs = 2_000;
 const lingerBytes = 4 * 1024 * 1024;
 
 function refusalOf(code: string | undefined): { status: number; error: AppError } {
-  if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, error: new AppError('payload_too_large', 'The request line and headers are larger than 16 KiB.') };
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return { status: 408, error: new AppError('deadline_exceeded', 'The request did not come in time.') };
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return { status: 431, error: new AppError('payload_too_large', 'The request line and headers are larger than 16 KiB.') };
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return { status: 408, error: new AppError('deadline_exceeded', 'The request did not come in time.') };
   return { status: 400, error: new AppError('invalid_input', 'This is no HTTP request.') };
 }
 

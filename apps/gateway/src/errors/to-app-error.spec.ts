@@ -14,7 +14,11 @@ describe('what an exception becomes', () => {
     ["Nest's 413", new PayloadTooLargeException('secret'), 'payload_too_large'],
     ['any other 4xx', new ForbiddenException('secret'), 'invalid_input'],
     ["Nest's 5xx", new BadGatewayException('secret'), 'internal'],
-    ["Fastify's, wrapped by Nest", new HttpException('secret', 415, { cause: { code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE' } }), 'unsupported_media_type'],
+    [
+      "Fastify's, wrapped by Nest",
+      new HttpException('secret', 415, { cause: { code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE' } }),
+      'unsupported_media_type',
+    ],
     ["Fastify's", Object.assign(new Error('secret'), { code: 'FST_ERR_BAD_URL', statusCode: 400 }), 'invalid_input'],
     ['an aborted body', Object.assign(new Error('aborted secret'), { code: 'ECONNRESET', statusCode: 400 }), 'invalid_input'],
     ['a bug', new TypeError('secret is undefined'), 'internal'],

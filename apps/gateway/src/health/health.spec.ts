@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { teams } from '@atoll/contracts';
 import { RpcModule } from '@atoll/rpc';
-import { startGateway, type GatewayUnderTest } from '../testing/start-gateway.js';
-import { aTeam, teamId } from '../testing/team.js';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { aTeam, teamId } from '../testing/team-fixture.js';
 
 let gateway: GatewayUnderTest;
 afterEach(() => gateway.close());
@@ -16,12 +16,18 @@ describe('health', () => {
     database.reason = 'it does not answer';
     const { status, body, headers } = await gateway.call('GET', '/readyz');
     expect([status, headers['retry-after']]).toEqual([503, '1']);
-    expect(body).toMatchObject({ code: 'unavailable', detail: 'Not ready: database: it does not answer.', reasons: [{ name: 'database', reason: 'it does not answer' }] });
+    expect(body).toMatchObject({
+      code: 'unavailable',
+      detail: 'Not ready: database: it does not answer.',
+      reasons: [{ name: 'database', reason: 'it does not answer' }],
+    });
     expect((await gateway.call('GET', '/livez')).status).toBe(200);
   });
 
   it('is not ready while the bus is away', async () => {
-    gateway = await startGateway({ rpc: RpcModule.forNats({ servers: '127.0.0.1:9', secret: 'a secret for this spec', startupWaitMs: 1 }) });
+    gateway = await startGateway({
+      rpc: RpcModule.forNats({ servers: '127.0.0.1:9', secret: 'a secret for this spec', startupWaitMs: 1 }),
+    });
     const { status, body } = await gateway.call('GET', '/readyz');
     expect([status, body.detail]).toEqual([503, 'Not ready: bus: NATS is not connected.']);
   });
@@ -38,7 +44,10 @@ describe('what is kept of a request', () => {
     gateway = await startGateway();
     gateway.services.answer(teams.get, () => aTeam());
     const key = gateway.services.key();
-    await gateway.call('GET', `/api/team/${teamId}?password=hunter2`, { key, headers: { 'x-request-id': 'one', cookie: 'session=hunter2' } });
+    await gateway.call('GET', `/api/team/${teamId}?password=hunter2`, {
+      key,
+      headers: { 'x-request-id': 'one', cookie: 'session=hunter2' },
+    });
     await gateway.call('POST', '/api/team', { key, body: { password: 'hunter2' }, headers: { 'x-request-id': 'two' } });
     await gateway.call('GET', `/api/team/${key}/%zz`, { headers: { 'x-request-id': 'three' } });
     const lines = gateway.logged().filter(({ msg }) => msg === 'answered');

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { errorCodes } from '@atoll/errors';
-import { startGateway, type GatewayUnderTest } from '../testing/start-gateway.js';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 
@@ -56,7 +56,11 @@ describe('the OpenAPI document', () => {
 
   it('has every route of the gateway and none besides', () => {
     expect(routes.length).toBeGreaterThan(25);
-    expect(operations().map(([name]) => name).sort()).toEqual([...routes].sort());
+    expect(
+      operations()
+        .map(([name]) => name)
+        .sort(),
+    ).toEqual([...routes].sort());
   });
 
   it('names each operation once, with what it does, its tag, its answer and its problems', () => {
@@ -77,6 +81,8 @@ describe('the OpenAPI document', () => {
       expect([name, declared.sort()]).toEqual([name, [...name.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter).sort()]);
       if (/^put/.test(name)) expect([name, requestBody]).toEqual([name, expect.anything()]);
     }
+    expect(document.paths['/api/team']?.post?.requestBody).toMatchObject({ required: true });
+    expect(document.paths['/api/user/api-key']?.post?.requestBody).toMatchObject({ required: false });
     expect(document.security).toEqual([{ bearer: [] }, { api_key: [] }]);
     expect(Object.keys(document.components?.securitySchemes ?? {})).toEqual(['bearer', 'api_key']);
   });
@@ -92,7 +98,10 @@ describe('the OpenAPI document', () => {
 
   it('describes what is validated: lengths, ranges, presence, null', () => {
     const schemas = document.components?.schemas ?? {};
-    expect(schemas['CreateTeam']).toMatchObject({ required: ['name'], properties: { name: { type: 'string', minLength: 1, maxLength: 100 } } });
+    expect(schemas['CreateTeam']).toMatchObject({
+      required: ['name'],
+      properties: { name: { type: 'string', minLength: 1, maxLength: 100 } },
+    });
     expect(schemas['TeamMember']).toMatchObject({ properties: { api_key: { type: ['string', 'null'] } } });
     const page = document.paths['/api/team']?.get?.parameters?.find((parameter) => 'name' in parameter && parameter.name === 'limit');
     expect(page).toMatchObject({ in: 'query', required: false, schema: { type: 'integer', minimum: 1, maximum: 100 } });

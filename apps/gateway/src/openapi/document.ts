@@ -4,6 +4,7 @@ import { errorKinds } from '../errors/error-kinds.js';
 import { Problem } from '../errors/problem.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
+type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 type Response = NonNullable<Operation['responses'][string]>;
 
 const description = `The control plane of a GPU cloud.
@@ -42,7 +43,16 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
   return document;
 }
 
-const everywhere = ['invalid_input', 'unauthenticated', 'forbidden', 'not_found', 'too_many_requests', 'internal', 'unavailable', 'deadline_exceeded'] as const;
+const everywhere = [
+  'invalid_input',
+  'unauthenticated',
+  'forbidden',
+  'not_found',
+  'too_many_requests',
+  'internal',
+  'unavailable',
+  'deadline_exceeded',
+] as const;
 const whereSomethingChanges = ['conflict', 'payload_too_large', 'unsupported_media_type'] as const;
 
 /** What holds for every operation is not written at each: the problems it may answer, its request id, its idempotency key. */
@@ -51,16 +61,30 @@ function addCommonParts(document: OpenAPIObject): void {
   for (const path of Object.values(document.paths)) {
     for (const method of ['get', 'post', 'put', 'delete'] as const) {
       const operation = path[method];
-      if (operation) addProblems(operation, method);
+      if (!operation) continue;
+      addProblems(operation, method);
+      relaxBody(operation, document.components.schemas ?? {});
     }
   }
 }
 
 function addProblems(operation: Operation, method: string): void {
-  const kinds = [...everywhere, ...(method === 'get' ? [] : whereSomethingChanges), ...(method === 'post' ? (['idempotency_mismatch'] as const) : [])];
+  const kinds = [
+    ...everywhere,
+    ...(method === 'get' ? [] : whereSomethingChanges),
+    ...(method === 'post' ? (['idempotency_mismatch'] as const) : []),
+  ];
   for (const kind of kinds) operation.responses[errorKinds[kind].status] = { $ref: `#/components/responses/${kind}` };
   const names = ['RequestId', ...(method === 'post' ? ['IdempotencyKey'] : [])];
   operation.parameters = [...(operation.parameters ?? []), ...names.map((name) => ({ $ref: `#/components/parameters/${name}` }))];
+}
+
+/** A body of which no field is required may be left out. */
+function relaxBody({ requestBody }: Operation, schemas: Schemas): void {
+  if (!requestBody || '$ref' in requestBody) return;
+  const schema = requestBody.content['application/json']?.schema;
+  const named = schema && '$ref' in schema ? schemas[schema.$ref.replace(/.*\//, '')] : schema;
+  requestBody.required = named !== undefined && 'required' in named;
 }
 
 function problemResponses(): Record<string, Response> {

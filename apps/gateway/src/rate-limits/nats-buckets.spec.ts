@@ -56,7 +56,7 @@ describe('buckets in NATS', () => {
 
   it('falls back while the server is frozen, without keeping anybody waiting for long', async () => {
     await take(first, 'frozen', 2);
-    server.pause();
+    await server.pause();
     try {
       const records = await Promise.all([take(first, 'frozen', 2), take(first, 'frozen', 2), take(first, 'frozen', 2)]);
       expect(records.map(({ isBlocked }) => isBlocked)).toEqual([false, false, true]);

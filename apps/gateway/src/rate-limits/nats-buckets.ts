@@ -97,7 +97,12 @@ export class NatsBuckets implements ThrottlerStorage {
     if (!connection) return Promise.reject(new Error('NATS is not connected'));
     if (this.#store?.connection !== connection) {
       const manager = new Kvm(jetstream(connection, { timeout: answerWithinMs }));
-      const kv = manager.create(bucketName, { history: 1, ttl: Math.max(60_000, 2 * this.options.longestRefillMs), storage: 'memory', allow_direct: false });
+      const kv = manager.create(bucketName, {
+        history: 1,
+        ttl: Math.max(60_000, 2 * this.options.longestRefillMs),
+        storage: 'memory',
+        allow_direct: false,
+      });
       this.#store = { connection, kv };
     }
     return this.#store.kv;

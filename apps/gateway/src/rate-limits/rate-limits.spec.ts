@@ -3,8 +3,8 @@ import { createApiKey } from '@atoll/api-keys';
 import { teams } from '@atoll/contracts';
 import { RpcModule } from '@atoll/rpc';
 import { startNats } from '@atoll/testing';
-import { startGateway, type CallOptions, type GatewayUnderTest } from '../testing/start-gateway.js';
-import { aTeam, teamId } from '../testing/team.js';
+import { startGateway, type CallOptions, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { aTeam, teamId } from '../testing/team-fixture.js';
 
 const gateways: GatewayUnderTest[] = [];
 afterEach(async () => {
@@ -82,7 +82,8 @@ describe('the limits', () => {
     const gateway = await start({ limits: { authFailures: { count: 2, seconds: 60 } } });
     const bad = [createApiKey(), 'nonsense', createApiKey()];
     const statuses = [];
-    for (const [index, key] of bad.entries()) statuses.push((await gateway.call('GET', '/api/team', { key, from: `2001:db8::${index + 1}` })).status);
+    for (const [index, key] of bad.entries())
+      statuses.push((await gateway.call('GET', '/api/team', { key, from: `2001:db8::${index + 1}` })).status);
     expect(statuses).toEqual([401, 401, 429]);
     expect(await letIn(gateway, 9, { key: gateway.services.key(), from: '2001:db8::9' })).toBe(9);
     expect((await gateway.call('GET', '/api/team', { key: 'nonsense', from: '2001:db8:0:1::1' })).status).toBe(401);

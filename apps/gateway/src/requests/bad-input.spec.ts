@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { imagePolicies, members, teams, users, workspaces } from '@atoll/contracts';
-import { startGateway, type GatewayUnderTest } from '../testing/start-gateway.js';
-import { aTeam, aTeamPage, teamId } from '../testing/team.js';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { aTeam, aTeamPage, teamId } from '../testing/team-fixture.js';
 
 let gateway: GatewayUnderTest;
 let key: string;
@@ -44,22 +44,34 @@ describe('a path', () => {
 
   it('names all faults at once, of path, query and body', async () => {
     const url = `/api/team/x/members/y/api-key?page=1`;
-    expect(await faults('POST', url, { grace_seconds: 'soon', api_key: 'mine' })).toEqual(['user_id', 'team_id', 'page', 'api_key', 'grace_seconds']);
+    expect(await faults('POST', url, { grace_seconds: 'soon', api_key: 'mine' })).toEqual([
+      'user_id',
+      'team_id',
+      'page',
+      'api_key',
+      'grace_seconds',
+    ]);
   });
 });
 
 describe('a query', () => {
-  it.each(['page=-1', 'page=1e3', 'page=0x10', 'page=1.0', 'page=+1', 'page=%201', 'page=9223372036854775808', 'page='])('%s is a 400', async (query) => {
-    expect(await faults('GET', `/api/team?${query}`)).toEqual(['page']);
-  });
+  it.each(['page=-1', 'page=1e3', 'page=0x10', 'page=1.0', 'page=+1', 'page=%201', 'page=9223372036854775808', 'page='])(
+    '%s is a 400',
+    async (query) => {
+      expect(await faults('GET', `/api/team?${query}`)).toEqual(['page']);
+    },
+  );
 
   it.each(['limit=0', 'limit=101', 'limit=ten', 'limit=NaN', 'limit=1&limit=2', 'limit=1&limit=1'])('%s is a 400', async (query) => {
     expect(await faults('GET', `/api/team?${query}`)).toEqual(['limit']);
   });
 
-  it.each(['offset=1', '__proto__=1', 'constructor=1', 'page[]=1', 'page[a]=1', 'hasOwnProperty=1', 'toString=1'])('unknown %s is a 400 that names it', async (query) => {
-    expect(await faults('GET', `/api/team?${query}`)).toEqual([decodeURIComponent(query).split('=')[0]]);
-  });
+  it.each(['offset=1', '__proto__=1', 'constructor=1', 'page[]=1', 'page[a]=1', 'hasOwnProperty=1', 'toString=1'])(
+    'unknown %s is a 400 that names it',
+    async (query) => {
+      expect(await faults('GET', `/api/team?${query}`)).toEqual([decodeURIComponent(query).split('=')[0]]);
+    },
+  );
 
   it('of a route that takes none is a 400 too', async () => {
     expect(await faults('GET', `/api/team/${teamId}?verbose=true`)).toEqual(['verbose']);
@@ -80,7 +92,11 @@ describe('a body', () => {
     ['an empty object', {}, ['name']],
     ['is_suspended', { name: 'x', is_suspended: true }, ['is_suspended']],
     ['id', { name: 'x', id: teamId }, ['id']],
-    ['a nested unknown field', { name: 'x', members: [{ email: 'a@example.com', name: 'A', role: 'member', api_key: 'x' }] }, ['members.0.api_key']],
+    [
+      'a nested unknown field',
+      { name: 'x', members: [{ email: 'a@example.com', name: 'A', role: 'member', api_key: 'x' }] },
+      ['members.0.api_key'],
+    ],
     ['__proto__', '{"name":"x","__proto__":{"is_suspended":true}}', ['__proto__']],
     ['__proto__ in disguise', '{"name":"x","\\u005f_proto__":1}', ['__proto__']],
     ['constructor', '{"name":"x","constructor":{"prototype":{}}}', ['constructor']],
@@ -113,26 +129,34 @@ describe('a body', () => {
     expect([status, problem.code]).toEqual([413, 'payload_too_large']);
   });
 
-  it.each(['application/xml', 'text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/jsonx', 'nonsense', ''])(
-    'as %j is a 415',
-    async (type) => {
-      const { status, body } = await gateway.call('POST', '/api/team', { key, body: '{"name":"x"}', headers: { 'content-type': type } });
-      expect([status, body.code]).toEqual([415, 'unsupported_media_type']);
-    },
-  );
+  it.each([
+    'application/xml',
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/jsonx',
+    'nonsense',
+    '',
+  ])('as %j is a 415', async (type) => {
+    const { status, body } = await gateway.call('POST', '/api/team', { key, body: '{"name":"x"}', headers: { 'content-type': type } });
+    expect([status, body.code]).toEqual([415, 'unsupported_media_type']);
+  });
 
   it('compressed is a 415', async () => {
     const { status } = await gateway.call('POST', '/api/team', { key, body: '{"name":"x"}', headers: { 'content-encoding': 'gzip' } });
     expect(status).toBe(415);
   });
 
-  it.each(['application/json', 'application/json; charset=utf-8', 'text/plain', 'nonsense'])('that is not there makes its type %j irrelevant, on any method', async (type) => {
-    const headers = { 'content-type': type };
-    expect((await gateway.call('GET', `/api/team/${teamId}`, { key, headers })).status).toBe(200);
-    expect((await gateway.call('DELETE', `/api/team/${teamId}`, { key, headers })).status).toBe(204);
-    expect((await gateway.call('PUT', `/api/team/${teamId}`, { key, headers })).status).toBe(200);
-    expect((await gateway.call('POST', '/api/team', { key, headers })).status).toBe(400);
-  });
+  it.each(['application/json', 'application/json; charset=utf-8', 'text/plain', 'nonsense'])(
+    'that is not there makes its type %j irrelevant, on any method',
+    async (type) => {
+      const headers = { 'content-type': type };
+      expect((await gateway.call('GET', `/api/team/${teamId}`, { key, headers })).status).toBe(200);
+      expect((await gateway.call('DELETE', `/api/team/${teamId}`, { key, headers })).status).toBe(204);
+      expect((await gateway.call('PUT', `/api/team/${teamId}`, { key, headers })).status).toBe(200);
+      expect((await gateway.call('POST', '/api/team', { key, headers })).status).toBe(400);
+    },
+  );
 });
 
 describe('every route', () => {
@@ -167,12 +191,15 @@ describe('every route', () => {
     ['DELETE', '/user/api-key', 204, users.revokeKey],
   ];
 
-  it.each(operations)('%s /api%s answers %i by its operation, with path and body in one input', async (method, path, status, operation, ...[body]) => {
-    gateway.services.answer(operation as typeof teams.delete, () => ({}));
-    const answer = await gateway.call<string>(method, `/api${path}`, { key, body });
-    expect(answer.status).toBe(status);
-    if (status === 204) expect(answer.body).toBe('');
-    const input = gateway.services.callsOf(operation).at(-1)?.input as object;
-    expect(input).toMatchObject({ ...body, ...(path.startsWith(`/team/${teamId}`) && { team_id: teamId }) });
-  });
+  it.each(operations)(
+    '%s /api%s answers %i by its operation, with path and body in one input',
+    async (method, path, status, operation, ...[body]) => {
+      gateway.services.answer(operation as typeof teams.delete, () => ({}));
+      const answer = await gateway.call<string>(method, `/api${path}`, { key, body });
+      expect(answer.status).toBe(status);
+      if (status === 204) expect(answer.body).toBe('');
+      const input = gateway.services.callsOf(operation).at(-1)?.input as object;
+      expect(input).toMatchObject({ ...body, ...(path.startsWith(`/team/${teamId}`) && { team_id: teamId }) });
+    },
+  );
 });

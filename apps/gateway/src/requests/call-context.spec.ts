@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { teams, users } from '@atoll/contracts';
-import { startGateway, type CallOptions, type GatewayUnderTest } from '../testing/start-gateway.js';
-import { aTeam, teamId } from '../testing/team.js';
+import { startGateway, type CallOptions, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { aTeam, teamId } from '../testing/team-fixture.js';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const userId = '01890000-0000-7000-8000-00000000000b';
@@ -42,7 +42,11 @@ describe('what goes with a call over the bus', () => {
   });
 
   it('never makes a membership key a platform_admin', async () => {
-    const membership = gateway.services.key({ scope: 'membership', teams: [{ team_id: teamId, role: 'team_owner' }], platform_admin: true });
+    const membership = gateway.services.key({
+      scope: 'membership',
+      teams: [{ team_id: teamId, role: 'team_owner' }],
+      platform_admin: true,
+    });
     expect((await contextOf({ key: membership })).caller).toMatchObject({ scope: 'membership', platformAdmin: false });
   });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { notFound, teams } from '@atoll/contracts';
-import { startGateway, type GatewayUnderTest } from '../testing/start-gateway.js';
-import { teamId } from '../testing/team.js';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { teamId } from '../testing/team-fixture.js';
 
 /** Each request has every fault from its row downwards. */
 const everyPath: [string, string, string][] = [

@@ -60,7 +60,11 @@ export class ImagePoliciesController {
   }
 
   @Get('team/:team_id/objects')
-  @AnswersPage(TeamImages, 1, "Lists the images that a team's policy covers: all of them unless `limit` is sent. For every member of the team.")
+  @AnswersPage(
+    TeamImages,
+    1,
+    "Lists the images that a team's policy covers: all of them unless `limit` is sent. For every member of the team.",
+  )
   teamImages(@Param() path: TeamPath, @Query() page: PageFromOne, @Context() context: CallContext): Promise<TeamImages> {
     return this.rpc.call(imagePolicies.teamImages, { ...path, ...page }, context);
   }

@@ -1,6 +1,15 @@
 import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { CreateWorkspace, ListWorkspaces, Nothing, Workspace, WorkspacePage, WorkspacePath, workspaces, type CallContext } from '@atoll/contracts';
+import {
+  CreateWorkspace,
+  ListWorkspaces,
+  Nothing,
+  Workspace,
+  WorkspacePage,
+  WorkspacePath,
+  workspaces,
+  type CallContext,
+} from '@atoll/contracts';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

@@ -7,6 +7,10 @@ import type { Binaries } from './binaries.js';
 /** The role that services log in with, and the database that it owns. No superuser: SQL cannot reach files or programs. */
 export const roleName = 'atoll';
 
+export function passwordFileOf(dataDir: string): string {
+  return join(dataDir, 'postgres.password');
+}
+
 export interface Cluster {
   /** PostgreSQL's own data folder. */
   folder: string;
@@ -18,7 +22,7 @@ export interface Cluster {
  * a first start that was cut off leaves nothing behind that looks like data.
  */
 export function prepareCluster(dataDir: string, folder: string, account: Account, binaries: Binaries, fast: boolean): Cluster {
-  const passwordFile = join(dataDir, 'postgres.password');
+  const passwordFile = passwordFileOf(dataDir);
   const exists = existsSync(join(folder, 'PG_VERSION'));
   if (exists) requireSameVersion(folder, binaries);
   if (exists && existsSync(passwordFile)) return { folder, password: readFileSync(passwordFile, 'utf8').trim() };

@@ -1,10 +1,10 @@
-import { mkdirSync, realpathSync } from 'node:fs';
+import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { chooseAccount } from './account.js';
 import { findBinaries } from './binaries.js';
-import { prepareCluster, roleName } from './cluster.js';
+import { passwordFileOf, prepareCluster, roleName } from './cluster.js';
 import { lockDataFolder } from './data-lock.js';
-import { leftoverPostmaster, startPostmaster, stopPostmaster, tell } from './postmaster.js';
+import { leftoverPostmaster, portOf, startPostmaster, stopPostmaster, tell } from './postmaster.js';
 
 export interface EmbeddedPostgresOptions {
   /** Where everything is kept between starts. Made, for this user alone, if it is missing. */
@@ -56,11 +56,22 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       fast,
       ...(port !== undefined && { port }),
     });
-    return supervise(server, `postgres://${roleName}:${password}@127.0.0.1:${server.port}/${roleName}`, unlock, options.onExit);
+    return supervise(server, urlOf(password, server.port), unlock, options.onExit);
   } catch (error) {
     unlock();
     throw error;
   }
+}
+
+/** Where the server of a data folder listens while another process runs it; undefined while none does. For tools beside a running platform. */
+export function runningPostgresUrl(dataDir: string): string | undefined {
+  const folder = join(dataDir, 'postgres');
+  if (leftoverPostmaster(folder) === undefined) return undefined;
+  return urlOf(readFileSync(passwordFileOf(dataDir), 'utf8').trim(), portOf(folder));
+}
+
+function urlOf(password: string, port: number): string {
+  return `postgres://${roleName}:${password}@127.0.0.1:${port}/${roleName}`;
 }
 
 function supervise(

@@ -93,6 +93,11 @@ export function leftoverPostmaster(folder: string): number | undefined {
   return pid > 0 && startOf(pid) !== '' && commandLineOf(pid).includes(` -D ${folder} `) ? pid : undefined;
 }
 
+/** Where the server of this data folder listens: the fourth line of its pid file. */
+export function portOf(folder: string): number {
+  return Number.parseInt(readPidFile(folder)[3] ?? '', 10);
+}
+
 /** Whether there was such a process. */
 export function tell(pid: number, signal: NodeJS.Signals): boolean {
   try {

@@ -113,11 +113,12 @@ export interface ShopOptions {
   courier: Courier;
   databaseUrl: string;
   script: Script;
+  maxTries: number;
 }
 
 export const specRetries = { maxTries: 3, firstDelayMs: 10, maxDelayMs: 40 };
 
-function shopModule({ service, courier, databaseUrl, script }: ShopOptions): DynamicModule {
+function shopModule({ service, courier, databaseUrl, script, maxTries }: ShopOptions): DynamicModule {
   const own = service === 'orders' ? [Orders] : [Effects, { provide: scriptToken, useValue: script }];
   return {
     module: ShopModule,
@@ -128,9 +129,8 @@ function shopModule({ service, courier, databaseUrl, script }: ShopOptions): Dyn
         entities: eventEntities,
         migrations: [service === 'orders' ? CreateOrders1700000000000 : CreateMail1700000000000],
         poolSize: 5,
-        timeouts: { acquireMs: 1_000 },
       }),
-      EventsModule.forRoot({ service, courier, retries: specRetries }),
+      EventsModule.forRoot({ service, courier, retries: { ...specRetries, maxTries } }),
     ],
     providers: own,
   };

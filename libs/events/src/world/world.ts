@@ -4,7 +4,7 @@ import { connect } from '@nats-io/transport-node';
 import { DataSource } from 'typeorm';
 import type { DomainEvent } from '../courier.js';
 import { eventually } from './eventually.js';
-import { Orders, startShop, type Script, type ShopService } from './shop.js';
+import { Orders, specRetries, startShop, type Script, type ShopService } from './shop.js';
 import { openTcpProxy, type TcpProxy } from './tcp-proxy.js';
 import type { Observer, Topology } from './topology.js';
 import { wiretapped, type Wiretap } from './wiretap.js';
@@ -37,6 +37,8 @@ export interface Effect {
 
 /** The shop in a topology, on an empty database and an empty stream, and whatever a spec does to it. */
 export class World {
+  /** Tries before an event becomes a dead letter. */
+  maxTries = specRetries.maxTries;
   /** What happens inside of effects. */
   script: Script = () => undefined;
   /** What happens before an event is handed to the courier. */
@@ -62,7 +64,7 @@ export class World {
 
   async reset(): Promise<void> {
     await this.stop();
-    this.#doom = undefined;
+    this.crashNoMore();
     this.script = () => undefined;
     this.beforePublish = () => undefined;
     this.published.length = 0;
@@ -94,6 +96,16 @@ export class World {
   /** Lets the next process that comes to this moment, with this consumer, die there, as by SIGKILL. Resolves when it has happened. */
   async crashAt(moment: Moment, consumer?: string): Promise<void> {
     await new Promise<void>((resolve) => (this.#doom = { moment, consumer, onDeath: resolve }));
+  }
+
+  /** Lets each process that comes to this moment die there, until `crashNoMore`. */
+  crashAlwaysAt(moment: Moment, consumer: string): void {
+    const again = () => (this.#doom = { moment, consumer, onDeath: again });
+    again();
+  }
+
+  crashNoMore(): void {
+    this.#doom = undefined;
   }
 
   /** Starts the dead anew. */
@@ -191,7 +203,7 @@ export class World {
       this.pass(process, 'inEffect', consumer);
     };
     for (const service of services) {
-      apps.set(service, await startShop({ service, courier: tapped, databaseUrl: doors.database.url, script }));
+      apps.set(service, await startShop({ service, courier: tapped, databaseUrl: doors.database.url, script, maxTries: this.maxTries }));
     }
   }
 

@@ -5,7 +5,7 @@ import { createLogger, createMetrics } from '@atoll/service';
 import { createGateway } from '../create-gateway.js';
 import type { Problem } from '../errors/problem.js';
 import type { GatewayOptions } from '../gateway-options.js';
-import { FakeServices, pepper } from './fake-services.js';
+import { FakeServices, pepper } from './services-fixture.js';
 
 export interface Reply<Body> {
   status: number;
@@ -64,7 +64,11 @@ async function call<Body>(app: NestFastifyApplication, method: string, url: stri
     method: method as InjectOptions['method'],
     url,
     remoteAddress: from,
-    headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...(payload !== undefined && { 'content-type': 'application/json' }), ...headers },
+    headers: {
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      ...(payload !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
     ...(payload !== undefined && { payload }),
   });
   const json = /json/.test(String(answer.headers['content-type']));

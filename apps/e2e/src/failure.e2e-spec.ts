@@ -1,0 +1,121 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApiKey } from '@atoll/api-keys';
+import { startPlatform, type RunningPlatform } from './running-platform.js';
+
+/** These stories kill what they run on, so each starts a platform of its own. */
+const startTimeoutMs = 60_000;
+let platform: RunningPlatform | undefined;
+let folder: string | undefined;
+
+afterEach(async () => {
+  await platform?.stop();
+  platform = undefined;
+  if (folder) rmSync(folder, { recursive: true, force: true });
+  folder = undefined;
+});
+
+function get(path: string): Promise<Response> {
+  return fetch(`${platform?.url}/api${path}`, { headers: { authorization: `Bearer ${platform?.adminKey}` } });
+}
+
+async function createTeam(): Promise<string> {
+  const response = await fetch(`${platform?.url}/api/team`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${platform?.adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'Survivors' }),
+  });
+  return ((await response.json()) as { id: string }).id;
+}
+
+async function until<T>(attempt: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await attempt();
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+describe('one process', () => {
+  it(
+    'that is killed outright finds everything again at its next start',
+    async () => {
+      folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+      const env = { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: createApiKey() };
+      const first = await startPlatform('one-process', env);
+      platform = first;
+      const team = await createTeam();
+      first.process.kill('SIGKILL');
+      await once(first.process, 'exit');
+
+      platform = await startPlatform('one-process', env);
+      const found = await get(`/team/${team}`);
+      expect(found.status).toBe(200);
+      expect(await found.json()).toMatchObject({ id: team, name: 'Survivors' });
+    },
+    startTimeoutMs,
+  );
+
+  it(
+    'does not start twice on one data folder, and says who holds it',
+    async () => {
+      folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder });
+      await expect(startPlatform('one-process', { ATOLL_DATA_DIR: folder })).rejects.toThrow(
+        `is in use by process ${platform.process.pid}`,
+      );
+      expect((await get('/user/profile')).status).toBe(200);
+    },
+    startTimeoutMs,
+  );
+
+  it(
+    'limits its callers, and says so in the words of the reference',
+    async () => {
+      platform = await startPlatform('one-process', { ATOLL_LIMITS: 'on', ATOLL_LIMIT_KEY: '5/60' });
+      const refused = await until(async () => {
+        const answer = await get('/user/profile');
+        return answer.status === 429 ? answer : undefined;
+      });
+      expect(await refused.json()).toMatchObject({
+        code: 'too_many_requests',
+        detail: 'Too many requests. Please try again later.',
+        message: 'Too many requests. Please try again later.',
+      });
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(refused.headers.get('ratelimit')).toBeTruthy();
+      expect(refused.headers.get('ratelimit-policy')).toBeTruthy();
+    },
+    startTimeoutMs,
+  );
+});
+
+describe('services over NATS', () => {
+  it(
+    'answer 503 at once while one of them is dead, and go on when it is back',
+    async () => {
+      platform = await startPlatform('services');
+      const team = await createTeam();
+      const [, pid] = /teams: process (\d+)/.exec(platform.output()) ?? [];
+      process.kill(Number(pid), 'SIGKILL');
+
+      const refused = await until(async () => {
+        const answer = await get(`/team/${team}`);
+        return answer.status === 200 ? undefined : answer;
+      });
+      expect(refused.status).toBe(503);
+      expect(await refused.json()).toMatchObject({ code: 'unavailable' });
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+
+      const answered = await until(async () => {
+        const answer = await get(`/team/${team}`);
+        return answer.status === 200 ? answer : undefined;
+      });
+      expect(await answered.json()).toMatchObject({ name: 'Survivors' });
+    },
+    startTimeoutMs,
+  );
+});
