@@ -30,7 +30,7 @@ class Env extends GatewayEnv {
 try {
   const env = loadEnv(Env);
   const logger = createLogger({ service: 'gateway', level: env.ATOLL_LOG_LEVEL });
-  const transport = natsTransport({ servers: env.NATS_URL, name: 'gateway', secret: env.ATOLL_BUS_SECRET });
+  const transport = natsTransport({ servers: env.NATS_URL, name: 'gateway', secrets: env.ATOLL_BUS_SECRET });
   const gateway = await createGateway({
     ...optionsFrom(env),
     rpc: transport.rpc,

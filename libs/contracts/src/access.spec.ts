@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { AppError } from '@atoll/errors';
+import type { AppError } from '@atoll/errors';
 import { permissions, requirePermission, requirePlatformAdmin, requireUser, type Permission } from './access.js';
 import { teamRoles, type TeamRole, type UserCaller } from './caller.js';
 

@@ -35,8 +35,8 @@ export function addressInRanges(address: string, ranges: readonly AddressRange[]
   const parsed = parseAddress(address.replace(/%.*$/, ''));
   if (!parsed) return false;
   return ranges.some(([range, prefix]) => {
-    if (parsed.kind() === 'ipv4') return range.kind() === 'ipv4' && (parsed as ipaddr.IPv4).match(range as ipaddr.IPv4, prefix);
-    return range.kind() === 'ipv6' && (parsed as ipaddr.IPv6).match(range as ipaddr.IPv6, prefix);
+    if (parsed.kind() === 'ipv4') return range.kind() === 'ipv4' && (parsed as ipaddr.IPv4).match(range, prefix);
+    return range.kind() === 'ipv6' && (parsed as ipaddr.IPv6).match(range, prefix);
   });
 }
 

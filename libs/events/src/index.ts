@@ -1,4 +1,4 @@
-export type { Courier } from './courier.js';
+export type { Courier, DomainEvent } from './courier.js';
 export { DeadLetter } from './dead-letter.entity.js';
 export { DeadLetters } from './dead-letters.js';
 export { InvalidPayload } from './event-payload.js';

@@ -18,7 +18,7 @@ export class ServiceEnv {
   @IsString()
   NATS_URL: string = 'nats://127.0.0.1:4222';
 
-  /** Signs the context of every call: the same in all processes. */
+  /** Signs the context of every call: the same in all processes. Comma-separated while it is changed: the first signs, all are believed. */
   @MinLength(16, { message: 'ATOLL_BUS_SECRET must be at least 16 characters long' })
   ATOLL_BUS_SECRET: string = '';
 
@@ -51,7 +51,7 @@ export async function runService<Env extends ServiceEnv>(definition: ServiceDefi
   try {
     const env = loadEnv(definition.env);
     const logger = createLogger({ service: name, level: env.ATOLL_LOG_LEVEL });
-    const transport = natsTransport({ servers: env.NATS_URL, name, secret: env.ATOLL_BUS_SECRET });
+    const transport = natsTransport({ servers: env.NATS_URL, name, secrets: env.ATOLL_BUS_SECRET });
     const service = await startService({ name, module: definition.module(env, transport), transport, logger });
     const checks = [...transport.checks, ...service.checks];
     const health = await startHealthServer({ port: env.HEALTH_PORT, host: env.HOST, checks, metrics: createMetrics(name) });

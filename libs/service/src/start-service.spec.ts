@@ -73,7 +73,7 @@ const transports: { name: string; open: () => Promise<Transport> }[] = [
     name: 'over NATS',
     open: async () => {
       nats = await startNats();
-      return natsTransport({ servers: nats.url, name: 'greeter', secret: 'a secret of sixteen' });
+      return natsTransport({ servers: nats.url, name: 'greeter', secrets: 'a secret of sixteen' });
     },
   },
 ];

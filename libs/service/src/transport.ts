@@ -28,9 +28,13 @@ export function inProcessTransport(services: readonly string[]): Transport {
   };
 }
 
-/** One service in this process, the others behind NATS, over the one connection of this process. */
-export function natsTransport(options: { servers: string; name: string; secret: string }): Transport {
-  const { servers, name, secret } = options;
+/**
+ * One service in this process, the others behind NATS, over the one connection of this process. `servers` and `secrets` are comma-separated: of several
+ * secrets the first signs and all are believed, so that they can be changed one process after the other.
+ */
+export function natsTransport(options: { servers: string; name: string; secrets: string }): Transport {
+  const { servers, name } = options;
+  const secret = options.secrets.split(',');
   const link = NatsLink.open({ servers: servers.split(','), name });
   return {
     rpc: RpcModule.forNats({ link, secret }),

@@ -94,7 +94,19 @@ async function startOnFreePort(files: Files): Promise<{ child: ChildProcess; por
 
 /** Resolves when the server takes connections, which it tells by writing the file of its ports. */
 async function start({ binary, folder, storeDir }: Files, port: number): Promise<ChildProcess> {
-  const flags = ['-a', '127.0.0.1', '-p', String(port), '-js', '-sd', storeDir, '--ports_file_dir', folder, '-c', join(folder, 'nats.conf')];
+  const flags = [
+    '-a',
+    '127.0.0.1',
+    '-p',
+    String(port),
+    '-js',
+    '-sd',
+    storeDir,
+    '--ports_file_dir',
+    folder,
+    '-c',
+    join(folder, 'nats.conf'),
+  ];
   const child = spawn(binary, flags, { stdio: ['ignore', 'ignore', 'pipe'] });
   const endWithUs = (): void => void child.kill('SIGKILL');
   process.once('exit', endWithUs);

@@ -13,12 +13,12 @@ import { Outbox } from '../outbox.js';
 export type ShopService = 'orders' | 'mail';
 export const shopServices: readonly ShopService[] = ['orders', 'mail'];
 
-export class OrderPlaced {
+class OrderPlaced {
   @WholeNumber({ min: 0, max: 1_000_000 })
   number!: number;
 }
 export const orderPlaced = event('orders.placed', OrderPlaced);
-export const orderCancelled = event('orders.cancelled', OrderPlaced);
+const orderCancelled = event('orders.cancelled', OrderPlaced);
 
 /** What a spec lets happen inside of an effect, before its row is written. */
 export type Script = (payload: OrderPlaced, consumer: string, delivery: EventDelivery) => Promise<void> | void;
