@@ -58,9 +58,18 @@ async function stopProcess(child: ChildProcess | undefined): Promise<void> {
   clearTimeout(patience);
 }
 
-const postgres = process.env.DATABASE_URL ? null : await startEmbeddedPostgres({ dataDir });
+/** Without what all of them stand on there is nothing to supervise: whoever started this starts it again. */
+function endWithout(reason: string): void {
+  console.error(reason);
+  process.exitCode = 1;
+  void stop();
+}
+
+const postgres = process.env.DATABASE_URL ? null : await startEmbeddedPostgres({ dataDir, onExit: endWithout });
 // What is under way between services outlives a restart, as their databases do.
-const nats = process.env.NATS_URL ? null : await startNats({ storeDir: join(dataDir, 'jetstream') });
+const nats = process.env.NATS_URL
+  ? null
+  : await startNats({ storeDir: join(dataDir, 'jetstream'), onExit: () => endWithout('nats-server ended by itself.') });
 const shared: NodeJS.ProcessEnv = {
   ...process.env,
   DATABASE_URL: process.env.DATABASE_URL ?? postgres?.url,
@@ -79,7 +88,7 @@ async function stop(): Promise<void> {
   await Promise.all([...children.values()].map(stopProcess));
   await nats?.stop();
   await postgres?.stop();
-  process.exit(0);
+  process.exit();
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop());
 

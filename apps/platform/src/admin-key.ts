@@ -1,10 +1,11 @@
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { NestFactory } from '@nestjs/core';
 import { runningPostgresUrl, startEmbeddedPostgres } from '@atoll/database';
 import { createLogger, inProcessTransport, loadEnv, loadLocalSecrets, NestLogger } from '@atoll/service';
 import { Administrators, TeamsModule } from '../../teams/src/teams.module.js';
 import { PlatformEnv } from './env.js';
-import { serviceNames } from './start-platform.js';
+import { services } from './start-platform.js';
 
 /**
  * `npm run admin-key`: a new key for the operator who lost the old one, made at the machine. Works beside a running platform, which takes
@@ -13,10 +14,13 @@ import { serviceNames } from './start-platform.js';
 try {
   const env = loadEnv(PlatformEnv);
   const dataDir = resolve(env.ATOLL_DATA_DIR);
+  if (env.DATABASE_URL === undefined && !existsSync(join(dataDir, 'postgres'))) {
+    throw new Error(`${dataDir} holds no platform. Say where it is: ATOLL_DATA_DIR=… npm run admin-key`);
+  }
   const running = env.DATABASE_URL ?? runningPostgresUrl(dataDir);
   const postgres = running === undefined ? await startEmbeddedPostgres({ dataDir }) : null;
   // A courier that waits for somebody who never comes: the events of this change are the running platform's to deliver.
-  const { rpc, courier } = inProcessTransport([...serviceNames, 'nobody']);
+  const { rpc, courier } = inProcessTransport([...Object.keys(services), 'nobody']);
   const app = await NestFactory.createApplicationContext(
     TeamsModule.register({
       databaseUrl: running ?? postgres?.url ?? '',

@@ -28,7 +28,8 @@ export class PlatformEnv {
   @Text({ max: 64, optional: true })
   ATOLL_ADMIN_KEY: string | undefined = undefined;
 
-  @Text({ max: 1024, optional: true })
+  /** One is made and kept in the data folder unless given. */
+  @Text({ min: 16, max: 1024, optional: true })
   ATOLL_KEY_PEPPER: string | undefined = undefined;
 
   @IsIn([...logLevels])

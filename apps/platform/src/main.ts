@@ -8,6 +8,7 @@ try {
   const logger = createLogger({ service: 'atoll', level: env.ATOLL_LOG_LEVEL });
   const platform = await startPlatform(env, logger);
   onShutdown(logger, () => platform.stop());
+  logger.info({ url: platform.url }, 'ready');
   console.log(banner({ ...platform, readyAfterMs: performance.now() }));
 } catch (error) {
   console.error(`Atoll cannot start: ${error instanceof Error ? error.message : String(error)}`);

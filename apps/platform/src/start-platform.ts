@@ -1,5 +1,7 @@
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
+import type { DynamicModule } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 import { startEmbeddedPostgres } from '@atoll/database';
@@ -25,8 +27,18 @@ export interface RunningPlatform {
   stop(): Promise<void>;
 }
 
-/** The services of the platform, by the names that contracts know. */
-export const serviceNames = ['teams'];
+/** What a service's module is made of in this process. */
+export interface ServiceParts {
+  databaseUrl: string;
+  keyPepper: string;
+  rpc: Transport['rpc'];
+  courier: Transport['courier'];
+}
+
+/** The services of the platform: a line each. */
+export const services: Record<string, (parts: ServiceParts) => DynamicModule> = {
+  teams: (parts) => TeamsModule.register(parts),
+};
 
 type Undo = () => Promise<void>;
 
@@ -38,28 +50,57 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
     for (const step of undo.splice(0).reverse()) await step();
   };
   try {
-    const secrets = loadLocalSecrets(dataDir);
-    const keyPepper = env.ATOLL_KEY_PEPPER ?? secrets.keyPepper;
+    await requireFreePort(env.PORT, env.HOST);
+    const keyPepper = env.ATOLL_KEY_PEPPER ?? loadLocalSecrets(dataDir).keyPepper;
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
-    const transport = inProcessTransport(serviceNames);
-    const teams = await startService({
-      name: 'teams',
-      module: TeamsModule.register({ databaseUrl, keyPepper, rpc: transport.rpc, courier: transport.courier }),
-      transport,
-      logger: logger.child({ part: 'teams' }),
+    const transport = inProcessTransport(Object.keys(services));
+    const parts: ServiceParts = { databaseUrl, keyPepper, rpc: transport.rpc, courier: transport.courier };
+    const running: RunningService[] = [];
+    for (const [name, moduleOf] of Object.entries(services)) {
+      const service = await startService({ name, module: moduleOf(parts), transport, logger });
+      running.push(service);
+      undo.push(() => service.stop());
+    }
+    const gateway = await createGateway({
+      ...optionsFrom(loadEnv(GatewayEnv)),
+      rpc: transport.rpc,
+      keyPepper,
+      logger,
+      metrics: createMetrics('atoll'),
+      readinessChecks: running.flatMap(({ checks }) => checks),
     });
-    undo.push(() => teams.stop());
-    const admin = await teams.app.get(Administrators).ensure({
-      email: env.ATOLL_ADMIN_EMAIL,
-      ...(env.ATOLL_ADMIN_KEY !== undefined && { apiKey: env.ATOLL_ADMIN_KEY }),
-    });
-    const gateway = await openGateway({ env, logger, transport, keyPepper, services: [teams] });
     undo.push(() => gateway.close());
-    return { url: urlOf(gateway, env.HOST), dataDir, adminKey: admin.apiKey, stop };
+    await gateway.listen(env.PORT, env.HOST);
+    // Last of all: a key that is made now is shown once, and not lost to anything that fails after it.
+    const adminKey = await ensureOperator(running, env);
+    return { url: urlOf(gateway, env.HOST), dataDir, adminKey, stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** Asked before anything is started, so that nothing has to be undone. */
+async function requireFreePort(port: number, host: string): Promise<void> {
+  const probe = createServer();
+  try {
+    await once(probe.listen(port, host), 'listening');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    throw new Error(`port ${port} is taken by another program. Choose another: PORT=${port + 1} npm start`);
+  } finally {
+    probe.close();
+  }
+}
+
+/** Gives back the operator's key where it was made just now. */
+async function ensureOperator(running: readonly RunningService[], env: PlatformEnv): Promise<string | undefined> {
+  const teams = running.find(({ name }) => name === 'teams');
+  const operator = await teams?.app.get(Administrators).ensure({
+    email: env.ATOLL_ADMIN_EMAIL,
+    ...(env.ATOLL_ADMIN_KEY !== undefined && { apiKey: env.ATOLL_ADMIN_KEY }),
+  });
+  return operator?.apiKey;
 }
 
 async function startDatabase(dataDir: string, logger: Logger, undo: Undo[]): Promise<string> {
@@ -74,32 +115,6 @@ async function startDatabase(dataDir: string, logger: Logger, undo: Undo[]): Pro
   });
   undo.push(() => postgres.stop());
   return postgres.url;
-}
-
-async function openGateway(parts: {
-  env: PlatformEnv;
-  logger: Logger;
-  transport: Transport;
-  keyPepper: string;
-  services: RunningService[];
-}): Promise<NestFastifyApplication> {
-  const { env, logger, transport, keyPepper, services } = parts;
-  const gateway = await createGateway({
-    ...optionsFrom(loadEnv(GatewayEnv)),
-    rpc: transport.rpc,
-    keyPepper,
-    logger: logger.child({ part: 'gateway' }),
-    metrics: createMetrics('atoll'),
-    readinessChecks: services.flatMap(({ checks }) => checks),
-  });
-  try {
-    await gateway.listen(env.PORT, env.HOST);
-  } catch (error) {
-    await gateway.close();
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new Error(`port ${env.PORT} is taken by another program. Choose another: PORT=3001 npm start`);
-  }
-  return gateway;
 }
 
 function urlOf(gateway: NestFastifyApplication, host: string): string {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import type { Wire } from './contract.js';
-import { CreateTeam } from './teams/team.js';
+import { CreateTeam, TeamPath } from './teams/team.js';
 import { KeyTerms } from './teams/member.js';
 import { PageFromZero } from './page.js';
 
@@ -18,9 +18,9 @@ function faults(type: Wire, plain: object): string[] {
 describe('a field', () => {
   it('of text has bounds and holds nothing that PostgreSQL cannot', () => {
     expect(faults(CreateTeam, { name: 'Research', description: '' })).toEqual([]);
-    expect(faults(CreateTeam, { name: 'नमस्ते 🚀\tteam' })).toEqual([]);
+    expect(faults(CreateTeam, { name: 'नमस्ते 🚀 team' })).toEqual([]);
     expect(faults(CreateTeam, {})).not.toEqual([]);
-    for (const name of ['', 'x'.repeat(101), 'a\u0000b', 'a\u001bb', '\ud800', 7, null, ['a'], {}]) {
+    for (const name of ['', '  ', 'two\nlines', 'gnp\u202e.exe', 'x'.repeat(101), 'a\u0000b', 'a\u001bb', '\ud800', 7, null, ['a'], {}]) {
       expect(faults(CreateTeam, { name }).join()).toMatch(/^name: name must/);
     }
   });
@@ -38,6 +38,24 @@ describe('a field', () => {
     const found = faults(CreateTeam, { name: 'a', members });
     expect(found).toContainEqual('members.1.email: email must be an e-mail address');
     expect(found).toContainEqual('members.1.role: role must be one of: team_owner, team_admin, member, billing_viewer, viewer');
+  });
+
+  it('that is a list of objects holds no lists', () => {
+    const valid = { email: 'ada@example.com', name: 'Ada', role: 'member' };
+    for (const members of [[[]], [[valid]], [null], ['ada'], [valid, [valid]]]) {
+      expect(faults(CreateTeam, { name: 'a', members }).join()).toContain('each entry of members must be an object');
+    }
+  });
+
+  it('that is a UUID may be in either case, and is lower case from here on', () => {
+    const team_id = '01A1FBFA-C6F6-77E9-AEBD-42BE3C465757';
+    expect(faults(TeamPath, { team_id })).toEqual([]);
+    expect(plainToInstance(TeamPath, { team_id }).team_id).toBe(team_id.toLowerCase());
+  });
+
+  it('of several lines may hold line feeds', () => {
+    expect(faults(CreateTeam, { name: 'a', description: 'one\n\ttwo' })).toEqual([]);
+    expect(faults(CreateTeam, { name: 'a', description: 'a\u0000b' })).not.toEqual([]);
   });
 
   it('that is not known is refused', () => {

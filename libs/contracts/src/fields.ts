@@ -49,16 +49,35 @@ function field(options: FieldOptions, documentation: ApiPropertyOptions, ...vali
   };
 }
 
-/** Text of `min` to `max` characters that PostgreSQL can hold: no control characters but tab and line feed, no lone surrogates. */
-export function Text(options: FieldOptions & { min?: number; max: number; pattern?: RegExp; patternHint?: string }): PropertyDecorator {
-  const { min = 1, max, pattern, patternHint } = options;
+export interface TextOptions extends FieldOptions {
+  min?: number;
+  max: number;
+  /** Whether line feeds and tabs are part of it. */
+  multiline?: boolean;
+  pattern?: RegExp;
+  /** What the pattern asks for, in words: "hexadecimal". */
+  patternHint?: string;
+}
+
+/** Without what PostgreSQL cannot hold (U+0000) and without what shows one thing and says another (control characters, changes of direction). */
+const oneLine = /^[^\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]*$/u;
+const manyLines = /^(?:[^\p{Cc}\u202a-\u202e\u2066-\u2069]|[\t\r\n])*$/u;
+const wellFormed = /^\P{Cs}*$/u;
+const notBlank = /\S/;
+
+/** Text of `min` to `max` characters, not blank unless it may be empty. */
+export function Text(options: TextOptions): PropertyDecorator {
+  const { min = 1, max, multiline = false, pattern, patternHint } = options;
   const validators = [
     IsString(),
     MinLength(min),
     MaxLength(max),
-    // eslint-disable-next-line no-control-regex -- control characters are what it refuses
-    Matches(/^[^\u0000-\u0008\u000b-\u001f\u007f\p{Cs}]*$/u, { message: '$property must not contain control characters' }),
+    Matches(wellFormed, { message: '$property must be well-formed Unicode' }),
+    multiline
+      ? Matches(manyLines, { message: '$property must not contain control characters' })
+      : Matches(oneLine, { message: '$property must be one line without control characters' }),
   ];
+  if (min > 0) validators.push(Matches(notBlank, { message: '$property must not be blank' }));
   if (pattern) validators.push(Matches(pattern, { message: `$property must be ${patternHint ?? String(pattern)}` }));
   return field(options, { type: String, minLength: min, maxLength: max, ...(pattern && { pattern: pattern.source }) }, ...validators);
 }
@@ -72,8 +91,10 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
   );
 }
 
+/** In either case; it is lower case from here on, so that one id has one spelling. */
 export function Uuid(options: FieldOptions = {}): PropertyDecorator {
-  return field(options, { type: String, format: 'uuid' }, IsUUID('all', { message: '$property must be a UUID' }));
+  const lowerCase = Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? value.toLowerCase() : value));
+  return field(options, { type: String, format: 'uuid' }, lowerCase, IsUUID('all', { message: '$property must be a UUID' }));
 }
 
 /** ISO 8601 instant with a zone: `2026-10-01T00:00:00.000Z`. */
@@ -121,12 +142,15 @@ export function Nested(type: () => Wire, options: FieldOptions = {}): PropertyDe
 /** A list of objects of another wire class. */
 export function ListOf(type: () => Wire, options: FieldOptions & { max: number }): PropertyDecorator {
   const { max } = options;
+  const message = 'each entry of $property must be an object';
   return field(
     options,
     { type: () => type(), isArray: true, maxItems: max },
     IsArray({ message: '$property must be a list' }),
     ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
-    ValidateNested({ each: true, message: 'each entry of $property must be an object' }),
+    // ValidateNested alone would take a list for an object, and look at the entries of that.
+    IsObject({ each: true, message }),
+    ValidateNested({ each: true, message }),
     Type(type),
   );
 }

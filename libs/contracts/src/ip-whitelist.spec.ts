@@ -48,6 +48,7 @@ describe('an IP whitelist', () => {
     '10.0.0.0/8/8',
     '::ffff:10.0.0.0/8',
     'fe80::1%eth0',
+    '::127.0.0.1',
   ])('"%s" is refused, and the bad entry is named', (text) => {
     expect(faults(text).join()).toMatch(/ip_whitelist must be a comma-separated list of IPv4\/IPv6 addresses or CIDRs; not one: "/);
   });

@@ -5,9 +5,12 @@ import { Text, type FieldOptions } from './fields.js';
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export type AddressRange = readonly [Address, number];
 
-/** Strict: four decimal parts or a full IPv6 address, no zone, so `127.1` and `0x7f.1` are no addresses. IPv4-mapped IPv6 becomes IPv4. */
+/**
+ * Strict: four decimal parts or a full IPv6 address, no zone, so `127.1` and `0x7f.1` are no addresses. IPv4-mapped IPv6 becomes IPv4; other ways to
+ * write one inside the other (`::127.0.0.1`) are given up and refused.
+ */
 function parseAddress(text: string): Address | null {
-  if (text.includes('%')) return null;
+  if (text.includes('%') || /^(?!::ffff:).*:.*\./i.test(text)) return null;
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   return text.includes(':') && ipaddr.IPv6.isValid(text) ? ipaddr.process(text) : null;
 }

@@ -31,7 +31,8 @@ export interface Timeouts {
   queryMs: number;
 }
 
-const defaultTimeouts: Timeouts = { acquireMs: 3_000, statementMs: 8_000, queryMs: 9_000 };
+/** Together shorter than a request may take, so that its caller is told 503 and why, and not 504. */
+const defaultTimeouts: Timeouts = { acquireMs: 1_500, statementMs: 2_800, queryMs: 3_200 };
 
 /** A client that died while it held a transaction must not hold its locks for ever. */
 const idleInTransactionMs = 20_000;

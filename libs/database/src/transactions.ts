@@ -55,7 +55,7 @@ export class Transactions {
     const { idempotency } = context;
     if (!idempotency) return this.run(work);
     const { keep = (reply: T) => reply } = options;
-    const id = idOf(idempotency);
+    const id = idOf(this.table, idempotency);
     return this.run(async (manager) => {
       await this.claim(manager, id);
       const kept = await this.find(manager, id);
@@ -107,6 +107,7 @@ export class Transactions {
   }
 }
 
-function idOf({ scope, key }: Idempotency): Buffer {
-  return createHash('sha256').update(`${scope}\0${key}`).digest();
+/** The table is part of it: its lock must not be that of another service in the same database, to which the call goes on. */
+function idOf(table: string, { scope, key }: Idempotency): Buffer {
+  return createHash('sha256').update(`${table}\0${scope}\0${key}`).digest();
 }

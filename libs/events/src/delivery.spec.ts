@@ -4,10 +4,10 @@ import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@
 import { DeadLetters } from './dead-letters.js';
 import { Events } from './events.js';
 import { Outbox } from './outbox.js';
-import { eventually } from './world/eventually.js';
-import { specRetries } from './world/shop.js';
-import { inProcess, overJetStream } from './world/topology.js';
-import { World } from './world/world.js';
+import { eventually } from './world/eventually-fixture.js';
+import { specRetries } from './world/shop-fixture.js';
+import { inProcess, overJetStream } from './world/topology-fixture.js';
+import { World } from './world/world-fixture.js';
 
 let database: TestDatabase;
 let nats: NatsServer;

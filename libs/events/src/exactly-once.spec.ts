@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import fc from 'fast-check';
 import { DeadLetters } from './dead-letters.js';
-import { eventually } from './world/eventually.js';
-import { specRetries } from './world/shop.js';
-import { inProcess, overJetStream, type Topology } from './world/topology.js';
-import { World, type Moment } from './world/world.js';
+import { eventually } from './world/eventually-fixture.js';
+import { specRetries } from './world/shop-fixture.js';
+import { inProcess, overJetStream, type Topology } from './world/topology-fixture.js';
+import { World, type Moment } from './world/world-fixture.js';
 
 let database: TestDatabase;
 let nats: NatsServer;

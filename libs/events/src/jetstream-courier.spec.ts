@@ -3,9 +3,9 @@ import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@
 import { jetstream, type StreamInfo } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { Events } from './events.js';
-import { eventually } from './world/eventually.js';
-import { ackWaitMs, duplicateWindowMs, managerOf, overJetStream, stream } from './world/topology.js';
-import { World } from './world/world.js';
+import { eventually } from './world/eventually-fixture.js';
+import { ackWaitMs, duplicateWindowMs, managerOf, overJetStream, stream } from './world/topology-fixture.js';
+import { World } from './world/world-fixture.js';
 
 let database: TestDatabase;
 let nats: NatsServer;

@@ -5,9 +5,9 @@ import { DataSource } from 'typeorm';
 import { InvalidPayload } from './event-payload.js';
 import { Inbox } from './inbox.js';
 import { Outbox } from './outbox.js';
-import { orderPlaced } from './world/shop.js';
-import { inProcess } from './world/topology.js';
-import { World } from './world/world.js';
+import { orderPlaced } from './world/shop-fixture.js';
+import { inProcess } from './world/topology-fixture.js';
+import { World } from './world/world-fixture.js';
 
 let database: TestDatabase;
 let nats: NatsServer;

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { CourierAway } from './courier.js';
 import { Outbox } from './outbox.js';
-import { eventually } from './world/eventually.js';
-import { inProcess } from './world/topology.js';
-import { World } from './world/world.js';
+import { eventually } from './world/eventually-fixture.js';
+import { inProcess } from './world/topology-fixture.js';
+import { World } from './world/world-fixture.js';
 
 let database: TestDatabase;
 let nats: NatsServer;

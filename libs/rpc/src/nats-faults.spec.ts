@@ -6,9 +6,9 @@ import { systemContext } from './call-context.js';
 import { NatsLink } from './nats-link.js';
 import { NatsRpc } from './nats-rpc.js';
 import { NatsStrategy } from './nats-strategy.js';
-import { probe, startProbe } from './probe.js';
+import { probe, startProbe } from './probe-fixture.js';
 import { Signer } from './signature.js';
-import { errorOf, specSecret as secret, until } from './transports.js';
+import { errorOf, specSecret as secret, until } from './transports-fixture.js';
 
 const maxPayload = 64 * 1024;
 const configuration = `
@@ -40,7 +40,7 @@ describe('a call over a NATS where things go wrong', () => {
   });
   beforeEach(() => {
     logged = [];
-    const log = (...words: unknown[]): undefined => void logged.push(words.join(' '));
+    const log = (...words: unknown[]): undefined => void logged.push(JSON.stringify(words));
     jest.spyOn(Logger.prototype, 'error').mockImplementation(log);
     jest.spyOn(Logger.prototype, 'warn').mockImplementation(log);
   });

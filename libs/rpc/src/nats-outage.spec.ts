@@ -5,9 +5,9 @@ import { systemContext } from './call-context.js';
 import { NatsLink } from './nats-link.js';
 import { NatsRpc } from './nats-rpc.js';
 import { NatsStrategy } from './nats-strategy.js';
-import { pinged, probe, startProbe, type Probe } from './probe.js';
+import { pinged, probe, startProbe, type Probe } from './probe-fixture.js';
 import { Signer } from './signature.js';
-import { errorOf, specSecret as secret, until } from './transports.js';
+import { errorOf, specSecret as secret, until } from './transports-fixture.js';
 
 /** After so many attempts the client would give up by default. */
 const defaultAttempts = 10;

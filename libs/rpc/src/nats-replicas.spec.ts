@@ -5,9 +5,9 @@ import { systemContext } from './call-context.js';
 import { NatsLink } from './nats-link.js';
 import { NatsRpc } from './nats-rpc.js';
 import { NatsStrategy } from './nats-strategy.js';
-import { probe, startProbe, type Probe } from './probe.js';
+import { probe, startProbe, type Probe } from './probe-fixture.js';
 import { Signer } from './signature.js';
-import { specSecret as secret, until } from './transports.js';
+import { specSecret as secret, until } from './transports-fixture.js';
 
 describe('two replicas of a service', () => {
   let server: NatsServer;

@@ -104,7 +104,7 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
       connection.publish(subject, payload, { reply, headers: seal(this.signer, subject, reply, context, payload) });
       return undefined;
     } catch (error) {
-      this.logger.warn(`Request ${context.requestId}: ${subject} could not be asked: ${String(error)}`);
+      this.logger.warn({ message: `${subject} could not be asked: ${String(error)}`, request_id: context.requestId });
       if (error instanceof InvalidArgumentError)
         return new AppError('payload_too_large', 'The request is larger than the message bus takes.');
       return unavailable(service);

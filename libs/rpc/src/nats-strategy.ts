@@ -69,7 +69,7 @@ export class NatsStrategy extends RpcServer {
       void this.serve(handler, request, (answer) => this.#respond(reply, request.context, answer));
     } else {
       // Not told: the inbox is that of whoever made the request first, and it waits for its answer.
-      this.logger.warn(`Request ${request.context.requestId}: a copy for ${subject} was refused.`);
+      this.logger.warn({ message: `A copy of a request for ${subject} was refused.`, request_id: request.context.requestId });
     }
   }
 

@@ -8,9 +8,9 @@ import { seal } from './nats-envelope.js';
 import { NatsLink } from './nats-link.js';
 import { NatsRpc } from './nats-rpc.js';
 import { NatsStrategy } from './nats-strategy.js';
-import { pinged, probe, startProbe, type Probe } from './probe.js';
+import { pinged, probe, startProbe, type Probe } from './probe-fixture.js';
 import { Signer } from './signature.js';
-import { specSecret, until } from './transports.js';
+import { specSecret, until } from './transports-fixture.js';
 
 const { subject } = probe.ask;
 const signer = new Signer(specSecret);

@@ -50,7 +50,7 @@ export abstract class RpcClient extends Rpc {
     try {
       payload = encode(input);
     } catch (error) {
-      this.logger.error(`Request ${requestId}: the input of ${subject} has no JSON: ${String(error)}`);
+      this.logger.error({ message: `The input of ${subject} has no JSON: ${String(error)}`, request_id: requestId });
       throw new AppError('internal', internalMessage);
     }
     if (Buffer.byteLength(payload) <= maxRequestBytes) return payload;
@@ -64,7 +64,7 @@ export abstract class RpcClient extends Rpc {
     } catch {
       // Told below, as everything is that is no object.
     }
-    this.logger.error(`Request ${requestId}: the answer of ${subject} is not the JSON of an object.`);
+    this.logger.error({ message: `The answer of ${subject} is not the JSON of an object.`, request_id: requestId });
     throw unreadableAnswer();
   }
 }

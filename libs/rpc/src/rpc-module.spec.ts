@@ -7,10 +7,10 @@ import { InProcessBus } from './in-process-bus.js';
 import { InProcessStrategy } from './in-process-strategy.js';
 import { NatsLink } from './nats-link.js';
 import { NatsStrategy } from './nats-strategy.js';
-import { probe, startProbe, type Reply } from './probe.js';
+import { probe, startProbe, type Reply } from './probe-fixture.js';
 import { RpcModule } from './rpc-module.js';
 import { Rpc } from './rpc.js';
-import { specSecret as secret } from './transports.js';
+import { specSecret as secret } from './transports-fixture.js';
 
 /** What uses the bus in an application: its class is all that it knows of it. */
 @Injectable()

@@ -16,8 +16,8 @@ import { AppError } from '@atoll/errors';
 import { startNats, type NatsServer } from '@atoll/testing';
 import { systemContext } from './call-context.js';
 import { Handle } from './handle.js';
-import { echo, missing, probe, startProbe, startService, type Question, type Reply } from './probe.js';
-import { errorOf, inProcess, overNats, until, type Transport } from './transports.js';
+import { echo, missing, probe, startProbe, startService, type Question, type Reply } from './probe-fixture.js';
+import { errorOf, inProcess, overNats, until, type Transport } from './transports-fixture.js';
 
 /** Shows the interceptor what a handler is called with, and changes what it answers. */
 @Injectable()

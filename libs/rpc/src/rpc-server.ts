@@ -84,7 +84,7 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
     try {
       await respond(full ? { error: overloaded() } : await this.#answer(handler, payload, context));
     } catch (error) {
-      this.logger.error(`The answer to request ${context.requestId} could not be sent: ${String(error)}`);
+      this.logger.error({ message: `The answer could not be sent: ${String(error)}`, request_id: context.requestId });
     } finally {
       this.#inFlight -= 1;
       if (this.#inFlight === 0) this.#idle.splice(0).forEach((resolve) => resolve());
@@ -112,8 +112,8 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
     const mapped = isAppError(error) ? error : this.#map(error);
     const told = mapped ?? new AppError('internal', internalMessage);
     if (told.code === 'internal')
-      this.logger.error(`Request ${requestId}: ${String(error)}`, error instanceof Error ? error.stack : undefined);
-    else if (told !== error) this.logger.warn(`Request ${requestId}: ${String(error)}`);
+      this.logger.error({ message: String(error), request_id: requestId }, error instanceof Error ? error.stack : undefined);
+    else if (told !== error) this.logger.warn({ message: String(error), request_id: requestId });
     return told;
   }
 

@@ -3,9 +3,9 @@ import { Logger } from '@nestjs/common';
 import { AppError } from '@atoll/errors';
 import { startNats, type NatsServer } from '@atoll/testing';
 import { systemContext } from './call-context.js';
-import { echo, missing, pinged, probe, Question, startProbe, type Probe } from './probe.js';
+import { echo, missing, pinged, probe, Question, startProbe, type Probe } from './probe-fixture.js';
 import type { Rpc } from './rpc.js';
-import { errorOf, inProcess, overNats, type Transport } from './transports.js';
+import { errorOf, inProcess, overNats, type Transport } from './transports-fixture.js';
 
 let server: NatsServer;
 beforeAll(async () => {
@@ -31,7 +31,7 @@ describe.each([
 
   beforeEach(async () => {
     logged = [];
-    jest.spyOn(Logger.prototype, 'error').mockImplementation((...words: unknown[]) => void logged.push(words.join(' ')));
+    jest.spyOn(Logger.prototype, 'error').mockImplementation((...words: unknown[]) => void logged.push(JSON.stringify(words)));
     jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     service = await startProbe(transport.strategy({ service: 'probe', maxInFlight: 3 }));
   });

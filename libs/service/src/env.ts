@@ -11,7 +11,7 @@ import type { Wire } from '@atoll/contracts';
 export function loadEnv<Env extends object>(type: Wire<Env>, source: NodeJS.ProcessEnv = process.env): Env {
   const present = Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined && value !== ''));
   const env = plainToInstance(type, { ...new type(), ...pick(present, type) }, { enableImplicitConversion: false });
-  const faults = validateSync(env, { validationError: { target: false, value: false } });
+  const faults = validateSync(env, { stopAtFirstError: true, validationError: { target: false, value: false } });
   if (faults.length > 0) {
     const lines = faults.flatMap((fault) => Object.values(fault.constraints ?? {}).map((message) => `  ${message}`));
     throw new Error(`The environment is not usable:\n${lines.join('\n')}`);

@@ -21,6 +21,21 @@ describe('logs', () => {
     });
   });
 
+  it('of Nest keep their context, their fields and their error', () => {
+    const { lines, logger } = recorded();
+    const nest = new NestLogger(logger);
+    nest.warn({ message: 'slow', request_id: 'r1' }, 'Rpc');
+    nest.error(new Error('broken'), 'the stack', 'Rpc');
+    nest.log('started', 'InstanceLoader');
+    nest.log('NATS is back.', 'NatsLink');
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: 'warn', context: 'Rpc', request_id: 'r1', msg: 'slow' },
+      { level: 'error', context: 'Rpc', details: ['the stack'], err: { message: 'broken' }, msg: 'broken' },
+      { level: 'debug', msg: 'started' },
+      { level: 'info', context: 'NatsLink', msg: 'NATS is back.' },
+    ]);
+  });
+
   it('hold no secret, whether it comes in a field, in a text, in an error or in a URL', () => {
     const { lines, logger } = recorded();
     const key = createApiKey();

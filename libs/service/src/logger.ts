@@ -61,12 +61,22 @@ export function createLogger(options: { service: string; level?: LogLevel; desti
   return pino(settings, destination ?? standardOutput());
 }
 
+const nestContexts: ReadonlySet<string> = new Set([
+  'InstanceLoader',
+  'NestApplication',
+  'NestFactory',
+  'NestMicroservice',
+  'RouterExplorer',
+  'RoutesResolver',
+]);
+
 /** Nest's own log lines through the process's logger. The last of Nest's parameters is the context's name, the one before it a stack. */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 
+  /** What Nest tells of its own start at this level is of no interest to an operator; what a service tells is. */
   log(message: unknown, ...parameters: unknown[]): void {
-    this.write('debug', message, parameters);
+    this.write(nestContexts.has(String(parameters.at(-1))) ? 'debug' : 'info', message, parameters);
   }
 
   warn(message: unknown, ...parameters: unknown[]): void {
@@ -85,15 +95,19 @@ export class NestLogger implements LoggerService {
     this.write('debug', message, parameters);
   }
 
-  private write(level: 'debug' | 'warn' | 'error' | 'fatal', message: unknown, parameters: unknown[]): void {
+  private write(level: 'debug' | 'info' | 'warn' | 'error' | 'fatal', message: unknown, parameters: unknown[]): void {
     const context = typeof parameters.at(-1) === 'string' ? (parameters.at(-1) as string) : undefined;
-    const extra = parameters.slice(0, context === undefined ? undefined : -1).filter((parameter) => parameter !== undefined);
-    const error = message instanceof Error ? message : extra.find((parameter) => parameter instanceof Error);
-    const text = message instanceof Error ? message.message : typeof message === 'string' ? message : JSON.stringify(message);
-    const details = extra.filter((parameter) => parameter !== error);
-    this.logger[level](
-      { ...(context && { context }), ...(error instanceof Error && { err: error }), ...(details.length > 0 && { details }) },
-      text,
-    );
+    const details = parameters.slice(0, context === undefined ? undefined : -1).filter((parameter) => parameter !== undefined);
+    const { text, fields } = read(message);
+    this.logger[level]({ ...fields, ...(context && { context }), ...(details.length > 0 && { details }) }, text);
   }
+}
+
+/** A text, an error, or a text with fields of its own beside it: `{ message, request_id }`. */
+function read(message: unknown): { text: string; fields?: object } {
+  if (typeof message === 'string') return { text: message };
+  if (message instanceof Error) return { text: message.message, fields: { err: message } };
+  if (typeof message !== 'object' || message === null || !('message' in message)) return { text: JSON.stringify(message) };
+  const { message: text, ...fields } = message;
+  return { text: String(text), fields };
 }

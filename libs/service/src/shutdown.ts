@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
 
-const patienceMs = 15_000;
+/** Longer than requests and events in hand may take, shorter than the 30 s after which a container is killed. */
+const patienceMs = 25_000;
 
 /**
  * Runs `stop` once, at the first SIGTERM or SIGINT, then ends the process with code 0. A second signal, a stop that fails, or one that takes
- * longer than 15 seconds ends it with code 1.
+ * longer than 25 seconds ends it with code 1.
  */
 export function onShutdown(logger: Logger, stop: () => Promise<void>): void {
   let stopping = false;
@@ -17,7 +18,10 @@ export function onShutdown(logger: Logger, stop: () => Promise<void>): void {
       process.exit(1);
     }, patienceMs).unref();
     stop().then(
-      () => process.exit(0),
+      () => {
+        logger.info('stopped');
+        process.exit(0);
+      },
       (error: unknown) => {
         logger.error({ err: error }, 'could not stop cleanly');
         process.exit(1);

@@ -10,6 +10,7 @@ import type { Transport } from './transport.js';
 
 /** A service that takes requests. */
 export interface RunningService {
+  readonly name: string;
   /** To reach what the service's module exports. */
   readonly app: INestMicroservice;
   readonly checks: readonly ReadinessCheck[];
@@ -32,6 +33,7 @@ export async function startService(options: {
   const events = app.get(Events, { strict: false });
   let draining = false;
   return {
+    name,
     app,
     checks: [
       { name: `${name} requests`, check: () => (draining ? 'draining' : (server.readiness().reason ?? null)) },

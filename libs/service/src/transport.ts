@@ -34,7 +34,7 @@ export function inProcessTransport(services: readonly string[]): Transport {
  */
 export function natsTransport(options: { servers: string; name: string; secrets: string }): Transport {
   const { servers, name } = options;
-  const secret = options.secrets.split(',');
+  const secret = options.secrets.split(',').map((text) => text.trim());
   const link = NatsLink.open({ servers: servers.split(','), name });
   return {
     rpc: RpcModule.forNats({ link, secret }),

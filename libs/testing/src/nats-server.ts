@@ -12,6 +12,8 @@ export interface NatsServerOptions {
   configuration?: string;
   /** Where JetStream stores, kept at the end; a folder that is removed unless given. */
   storeDir?: string;
+  /** Told when the server that was started first ends by itself. */
+  onExit?: () => void;
 }
 
 /** A real nats-server with JetStream on loopback, for specs, and for a platform of several processes on one machine. */
@@ -52,8 +54,11 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
   const started = await startOnFreePort(files);
   const { port } = started;
   let { child } = started;
+  let ending = false;
+  child.once('exit', () => ending || options.onExit?.());
 
   const kill = async (): Promise<void> => {
+    ending = true;
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill('SIGKILL');
     await once(child, 'exit');
@@ -107,7 +112,11 @@ async function start({ binary, folder, storeDir }: Files, port: number): Promise
     '-c',
     join(folder, 'nats.conf'),
   ];
-  const child = spawn(binary, flags, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(binary, flags, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    // Its own process group: Ctrl-C in the terminal reaches this process, which still needs the broker to end its work.
+    detached: true,
+  });
   const endWithUs = (): void => void child.kill('SIGKILL');
   process.once('exit', endWithUs);
   child.once('exit', () => process.off('exit', endWithUs));

@@ -32,7 +32,7 @@ export class CreateImagePolicy {
   @Text({ max: 100, example: 'approved' })
   name!: string;
 
-  @Text({ min: 0, max: 1000, optional: true })
+  @Text({ min: 0, max: 1000, multiline: true, optional: true })
   description?: string;
 
   @ListOf(() => NewImageObject, { max: 1000, optional: true, description: 'The images a team may run.' })
@@ -43,7 +43,7 @@ export class UpdateImagePolicyBody {
   @Text({ max: 100, optional: true })
   name?: string;
 
-  @Text({ min: 0, max: 1000, optional: true })
+  @Text({ min: 0, max: 1000, multiline: true, optional: true })
   description?: string;
 
   @ListOf(() => NewImageObject, { max: 1000, optional: true, description: 'Replaces all objects.' })
@@ -59,7 +59,7 @@ export class ImagePolicy {
   @Text({ max: 100 })
   name!: string;
 
-  @Text({ min: 0, max: 1000 })
+  @Text({ min: 0, max: 1000, multiline: true })
   description!: string;
 
   @Flag({ description: 'The policy of teams that were given no other: it allows every image and has no objects.' })

@@ -5,7 +5,7 @@ import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid } from '../fiel
 import { Nothing, PageFromZero, Pagination } from '../page.js';
 
 const name = { max: 100, example: 'Research', description: 'What people call it.' };
-const description = { min: 0, max: 1000, example: 'Protein folding', description: 'What it is for.' };
+const description = { min: 0, max: 1000, multiline: true, example: 'Protein folding', description: 'What it is for.' };
 
 export class TeamPath {
   @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })

@@ -7,7 +7,7 @@ import type { Courier, DomainEvent } from '../courier.js';
 import { allSubjects, encodeEvent, subjectOf } from '../event-message.js';
 import { InProcessCourier } from '../in-process-courier.js';
 import { JetStreamCourier } from '../jetstream-courier.js';
-import { shopServices, type ShopService } from './shop.js';
+import { shopServices, type ShopService } from './shop-fixture.js';
 
 export const stream = 'ATOLL_EVENTS';
 /** Short, so that specs can outwait them. */

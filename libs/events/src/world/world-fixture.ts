@@ -3,11 +3,11 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { connect } from '@nats-io/transport-node';
 import { DataSource } from 'typeorm';
 import type { DomainEvent } from '../courier.js';
-import { eventually } from './eventually.js';
-import { Orders, specRetries, startShop, type Script, type ShopService } from './shop.js';
-import { openTcpProxy, type TcpProxy } from './tcp-proxy.js';
-import type { Observer, Topology } from './topology.js';
-import { wiretapped, type Wiretap } from './wiretap.js';
+import { eventually } from './eventually-fixture.js';
+import { Orders, specRetries, startShop, type Script, type ShopService } from './shop-fixture.js';
+import { openTcpProxy, type TcpProxy } from './tcp-proxy-fixture.js';
+import type { Observer, Topology } from './topology-fixture.js';
+import { wiretapped, type Wiretap } from './wiretap-fixture.js';
 
 export type Moment = keyof Wiretap | 'inEffect';
 export type Server = 'database' | 'broker';
