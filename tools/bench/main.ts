@@ -39,7 +39,7 @@ try {
   );
   if (wanted('team-read')) {
     console.log('GET /api/team/{id} with a key, limits off');
-    const { oneProcess, overNats } = await measureTeamRead(postgres.url, nats.url, load, rounds);
+    const { oneProcess, overNats } = await measureTeamRead(postgres.url, nats.url, join(folder, 'platform'), load, rounds);
     row('  one process', oneProcess, 0.5);
     row('  over NATS', overNats, 0.8);
   }

@@ -37,7 +37,13 @@ async function requireSameAnswer(product: Target, floor: Target): Promise<void> 
 }
 
 /** `GET /api/team/{id}` with a key, limits off, beside a bare Fastify route of the same query; in one process, and over NATS. */
-export async function measureTeamRead(databaseUrl: string, natsUrl: string, load: Load, rounds: number): Promise<TeamReadFigures> {
+export async function measureTeamRead(
+  databaseUrl: string,
+  natsUrl: string,
+  dataDir: string,
+  load: Load,
+  rounds: number,
+): Promise<TeamReadFigures> {
   const adminKey = createApiKey();
   const env = {
     DATABASE_URL: databaseUrl,
@@ -60,7 +66,7 @@ export async function measureTeamRead(databaseUrl: string, natsUrl: string, load
   };
 
   const platformPort = await freePort();
-  start('apps/platform/src/main.js', [], { ...env, PORT: String(platformPort), ATOLL_DATA_DIR: '.atoll/bench' });
+  start('apps/platform/src/main.js', [], { ...env, PORT: String(platformPort), ATOLL_DATA_DIR: dataDir });
   const oneProcess = await measureOne(platformPort, await firstLine(start('tools/bench/floor.js', ['http'], env)));
 
   const gatewayPort = await freePort();

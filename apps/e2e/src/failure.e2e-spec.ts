@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiKey } from '@atoll/api-keys';
+import { startPostgres } from '@atoll/testing';
 import { startPlatform, type RunningPlatform } from './running-platform.js';
 
 /** These stories kill what they run on, so each starts a platform of its own. */
@@ -88,6 +89,39 @@ describe('one process', () => {
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
       expect(refused.headers.get('ratelimit')).toBeTruthy();
       expect(refused.headers.get('ratelimit-policy')).toBeTruthy();
+    },
+    startTimeoutMs,
+  );
+});
+
+describe('a PostgreSQL that is frozen, then killed', () => {
+  it(
+    'is told as 503 before anyone stops waiting, and forgotten when it is back',
+    async () => {
+      const postgres = await startPostgres();
+      platform = await startPlatform('one-process', { DATABASE_URL: postgres.url });
+      const team = await createTeam();
+      const expectOutage = async () => {
+        const refused = await get(`/team/${team}`);
+        expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([503, 'unavailable']);
+        expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+        expect((await fetch(`${platform?.url}/readyz`)).status).toBe(503);
+        expect((await fetch(`${platform?.url}/livez`)).status).toBe(200);
+      };
+      const expectRecovery = () => until(async () => ((await get(`/team/${team}`)).status === 200 ? true : undefined));
+
+      postgres.pause();
+      await expectOutage();
+      postgres.resume();
+      await expectRecovery();
+      await postgres.kill();
+      await expectOutage();
+      await postgres.restart();
+      await expectRecovery();
+
+      await platform.stop();
+      platform = undefined;
+      await postgres.stop();
     },
     startTimeoutMs,
   );

@@ -10,6 +10,7 @@ import {
   inProcessTransport,
   loadEnv,
   loadLocalSecrets,
+  observeEvents,
   startService,
   type RunningService,
   type Transport,
@@ -61,12 +62,14 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
       running.push(service);
       undo.push(() => service.stop());
     }
+    const metrics = createMetrics('atoll');
+    observeEvents(metrics, running);
     const gateway = await createGateway({
       ...optionsFrom(loadEnv(GatewayEnv)),
       rpc: transport.rpc,
       keyPepper,
       logger,
-      metrics: createMetrics('atoll'),
+      metrics,
       readinessChecks: running.flatMap(({ checks }) => checks),
     });
     undo.push(() => gateway.close());

@@ -9,7 +9,7 @@ export type { FieldOptions } from './fields.js';
 export { TeamCapacityChanged, teamCapacityChanged } from './gpuaas.js';
 export { IpWhitelist, addressAllowed, addressInRanges, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
 export type { AddressRange } from './ip-whitelist.js';
-export { Nothing, PageFromOne, PageFromZero, Pagination, pageWindow } from './page.js';
+export { Nothing, PageFromOne, PageFromOneOrAll, PageFromZero, Pagination, pageWindow } from './page.js';
 export { Credential, CredentialTeam, CredentialsChanged, KeyDigest, credentials, credentialsChanged } from './teams/credential.js';
 export {
   MembershipChanged,

@@ -1,23 +1,38 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { WholeNumber } from './fields.js';
 
 const largestPage = 1_000_000_000;
+const defaultLimit = 10;
 
 /** Which part of a listing is asked for, where pages count from 0: teams, members, workspaces. */
 export class PageFromZero {
+  @ApiPropertyOptional({ default: 0 })
   @WholeNumber({ min: 0, max: largestPage, optional: true, description: 'Page, counted from 0.', example: 0 })
   page?: number;
 
-  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries a page; 10 if left out.', example: 10 })
+  @ApiPropertyOptional({ default: defaultLimit })
+  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries a page.', example: 10 })
   limit?: number;
 }
 
 /** Which part of a listing is asked for, where pages count from 1: all other listings. */
 export class PageFromOne {
+  @ApiPropertyOptional({ default: 1 })
   @WholeNumber({ min: 1, max: largestPage, optional: true, description: 'Page, counted from 1.', example: 1 })
   page?: number;
 
-  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries a page; 10 if left out.', example: 10 })
+  @ApiPropertyOptional({ default: defaultLimit })
+  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries a page.', example: 10 })
+  limit?: number;
+}
+
+/** Which part is asked for of a listing that is given whole unless `limit` is sent. */
+export class PageFromOneOrAll {
+  @ApiPropertyOptional({ default: 1 })
+  @WholeNumber({ min: 1, max: largestPage, optional: true, description: 'Page, counted from 1; of no effect without `limit`.', example: 1 })
+  page?: number;
+
+  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries a page; everything if left out.', example: 10 })
   limit?: number;
 }
 
@@ -35,7 +50,7 @@ export class Pagination {
 
 /** The page asked for with its defaults filled in, and how many rows to skip to get there. `first` is the number of the first page. */
 export function pageWindow(asked: { page?: number; limit?: number }, first: 0 | 1): { page: number; limit: number; offset: number } {
-  const { page = first, limit = 10 } = asked;
+  const { page = first, limit = defaultLimit } = asked;
   return { page, limit, offset: (page - first) * limit };
 }
 

@@ -1,4 +1,5 @@
 export { loadEnv } from './env.js';
+export { observeEvents } from './event-figures.js';
 export { createMetrics, readiness, startHealthServer } from './health.js';
 export type { HealthServer, Readiness, ReadinessCheck } from './health.js';
 export { loadLocalSecrets } from './local-secrets.js';

@@ -3,6 +3,7 @@ import { Type } from 'class-transformer';
 import { IsIn, IsInt, IsString, Matches, Max, Min, MinLength } from 'class-validator';
 import type { Wire } from '@atoll/contracts';
 import { loadEnv } from './env.js';
+import { observeEvents } from './event-figures.js';
 import { createMetrics, startHealthServer } from './health.js';
 import { createLogger, logLevels, type LogLevel } from './logger.js';
 import { onShutdown } from './shutdown.js';
@@ -54,7 +55,9 @@ export async function runService<Env extends ServiceEnv>(definition: ServiceDefi
     const transport = natsTransport({ servers: env.NATS_URL, name, secrets: env.ATOLL_BUS_SECRET });
     const service = await startService({ name, module: definition.module(env, transport), transport, logger });
     const checks = [...transport.checks, ...service.checks];
-    const health = await startHealthServer({ port: env.HEALTH_PORT, host: env.HOST, checks, metrics: createMetrics(name) });
+    const metrics = createMetrics(name);
+    observeEvents(metrics, [service]);
+    const health = await startHealthServer({ port: env.HEALTH_PORT, host: env.HOST, checks, metrics });
     onShutdown(logger, async () => {
       await service.stop();
       await transport.close();

@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import type { Logger } from 'pino';
 import { DatabaseStatus, toAppError } from '@atoll/database';
 import { isAppError, type AppError } from '@atoll/errors';
-import { Events } from '@atoll/events';
+import { DeadLetters, Events, Outbox } from '@atoll/events';
 import type { ReadinessCheck } from './health.js';
 import { NestLogger } from './logger.js';
 import type { Transport } from './transport.js';
@@ -13,6 +13,8 @@ export interface RunningService {
   readonly name: string;
   /** To reach what the service's module exports. */
   readonly app: INestMicroservice;
+  readonly outbox: Outbox;
+  readonly deadLetters: DeadLetters;
   readonly checks: readonly ReadinessCheck[];
   /** Takes no new requests, answers those in flight, then closes what the service holds. */
   stop(): Promise<void>;
@@ -35,6 +37,8 @@ export async function startService(options: {
   return {
     name,
     app,
+    outbox: app.get(Outbox, { strict: false }),
+    deadLetters: app.get(DeadLetters, { strict: false }),
     checks: [
       { name: `${name} requests`, check: () => (draining ? 'draining' : (server.readiness().reason ?? null)) },
       { name: `${name} database`, check: async () => (await database.ready()).reason ?? null },

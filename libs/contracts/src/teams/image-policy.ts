@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Flag, Instant, ListOf, Nested, Text, Uuid } from '../fields.js';
-import { Nothing, PageFromOne, Pagination } from '../page.js';
+import { Nothing, PageFromOne, PageFromOneOrAll, Pagination } from '../page.js';
 import { TeamPath } from './team.js';
 
 const reference = {
@@ -84,7 +84,7 @@ export class AssignPolicyBody extends TeamPath {}
 
 export class AssignPolicy extends IntersectionType(ImagePolicyPath, TeamPath) {}
 
-export class ListTeamImages extends IntersectionType(TeamPath, PageFromOne) {}
+export class ListTeamImages extends IntersectionType(TeamPath, PageFromOneOrAll) {}
 
 /** Everything unless `limit` was sent; then a page. */
 export class TeamImages {

@@ -24,7 +24,11 @@ export class MemberPage {
 export class AddMember extends IntersectionType(TeamPath, NewMember) {}
 
 export class ChangeRoleBody {
-  @OneOf(teamRoles, { example: 'team_admin' })
+  @OneOf(teamRoles, {
+    example: 'team_admin',
+    description:
+      "Becoming team_owner ends those of the member's keys to this team that neither a team_owner nor the operator issued: whoever issues a key has seen it.",
+  })
   role!: TeamRole;
 }
 
@@ -34,7 +38,12 @@ export class KeyTerms {
   @Instant({ optional: true, description: 'In the future, at most 365 days ahead; 90 days from now if left out.' })
   expiry_date?: string;
 
-  @IpWhitelist({ optional: true })
+  @IpWhitelist({
+    optional: true,
+    description:
+      'Comma-separated IPv4/IPv6 addresses or CIDRs; empty allows any. Left out, it is that of the key that is replaced. ' +
+      'Of a key to a team that has one, only a team_owner or a team_admin may change it.',
+  })
   ip_whitelist?: string;
 
   @WholeNumber({

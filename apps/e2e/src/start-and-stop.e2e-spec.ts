@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApiKey } from '@atoll/api-keys';
+import { createDatabase } from '@atoll/testing';
+import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
+
+const timeoutMs = 60_000;
+let folder = '';
+let platform: RunningPlatform | undefined;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+});
+afterEach(async () => {
+  await platform?.stop();
+  platform = undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Runs one of the built commands to its end. */
+async function run(entry: string, env: Record<string, string>): Promise<{ code: number; output: string }> {
+  const child = spawn(process.execPath, [`dist/apps/platform/src/${entry}`], { env: { ...process.env, ...env } });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, output };
+}
+
+async function statusWith(key: string): Promise<number> {
+  return (await fetch(`${platform?.url}/api/user/profile`, { headers: { authorization: `Bearer ${key}` } })).status;
+}
+
+async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+describe('a first start', () => {
+  it(
+    'prints once a key, the documentation, and a call that works',
+    async () => {
+      // A key that is given is not printed; an empty variable is none.
+      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: '' });
+      const [key = ''] = /atl_[0-9A-Za-z]{38}/.exec(platform.output()) ?? [];
+      expect(platform.output()).toContain(`${platform.url}/api/docs`);
+      expect(platform.output()).toContain(`curl -s -H "Authorization: Bearer ${key}" ${platform.url}/api/user/profile`);
+      expect(await statusWith(key)).toBe(200);
+      await platform.stop();
+
+      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: '' });
+      expect(platform.output()).toContain('npm run admin-key');
+      expect(platform.output()).not.toMatch(/atl_[0-9A-Za-z]{38}/);
+      expect(await statusWith(key)).toBe(200);
+    },
+    timeoutMs,
+  );
+
+  it(
+    'on a port that is taken says so, and loses nothing',
+    async () => {
+      const other = createServer().listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      const { port } = other.address() as { port: number };
+      const { code, output } = await run('main.js', { ATOLL_DATA_DIR: folder, PORT: String(port) });
+      other.close();
+      expect(code).toBe(1);
+      expect(output).toBe(`Atoll cannot start: port ${port} is taken by another program. Choose another: PORT=${port + 1} npm start\n`);
+      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: '' });
+      expect(platform.output()).toMatch(/atl_[0-9A-Za-z]{38}/);
+    },
+    timeoutMs,
+  );
+
+  it(
+    'takes the PostgreSQL of DATABASE_URL for its own',
+    async () => {
+      const database = await createDatabase();
+      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, DATABASE_URL: database.url });
+      expect(await statusWith(platform.adminKey)).toBe(200);
+      await platform.stop();
+      platform = undefined;
+      await database.drop();
+    },
+    timeoutMs,
+  );
+});
+
+describe('the key of the operator', () => {
+  it(
+    'is made anew at the machine, beside a running platform and without one',
+    async () => {
+      const first = createApiKey();
+      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: first });
+      for (const running of [true, false]) {
+        if (!running) await platform.stop();
+        const { code, output } = await run('admin-key.js', { ATOLL_DATA_DIR: folder });
+        expect(code).toBe(0);
+        const [key = ''] = /atl_[0-9A-Za-z]{38}/.exec(output) ?? [];
+        if (!running) platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: '' });
+        expect(await statusWith(key)).toBe(200);
+      }
+      await until(async () => (await statusWith(first)) === 401);
+    },
+    timeoutMs,
+  );
+
+  it('is not made where there is no platform', async () => {
+    const { code, output } = await run('admin-key.js', { ATOLL_DATA_DIR: join(folder, 'elsewhere') });
+    expect([code, output]).toEqual([
+      1,
+      `Nothing was done: ${join(folder, 'elsewhere')} holds no platform. Say where it is by ATOLL_DATA_DIR.\n`,
+    ]);
+  });
+});
+
+describe.each<Topology>(['one-process', 'services'])('Ctrl-C in a terminal stops it cleanly: %s', (topology) => {
+  it(
+    'lets what is under way end, and leaves no process behind',
+    async () => {
+      const started = await startPlatform(topology, { ATOLL_DATA_DIR: folder }, { ownGroup: true });
+      platform = started;
+      const ended = once(started.process, 'exit');
+      // As a terminal does: to the whole group.
+      process.kill(-(started.process.pid ?? 0), 'SIGINT');
+      expect(await ended).toEqual([0, null]);
+      await expect(fetch(`${started.url}/livez`)).rejects.toThrow();
+      expect(started.output()).not.toMatch(/"level":"(error|fatal)"/);
+      platform = await startPlatform(topology, { ATOLL_DATA_DIR: folder });
+    },
+    timeoutMs,
+  );
+});
