@@ -1,11 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '@atoll/database';
 import { loadLocalSecrets } from '@atoll/service';
-import { startNats } from '@atoll/testing';
+import { freePort, startNats } from '@atoll/testing';
 
 /**
  * `npm run start:services`: the platform as an operator runs it, on one machine. A process for each service and one for the gateway, over NATS.
@@ -19,15 +18,6 @@ const dataDir = resolve(process.env.ATOLL_DATA_DIR ?? '.atoll');
 const secrets = loadLocalSecrets(dataDir);
 const stopping = new AbortController();
 const children = new Map<string, ChildProcess>();
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** Runs one process and starts it again whenever it dies, as a container's restart policy does. */
 async function keepRunning(service: string, env: NodeJS.ProcessEnv): Promise<void> {

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { freePort, residentMiB, start, stop, untilReady } from './processes.js';
+import { freePort } from '@atoll/testing';
+import { residentMiB, start, stop, untilReady } from './processes.js';
 
 const restMs = 5_000;
 

@@ -3,8 +3,9 @@ import { createApiKey, digestApiKey } from '@atoll/api-keys';
 import { credentials } from '@atoll/contracts';
 import { Rpc, RpcModule, systemContext } from '@atoll/rpc';
 import { NestFactory } from '@nestjs/core';
+import { freePort } from '@atoll/testing';
 import { median } from './measure.js';
-import { freePort, start, stop, untilReady } from './processes.js';
+import { start, stop, untilReady } from './processes.js';
 
 const keyPepper = 'a pepper for benchmarks only';
 const busSecret = 'a secret for benchmarks only';

@@ -1,19 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const root = new URL('../../..', import.meta.url);
 const running = new Set<ChildProcess>();
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** A built entry point in a process of its own, its log thrown away. */
 export function start(entry: string, args: string[], env: Record<string, string>): ChildProcess {
@@ -55,7 +46,6 @@ export async function stopAll(): Promise<void> {
 
 /** Resident memory of one process in MiB, as the kernel counts it. */
 export async function residentMiB(pid: number): Promise<number> {
-  const { readFile } = await import('node:fs/promises');
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
 }

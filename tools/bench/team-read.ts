@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { createApiKey } from '@atoll/api-keys';
+import { freePort } from '@atoll/testing';
 import { compare, type Comparison, type Load, type Target } from './measure.js';
-import { firstLine, freePort, start, stopAll, untilReady } from './processes.js';
+import { firstLine, start, stopAll, untilReady } from './processes.js';
 
 export interface TeamReadFigures {
   oneProcess: Comparison;

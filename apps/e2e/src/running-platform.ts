@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApiKey } from '@atoll/api-keys';
+import { freePort } from '@atoll/testing';
 
 export type Topology = 'one-process' | 'services';
 
@@ -25,15 +25,6 @@ export interface RunningPlatform {
   output(): string;
   /** Asks it to stop and waits. Throws unless it ends with code 0. */
   stop(): Promise<void>;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** A gateway can be ready before the services behind it: a call tells, by its answer to a key or to none. */

@@ -1,41 +1,13 @@
 import type { DynamicModule, INestMicroservice } from '@nestjs/common';
-import { Type } from 'class-transformer';
-import { IsIn, IsInt, IsString, Matches, Max, Min, MinLength } from 'class-validator';
 import type { Wire } from '@atoll/contracts';
 import { loadEnv } from './env.js';
 import { observeEvents } from './event-figures.js';
 import { createMetrics, startHealthServer } from './health.js';
-import { createLogger, logLevels, type LogLevel } from './logger.js';
+import { createLogger } from './logger.js';
+import type { ServiceEnv } from './process-env.js';
 import { onShutdown } from './shutdown.js';
 import { startService } from './start-service.js';
 import { natsTransport, type Transport } from './transport.js';
-
-/** The environment of every service in a process of its own. */
-export class ServiceEnv {
-  @Matches(/^postgres(ql)?:\/\//, { message: 'DATABASE_URL must be a postgres:// URL' })
-  DATABASE_URL: string = '';
-
-  /** Comma-separated. */
-  @IsString()
-  NATS_URL: string = 'nats://127.0.0.1:4222';
-
-  /** Signs the context of every call: the same in all processes. Comma-separated while it is changed: the first signs, all are believed. */
-  @MinLength(16, { message: 'ATOLL_BUS_SECRET must be at least 16 characters long' })
-  ATOLL_BUS_SECRET: string = '';
-
-  /** `/livez`, `/readyz`, `/metrics`. */
-  @Type(() => Number)
-  @IsInt({ message: 'HEALTH_PORT must be a port' })
-  @Min(0)
-  @Max(65_535)
-  HEALTH_PORT: number = 8080;
-
-  @IsString()
-  HOST: string = '127.0.0.1';
-
-  @IsIn([...logLevels])
-  ATOLL_LOG_LEVEL: LogLevel = 'info';
-}
 
 /** How a service's process is made of its parts. */
 export interface ServiceDefinition<Env extends ServiceEnv> {

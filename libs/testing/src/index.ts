@@ -1,3 +1,4 @@
+export { freePort } from './free-port.js';
 export { findNatsServer } from './find-nats-server.js';
 export { startNats } from './nats-server.js';
 export type { NatsServer, NatsServerOptions } from './nats-server.js';
