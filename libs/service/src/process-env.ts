@@ -3,7 +3,7 @@ import { IsIn, IsInt, IsString, Matches, Max, Min, MinLength } from 'class-valid
 import { logLevels, type LogLevel } from './logger.js';
 
 /** The environment of every process. */
-export class ProcessEnv {
+class ProcessEnv {
   @IsIn([...logLevels])
   ATOLL_LOG_LEVEL: LogLevel = 'info';
 

@@ -34,6 +34,10 @@ export class ApiKeyEntity {
   @Column('text', { default: '' })
   ipWhitelist!: string;
 
+  /** Whether a team_owner or the operator issued it. Whoever issues a key has seen it: no other key may become that of a team_owner. */
+  @Column('boolean', { default: false })
+  issuedByOwner!: boolean;
+
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   revokedAt!: Date | null;
 

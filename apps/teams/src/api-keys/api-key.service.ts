@@ -1,7 +1,7 @@
 import { createApiKey, digestApiKey, maskApiKey } from '@atoll/api-keys';
 import { newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
-import { IsNull, type EntityManager } from 'typeorm';
+import { IsNull, MoreThan, Or, type EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
 import { ApiKeyEntity } from './api-key.entity.js';
 
@@ -15,6 +15,7 @@ interface NewKey extends KeyHolder {
   /** null: never. */
   expiryDate: Date | null;
   ipWhitelist: string;
+  issuedByOwner?: boolean;
 }
 
 /** Makes, replaces and revokes keys, within the transaction of whoever asks. A key in full is returned once and kept nowhere. */
@@ -44,6 +45,20 @@ export class ApiKeysService {
 
   async revoke(manager: EntityManager, holder: KeyHolder): Promise<void> {
     await manager.update(ApiKeyEntity, liveKeysOf(holder), { revokedAt: () => 'now()' });
+  }
+
+  /** Ends those that may be known to somebody who never was team_owner. */
+  async revokeUnlessIssuedByOwner(manager: EntityManager, holder: KeyHolder): Promise<void> {
+    await manager.update(ApiKeyEntity, { ...liveKeysOf(holder), issuedByOwner: false }, { revokedAt: () => 'now()' });
+  }
+
+  /** That of the key which the next one replaces; empty where there is none. */
+  async whitelistOf(manager: EntityManager, holder: KeyHolder): Promise<string> {
+    const current = await manager.findOne(ApiKeyEntity, {
+      where: { ...liveKeysOf(holder), expiryDate: Or(IsNull(), MoreThan(new Date())) },
+      order: { createdAt: 'DESC' },
+    });
+    return current?.ipWhitelist ?? '';
   }
 
   /** Ends every key to a team. */

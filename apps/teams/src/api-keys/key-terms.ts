@@ -5,12 +5,23 @@ const dayMs = 24 * 60 * 60 * 1000;
 const defaultLifeMs = 90 * dayMs;
 const longestLifeMs = 365 * dayMs;
 
+interface SettledTerms {
+  expiryDate: Date;
+  /** Left out: that of the key which is replaced. */
+  ipWhitelist?: string;
+  graceSeconds: number;
+}
+
 /** What was asked for a key, with its defaults. Throws `invalid_input` for a life that is none or too long. */
-export function settleTerms(terms: KeyTerms, nowMs = Date.now()): { expiryDate: Date; ipWhitelist: string; graceSeconds: number } {
-  const { expiry_date: asked, ip_whitelist: whitelist = '', grace_seconds: graceSeconds = 0 } = terms;
+export function settleTerms(terms: KeyTerms, nowMs = Date.now()): SettledTerms {
+  const { expiry_date: asked, ip_whitelist: whitelist, grace_seconds: graceSeconds = 0 } = terms;
   const expiryMs = asked === undefined ? nowMs + defaultLifeMs : Date.parse(asked);
   if (Number.isNaN(expiryMs)) throw invalidField('expiry_date', 'isInstant', 'must be an instant such as 2026-10-01T00:00:00Z.');
   if (expiryMs <= nowMs) throw invalidField('expiry_date', 'inFuture', 'must be in the future.');
   if (expiryMs > nowMs + longestLifeMs) throw invalidField('expiry_date', 'withinYear', 'must be at most 365 days ahead.');
-  return { expiryDate: new Date(expiryMs), ipWhitelist: whitelistEntries(whitelist).join(','), graceSeconds };
+  return {
+    expiryDate: new Date(expiryMs),
+    ...(whitelist !== undefined && { ipWhitelist: whitelistEntries(whitelist).join(',') }),
+    graceSeconds,
+  };
 }

@@ -17,15 +17,20 @@ export class Enrolment {
   constructor(private readonly apiKeys: ApiKeysService) {}
 
   /** The keys in full, by user: the one time that they are known. */
-  async enrol(manager: EntityManager, teamId: string, people: readonly Enrolled[]): Promise<Map<string, string>> {
+  async enrol(
+    manager: EntityManager,
+    teamId: string,
+    people: readonly Enrolled[],
+    { issuedByOwner }: { issuedByOwner: boolean },
+  ): Promise<Map<string, string>> {
     await manager.insert(
       MembershipEntity,
       people.map(({ userId, role }) => ({ id: newId(), teamId, userId, role })),
     );
-    const { expiryDate, ipWhitelist } = settleTerms({});
+    const { expiryDate } = settleTerms({});
     const keys = await this.apiKeys.issue(
       manager,
-      people.map(({ userId }) => ({ userId, teamId, expiryDate, ipWhitelist })),
+      people.map(({ userId }) => ({ userId, teamId, expiryDate, ipWhitelist: '', issuedByOwner })),
     );
     return new Map(people.map(({ userId }, index) => [userId, keys[index] ?? '']));
   }

@@ -1,7 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { maskApiKey } from '@atoll/api-keys';
-import { members, teams, type IssueMemberKey, type TeamMember } from '@atoll/contracts';
-import { errorOf, TeamsFixture } from '../teams-fixture.js';
+import { members, teams, users, type IssueMemberKey, type TeamMember } from '@atoll/contracts';
+import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 const dayMs = 86_400_000;
 
@@ -90,6 +91,66 @@ describe('issuing a key', () => {
     expect([await opens(first), await opens(rotated.api_key ?? '')]).toEqual([false, true]);
     const [added] = [await fixture.call(owner, members.add, { team_id, email: 'nosy@example.com', name: 'Nosy', role: 'member' })];
     expect((await errorOf(issue({}, added?.api_key ?? ''))).code).toBe('forbidden');
+  });
+});
+
+describe('the addresses of a key', () => {
+  it('go on with the key that replaces it, unless others are sent', async () => {
+    await freshTeam();
+    await issue({ ip_whitelist: '203.0.113.0/24' });
+    expect((await issue({ grace_seconds: 3600 })).ip_whitelist).toBe('203.0.113.0/24');
+    expect((await issue({ ip_whitelist: '198.51.100.7' })).ip_whitelist).toBe('198.51.100.7');
+    expect((await issue()).ip_whitelist).toBe('198.51.100.7');
+    expect((await issue({ ip_whitelist: '' })).ip_whitelist).toBe('');
+    expect((await issue()).ip_whitelist).toBe('');
+  });
+
+  it('are those of the newest live key, and of no key that has ended', async () => {
+    await freshTeam();
+    await issue({ ip_whitelist: '203.0.113.0/24' });
+    await issue({ ip_whitelist: '198.51.100.7', grace_seconds: 3600 });
+    expect((await issue()).ip_whitelist).toBe('198.51.100.7');
+    await fixture.call(owner, members.revokeKey, { team_id, user_id });
+    expect((await issue()).ip_whitelist).toBe('');
+  });
+
+  it('are set by its holder where there are none, and then changed by a manager alone', async () => {
+    await freshTeam();
+    const bound = await issue({ ip_whitelist: '203.0.113.0/24, ::1', grace_seconds: 3600 }, first);
+    for (const key of [bound.api_key ?? '', first]) {
+      for (const ip_whitelist of ['', '0.0.0.0/0', '203.0.113.0/24']) {
+        const refused = await errorOf(issue({ ip_whitelist }, key));
+        expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringMatching(/only a team_owner or a team_admin/)]);
+      }
+    }
+    const kept = await issue({ ip_whitelist: '203.0.113.0/24,::1' }, first);
+    expect((await issue({}, kept.api_key ?? '')).ip_whitelist).toBe('203.0.113.0/24,::1');
+    expect((await issue({ ip_whitelist: '' }, owner)).ip_whitelist).toBe('');
+  });
+});
+
+describe('bad terms', () => {
+  it.each(['2020-01-01T00:00:00Z', new Date(Date.now() + 366 * dayMs).toISOString()])(
+    'are told before whether the caller may, or the member is there: %s',
+    async (expiry_date) => {
+      await freshTeam();
+      const stranger = (await fixture.createTeam('member')).keys[0] ?? '';
+      const attempts = [
+        issue({ expiry_date }, stranger),
+        fixture.call(first, members.issueKey, { team_id, user_id: unknownId, expiry_date }),
+        fixture.call(owner, members.issueKey, { team_id, user_id: unknownId, expiry_date }),
+        fixture.call(first, users.issueKey, { expiry_date }),
+      ];
+      for (const { code } of await Promise.all(attempts.map(errorOf))) expect(code).toBe('invalid_input');
+    },
+  );
+
+  it('are none of an answer that was kept, though the expiry_date has passed since', async () => {
+    await freshTeam();
+    const expiry_date = new Date(Date.now() + 400).toISOString();
+    const issued = await issue({ expiry_date }, owner, 'short-lived');
+    while (Date.parse(expiry_date) > Date.now()) await delay(20);
+    expect(await issue({ expiry_date }, owner, 'short-lived')).toEqual({ ...issued, api_key: maskApiKey(issued.api_key ?? '') });
   });
 });
 

@@ -6,6 +6,7 @@ import {
   requirePermission,
   type AddMember,
   type CallContext,
+  type Caller,
   type ChangeRole,
   type IssueMemberKey,
   type ListMembers,
@@ -24,10 +25,14 @@ import { settleTerms } from '../api-keys/key-terms.js';
 import type { PageRow } from '../database/json.js';
 import { TeamChanges } from '../teams/team-changes.js';
 import { UserRegistry } from '../users/user-registry.js';
+import { requirePermissionNow } from './caller-now.js';
 import { Enrolment } from './enrolment.js';
 import { memberPageQuery, memberQuery } from './member-query.js';
-import { requireAnotherOwner, requireOwner, requireSelfOrManager } from './member-rules.js';
+import { hasPowerOfOwner, permissionOver, requireAnotherOwner, requireOwner, requireWhitelistKept } from './member-rules.js';
 import { MembershipEntity } from './membership.entity.js';
+
+/** Each Team shows its members, all of them. */
+const mostMembers = 1000;
 
 @Injectable()
 export class MembersService {
@@ -52,17 +57,22 @@ export class MembersService {
 
   async add({ team_id, role, ...person }: AddMember, context: CallContext): Promise<TeamMember> {
     requirePermission(context.caller, team_id, 'manageTeam');
-    if (role === 'team_owner') requireOwner(context.caller, team_id, 'make somebody team_owner');
     const member = await this.transactions.once(
       context,
       async (manager) => {
         const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
+        const caller = await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
+        if (role === 'team_owner') requireOwner(caller, team_id, 'make somebody team_owner');
         const [user] = await this.registry.findOrCreate(manager, [person]);
         const userId = user?.id ?? '';
         if (await manager.existsBy(MembershipEntity, { teamId: team_id, userId })) {
           throw new AppError('conflict', 'This person is a member of the team already.');
         }
-        const keys = await this.enrolment.enrol(manager, team_id, [{ userId, role }]);
+        if ((await manager.countBy(MembershipEntity, { teamId: team_id })) >= mostMembers) {
+          throw new AppError('conflict', `A team has at most ${mostMembers} members.`);
+        }
+        const issuedByOwner = hasPowerOfOwner(caller, team_id);
+        const keys = await this.enrolment.enrol(manager, team_id, [{ userId, role }], { issuedByOwner });
         await this.changes.saveMember(manager, team, { userId, role }, context);
         return { ...(await this.view(manager, { teamId: team_id, userId })), api_key: keys.get(userId) ?? null };
       },
@@ -76,13 +86,15 @@ export class MembersService {
     requirePermission(context.caller, team_id, 'manageTeam');
     const member = await this.transactions.run(async (manager) => {
       const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
+      const caller = await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
       const membership = await this.find(manager, { teamId: team_id, userId: user_id });
       if (membership.role === 'team_owner' || role === 'team_owner') {
-        requireOwner(context.caller, team_id, 'make somebody team_owner or change the role of one');
+        requireOwner(caller, team_id, 'make somebody team_owner or change the role of one');
       }
       if (membership.role === 'team_owner' && role !== 'team_owner') await requireAnotherOwner(manager, membership);
       if (membership.role !== role) {
         await manager.update(MembershipEntity, { id: membership.id }, { role });
+        if (role === 'team_owner') await this.apiKeys.revokeUnlessIssuedByOwner(manager, membership);
         await this.changes.saveMember(manager, team, { userId: user_id, role }, context);
       }
       return this.view(manager, membership);
@@ -92,12 +104,14 @@ export class MembersService {
   }
 
   async remove({ team_id, user_id }: MemberPath, context: CallContext): Promise<Nothing> {
-    requireSelfOrManager(context.caller, { teamId: team_id, userId: user_id });
+    const permission = permissionOver(user_id, context.caller);
+    requirePermission(context.caller, team_id, permission);
     await this.transactions.run(async (manager) => {
       const team = await this.changes.lock(manager, team_id);
+      const caller = await requirePermissionNow(manager, context.caller, team_id, permission);
       const membership = await this.find(manager, { teamId: team_id, userId: user_id });
       if (membership.role === 'team_owner') {
-        requireOwner(context.caller, team_id, 'remove a team_owner');
+        requireOwner(caller, team_id, 'remove a team_owner');
         await requireAnotherOwner(manager, membership);
       }
       // The keys to the team go with the membership: their foreign key cascades.
@@ -109,16 +123,24 @@ export class MembersService {
   }
 
   async issueKey({ team_id, user_id, ...terms }: IssueMemberKey, context: CallContext): Promise<TeamMember> {
-    requireSelfOrManager(context.caller, { teamId: team_id, userId: user_id });
+    const holder = { teamId: team_id, userId: user_id };
+    const permission = permissionOver(user_id, context.caller);
     const member = await this.transactions.once(
       context,
       async (manager) => {
-        const { graceSeconds, ...settled } = settleTerms(terms);
+        // In here, since an answer that was kept is given again even where the expiry_date has passed since; and first, as 400 goes before 403.
+        const { graceSeconds, expiryDate, ipWhitelist: asked } = settleTerms(terms);
+        requirePermission(context.caller, team_id, permission);
         await this.changes.lockForGrowth(manager, team_id, context.caller);
-        const { teamId, userId } = await this.requirePowerOverKeys(manager, { teamId: team_id, userId: user_id }, context);
-        await this.apiKeys.retire(manager, { teamId, userId }, graceSeconds);
-        const [key = null] = await this.apiKeys.issue(manager, [{ teamId, userId, ...settled }]);
-        return { ...(await this.view(manager, { teamId, userId })), api_key: key };
+        const caller = await requirePermissionNow(manager, context.caller, team_id, permission);
+        await this.requirePowerOverKeys(manager, holder, caller);
+        const current = await this.apiKeys.whitelistOf(manager, holder);
+        const ipWhitelist = asked ?? current;
+        requireWhitelistKept(caller, team_id, { current, asked: ipWhitelist });
+        await this.apiKeys.retire(manager, holder, graceSeconds);
+        const issuedByOwner = hasPowerOfOwner(caller, team_id);
+        const [key = null] = await this.apiKeys.issue(manager, [{ ...holder, expiryDate, ipWhitelist, issuedByOwner }]);
+        return { ...(await this.view(manager, holder)), api_key: key };
       },
       { keep: withMaskedKey },
     );
@@ -127,26 +149,24 @@ export class MembersService {
   }
 
   async revokeKey({ team_id, user_id }: MemberPath, context: CallContext): Promise<Nothing> {
-    requireSelfOrManager(context.caller, { teamId: team_id, userId: user_id });
+    const holder = { teamId: team_id, userId: user_id };
+    const permission = permissionOver(user_id, context.caller);
+    requirePermission(context.caller, team_id, permission);
     await this.transactions.run(async (manager) => {
       await this.changes.lock(manager, team_id);
-      const { teamId, userId } = await this.requirePowerOverKeys(manager, { teamId: team_id, userId: user_id }, context);
-      await this.apiKeys.revoke(manager, { teamId, userId });
+      const caller = await requirePermissionNow(manager, context.caller, team_id, permission);
+      await this.requirePowerOverKeys(manager, holder, caller);
+      await this.apiKeys.revoke(manager, holder);
     });
     this.rpc.publish(credentialsChanged, { user_id });
     return {};
   }
 
   /** The key of an owner is an owner's power. */
-  private async requirePowerOverKeys(
-    manager: EntityManager,
-    member: { teamId: string; userId: string },
-    { caller }: CallContext,
-  ): Promise<MembershipEntity> {
+  private async requirePowerOverKeys(manager: EntityManager, member: { teamId: string; userId: string }, caller: Caller): Promise<void> {
     const membership = await this.find(manager, member);
     const isSelf = caller.kind === 'user' && caller.userId === membership.userId;
     if (membership.role === 'team_owner' && !isSelf) requireOwner(caller, membership.teamId, 'see to the key of a team_owner');
-    return membership;
   }
 
   private async find(manager: EntityManager, { teamId, userId }: { teamId: string; userId: string }): Promise<MembershipEntity> {

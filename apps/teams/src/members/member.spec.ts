@@ -62,6 +62,19 @@ describe('the members of a team', () => {
     expect((await errorOf(fixture.verify(key))).code).toBe('unauthenticated');
   });
 
+  it('are at most 1000', async () => {
+    const { team_id, owner } = await teamOf();
+    await fixture.query(
+      `WITH crowd AS (INSERT INTO "user" (id, email, name) SELECT gen_random_uuid(), n || '@crowd.example', 'x' FROM generate_series(1, 998) n RETURNING id)
+       INSERT INTO membership (id, team_id, user_id, role) SELECT gen_random_uuid(), $1, id, 'viewer' FROM crowd`,
+      [team_id],
+    );
+    await fixture.call(owner, members.add, { team_id, ...newMember('the-last@example.com') });
+    const refused = await errorOf(fixture.call(owner, members.add, { team_id, ...newMember('one-too-many@example.com') }));
+    expect([refused.code, refused.message]).toEqual(['conflict', 'A team has at most 1000 members.']);
+    expect(await fixture.query(`SELECT FROM "user" WHERE email = 'one-too-many@example.com'`)).toEqual([]);
+  });
+
   it('may leave by themselves', async () => {
     const { team_id, owner, keys, userIds } = await teamOf('viewer');
     await fixture.call(keys[0] ?? '', members.remove, { team_id, user_id: userIds[0] ?? '' });

@@ -62,7 +62,7 @@ export class TeamCreationService {
     const team = manager.create(TeamEntity, { id: newId(), name, description, policyId });
     await manager.insert(TeamEntity, team);
     await manager.insert(WorkspaceEntity, { id: newId(), teamId: team.id, name: 'default', isDefault: true });
-    const keys = await this.enrolment.enrol(manager, team.id, people);
+    const keys = await this.enrolment.enrol(manager, team.id, people, { issuedByOwner: true });
     await this.changes.tell(manager, team, context);
     for (const person of people) await this.changes.tellMember(manager, team, person, context);
     const created = await readTeam(manager, team.id);

@@ -16,6 +16,7 @@ import { remainingMs, Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { DataSource, LessThan, type EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
+import { requirePermissionNow } from '../members/caller-now.js';
 import { requireOwner } from '../members/member-rules.js';
 import { MembershipEntity } from '../members/membership.entity.js';
 import { TeamsSettings } from '../teams-settings.js';
@@ -29,6 +30,7 @@ const pollMs = 25;
 const concludingMs = 500;
 /** How long after its patience a deletion may still be concluded by who began it; then anybody may call it off. */
 const abandonedAfterMs = 30_000;
+const deleteTheTeam = 'delete the team';
 
 type Conclusion = { verdict: 'deleted'; userIds: string[] } | { verdict: 'held'; holds: string } | { verdict: 'unanswered' };
 
@@ -50,7 +52,7 @@ export class TeamDeletionService {
 
   async delete({ team_id }: TeamPath, context: CallContext): Promise<Nothing> {
     requirePermission(context.caller, team_id, 'readTeam');
-    requireOwner(context.caller, team_id, 'delete the team');
+    requireOwner(context.caller, team_id, deleteTheTeam);
     const attemptId = newId();
     await this.transactions.run((manager) => this.begin(manager, team_id, attemptId, context));
     await this.answersOf(attemptId, context);
@@ -82,6 +84,7 @@ export class TeamDeletionService {
 
   private async begin(manager: EntityManager, teamId: string, attemptId: string, context: CallContext): Promise<void> {
     const team = await this.changes.lock(manager, teamId);
+    requireOwner(await requirePermissionNow(manager, context.caller, teamId, 'readTeam'), teamId, deleteTheTeam);
     if (team.status === 'deleting') throw new AppError('conflict', 'The team is being deleted already.');
     if (await manager.existsBy(TeamCapacityEntity, { teamId, hasPoolSubscription: true })) {
       throw new AppError('conflict', 'The team still holds something: a GPU pool subscription.');

@@ -15,6 +15,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { PageRow } from '../database/json.js';
 import { requireSomeField } from '../invalid-field.js';
+import { requirePermissionNow } from '../members/caller-now.js';
 import { TeamChanges } from './team-changes.js';
 import { allTeamsQuery, ownTeamsQuery, teamQuery } from './team-query.js';
 
@@ -51,6 +52,7 @@ export class TeamsService {
     requirePermission(context.caller, team_id, 'manageTeam');
     return this.transactions.run(async (manager) => {
       const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
+      await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
       team.name = body.name ?? team.name;
       team.description = body.description ?? team.description;
       await this.changes.save(manager, team, context);

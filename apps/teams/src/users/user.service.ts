@@ -19,6 +19,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
+import { requireLiveKey } from '../api-keys/live-key.js';
 import { invalidField, requireSomeField } from '../invalid-field.js';
 import { Timezones } from './timezones.js';
 import { userQuery } from './user-query.js';
@@ -61,19 +62,24 @@ export class UsersService {
   }
 
   async issueKey(terms: KeyTerms, context: CallContext): Promise<UserKey> {
-    const { userId } = requireWholeUser(context.caller, 'make a key that acts for its user as a whole');
+    const caller = requireUser(context.caller);
+    const holder = { userId: caller.userId, teamId: null };
     const issued = await this.transactions.once(
       context,
       async (manager) => {
-        const { expiryDate, ipWhitelist, graceSeconds } = settleTerms(terms);
-        await lockUser(manager, userId);
-        await this.apiKeys.retire(manager, { userId, teamId: null }, graceSeconds);
-        const [key = ''] = await this.apiKeys.issue(manager, [{ userId, teamId: null, expiryDate, ipWhitelist }]);
+        // In here, since an answer that was kept is given again even where the expiry_date has passed since; and first, as 400 goes before 403.
+        const { graceSeconds, expiryDate, ipWhitelist: asked } = settleTerms(terms);
+        requireWholeUser(caller, 'make a key that acts for its user as a whole');
+        await lockUser(manager, caller.userId);
+        await requireLiveKey(manager, caller);
+        const ipWhitelist = asked ?? (await this.apiKeys.whitelistOf(manager, holder));
+        await this.apiKeys.retire(manager, holder, graceSeconds);
+        const [key = ''] = await this.apiKeys.issue(manager, [{ ...holder, expiryDate, ipWhitelist }]);
         return { api_key: key, api_token: true, expiry_date: expiryDate.toISOString(), ip_whitelist: ipWhitelist };
       },
       { keep: (reply) => ({ ...reply, api_key: maskApiKey(reply.api_key) }) },
     );
-    this.rpc.publish(credentialsChanged, { user_id: userId });
+    this.rpc.publish(credentialsChanged, { user_id: caller.userId });
     return issued;
   }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { maskApiKey } from '@atoll/api-keys';
-import { members, teamCapacityChanged, teams, users, type User } from '@atoll/contracts';
+import { members, teamCapacityChanged, teams, users, type KeyTerms, type User } from '@atoll/contracts';
 import { Outbox } from '@atoll/events';
 import { systemContext } from '@atoll/rpc';
 import { Transactions } from '@atoll/database';
@@ -99,6 +99,21 @@ describe('a key of a user as a whole', () => {
     await fixture.call(second.api_key, users.revokeKey, {});
     for (const key of [first, second.api_key]) expect((await errorOf(fixture.verify(key))).code).toBe('unauthenticated');
     expect((await fixture.verify(made.keys[0] ?? '')).scope).toBe('membership');
+  });
+
+  it('keeps the addresses of the one that it replaces, unless others are sent', async () => {
+    const made = await fixture.createTeam('member');
+    let key = await fixture.wholeKeyOf(made.userIds[0] ?? '');
+    const replace = async (terms: KeyTerms): Promise<string> => {
+      const issued = await fixture.call(key, users.issueKey, terms);
+      key = issued.api_key;
+      return issued.ip_whitelist;
+    };
+    expect(await replace({ ip_whitelist: '203.0.113.0/24' })).toBe('203.0.113.0/24');
+    expect(await replace({})).toBe('203.0.113.0/24');
+    expect((await fixture.verify(key)).ip_whitelist).toBe('203.0.113.0/24');
+    expect(await replace({ ip_whitelist: '' })).toBe('');
+    expect(await replace({})).toBe('');
   });
 
   it('is out of reach for a key of one team: it changes nothing of its user, and says what would', async () => {

@@ -14,6 +14,7 @@ import { newId, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { pageQuery, type PageRow } from '../database/json.js';
+import { requirePermissionNow } from '../members/caller-now.js';
 import { TeamChanges } from '../teams/team-changes.js';
 import { WorkspaceEntity } from './workspace.entity.js';
 
@@ -48,6 +49,7 @@ export class WorkspacesService {
     requirePermission(context.caller, team_id, 'manageTeam');
     return this.transactions.once(context, async (manager) => {
       const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
+      await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
       if (await manager.existsBy(WorkspaceEntity, { teamId: team_id, name })) {
         throw new AppError('conflict', 'The team has a workspace of this name already.');
       }
@@ -67,6 +69,7 @@ export class WorkspacesService {
       if (!workspace) throw notFound('workspace');
       requirePermission(context.caller, workspace.teamId, 'manageTeam', 'workspace');
       const team = await this.changes.lock(manager, workspace.teamId, 'workspace');
+      await requirePermissionNow(manager, context.caller, workspace.teamId, 'manageTeam', 'workspace');
       if (workspace.isDefault) throw new AppError('conflict', 'The default workspace lives as long as its team.');
       const { affected } = await manager.delete(WorkspaceEntity, { id: workspace_id });
       if (!affected) throw notFound('workspace');

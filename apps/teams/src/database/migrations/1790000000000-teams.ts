@@ -81,6 +81,7 @@ const tables = [
     mask text NOT NULL,
     expiry_date timestamptz(3),
     ip_whitelist text NOT NULL DEFAULT '',
+    issued_by_owner boolean NOT NULL DEFAULT false,
     revoked_at timestamptz(3),
     created_at timestamptz(6) NOT NULL DEFAULT clock_timestamp(),
     FOREIGN KEY (team_id, user_id) REFERENCES membership (team_id, user_id) ON DELETE CASCADE

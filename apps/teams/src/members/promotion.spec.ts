@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { members, teams, type TeamMember } from '@atoll/contracts';
+import { errorOf, TeamsFixture } from '../teams-fixture.js';
+
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start();
+});
+afterAll(() => fixture.stop());
+
+let team_id = '';
+let owner = '';
+let admin = '';
+async function freshTeam(): Promise<void> {
+  const made = await fixture.createTeam('team_owner', 'team_admin');
+  team_id = made.team.id;
+  [owner = '', admin = ''] = made.keys;
+}
+
+const add = (by: string, email: string): Promise<TeamMember> =>
+  fixture.call(by, members.add, { team_id, email, name: 'Rising', role: 'member' });
+const issue = async (by: string, user_id: string, grace_seconds = 0): Promise<string> =>
+  (await fixture.call(by, members.issueKey, { team_id, user_id, grace_seconds })).api_key ?? '';
+const promote = (user_id: string): Promise<TeamMember> => fixture.call(owner, members.changeRole, { team_id, user_id, role: 'team_owner' });
+const rolesOf = async (key: string): Promise<string[]> => (await fixture.verify(key)).teams.map(({ role }) => role);
+
+describe('a member who becomes team_owner', () => {
+  it('loses a key that a team_admin saw when the member was added', async () => {
+    await freshTeam();
+    const { user_id, api_key } = await add(admin, 'added@example.com');
+    expect(await promote(user_id)).toMatchObject({ role: 'team_owner', api_key: null, api_token: false });
+    expect((await errorOf(fixture.verify(api_key ?? ''))).code).toBe('unauthenticated');
+    expect(await rolesOf(await issue(owner, user_id))).toEqual(['team_owner']);
+  });
+
+  it('loses a key that a team_admin issued, in grace too, and any that was made with it', async () => {
+    await freshTeam();
+    const { user_id, api_key } = await add(owner, 'issued@example.com');
+    const issued = await issue(admin, user_id, 3600);
+    const madeWithIt = await issue(issued, user_id, 3600);
+    await promote(user_id);
+    for (const key of [issued, madeWithIt]) expect((await errorOf(fixture.verify(key))).code).toBe('unauthenticated');
+    expect(await rolesOf(api_key ?? '')).toEqual(['team_owner']);
+  });
+
+  it('keeps a key that a team_owner or the operator issued', async () => {
+    await freshTeam();
+    for (const by of [owner, fixture.admin]) {
+      const { user_id, api_key } = await add(by, `${by.slice(-6)}@example.com`);
+      const issued = await issue(by, user_id, 3600);
+      await promote(user_id);
+      for (const key of [api_key ?? '', issued]) expect(await rolesOf(key)).toEqual(['team_owner']);
+    }
+    const made = await fixture.createTeam('viewer');
+    await fixture.call(fixture.admin, members.changeRole, { team_id: made.team.id, user_id: made.userIds[0] ?? '', role: 'team_owner' });
+    expect(await fixture.call(made.keys[0] ?? '', teams.delete, { team_id: made.team.id })).toEqual({});
+  });
+
+  it('keeps their keys to other teams; who becomes anything else keeps all', async () => {
+    await freshTeam();
+    const elsewhere = await fixture.createTeam('member');
+    const { user_id } = await add(admin, elsewhere.emails[0] ?? '');
+    await promote(user_id);
+    expect(await rolesOf(elsewhere.keys[0] ?? '')).toEqual(['member']);
+    const other = await add(admin, 'other@example.com');
+    await fixture.call(admin, members.changeRole, { team_id, user_id: other.user_id, role: 'team_admin' });
+    expect(await rolesOf(other.api_key ?? '')).toEqual(['team_admin']);
+  });
+});
