@@ -3,12 +3,13 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NestLogger } from '@atoll/service';
 import { ProblemFilter } from './errors/problem-filter.js';
-import { answerSocketError } from './errors/socket-errors.js';
+import { answerSocketError, refuseTunnel } from './errors/socket-errors.js';
 import type { GatewayOptions } from './gateway-options.js';
 import { GatewayModule } from './gateway.module.js';
 import { serveDocumentation } from './openapi/documentation.js';
 import { acceptJsonBodies } from './requests/body-parser.js';
 import { installHooks, refuseUnroutable } from './requests/hooks.js';
+import { originForm } from './requests/path.js';
 import { requestId } from './requests/request-id.js';
 import { declareRequestState } from './requests/request-state.js';
 
@@ -22,13 +23,15 @@ const requestTimeoutMs = 30_000;
 export async function createGateway(options: GatewayOptions): Promise<NestFastifyApplication> {
   const adapter = new FastifyAdapter({
     bodyLimit: maxBodyBytes,
-    http: { maxHeaderSize: maxHeaderBytes },
+    // A missing Host is refused by a hook, as a problem; Node's own refusal has no body.
+    http: { maxHeaderSize: maxHeaderBytes, requireHostHeader: false },
     requestTimeout: requestTimeoutMs,
     // Ids are checked by their own rules; a long one is no worse than a wrong one.
     routerOptions: { maxParamLength: maxHeaderBytes },
     // Open connections go on to be served while the server closes.
     return503OnClosing: false,
     skipMiddie: true,
+    rewriteUrl: originForm,
     genReqId: requestId,
     clientErrorHandler: answerSocketError,
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => void refuseUnroutable(app, error, request, reply),
@@ -43,6 +46,7 @@ export async function createGateway(options: GatewayOptions): Promise<NestFastif
   const instance = adapter.getInstance();
   // An expectation is not asked for (RFC 9110, 10.1.1): the request is answered as any other, instead of by Node's bare 417.
   instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
+  instance.server.on('connect', refuseTunnel);
   declareRequestState(instance);
   acceptJsonBodies(instance);
   installHooks(app, instance);

@@ -2,6 +2,7 @@ import { applyDecorators, HttpCode } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiResponse } from '@nestjs/swagger';
 import { Nothing, type Wire } from '@atoll/contracts';
+import { headersOf } from '../openapi/headers.js';
 
 /** What a route answers when all goes well, for callers and for the OpenAPI document: status, body, and a line on what it does. */
 export function Answers(status: 200 | 201 | 202 | 204, type: Wire, summary: string): MethodDecorator {
@@ -15,11 +16,10 @@ export function Answers(status: 200 | 201 | 202 | 204, type: Wire, summary: stri
 
 /** A listing: `{data, pagination}` with a `Link` header. `firstPage` is the number its pages count from. */
 export function AnswersPage(type: Wire, firstPage: 0 | 1, summary: string): MethodDecorator {
-  const Link = { description: 'RFC 8288: first, prev, next and last page.', schema: { type: 'string' as const } };
   return applyDecorators(
     HttpCode(200),
     RouteConfig({ firstPage }),
     ApiOperation({ summary }),
-    ApiResponse({ status: 200, description: 'The page asked for.', type, headers: { Link } }),
+    ApiResponse({ status: 200, description: 'The page asked for.', type, headers: headersOf('Link') }),
   );
 }

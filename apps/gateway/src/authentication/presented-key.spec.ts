@@ -11,6 +11,7 @@ describe('the key that a request presents', () => {
   it.each<[string, string[]]>([
     ['as Bearer', ['Authorization', `Bearer ${key}`]],
     ['as bearer in any case', ['authorization', `bEaReR  ${key} `]],
+    ['as Bearer, with tabs for spaces', ['Authorization', `Bearer\t${key}\t`]],
     ['as x-api-key', ['X-Api-Key', key]],
     ['twice the same', ['Authorization', `Bearer ${key}`, 'x-api-key', key]],
     ['in a header sent twice', ['Authorization', `Bearer ${key}`, 'Authorization', `Bearer ${key}`]],

@@ -1,7 +1,8 @@
 import { isWellFormedApiKey } from '@atoll/api-keys';
 import { AppError } from '@atoll/errors';
 
-const bearer = /^bearer +(\S+) *$/i;
+/** RFC 9110 has a space after the scheme; a tab is taken for one. */
+const bearer = /^bearer[ \t]+(\S+)[ \t]*$/i;
 
 /**
  * The one API key that a request presents, from all its `Authorization` and `x-api-key` headers; null where it has none of them.

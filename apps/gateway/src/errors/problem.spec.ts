@@ -74,6 +74,14 @@ describe('every error, from whichever layer, is one problem', () => {
   );
 });
 
+describe('a service that is away', () => {
+  it('is a 503 that says when to try again, though the service did not', async () => {
+    fails(new AppError('unavailable', 'Gone.'));
+    const { status, headers } = await gateway.call('GET', url, { key });
+    expect([status, headers['retry-after']]).toEqual([503, '1']);
+  });
+});
+
 describe('a service that does not answer', () => {
   it('is a 504 at the deadline', async () => {
     const impatient = await startGateway({ deadlineMs: 100 });

@@ -74,9 +74,11 @@ export function toProblem(error: AppError, { instance, requestId, status = error
 
 /** The headers an error calls for, besides its body. */
 export function problemHeaders({ code, details }: AppError): Record<string, string> {
+  // Every 503 says when to try again, whether or not the service that is away could.
+  const { retryAfterSeconds = code === 'unavailable' ? 1 : undefined } = details;
   return {
     'content-type': problemContentType,
     ...(code === 'unauthenticated' && { 'www-authenticate': 'Bearer' }),
-    ...(details.retryAfterSeconds !== undefined && { 'retry-after': String(details.retryAfterSeconds) }),
+    ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
   };
 }

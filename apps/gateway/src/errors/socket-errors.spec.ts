@@ -54,7 +54,35 @@ describe('what Node cannot read as a request is a problem too', () => {
     expect(answer.head).toContain(`x-request-id: ${problem.request_id}`);
   });
 
+  it('CONNECT, for there is no proxy here', async () => {
+    const answer = await send('CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\nwhat would go through the tunnel');
+    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([405, { code: 'method_not_allowed', status: 405 }]);
+    expect(answer.head).toContain('content-type: application/problem+json');
+    expect(answer.head).toMatch(/^allow: get, head, post, put, delete\r$/m);
+  });
+
   it('and the gateway goes on', async () => expect((await send(request(`Authorization: Bearer ${key}`))).status).toBe(200));
+});
+
+describe('a request without a Host', () => {
+  const hostless = (...headers: string[]): string => request(...headers).replace('Host: x\r\n', '');
+
+  it('is refused as a problem, after its credentials and its route', async () => {
+    const authorized = hostless(`Authorization: Bearer ${key}`);
+    const answer = await send(authorized);
+    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([
+      400,
+      { code: 'invalid_input', detail: 'The request has no Host header.' },
+    ]);
+    expect(answer.head).toContain('content-type: application/problem+json');
+    expect((await send(hostless())).status).toBe(401);
+    expect((await send(authorized.replace('/api/team/', '/api/nowhere/'))).status).toBe(404);
+    expect((await send(hostless().replace(/\/api\S*/, '/livez'))).status).toBe(400);
+  });
+
+  it('is fine in HTTP/1.0', async () => {
+    expect((await send(hostless(`Authorization: Bearer ${key}`).replace('HTTP/1.1', 'HTTP/1.0'))).status).toBe(200);
+  });
 });
 
 describe('on a real socket', () => {
@@ -67,6 +95,27 @@ describe('on a real socket', () => {
 
   it('8 KB of credential is an ordinary 401', async () => {
     expect((await send(request(`Authorization: Bearer atl_${'a'.repeat(8192)}`))).status).toBe(401);
+  });
+
+  it.each(['/api/docs/../openapi.yaml', '/api/docs/%2e%2e/package.json', '/api/docs/static/..%2f..%2fpackage.json'])(
+    'a way out of the documentation leads nowhere: %s',
+    async (path) => {
+      const answer = await send(request().replace(/\/api\S*/, path));
+      expect([answer.status, JSON.parse(answer.body)]).toMatchObject([
+        404,
+        { code: 'not_found', detail: 'There is nothing at this path.' },
+      ]);
+    },
+  );
+
+  it('a whole URL for a target is its path', async () => {
+    const authorized = request(`Authorization: Bearer ${key}`);
+    expect((await send(authorized.replace('/api', 'http://user:hunter2@x/api'))).status).toBe(200);
+    expect((await send(authorized.replace('GET /api', 'PATCH HTTP://x/api'))).status).toBe(405);
+    const unknown = await send(request().replace(/\/api\S*/, 'http://x/api/nowhere?a=1'));
+    expect([unknown.status, JSON.parse(unknown.body)]).toMatchObject([401, { instance: '/api/nowhere' }]);
+    expect((await send(request().replace(/\/api\S*/, 'http://x?a=1'))).status).toBe(404);
+    expect(JSON.stringify(gateway.logged())).not.toContain('hunter2');
   });
 
   it('an expectation that cannot be met is not asked for', async () => {

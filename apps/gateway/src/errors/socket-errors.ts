@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { AppError } from '@atoll/errors';
 import { problemHeaders, toProblem } from './problem.js';
 
@@ -8,7 +8,13 @@ import { problemHeaders, toProblem } from './problem.js';
 const lingerMs = 2_000;
 const lingerBytes = 4 * 1024 * 1024;
 
-function refusalOf(code: string | undefined): { status: number; error: AppError } {
+interface Refusal {
+  status: number;
+  error: AppError;
+  headers?: Record<string, string>;
+}
+
+function refusalOf(code: string | undefined): Refusal {
   if (code === 'HPE_HEADER_OVERFLOW')
     return { status: 431, error: new AppError('payload_too_large', 'The request line and headers are larger than 16 KiB.') };
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
@@ -17,32 +23,48 @@ function refusalOf(code: string | undefined): { status: number; error: AppError 
 }
 
 /** Those that have their answer: what they still send is an error once more, chunk by chunk. */
-const answered = new WeakSet<Socket>();
+const answered = new WeakSet<Duplex>();
 
 /** Answers what Node could not read as a request: there is no path, no credential and no hook yet, only the socket. */
-export function answerSocketError(error: NodeJS.ErrnoException, socket: Socket): void {
+export function answerSocketError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (answered.has(socket)) return;
   answered.add(socket);
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const refusal = refusalOf(error.code);
+  refuse(socket, refusalOf(error.code));
+}
+
+const tunnelRefusal = {
+  status: 405,
+  error: new AppError('method_not_allowed', 'This is no proxy: CONNECT is not served.'),
+  headers: { allow: 'GET, HEAD, POST, PUT, DELETE' },
+};
+
+/** Answers `CONNECT`, for which Node hands over the bare socket, its own error handler taken off. */
+export function refuseTunnel(_request: unknown, socket: Duplex): void {
+  socket.on('error', () => socket.destroy());
+  refuse(socket, tunnelRefusal);
+}
+
+function refuse(socket: Duplex, { status, error, headers: more = {} }: Refusal): void {
   const requestId = randomUUID();
-  const body = JSON.stringify(toProblem(refusal.error, { instance: '/', requestId, status: refusal.status }));
+  const body = JSON.stringify(toProblem(error, { instance: '/', requestId, status }));
   const headers = {
-    ...problemHeaders(refusal.error),
+    ...problemHeaders(error),
+    ...more,
     'content-length': String(Buffer.byteLength(body)),
     'x-request-id': requestId,
     'x-content-type-options': 'nosniff',
     connection: 'close',
   };
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${head.join('')}\r\n${body}`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`);
   linger(socket);
 }
 
-function linger(socket: Socket): void {
+function linger(socket: Duplex): void {
   let bytes = 0;
   const timer = setTimeout(() => socket.destroy(), lingerMs);
   socket.on('data', (chunk: Buffer) => {

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { Histogram } from 'prom-client';
 import { GatewaySettings } from '../gateway-options.js';
-import { pathOf } from '../requests/path.js';
+import { loggablePath } from '../requests/path.js';
 
 /** What is kept of each answered request: a figure and a line. Never headers, query or body. */
 @Injectable()
@@ -34,7 +34,7 @@ export class Answered {
       {
         method,
         route,
-        path: pathOf(request),
+        path: loggablePath(request),
         status,
         duration_ms: Math.round(elapsedTime * 100) / 100,
         request_id: request.id,

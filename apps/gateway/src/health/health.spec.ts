@@ -50,15 +50,33 @@ describe('what is kept of a request', () => {
     });
     await gateway.call('POST', '/api/team', { key, body: { password: 'hunter2' }, headers: { 'x-request-id': 'two' } });
     await gateway.call('GET', `/api/team/${key}/%zz`, { headers: { 'x-request-id': 'three' } });
+    await gateway.call('GET', '/api/team-billing/2026-10-01T00%3a00%3A00/x', { headers: { 'x-request-id': 'four' } });
     const lines = gateway.logged().filter(({ msg }) => msg === 'answered');
     const who = { user_id: '01890000-0000-7000-8000-00000000000b', key_id: '01890000-0000-7000-8000-00000000000a' };
     expect(lines).toMatchObject([
       { level: 'info', method: 'GET', route: '/api/team/:team_id', path: `/api/team/${teamId}`, status: 400, request_id: 'one', ...who },
       { level: 'info', method: 'POST', route: '/api/team', path: '/api/team', status: 400, request_id: 'two', ...who },
-      { level: 'info', method: 'GET', route: 'none', path: '/api/team/atl_[redacted]/%zz', status: 401, request_id: 'three' },
+      { level: 'info', method: 'GET', route: 'none', path: '/api/team/atl_[redacted]/[encoded]', status: 401, request_id: 'three' },
+      { level: 'info', path: '/api/team-billing/2026-10-01T00:00:00/x', status: 401, request_id: 'four' },
     ]);
     for (const line of lines) expect(line['duration_ms']).toEqual(expect.any(Number));
     expect(JSON.stringify(gateway.logged())).not.toMatch(new RegExp(`hunter2|${key}`));
+  });
+
+  it.each([
+    ['a letter', (key: string) => `%61${key.slice(1)}`],
+    ['a letter, twice over', (key: string) => `%2561${key.slice(1)}`],
+    ['the whole', (key: string) => [...Buffer.from(key)].map((byte) => `%${byte.toString(16)}`).join('')],
+    ['a letter, after a colon', (key: string) => `%3A${key.replace('_', '%5F')}`],
+  ])('holds no key of which is percent-encoded %s', async (_what, encode) => {
+    gateway = await startGateway();
+    const key = gateway.services.key();
+    for (const url of [`/api/team/${encode(key)}`, `/api/nowhere/${encode(key)}/x`, `/nowhere/%zz${encode(key)}`]) {
+      await gateway.call('GET', url, { key });
+    }
+    const lines = gateway.logged().filter(({ msg }) => msg === 'answered');
+    expect(lines.map(({ path }) => path)).toEqual(['/api/team/[encoded]', '/api/nowhere/[encoded]/x', '/nowhere/[encoded]']);
+    expect(JSON.stringify(gateway.logged())).not.toContain(key.slice(5));
   });
 
   it('is a figure by method, route and status, beside those of the process', async () => {

@@ -33,10 +33,31 @@ function routesIn(table: string): string[] {
   });
 }
 
-function operations(): [string, Operation][] {
+/** What the gateway serves, without what it has removed. */
+const operations = (): [string, Operation][] => everyOperation().filter(([, { deprecated }]) => !deprecated);
+
+function everyOperation(): [string, Operation][] {
   return Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]): [string, Operation] => [`${method} ${path}`, operation as Operation]),
   );
+}
+
+/** The names of the schemas that something refers to, directly or by others. */
+function schemasOf(value: unknown, found = new Set<string>()): Set<string> {
+  for (const [path, reference] of walk(value)) {
+    const name = path.endsWith('/$ref') ? /^#\/components\/schemas\/(.*)$/.exec(String(reference))?.[1] : undefined;
+    if (name === undefined || found.has(name)) continue;
+    found.add(name);
+    schemasOf(document.components?.schemas?.[name], found);
+  }
+  return found;
+}
+
+/** A response of an operation, looked up where it is a reference. */
+function responseOf(operation: Operation, status: string): { headers?: object } {
+  const response = operation.responses[status] as { $ref?: string; headers?: object };
+  if (response.$ref === undefined) return response;
+  return document.components?.responses?.[response.$ref.replace('#/components/responses/', '')] as { headers?: object };
 }
 
 /** Every value of the document with the way to it. */
@@ -64,27 +85,90 @@ describe('the OpenAPI document', () => {
   });
 
   it('names each operation once, with what it does, its tag, its answer and its problems', () => {
-    const ids = operations().map(([, { operationId }]) => operationId);
+    const ids = everyOperation().map(([, { operationId }]) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
     for (const [name, operation] of operations()) {
       expect([name, operation.summary]).toEqual([name, expect.stringMatching(/\.$/)]);
       expect(document.tags?.map((tag) => tag.name)).toContain(operation.tags?.[0]);
       const statuses = Object.keys(operation.responses);
       expect(statuses.filter((status) => status.startsWith('2'))).toHaveLength(1);
-      expect(statuses).toEqual(expect.arrayContaining(['400', '401', '403', '404', '429', '500', '503', '504']));
+      expect(statuses).toEqual(expect.arrayContaining(['400', '401', '403', '404', '413', '414', '415', '429', '500', '503', '504']));
     }
   });
 
   it('declares each parameter of a path, a body wherever there is one, and both ways to authenticate', () => {
-    for (const [name, { parameters = [], requestBody }] of operations()) {
+    for (const [name, { parameters = [] }] of everyOperation()) {
       const declared = parameters.flatMap((parameter) => ('in' in parameter && parameter.in === 'path' ? [parameter.name] : []));
       expect([name, declared.sort()]).toEqual([name, [...name.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter).sort()]);
-      if (/^put/.test(name)) expect([name, requestBody]).toEqual([name, expect.anything()]);
+    }
+    for (const [name, { requestBody }] of operations()) {
+      if (name.startsWith('put')) expect([name, requestBody]).toEqual([name, expect.objectContaining({ required: true })]);
     }
     expect(document.paths['/api/team']?.post?.requestBody).toMatchObject({ required: true });
     expect(document.paths['/api/user/api-key']?.post?.requestBody).toMatchObject({ required: false });
     expect(document.security).toEqual([{ bearer: [] }, { api_key: [] }]);
-    expect(Object.keys(document.components?.securitySchemes ?? {})).toEqual(['bearer', 'api_key']);
+    expect(document.components?.securitySchemes).toEqual({
+      bearer: { type: 'http', scheme: 'bearer', description: 'An API key.' },
+      api_key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key.' },
+    });
+  });
+
+  it('refuses unknown fields of what is sent, at any depth, and not of what is answered', () => {
+    const sent = schemasOf(operations().map(([, { requestBody }]) => requestBody));
+    const answered = schemasOf([operations().map(([, { responses }]) => responses), document.components?.responses]);
+    expect([...sent]).toEqual(expect.arrayContaining(['CreateTeam', 'NewMember', 'UpdateTeamBody', 'NewImageObject', 'KeyTerms']));
+    expect([...answered]).toEqual(expect.arrayContaining(['Team', 'TeamMember', 'Problem']));
+    for (const name of sent) expect([name, document.components?.schemas?.[name]]).toMatchObject([name, { additionalProperties: false }]);
+    for (const name of answered) {
+      expect([name, document.components?.schemas?.[name]]).not.toMatchObject([name, { additionalProperties: false }]);
+    }
+  });
+
+  it('asks for one field at least of a change of which none is required', () => {
+    const schemas = document.components?.schemas ?? {};
+    for (const name of ['UpdateTeamBody', 'UpdateProfile', 'UpdateImagePolicyBody'])
+      expect(schemas[name]).toMatchObject({ minProperties: 1 });
+    for (const name of ['ChangeRoleBody', 'KeyTerms']) expect(schemas[name]).not.toHaveProperty('minProperties');
+  });
+
+  it('describes the headers of answers', () => {
+    for (const [name, operation] of everyOperation()) {
+      for (const status of Object.keys(operation.responses)) {
+        expect([name, status, responseOf(operation, status).headers]).toMatchObject([
+          name,
+          status,
+          { 'X-Request-Id': expect.anything() as unknown },
+        ]);
+      }
+      expect(Object.keys(responseOf(operation, '401').headers ?? {})).toContain('WWW-Authenticate');
+      expect(Object.keys(responseOf(operation, '429').headers ?? {})).toEqual([
+        'X-Request-Id',
+        'Retry-After',
+        'RateLimit',
+        'RateLimit-Policy',
+      ]);
+      expect(Object.keys(responseOf(operation, '503').headers ?? {})).toContain('Retry-After');
+    }
+    expect(document.components?.responses?.['method_not_allowed']).toMatchObject({ headers: { Allow: expect.anything() as unknown } });
+    const ofListing = document.paths['/api/team']?.get?.responses['200'];
+    expect(Object.keys((ofListing as { headers: object }).headers)).toEqual(['X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'Link']);
+  });
+
+  it('has the removed paths, deprecated, with their 410 and what replaces them', async () => {
+    const removed = everyOperation().filter(([, { deprecated }]) => deprecated);
+    expect(removed.map(([name]) => name)).toEqual([
+      'get /api/gpuaas/{gpuaas_id}/pool-subscription',
+      'get /api/gpuaas/{gpuaas_id}/connection-info',
+      'get /api/logs/pods/{gpuaas_id}',
+    ]);
+    for (const [name, operation] of removed) {
+      const { status, body } = await gateway.call('GET', name.replace('get ', '').replace('{gpuaas_id}', '7'), {
+        key: gateway.services.key(),
+      });
+      expect(status).toBe(410);
+      expect(body.detail).toContain(operation.summary?.replace('Removed: u', 'U'));
+      expect(Object.keys(operation.responses)).toEqual(['401', '403', '410', '414', '429', '500', '503']);
+    }
   });
 
   it('has no reference that leads nowhere, no schema without a type and nothing of 3.0', () => {
@@ -103,8 +187,19 @@ describe('the OpenAPI document', () => {
       properties: { name: { type: 'string', minLength: 1, maxLength: 100 } },
     });
     expect(schemas['TeamMember']).toMatchObject({ properties: { api_key: { type: ['string', 'null'] } } });
-    const page = document.paths['/api/team']?.get?.parameters?.find((parameter) => 'name' in parameter && parameter.name === 'limit');
-    expect(page).toMatchObject({ in: 'query', required: false, schema: { type: 'integer', minimum: 1, maximum: 100 } });
+    const query = (path: string): unknown =>
+      document.paths[path]?.get?.parameters?.filter((parameter) => 'in' in parameter && parameter.in === 'query');
+    const integer = { type: 'integer', minimum: 1 };
+    expect(query('/api/team')).toMatchObject([
+      { name: 'page', required: false, schema: { type: 'integer', minimum: 0, default: 0 } },
+      { name: 'limit', required: false, schema: { ...integer, maximum: 100, default: 10 } },
+    ]);
+    expect(query('/api/policy/image')).toMatchObject([
+      { name: 'page', schema: { ...integer, default: 1 } },
+      { name: 'limit', schema: { ...integer, default: 10 } },
+    ]);
+    const [, limitOfAll] = query('/api/policy/image/team/{team_id}/objects') as { schema: object }[];
+    expect(limitOfAll?.schema).not.toHaveProperty('default');
   });
 });
 

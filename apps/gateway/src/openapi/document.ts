@@ -1,10 +1,13 @@
 import type { INestApplication } from '@nestjs/common';
+import type { ErrorCode } from '@atoll/errors';
 import { DocumentBuilder, getSchemaPath, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { errorKinds } from '../errors/error-kinds.js';
 import { Problem } from '../errors/problem.js';
+import { removedPaths } from '../requests/removed-paths.js';
+import { answerHeaders, headersOf, problemHeadersOf } from './headers.js';
+import { describeBody } from './request-body.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
-type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 type Response = NonNullable<Operation['responses'][string]>;
 
 const description = `The control plane of a GPU cloud.
@@ -19,6 +22,7 @@ const tags: [string, string][] = [
   ['Workspaces', 'Parts of a team, to group what runs.'],
   ['Image policies', 'Which images a team may run.'],
   ['User', 'The caller: profile and keys of their own.'],
+  ['Removed', 'What is gone, and what replaces it.'],
 ];
 
 /** The OpenAPI 3.1 document, from the same classes that validate. */
@@ -30,7 +34,7 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .setVersion('1')
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addServer('/')
-    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key.' }, 'bearer')
+    .addSecurity('bearer', { type: 'http', scheme: 'bearer', description: 'An API key.' })
     .addApiKey({ type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key.' }, 'api_key')
     .addSecurityRequirements('bearer')
     .addSecurityRequirements('api_key');
@@ -40,6 +44,7 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     operationIdFactory: (controller, method) => `${controller.replace('Controller', '').toLowerCase()}_${method}`,
   });
   addCommonParts(document);
+  addRemovedPaths(document);
   return document;
 }
 
@@ -48,49 +53,82 @@ const everywhere = [
   'unauthenticated',
   'forbidden',
   'not_found',
+  'payload_too_large',
+  'uri_too_long',
+  'unsupported_media_type',
   'too_many_requests',
   'internal',
   'unavailable',
   'deadline_exceeded',
 ] as const;
-const whereSomethingChanges = ['conflict', 'payload_too_large', 'unsupported_media_type'] as const;
+const ofRemovedPaths = [
+  'unauthenticated',
+  'ip_not_allowed',
+  'gone',
+  'uri_too_long',
+  'too_many_requests',
+  'internal',
+  'unavailable',
+] as const;
 
-/** What holds for every operation is not written at each: the problems it may answer, its request id, its idempotency key. */
+/** What holds for every operation is not written at each: the problems it may answer, headers, its idempotency key. */
 function addCommonParts(document: OpenAPIObject): void {
-  document.components = { ...document.components, responses: problemResponses(), parameters: commonParameters };
+  document.components = { ...document.components, responses: problemResponses(), parameters: commonParameters, headers: answerHeaders };
   for (const path of Object.values(document.paths)) {
     for (const method of ['get', 'post', 'put', 'delete'] as const) {
       const operation = path[method];
       if (!operation) continue;
+      for (const response of Object.values(operation.responses)) addHeaders(response);
       addProblems(operation, method);
-      relaxBody(operation, document.components.schemas ?? {});
+      describeBody(operation, method, document.components.schemas ?? {});
     }
   }
+}
+
+function addHeaders(response: Response | undefined): void {
+  if (!response || '$ref' in response) return;
+  response.headers = { ...headersOf('X-Request-Id', 'RateLimit', 'RateLimit-Policy'), ...response.headers };
 }
 
 function addProblems(operation: Operation, method: string): void {
   const kinds = [
     ...everywhere,
-    ...(method === 'get' ? [] : whereSomethingChanges),
+    ...(method === 'get' ? [] : (['conflict'] as const)),
     ...(method === 'post' ? (['idempotency_mismatch'] as const) : []),
   ];
-  for (const kind of kinds) operation.responses[errorKinds[kind].status] = { $ref: `#/components/responses/${kind}` };
+  Object.assign(operation.responses, referencesTo(kinds));
   const names = ['RequestId', ...(method === 'post' ? ['IdempotencyKey'] : [])];
   operation.parameters = [...(operation.parameters ?? []), ...names.map((name) => ({ $ref: `#/components/parameters/${name}` }))];
 }
 
-/** A body of which no field is required may be left out. */
-function relaxBody({ requestBody }: Operation, schemas: Schemas): void {
-  if (!requestBody || '$ref' in requestBody) return;
-  const schema = requestBody.content['application/json']?.schema;
-  const named = schema && '$ref' in schema ? schemas[schema.$ref.replace(/.*\//, '')] : schema;
-  requestBody.required = named !== undefined && 'required' in named;
+/** Documented for those who still call them; no route has them. */
+function addRemovedPaths({ paths }: OpenAPIObject): void {
+  for (const { path, replacement } of removedPaths) {
+    const gpuaas = { name: 'gpuaas_id', in: 'path' as const, required: true, schema: { type: 'string' as const } };
+    const operation: Operation = {
+      operationId: `removed_${path.replace('/{gpuaas_id}', '').replace('/api/', '').replaceAll(/\W/g, '_')}`,
+      summary: `Removed: use ${replacement}.`,
+      deprecated: true,
+      tags: ['Removed'],
+      parameters: [gpuaas, { $ref: '#/components/parameters/RequestId' }],
+      responses: referencesTo(ofRemovedPaths),
+    };
+    paths[path] = { ...paths[path], get: operation };
+  }
+}
+
+function referencesTo(codes: readonly ErrorCode[]): Operation['responses'] {
+  return Object.fromEntries(codes.map((code) => [errorKinds[code].status, { $ref: `#/components/responses/${code}` }]));
 }
 
 function problemResponses(): Record<string, Response> {
   const responses = Object.entries(errorKinds).map(([code, { title, advice }]): [string, Response] => [
     code,
-    { description: `${title}. ${advice}`, content: { 'application/problem+json': { schema: { $ref: getSchemaPath(Problem) } } } },
+    {
+      description: `${title}. ${advice}`,
+      headers: problemHeadersOf(code as ErrorCode),
+      content: { 'application/problem+json': { schema: { $ref: getSchemaPath(Problem) } } },
+    },
   ]);
   return Object.fromEntries(responses);
 }

@@ -89,6 +89,19 @@ describe('the limits', () => {
     expect((await gateway.call('GET', '/api/team', { key: 'nonsense', from: '2001:db8:0:1::1' })).status).toBe(401);
   });
 
+  it('count a key that is used from elsewhere as a failed authentication of that address', async () => {
+    const gateway = await start({ limits: { authFailures: { count: 2, seconds: 60 } } });
+    const key = gateway.services.key({ ip_whitelist: '203.0.113.0/24' });
+    const statuses = [];
+    for (let count = 0; count < 3; count++) {
+      statuses.push((await gateway.call('GET', '/api/team', { key, from: '198.51.100.1' })).status);
+    }
+    expect(statuses).toEqual([403, 403, 429]);
+    expect((await gateway.call('GET', '/api/team', { key: createApiKey(), from: '198.51.100.1' })).status).toBe(429);
+    expect(await letIn(gateway, 9, { key, from: '203.0.113.9' })).toBe(9);
+    expect(await letIn(gateway, 9, { key: gateway.services.key(), from: '198.51.100.1' })).toBe(9);
+  });
+
   it('do not count health, metrics, documentation, and nothing at all when off', async () => {
     const none = { count: 1, seconds: 60 };
     const gateway = await start({ limits: { anonymous: none, key: none } });

@@ -31,7 +31,7 @@ export class RateLimits {
     if (this.#policies) await this.#take([{ policy: this.#policies.anonymous, holder: networkOf(address) }], reply);
   }
 
-  /** A request whose credentials were refused. */
+  /** A request whose credentials were refused, or may not be used from there. */
   async authFailure(address: string, reply: FastifyReply): Promise<void> {
     if (this.#policies) await this.#take([{ policy: this.#policies.authFailures, holder: networkOf(address) }], reply);
   }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AppError, isAppError } from '@atoll/errors';
+import { AppError, isAppError, type ErrorCode } from '@atoll/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Authenticator } from '../authentication/authenticator.js';
 import { clientAddress } from '../authentication/client-address.js';
@@ -10,6 +10,8 @@ import { RateLimits } from '../rate-limits/rate-limits.js';
 import { pathOf } from './path.js';
 
 const maxUrlLength = 8 * 1024;
+/** What counts as a failed authentication of an address: a key that opens nothing, and one that opens nothing from there. */
+const failures: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'ip_not_allowed']);
 const billing = /^\/api\/(?:team|workspace)-billing(?:\/|$)/;
 
 /** Who may come in at all, decided before the body is read and in this order: 401, 403 for the address, 429. */
@@ -30,7 +32,6 @@ export class Admission {
   async #identify(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const address = clientAddress(request.raw.socket.remoteAddress, forwardedFor(request), this.settings.trustedProxies);
     const verified = await this.#authenticate(request, reply, address);
-    this.authenticator.requireAddress(verified, address);
     const path = request.is404 ? pathOf(request) : (request.routeOptions.url ?? '');
     await this.limits.authenticated(verified.caller, billing.test(path), reply);
     request.caller = verified.caller;
@@ -39,9 +40,13 @@ export class Admission {
   async #authenticate(request: FastifyRequest, reply: FastifyReply, address: string): Promise<Verified> {
     try {
       const key = presentedKey(request.raw.rawHeaders);
-      if (key !== null) return await this.authenticator.verify(key);
+      if (key !== null) {
+        const verified = await this.authenticator.verify(key);
+        this.authenticator.requireAddress(verified, address);
+        return verified;
+      }
     } catch (error) {
-      if (isAppError(error) && error.code === 'unauthenticated') await this.limits.authFailure(address, reply);
+      if (isAppError(error) && failures.has(error.code)) await this.limits.authFailure(address, reply);
       throw error;
     }
     await this.limits.anonymous(address, reply);
@@ -52,7 +57,17 @@ export class Admission {
 /** A route does unless it says otherwise; of what no route matched, all that lies under /api. */
 function needsCaller(request: FastifyRequest): boolean {
   if (!request.is404) return request.routeOptions.config.public !== true;
-  return /^\/api(?:\/|$)/.test(pathOf(request));
+  return isUnderApi(pathOf(request));
+}
+
+/** However the first segment is spelt. */
+function isUnderApi(path: string): boolean {
+  const [, first = ''] = path.split('/', 2);
+  try {
+    return decodeURIComponent(first) === 'api';
+  } catch {
+    return false;
+  }
 }
 
 function forwardedFor(request: FastifyRequest): string | undefined {

@@ -112,6 +112,30 @@ describe('a body', () => {
     expect(await faults('POST', '/api/team', body)).toEqual([]);
   });
 
+  it.each([
+    ['lists', '['.repeat(7000) + ']'.repeat(7000)],
+    ['objects', '{"a":'.repeat(7000) + '1' + '}'.repeat(7000)],
+  ])('of %s nested 7000 deep is a 400, on any method', async (_what, nested) => {
+    for (const [method, url] of [
+      ['POST', '/api/team'],
+      ['PUT', `/api/team/${teamId}`],
+      ['GET', `/api/team/${teamId}`],
+      ['DELETE', `/api/team/${teamId}`],
+    ] as const) {
+      expect(await faults(method, url, `{"name":${nested}}`)).toHaveLength(1);
+    }
+  });
+
+  it.each([
+    ['a stray continuation byte', [0x80]],
+    ['an overlong slash', [0xc0, 0xaf]],
+    ['a surrogate', [0xed, 0xa0, 0x80]],
+    ['a character cut off', [0xf0, 0x9f, 0x92]],
+  ])('with %s is no UTF-8, a 400', async (_what, bytes) => {
+    const body = Buffer.concat([Buffer.from('{"name":"x'), Buffer.from(bytes), Buffer.from('"}')]);
+    expect(await faults('POST', '/api/team', body)).toEqual([]);
+  });
+
   it('of a route that takes none is a 400 for its fields, on GET too, and fine when empty', async () => {
     expect(await faults('POST', `/api/team/${teamId}/suspend`, { force: true })).toEqual(['force']);
     expect(await faults('GET', `/api/team/${teamId}`, { team_id: teamId })).toEqual(['team_id']);
@@ -135,6 +159,8 @@ describe('a body', () => {
     'application/x-www-form-urlencoded',
     'multipart/form-data; boundary=x',
     'application/jsonx',
+    'application/json; charset=iso-8859-1',
+    'application/json; a=b; Charset = "UTF-16"',
     'nonsense',
     '',
   ])('as %j is a 415', async (type) => {
@@ -142,12 +168,20 @@ describe('a body', () => {
     expect([status, body.code]).toEqual([415, 'unsupported_media_type']);
   });
 
+  it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'Application/JSON; a=b'])(
+    'as %j is taken',
+    async (type) => {
+      const { status } = await gateway.call('POST', '/api/team', { key, body: '{"name":"ü"}', headers: { 'content-type': type } });
+      expect(status).toBe(201);
+    },
+  );
+
   it('compressed is a 415', async () => {
     const { status } = await gateway.call('POST', '/api/team', { key, body: '{"name":"x"}', headers: { 'content-encoding': 'gzip' } });
     expect(status).toBe(415);
   });
 
-  it.each(['application/json', 'application/json; charset=utf-8', 'text/plain', 'nonsense'])(
+  it.each(['application/json', 'application/json; charset=latin1', 'text/plain', 'nonsense'])(
     'that is not there makes its type %j irrelevant, on any method',
     async (type) => {
       const headers = { 'content-type': type };

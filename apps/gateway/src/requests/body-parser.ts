@@ -6,9 +6,9 @@ import { digestOf } from './call-context.js';
 export function acceptJsonBodies(instance: FastifyInstance): void {
   instance.addHttpMethod('GET', { hasBody: true, overrideExisting: true });
   instance.removeAllContentTypeParsers();
-  instance.addContentTypeParser('application/json', { parseAs: 'string' }, (request, text, done) => {
+  instance.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     try {
-      done(null, parseJson(request, text as string));
+      done(null, parseJson(request, body as Buffer));
     } catch (error) {
       done(error as Error);
     }
@@ -25,20 +25,37 @@ export function ignoreTypeOfNothing({ headers }: FastifyRequest): void {
   if (headers['transfer-encoding'] === undefined && (length === undefined || length === '0')) delete headers['content-type'];
 }
 
-function parseJson(request: FastifyRequest, text: string): unknown {
-  if (request.headers['idempotency-key'] !== undefined) request.bodyDigest = digestOf(text);
-  if (text === '') return undefined;
-  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') throw unsupported();
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    throw new AppError('invalid_input', 'The body is not valid JSON.');
-  }
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i;
+
+function parseJson(request: FastifyRequest, bytes: Buffer): unknown {
+  const { headers } = request;
+  if (headers['idempotency-key'] !== undefined) request.bodyDigest = digestOf(bytes);
+  if (bytes.length === 0) return undefined;
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw unsupported();
+  const [, named = 'utf-8'] = charset.exec(headers['content-type'] ?? '') ?? [];
+  if (!/^utf-?8$/i.test(named)) throw unsupported();
+  const body = parsed(decoded(bytes));
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body;
   throw new AppError('invalid_input', 'The body must be a JSON object.');
 }
 
+function decoded(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new AppError('invalid_input', 'The body is not valid UTF-8.');
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new AppError('invalid_input', 'The body is not valid JSON.');
+  }
+}
+
 function unsupported(): AppError {
-  return new AppError('unsupported_media_type', 'A body is taken as application/json only, not encoded.');
+  return new AppError('unsupported_media_type', 'A body is taken as application/json in UTF-8 only, not encoded.');
 }

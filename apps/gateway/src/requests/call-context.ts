@@ -47,6 +47,6 @@ function fingerprintOf(request: FastifyRequest, path: string): string {
   return query === '' ? body : digestOf(`${query}\n${body}`);
 }
 
-export function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+export function digestOf(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
 }

@@ -8,6 +8,7 @@ import { Draining } from '../health/draining.js';
 import { Admission } from './admission.js';
 import { ignoreTypeOfNothing } from './body-parser.js';
 import { pathOf } from './path.js';
+import { requireHost } from './strictness.js';
 import { unmatchedRoute } from './unmatched-route.js';
 
 /** What is answered to callers in general is not to be kept by caches; the documentation may be. */
@@ -29,6 +30,7 @@ export function installHooks(app: INestApplication, instance: FastifyInstance): 
     ignoreTypeOfNothing(request);
     await admission.admit(request, reply);
     if (request.is404) throw unmatchedRoute(request, reply);
+    requireHost(request);
   });
 
   instance.addHook('preSerialization', (request, reply, payload, done) => {

@@ -16,6 +16,8 @@ const everyPath: [string, string, string][] = [
   ['a malformed path of nothing', 'DELETE', '/api/%E0%A4%A'],
   ['a path that is too long', 'GET', `/api/team/${'x'.repeat(9000)}`],
   ['a path spelt otherwise', 'GET', `/%61pi/team/${teamId}`],
+  ['an unknown path spelt otherwise', 'GET', '/%61pi/nowhere'],
+  ['a malformed path spelt otherwise', 'GET', '/a%70i/%zz'],
 ];
 
 let gateway: GatewayUnderTest;

@@ -1,8 +1,24 @@
 import type { FastifyRequest } from 'fastify';
 
+/** RFC 9112, 3.2.2: a request target may be a whole URL. From here on it is its path and query. */
+export function originForm({ url = '/' }: { url?: string }): string {
+  const target = url.replace(/^https?:\/\/[^/?#]*/i, '');
+  return target === '' || target.startsWith('?') ? `/${target}` : target;
+}
+
 /** The path of a request as it came, without its query. */
 export function pathOf(request: FastifyRequest): string {
   const url = request.raw.url ?? '/';
   const end = url.search(/[?#]/);
   return end === -1 ? url : url.slice(0, end);
+}
+
+/**
+ * The path for the log, where a key is redacted by its form. Percent-encoding, however many times over, could give it another: a segment
+ * that has any is left out, but for the colons of an instant.
+ */
+export function loggablePath(request: FastifyRequest): string {
+  const path = pathOf(request);
+  if (!path.includes('%')) return path;
+  return path.replace(/%3a/gi, ':').replace(/[^/]*%[^/]*/g, '[encoded]');
 }

@@ -7,7 +7,7 @@ import { AppError, isAppError, type FieldError } from '@atoll/errors';
 import { validateWire } from '@atoll/rpc';
 import { GatewaySettings } from '../gateway-options.js';
 import { callContext } from './call-context.js';
-import { queryFaults, reservedNames } from './strictness.js';
+import { queryFaults } from './strictness.js';
 
 /** The classes that a handler declares by `@Param()`, `@Query()` and `@Body()`; `Nothing` for what it does not take. */
 interface Declared {
@@ -29,7 +29,7 @@ export class ReadRequest implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const declared = this.#declarationsOf(context);
-    const faults: FieldError[] = [...queryFaults(request), ...reservedNames(request.body)];
+    const faults: FieldError[] = queryFaults(request);
     if (faults.length === 0) {
       request.params = read(declared.params, request.params, faults);
       request.query = read(declared.query, request.query, faults);

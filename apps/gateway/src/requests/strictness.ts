@@ -1,10 +1,13 @@
 import type { FastifyRequest } from 'fastify';
-import type { FieldError } from '@atoll/errors';
+import { AppError, type FieldError } from '@atoll/errors';
 
-/** Names that turn into something else when an object is copied; the copy that is validated would not have them any more. */
-const reserved: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+/** RFC 9112, 3.2: a request of HTTP/1.1 names its host. */
+export function requireHost({ raw }: FastifyRequest): void {
+  if (raw.headers.host !== undefined || raw.httpVersion !== '1.1') return;
+  throw new AppError('invalid_input', 'The request has no Host header.');
+}
 
-/** What is wrong with a query string before anybody asks what is in it: bad encoding, a name twice, a reserved name. */
+/** What is wrong with a query string before anybody asks what is in it: bad encoding, a name twice. */
 export function queryFaults(request: FastifyRequest): FieldError[] {
   const url = request.raw.url ?? '';
   const start = url.indexOf('?');
@@ -12,22 +15,9 @@ export function queryFaults(request: FastifyRequest): FieldError[] {
   if (!isDecodable(url.slice(start + 1))) {
     return [{ path: '', code: 'percentEncoding', message: 'the query must be percent-encoded UTF-8' }];
   }
-  const repeated = Object.entries(request.query as object)
+  return Object.entries(request.query as object)
     .filter(([, value]) => Array.isArray(value))
     .map(([name]) => ({ path: name, code: 'repeated', message: `${name} must be given once` }));
-  return [...repeated, ...reservedNames(request.query)];
-}
-
-/** Fields of reserved names, at whatever depth, as the unknown fields they are. */
-export function reservedNames(value: unknown, parent = ''): FieldError[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const faults: FieldError[] = [];
-  for (const name of Object.keys(value)) {
-    const path = parent ? `${parent}.${name}` : name;
-    if (reserved.has(name)) faults.push({ path, code: 'whitelistValidation', message: `property ${name} should not exist` });
-    else faults.push(...reservedNames((value as Record<string, unknown>)[name], path));
-  }
-  return faults;
 }
 
 function isDecodable(text: string): boolean {

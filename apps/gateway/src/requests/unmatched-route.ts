@@ -1,19 +1,14 @@
 import { AppError } from '@atoll/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathOf } from './path.js';
-
-const removed: readonly [RegExp, string][] = [
-  [/^\/api\/gpuaas\/[^/]+\/pool-subscription$/, 'GET /api/gpuaas/pool-subscription with the query parameters team_id and gpuaas_id'],
-  [/^\/api\/gpuaas\/[^/]+\/connection-info$/, 'GET /api/gpuaas/connection-info with the query parameters team_id and gpuaas_id'],
-  [/^\/api\/logs\/pods\/[^/]+$/, 'GET /api/logs/pods with the query parameter gpuaas_id'],
-];
+import { replacementOf } from './removed-paths.js';
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** Why no route was found: the path was removed (410), exists under other methods (405, with `Allow`), or is unknown (404). */
 export function unmatchedRoute(request: FastifyRequest, reply: FastifyReply): AppError {
   const path = pathOf(request);
-  const replacement = removed.find(([pattern]) => pattern.test(path))?.[1];
+  const replacement = replacementOf(path);
   if (replacement && (request.method === 'GET' || request.method === 'HEAD')) {
     return new AppError('gone', `This path was removed. Use ${replacement}.`);
   }

@@ -8,6 +8,7 @@ import {
   ImagePolicyPath,
   Nothing,
   PageFromOne,
+  PageFromOneOrAll,
   TeamImages,
   TeamPath,
   UpdateImagePolicyBody,
@@ -65,7 +66,7 @@ export class ImagePoliciesController {
     1,
     "Lists the images that a team's policy covers: all of them unless `limit` is sent. For every member of the team.",
   )
-  teamImages(@Param() path: TeamPath, @Query() page: PageFromOne, @Context() context: CallContext): Promise<TeamImages> {
+  teamImages(@Param() path: TeamPath, @Query() page: PageFromOneOrAll, @Context() context: CallContext): Promise<TeamImages> {
     return this.rpc.call(imagePolicies.teamImages, { ...path, ...page }, context);
   }
 }

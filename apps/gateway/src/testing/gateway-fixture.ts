@@ -15,7 +15,7 @@ export interface Reply<Body> {
 
 export interface CallOptions {
   key?: string;
-  /** Sent as JSON; a text as it is. */
+  /** Sent as JSON; a text or bytes as they are. */
   body?: unknown;
   headers?: Record<string, string | string[]>;
   /** The peer's address. */
@@ -59,7 +59,7 @@ export async function startGateway(options: Partial<GatewayOptions> = {}): Promi
 
 async function call<Body>(app: NestFastifyApplication, method: string, url: string, options: CallOptions = {}): Promise<Reply<Body>> {
   const { key, body, headers = {}, from = '127.0.0.1' } = options;
-  const payload = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
+  const payload = typeof body === 'string' || body instanceof Buffer || body === undefined ? body : JSON.stringify(body);
   const answer = await app.inject({
     method: method as InjectOptions['method'],
     url,

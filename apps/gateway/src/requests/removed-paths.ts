@@ -1,0 +1,27 @@
+interface RemovedPath {
+  /** As the OpenAPI document writes it. */
+  path: string;
+  replacement: string;
+}
+
+/** What `GET` answers 410 for. */
+export const removedPaths: readonly RemovedPath[] = [
+  {
+    path: '/api/gpuaas/{gpuaas_id}/pool-subscription',
+    replacement: 'GET /api/gpuaas/pool-subscription with the query parameters team_id and gpuaas_id',
+  },
+  {
+    path: '/api/gpuaas/{gpuaas_id}/connection-info',
+    replacement: 'GET /api/gpuaas/connection-info with the query parameters team_id and gpuaas_id',
+  },
+  { path: '/api/logs/pods/{gpuaas_id}', replacement: 'GET /api/logs/pods with the query parameter gpuaas_id' },
+];
+
+const patterns = removedPaths.map(
+  ({ path, replacement }) => [new RegExp(`^${path.replaceAll('{gpuaas_id}', '[^/]+')}$`), replacement] as const,
+);
+
+/** What is to be used instead of a path that was removed; undefined for any other. */
+export function replacementOf(path: string): string | undefined {
+  return patterns.find(([pattern]) => pattern.test(path))?.[1];
+}
