@@ -36,9 +36,7 @@ describe.each([inProcess, overJetStream])('an event, $name, has its effect once'
 
   it('when the process dies between commit and publish', async () => {
     await world.start();
-    const crashed = world.crashAt('beforePublish');
-    await world.orders.place([1, 2]);
-    await crashed;
+    await world.crashDuring('beforePublish', [1, 2]);
     expect(await world.waiting()).toHaveLength(2);
     await world.restartDead();
     await expectEachOnce([1, 2]);
@@ -46,27 +44,21 @@ describe.each([inProcess, overJetStream])('an event, $name, has its effect once'
 
   it('when the process dies between publish and the mark that it was', async () => {
     await world.start();
-    const crashed = world.crashAt('afterPublish');
-    await world.orders.place([1, 2]);
-    await crashed;
+    await world.crashDuring('afterPublish', [1, 2]);
     await world.restartDead();
     await expectEachOnce([1, 2]);
   });
 
   it('when the consumer dies before it acknowledges', async () => {
     await world.start();
-    const crashed = world.crashAt('afterTake');
-    await world.orders.place([1, 2]);
-    await crashed;
+    await world.crashDuring('afterTake', [1, 2]);
     await world.restartDead();
     await expectEachOnce([1, 2]);
   });
 
   it('when the consumer dies inside of the effect', async () => {
     await world.start();
-    const crashed = world.crashAt('inEffect');
-    await world.orders.place([1, 2]);
-    await crashed;
+    await world.crashDuring('inEffect', [1, 2]);
     await world.restartDead();
     await expectEachOnce([1, 2]);
   });

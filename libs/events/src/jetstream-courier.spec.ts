@@ -47,9 +47,7 @@ describe('the JetStream courier', () => {
 
   it('lets an event have its effect once when the relay was away longer than the duplicate window', async () => {
     await world.start();
-    const crashed = world.crashAt('afterPublish');
-    await world.orders.place([1]);
-    await crashed;
+    await world.crashDuring('afterPublish', [1]);
     // Published after the event, and forgotten by the stream: so is the event.
     const probe = () => jetstream(world.observer.nats).publish('events.probe', '', { msgID: 'probe' });
     await probe();
@@ -64,9 +62,7 @@ describe('the JetStream courier', () => {
 
   it('publishes an event once within the duplicate window', async () => {
     await world.start();
-    const crashed = world.crashAt('afterPublish');
-    await world.orders.place([1]);
-    await crashed;
+    await world.crashDuring('afterPublish', [1]);
     const { state } = await streamInfo();
     expect(state.messages).toBe(1);
     await jetstream(world.observer.nats).publish('events.orders.placed', '', { msgID: (await world.waiting())[0]?.id ?? '' });
@@ -194,9 +190,7 @@ describe('the JetStream courier', () => {
   it('relays from another replica when the one that relayed dies', async () => {
     await world.start();
     await world.startReplica('orders');
-    const crashed = world.crashAt('beforePublish');
-    await world.orders.place([1]);
-    await crashed;
+    await world.crashDuring('beforePublish', [1]);
     await world.settled();
     expect(await world.noted('letters')).toEqual([1]);
   });

@@ -98,6 +98,13 @@ export class World {
     await new Promise<void>((resolve) => (this.#doom = { moment, consumer, onDeath: resolve }));
   }
 
+  /** Places orders, and has the process die at this moment of what follows: perhaps before whoever placed them hears that they were committed. */
+  async crashDuring(moment: Moment, numbers: readonly number[]): Promise<void> {
+    const crashed = this.crashAt(moment);
+    await Promise.allSettled([this.orders.place(numbers)]);
+    await crashed;
+  }
+
   /** Lets each process that comes to this moment die there, until `crashNoMore`. */
   crashAlwaysAt(moment: Moment, consumer: string): void {
     const again = () => (this.#doom = { moment, consumer, onDeath: again });
