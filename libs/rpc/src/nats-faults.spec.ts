@@ -32,6 +32,7 @@ describe('a call over a NATS where things go wrong', () => {
     link = NatsLink.open({ servers: server.url });
     rpc = new NatsRpc(link, new Signer(secret));
     other = await connect({ servers: server.url });
+    await link.connected();
   }, 120_000);
   afterAll(async () => {
     await link.close();
