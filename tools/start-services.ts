@@ -55,11 +55,16 @@ function endWithout(reason: string): void {
   void stop();
 }
 
-const postgres = process.env.DATABASE_URL ? null : await startEmbeddedPostgres({ dataDir, onExit: endWithout });
+function refuse(error: unknown): never {
+  console.error(`Atoll cannot start: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+}
+
+const postgres = process.env.DATABASE_URL ? null : await startEmbeddedPostgres({ dataDir, onExit: endWithout }).catch(refuse);
 // What is under way between services outlives a restart, as their databases do.
 const nats = process.env.NATS_URL
   ? null
-  : await startNats({ storeDir: join(dataDir, 'jetstream'), onExit: () => endWithout('nats-server ended by itself.') });
+  : await startNats({ storeDir: join(dataDir, 'jetstream'), onExit: () => endWithout('nats-server ended by itself.') }).catch(refuse);
 const shared: NodeJS.ProcessEnv = {
   ...process.env,
   DATABASE_URL: process.env.DATABASE_URL ?? postgres?.url,

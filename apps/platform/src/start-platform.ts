@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { DynamicModule } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
-import { startEmbeddedPostgres } from '@atoll/database';
+import { requireFreeDataFolder, startEmbeddedPostgres } from '@atoll/database';
 import {
   createMetrics,
   inProcessTransport,
@@ -51,6 +51,7 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
     for (const step of undo.splice(0).reverse()) await step();
   };
   try {
+    requireFreeDataFolder(dataDir);
     await requireFreePort(env.PORT, env.HOST);
     const keyPepper = env.ATOLL_KEY_PEPPER ?? loadLocalSecrets(dataDir).keyPepper;
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));

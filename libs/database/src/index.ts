@@ -9,5 +9,6 @@ export { newId } from './new-id.js';
 export { Statements } from './statements.js';
 export { Transactions } from './transactions.js';
 export type { OnceOptions } from './transactions.js';
+export { requireFreeDataFolder } from './embedded/data-lock.js';
 export { runningPostgresUrl, startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 export type { EmbeddedPostgres, EmbeddedPostgresOptions } from './embedded/embedded-postgres.js';

@@ -34,6 +34,12 @@ export function lockDataFolder(dataDir: string): () => void {
   };
 }
 
+/** Throws DataFolderInUseError where another process holds the folder now. Takes nothing: for a clear word before anything is begun. */
+export function requireFreeDataFolder(dataDir: string): void {
+  const holder = holderOf(read(join(dataDir, 'atoll.pid')));
+  if (holder !== undefined) throw new DataFolderInUseError(dataDir, holder);
+}
+
 function link(from: string, to: string): boolean {
   try {
     linkSync(from, to);
