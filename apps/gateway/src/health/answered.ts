@@ -5,6 +5,8 @@ import { Histogram } from 'prom-client';
 import { GatewaySettings } from '../gateway-options.js';
 import { loggablePath } from '../requests/path.js';
 
+const probes: ReadonlySet<string> = new Set(['/livez', '/readyz', '/metrics']);
+
 /** What is kept of each answered request: a figure and a line. Never headers, query or body. */
 @Injectable()
 export class Answered {
@@ -30,7 +32,9 @@ export class Answered {
     const { statusCode: status, elapsedTime } = reply;
     const route = request.routeOptions.url ?? 'none';
     this.#observer(method, route, status).observe(elapsedTime / 1000);
-    this.#log.info(
+    // Probes that find all well come every few seconds, for ever.
+    const level = probes.has(route) && status === 200 ? 'debug' : 'info';
+    this.#log[level](
       {
         method,
         route,
