@@ -11,6 +11,13 @@ import { freePort, startNats } from '@atoll/testing';
  * What is not given (`NATS_URL`, `DATABASE_URL`) is started here, on loopback.
  */
 const services = ['teams', 'gateway'];
+/** `ATOLL_REPLICAS=teams=2`: how many processes of a service there are; one unless said. */
+const replicas = new Map(
+  (process.env.ATOLL_REPLICAS ?? '').split(',').map((entry) => {
+    const [service = '', count = ''] = entry.split('=');
+    return [service, Number(count)];
+  }),
+);
 const restartAfterMs = 1_000;
 const killAfterMs = 20_000;
 
@@ -20,7 +27,7 @@ const stopping = new AbortController();
 const children = new Map<string, ChildProcess>();
 
 /** Runs one process and starts it again whenever it dies, as a container's restart policy does. */
-async function keepRunning(service: string, env: NodeJS.ProcessEnv): Promise<void> {
+async function keepRunning(service: string, env: NodeJS.ProcessEnv, name = service): Promise<void> {
   while (!stopping.signal.aborted) {
     const child = spawn(process.execPath, [`dist/apps/${service}/src/main.js`], {
       cwd: new URL('../..', import.meta.url),
@@ -29,12 +36,12 @@ async function keepRunning(service: string, env: NodeJS.ProcessEnv): Promise<voi
       // A Ctrl-C reaches this process alone, which then stops the others in order.
       detached: true,
     });
-    children.set(service, child);
-    console.log(`${service}: process ${child.pid}`);
+    children.set(name, child);
+    console.log(`${name}: process ${child.pid}`);
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-    children.delete(service);
+    children.delete(name);
     if (stopping.signal.aborted) return;
-    console.error(`${service} ended (${signal ?? `code ${code}`}); it starts again in ${restartAfterMs} ms`);
+    console.error(`${name} ended (${signal ?? `code ${code}`}); it starts again in ${restartAfterMs} ms`);
     await delay(restartAfterMs, undefined, { signal: stopping.signal }).catch(() => undefined);
   }
 }
@@ -99,10 +106,12 @@ const healthPorts: string[] = [];
 for (const service of services) {
   if (service === 'gateway') {
     void keepRunning(service, shared);
-  } else {
+    continue;
+  }
+  for (let replica = 1; replica <= (replicas.get(service) ?? 1); replica++) {
     const port = String(await freePort());
     healthPorts.push(port);
-    void keepRunning(service, { ...shared, HEALTH_PORT: port });
+    void keepRunning(service, { ...shared, HEALTH_PORT: port }, replica === 1 ? service : `${service} ${replica}`);
   }
 }
 await announce().catch(() => undefined);

@@ -152,4 +152,38 @@ describe('services over NATS', () => {
     },
     startTimeoutMs,
   );
+
+  it(
+    'lose no request while one of two replicas is replaced under load',
+    async () => {
+      const started = await startPlatform('services', { ATOLL_REPLICAS: 'teams=2' });
+      platform = started;
+      const team = await createTeam();
+      await until(() =>
+        Promise.resolve(/teams 2: process/.test(started.output()) && /Atoll is ready/.test(started.output()) ? true : undefined),
+      );
+      const statuses = new Map<number, number>();
+      let loading = true;
+      const load = Promise.all(
+        Array.from({ length: 16 }, async () => {
+          while (loading) {
+            const { status } = await get(`/team/${team}`);
+            statuses.set(status, (statuses.get(status) ?? 0) + 1);
+          }
+        }),
+      );
+      for (const name of ['teams', 'teams 2']) {
+        const before = started.output().length;
+        const pids = [...started.output().matchAll(new RegExp(`^${name}: process (\\d+)$`, 'gm'))];
+        process.kill(Number(pids.at(-1)?.[1]), 'SIGTERM');
+        // The next one goes when its successor answers.
+        await until(() => Promise.resolve(/"service":"teams".*"msg":"ready"/.test(started.output().slice(before)) ? true : undefined));
+      }
+      loading = false;
+      await load;
+      expect([...statuses.keys()]).toEqual([200]);
+      expect(statuses.get(200)).toBeGreaterThan(100);
+    },
+    startTimeoutMs,
+  );
 });
