@@ -52,7 +52,7 @@ export function createLogger(options: { service: string; level?: LogLevel; desti
   const { service, level = 'info', destination } = options;
   const settings = {
     level,
-    base: { service },
+    base: { service, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: redactedPaths, censor: '[redacted]' },
