@@ -4,6 +4,7 @@ import { createProjectGraphAsync } from '@nx/devkit';
 import nx from '@nx/eslint-plugin';
 import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
+import { exactMoney } from './tools/check/exact-money.ts';
 
 // The boundary rule reads Nx's graph from its cache, and skips itself silently where there is none.
 process.env.NX_DAEMON ??= 'false';
@@ -103,7 +104,7 @@ export default defineConfig(
   {
     files: ['**/*.ts'],
     extends: [tseslint.configs.recommendedTypeChecked],
-    plugins: { '@nx': nx },
+    plugins: { '@nx': nx, atoll: { rules: { 'exact-money': exactMoney } } },
     languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
     rules: {
       eqeqeq: ['error', 'always', { null: 'ignore' }],
@@ -124,6 +125,7 @@ export default defineConfig(
       '@nx/enforce-module-boundaries': ['error', boundaries()],
     },
   },
+  { files: ['apps/**/*.ts', 'libs/contracts/**/*.ts'], rules: { 'atoll/exact-money': 'error' } },
   ...homeRules,
   {
     files: ['libs/errors/src/**/*.ts'],
