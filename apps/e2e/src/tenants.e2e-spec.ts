@@ -26,6 +26,12 @@ describe('tenants never meet', () => {
     { method: 'POST', path: '/workspace', body: { team_id: '{team}', name: 'x' } },
     { method: 'DELETE', path: '/workspace/{workspace}' },
     { method: 'GET', path: '/policy/image/team/{team}/objects' },
+    { method: 'GET', path: '/team-billing/{team}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/utc' },
+    { method: 'GET', path: '/workspace-billing/{workspace}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/utc' },
+    { method: 'GET', path: '/team-billing/group-by-workspace/{team}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/utc' },
+    { method: 'GET', path: '/team-billing/gpuaas-pool/{team}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/all/utc' },
+    { method: 'GET', path: '/team-billing/shared-storage/{team}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/all/utc' },
+    { method: 'GET', path: '/team-billing/monthly-comparison/{team}/2026-09/2026-10' },
   ];
 
   it.each(operations)('$method $path answers a stranger as if it did not exist', async ({ method, path, body }) => {

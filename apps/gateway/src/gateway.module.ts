@@ -17,9 +17,12 @@ import { NatsBuckets } from './rate-limits/nats-buckets.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { Admission } from './requests/admission.js';
 import { ReadRequest } from './requests/read-request.js';
+import { BillingController } from './routes/billing.controller.js';
 import { ImagePoliciesController } from './routes/image-policies.controller.js';
 import { MembersController } from './routes/members.controller.js';
+import { PricesController } from './routes/prices.controller.js';
 import { TeamsController } from './routes/teams.controller.js';
+import { UsageEventsController } from './routes/usage-events.controller.js';
 import { UsersController } from './routes/users.controller.js';
 import { WorkspacesController } from './routes/workspaces.controller.js';
 
@@ -37,6 +40,9 @@ export class GatewayModule {
         WorkspacesController,
         ImagePoliciesController,
         UsersController,
+        BillingController,
+        PricesController,
+        UsageEventsController,
         ErrorsController,
         HealthController,
       ],

@@ -26,7 +26,7 @@ export async function besidePlatform(
     await command(async (name) => {
       const moduleOf = services[name];
       if (!moduleOf) throw new Error(`there is no service ${name}; there is: ${Object.keys(services).join(', ')}`);
-      const module = moduleOf({ databaseUrl, keyPepper, rpc, courier });
+      const module = moduleOf({ databaseUrl, keyPepper, currency: env.ATOLL_CURRENCY, rpc, courier });
       const app = await NestFactory.createApplicationContext(module, { logger, abortOnError: false });
       undo.push(() => app.close());
       return app;

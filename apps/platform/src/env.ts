@@ -1,4 +1,4 @@
-import { IsString } from 'class-validator';
+import { IsString, Matches } from 'class-validator';
 import { Email, Text } from '@atoll/contracts';
 import { HttpEnv } from '@atoll/service';
 
@@ -21,4 +21,8 @@ export class PlatformEnv extends HttpEnv {
   /** One is made and kept in the data folder unless given. */
   @Text({ min: 16, max: 1024, optional: true })
   ATOLL_KEY_PEPPER: string | undefined = undefined;
+
+  /** ISO 4217: what all prices and costs are in. */
+  @Matches(/^[A-Z]{3}$/, { message: 'ATOLL_CURRENCY must be three capital letters of ISO 4217, such as USD' })
+  ATOLL_CURRENCY: string = 'USD';
 }

@@ -15,6 +15,7 @@ import {
   type RunningService,
   type Transport,
 } from '@atoll/service';
+import { BillingModule } from '../../billing/src/billing.module.js';
 import { createGateway, GatewayEnv, optionsFrom } from '../../gateway/src/create-gateway.js';
 import { Administrators, TeamsModule } from '../../teams/src/teams.module.js';
 import type { PlatformEnv } from './env.js';
@@ -32,6 +33,8 @@ export interface RunningPlatform {
 export interface ServiceParts {
   databaseUrl: string;
   keyPepper: string;
+  /** ISO 4217. */
+  currency: string;
   rpc: Transport['rpc'];
   courier: Transport['courier'];
 }
@@ -39,6 +42,7 @@ export interface ServiceParts {
 /** The services of the platform: a line each. */
 export const services: Record<string, (parts: ServiceParts) => DynamicModule> = {
   teams: (parts) => TeamsModule.register(parts),
+  billing: (parts) => BillingModule.register(parts),
 };
 
 type Undo = () => Promise<void>;
@@ -56,7 +60,7 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
     const keyPepper = env.ATOLL_KEY_PEPPER ?? loadLocalSecrets(dataDir).keyPepper;
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(Object.keys(services));
-    const parts: ServiceParts = { databaseUrl, keyPepper, rpc: transport.rpc, courier: transport.courier };
+    const parts: ServiceParts = { databaseUrl, keyPepper, currency: env.ATOLL_CURRENCY, rpc: transport.rpc, courier: transport.courier };
     const running: RunningService[] = [];
     for (const [name, moduleOf] of Object.entries(services)) {
       const service = await startService({ name, module: moduleOf(parts), transport, logger });

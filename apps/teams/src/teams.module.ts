@@ -16,6 +16,8 @@ import { TeamCapacityService } from './teams/team-capacity.service.js';
 import { TeamChanges } from './teams/team-changes.js';
 import { TeamCreationService } from './teams/team-creation.service.js';
 import { TeamDeletionService } from './teams/team-deletion.service.js';
+import { TeamDirectoryController } from './teams/team-directory.controller.js';
+import { TeamDirectoryService } from './teams/team-directory.service.js';
 import { TeamUpkeep } from './teams/team-upkeep.js';
 import { TeamsController } from './teams/team.controller.js';
 import { TeamsService } from './teams/team.service.js';
@@ -45,7 +47,15 @@ export interface TeamsOptions {
 
 /** Teams, members, users, API keys, workspaces and image policies. Exports `Administrators` for the first start. */
 @Module({
-  controllers: [CredentialsController, ImagePoliciesController, MembersController, TeamsController, UsersController, WorkspacesController],
+  controllers: [
+    CredentialsController,
+    ImagePoliciesController,
+    MembersController,
+    TeamDirectoryController,
+    TeamsController,
+    UsersController,
+    WorkspacesController,
+  ],
   providers: [
     Administrators,
     ApiKeysService,
@@ -57,6 +67,7 @@ export interface TeamsOptions {
     TeamChanges,
     TeamCreationService,
     TeamDeletionService,
+    TeamDirectoryService,
     TeamImagesService,
     TeamUpkeep,
     TeamsService,

@@ -1,6 +1,14 @@
 /** A class whose instances go over the wire as JSON. It validates what comes in and describes itself in the OpenAPI document. */
 export type Wire<T extends object = object> = new () => T;
 
+/**
+ * A wire class with a check of its own in the place of its decorators, which are then for the OpenAPI document alone: for lists of a
+ * thousand entries. `fromWire` throws AppError `invalid_input` that names each faulty field, unknown ones included.
+ */
+export interface ReadsItself<T extends object = object> {
+  fromWire(plain: unknown): T;
+}
+
 /** One operation of a service: a value, so that "find references" shows its handler and each of its callers. */
 export interface Operation<Input extends object = object, Output extends object = object> {
   /** The service that answers; also the name of its queue group. */

@@ -4,6 +4,8 @@ import { validateSync } from 'class-validator';
 import type { Wire } from './contract.js';
 import { CreateTeam, TeamPath } from './teams/team.js';
 import { KeyTerms } from './teams/member.js';
+import { CreatePrice } from './billing/price.js';
+import { RegionalBillingQuery } from './billing/query.js';
 import { PageFromZero } from './page.js';
 
 function faults(type: Wire, plain: object): string[] {
@@ -88,5 +90,38 @@ describe('a field', () => {
   it('that is an instant has a zone', () => {
     expect(faults(KeyTerms, { expiry_date: '2026-11-21T00:00:00.000Z' })).toEqual([]);
     expect(faults(KeyTerms, { expiry_date: '2026-11-21T00:00:00+05:45' })).toEqual([]);
+  });
+
+  it('that is a counted id is digits or a number, and digits from here on', () => {
+    const read = (region_id: unknown) => plainToInstance(RegionalBillingQuery, { region_id }).region_id;
+    const wrong = (region_id: unknown) => faults(RegionalBillingQuery, { region_id }).filter((fault) => fault.startsWith('region_id'));
+    for (const region_id of ['1', 7, '999999999999999', 'all']) expect(wrong(region_id)).toEqual([]);
+    expect([read(7), read('7')]).toEqual(['7', '7']);
+    for (const region_id of [0, '0', '01', '-1', 1.5, '1e3', '9223372036854775808', 'ALL', '', null, [7]]) {
+      expect(wrong(region_id)).toEqual(['region_id: region_id must be a positive whole number or "all"']);
+    }
+  });
+
+  it('that is money is decimal text in bounds, never a number', () => {
+    const wrong = (unit_price: unknown) => faults(CreatePrice, { unit_price }).filter((fault) => fault.startsWith('unit_price'));
+    for (const text of ['0', '1.25', '0.000000001', '999999999.999999999', '1000000000', '1000000000.000']) expect(wrong(text)).toEqual([]);
+    for (const text of [
+      1.25,
+      '',
+      '01',
+      '.5',
+      '1.',
+      '-1',
+      '+1',
+      '1e3',
+      '1,5',
+      '0.0000000001',
+      '1000000000.1',
+      '1000000001',
+      '9999999999',
+      null,
+    ]) {
+      expect([text, wrong(text).length > 0]).toEqual([text, true]);
+    }
   });
 });

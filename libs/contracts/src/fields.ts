@@ -65,6 +65,11 @@ const manyLines = /^(?:[^\p{Cc}\u202a-\u202e\u2066-\u2069]|[\t\r\n])*$/u;
 const wellFormed = /^\P{Cs}*$/u;
 const notBlank = /\S/;
 
+/** Whether a value is text as `Text({ max })` has it, for those who check many at once. */
+export function isLine(value: unknown, max: number): value is string {
+  return typeof value === 'string' && value.length <= max && notBlank.test(value) && oneLine.test(value) && wellFormed.test(value);
+}
+
 /** Text of `min` to `max` characters, not blank unless it may be empty. */
 export function Text(options: TextOptions): PropertyDecorator {
   const { min = 1, max, multiline = false, pattern, patternHint } = options;
@@ -154,3 +159,30 @@ export function ListOf(type: () => Wire, options: FieldOptions & { max: number }
     Type(type),
   );
 }
+
+/** An id that counts: a positive integer, as digits or as a number; its decimal digits from here on. `allow` names words that stand beside them. */
+export function NumberedId(options: FieldOptions & { allow?: readonly string[] } = {}): PropertyDecorator {
+  const { allow = [] } = options;
+  const pattern = new RegExp(`^(?:[1-9]\\d{0,14}${allow.map((word) => `|${word}`).join('')})$`);
+  return field(
+    options,
+    { type: String, pattern: pattern.source },
+    Transform(({ value }: { value: unknown }) => (typeof value === 'number' ? String(value) : value)),
+    Matches(pattern, { message: `$property must be a positive whole number${allow.map((word) => ` or "${word}"`).join('')}` }),
+  );
+}
+
+/** A decimal number as text, so that it goes through no float: at least 0, at most `max`, at most 9 digits behind the point. */
+export function DecimalText(options: FieldOptions & { max: number }): PropertyDecorator {
+  const { max } = options;
+  const message = `$property must be a decimal number in a string, such as "1.25": from 0 to ${max}, with at most 9 decimals`;
+  const whole = String(max).length;
+  return field(
+    options,
+    { type: String, pattern: decimalText.source },
+    Matches(decimalText, { message }),
+    Matches(new RegExp(`^(?:0|[1-9]\\d{0,${whole - 2}}|1${'0'.repeat(whole - 1)}(?=$|\\.0*$))(?:\\.|$)`), { message }),
+  );
+}
+
+const decimalText = /^(?:0|[1-9]\d*)(?:\.\d{1,9})?$/;

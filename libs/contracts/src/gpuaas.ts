@@ -1,6 +1,6 @@
 import { ArrayMaxSize, IsArray, IsInt } from 'class-validator';
 import { event } from './contract.js';
-import { Flag, Uuid, WholeNumber } from './fields.js';
+import { Flag, NumberedId, Text, Uuid, WholeNumber } from './fields.js';
 
 export class TeamCapacityChanged {
   @Uuid()
@@ -20,3 +20,13 @@ export class TeamCapacityChanged {
 }
 /** What a team holds of GPUs changed: feeds `has_pool_subscription` of a Team and `card_count` of a User. */
 export const teamCapacityChanged = event('gpuaas.team_capacity_changed', TeamCapacityChanged);
+
+export class RegionAdded {
+  @NumberedId()
+  region_id!: string;
+
+  @Text({ max: 100 })
+  region_name!: string;
+}
+/** A region may be named in billing paths from now on. */
+export const regionAdded = event('gpuaas.region_added', RegionAdded);

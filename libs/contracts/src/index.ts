@@ -1,15 +1,46 @@
 export { isPlatformAdmin, notFound, permissions, requirePermission, requirePlatformAdmin, requireUser } from './access.js';
 export type { Permission } from './access.js';
+export { CreatePrice, ListPrices, Price, PricePage, priceChanged, prices } from './billing/price.js';
+export {
+  ComparisonPath,
+  ComparisonQuery,
+  ComparisonZone,
+  RegionalBillingQuery,
+  TeamBillingQuery,
+  WorkspaceBillingQuery,
+} from './billing/query.js';
+export type { BillingInterval, BillingRange } from './billing/query.js';
+export {
+  BilledMonth,
+  BilledPool,
+  BilledSubscription,
+  BilledVolume,
+  BilledWorkspace,
+  BillingBucket,
+  BillingItem,
+  BillingReport,
+  ComparisonReport,
+  ItemChange,
+  PoolsReport,
+  StorageReport,
+  UnpricedUsage,
+  WorkspacesReport,
+  billingReports,
+} from './billing/report.js';
+export { readUsageEvents } from './billing/usage-check.js';
+export type { UsageAttributes, UsageKind } from './billing/usage-check.js';
+export { RecordUsage, UsageEvent, UsageRecorded, UsageTold, gpuUsageTold, podUsageTold, usage } from './billing/usage.js';
 export { teamRoles } from './caller.js';
 export type { CallContext, Caller, CallerTeam, Idempotency, SystemCaller, TeamRole, UserCaller } from './caller.js';
 export { broadcast, contract, event, operation } from './contract.js';
-export type { BroadcastType, Contract, EventType, Operation, Wire } from './contract.js';
-export { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid, WholeNumber } from './fields.js';
+export type { BroadcastType, Contract, EventType, Operation, ReadsItself, Wire } from './contract.js';
+export { DecimalText, Email, Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from './fields.js';
 export type { FieldOptions } from './fields.js';
-export { TeamCapacityChanged, teamCapacityChanged } from './gpuaas.js';
+export { RegionAdded, TeamCapacityChanged, regionAdded, teamCapacityChanged } from './gpuaas.js';
 export { IpWhitelist, addressAllowed, addressInRanges, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
 export type { AddressRange } from './ip-whitelist.js';
 export { Nothing, PageFromOne, PageFromOneOrAll, PageFromZero, Pagination, pageWindow } from './page.js';
+export { FindTeam, TeamsSnapshot, TeamsAfter, teamDirectory } from './teams/directory.js';
 export { Credential, CredentialTeam, CredentialsChanged, KeyDigest, credentials, credentialsChanged } from './teams/credential.js';
 export {
   MembershipChanged,

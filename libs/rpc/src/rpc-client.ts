@@ -16,11 +16,21 @@ export abstract class RpcClient extends Rpc {
     input: Input,
     context: CallContext,
   ): Promise<Output> {
+    return this.#decode(operation, await this.#ask(operation, input, context), context) as Output;
+  }
+
+  override async callForJson<Input extends object>(operation: Operation<Input>, input: Input, context: CallContext): Promise<string> {
+    const json = await this.#ask(operation, input, context);
+    if (!json.startsWith('{')) throw this.#unreadable(operation, context);
+    return json;
+  }
+
+  async #ask(operation: Operation, input: object, context: CallContext): Promise<string> {
     const payload = this.#encode(operation, input, context);
     if (remainingMs(context) === 0) throw deadlineExceeded();
     const answer = await this.request(operation, payload, context);
     if (answer.error) throw answer.error;
-    return this.#decode(operation, answer.json, context) as Output;
+    return answer.json;
   }
 
   override publish<Payload extends object>(type: BroadcastType<Payload>, payload: Payload): void {
@@ -57,14 +67,18 @@ export abstract class RpcClient extends Rpc {
     throw new AppError('payload_too_large', `The request is larger than ${maxRequestBytes / 1024} KiB.`);
   }
 
-  #decode({ subject }: Operation, json: string, { requestId }: CallContext): unknown {
+  #decode(operation: Operation, json: string, context: CallContext): unknown {
     try {
       const reply: unknown = JSON.parse(json);
       if (typeof reply === 'object' && reply !== null) return reply;
     } catch {
       // Told below, as everything is that is no object.
     }
+    throw this.#unreadable(operation, context);
+  }
+
+  #unreadable({ subject }: Operation, { requestId }: CallContext): AppError {
     this.logger.error({ message: `The answer of ${subject} is not the JSON of an object.`, request_id: requestId });
-    throw unreadableAnswer();
+    return unreadableAnswer();
   }
 }

@@ -20,6 +20,9 @@ export abstract class Rpc {
     context: CallContext,
   ): Promise<Output>;
 
+  /** As `call`, and gives the answer's JSON as it came: for those who only pass it on, and answers of megabytes. */
+  abstract callForJson<Input extends object>(operation: Operation<Input>, input: Input, context: CallContext): Promise<string>;
+
   /** Tells every process that listens now. May be lost; throws nothing. */
   abstract publish<Payload extends object>(type: BroadcastType<Payload>, payload: Payload): void;
 

@@ -125,6 +125,16 @@ describe.each([
     expect((await ask({}, 60_000))['text'] === text).toBe(true);
   });
 
+  it('gives an answer as the JSON that came, to those who pass it on, and nothing that is no object', async () => {
+    const json = (context = systemContext('spec')) => rpc.callForJson(probe.ask, {}, context);
+    service.answer = () => Promise.resolve({ cost: '0.10', big: 12345678901 });
+    expect(await json()).toBe('{"cost":"0.10","big":12345678901}');
+    service.answer = () => Promise.resolve(['no object'] as never);
+    expect((await errorOf(json())).code).toBe('internal');
+    service.answer = () => Promise.reject(new AppError('conflict', 'Taken.'));
+    expect((await errorOf(json())).code).toBe('conflict');
+  });
+
   it('carries many long answers at once', async () => {
     service.answer = ({ size }) => Promise.resolve({ size, text: 'x'.repeat(6_000_000) });
     const replies = await Promise.all([0, 1, 2].map((size) => ask({ size }, 60_000)));

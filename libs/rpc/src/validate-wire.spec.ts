@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { anything, assert, property } from 'fast-check';
-import { Flag, ListOf, Nested, Text, WholeNumber } from '@atoll/contracts';
+import { Flag, ListOf, Nested, Text, WholeNumber, type Wire } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { validateWire } from './validate-wire.js';
 
@@ -95,5 +95,18 @@ describe('what comes over the wire', () => {
         }
       }),
     );
+  });
+
+  it('is read by the class itself where that brings a check of its own', () => {
+    class Batch {
+      constructor(readonly facts: unknown[]) {}
+      static fromWire(plain: unknown): Batch {
+        if (!Array.isArray(plain)) throw new AppError('invalid_input', 'A list is expected.');
+        return new Batch(plain);
+      }
+    }
+    const type = Batch as unknown as Wire<Batch>;
+    expect(validateWire(type, [1])).toEqual(new Batch([1]));
+    expect(() => validateWire(type, {})).toThrow('A list is expected.');
   });
 });

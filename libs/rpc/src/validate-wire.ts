@@ -1,7 +1,7 @@
 import { plainToInstance } from 'class-transformer';
 import { validateSync, type ValidationError, type ValidatorOptions } from 'class-validator';
 import { AppError, type FieldError } from '@atoll/errors';
-import type { Wire } from '@atoll/contracts';
+import type { ReadsItself, Wire } from '@atoll/contracts';
 
 const rules: ValidatorOptions = { whitelist: true, forbidNonWhitelisted: true, forbidUnknownValues: false, stopAtFirstError: true };
 
@@ -17,6 +17,7 @@ const maxPathLength = 200;
  * bus and for HTTP. Throws `invalid_input` that names each faulty field, unknown ones included.
  */
 export function validateWire<T extends object>(type: Wire<T>, plain: unknown): T {
+  if ('fromWire' in type) return (type as unknown as ReadsItself<T>).fromWire(plain);
   if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
     throw invalid([{ path: '', code: 'isObject', message: 'a JSON object is expected' }]);
   }

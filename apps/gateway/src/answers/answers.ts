@@ -1,4 +1,4 @@
-import { applyDecorators, HttpCode } from '@nestjs/common';
+import { applyDecorators, Header, HttpCode } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiResponse } from '@nestjs/swagger';
 import { Nothing, type Wire } from '@atoll/contracts';
@@ -22,4 +22,9 @@ export function AnswersPage(type: Wire, firstPage: 0 | 1, summary: string): Meth
     ApiOperation({ summary }),
     ApiResponse({ status: 200, description: 'The page asked for.', type, headers: headersOf('Link') }),
   );
+}
+
+/** An answer passed on as the JSON that came over the bus: `rpc.callForJson`. */
+export function AnswersJson(type: Wire, summary: string): MethodDecorator {
+  return applyDecorators(Answers(200, type, summary), Header('content-type', 'application/json; charset=utf-8'));
 }

@@ -21,6 +21,8 @@ const tags: [string, string][] = [
   ['Members', 'Who belongs to a team, in which role, and the keys to it.'],
   ['Workspaces', 'Parts of a team, to group what runs.'],
   ['Image policies', 'Which images a team may run.'],
+  ['Billing', 'What was held, for how long, and what it cost.'],
+  ['Prices and usage', 'What units cost, and facts of what is held. For a platform_admin.'],
   ['User', 'The caller: profile and keys of their own.'],
   ['Removed', 'What is gone, and what replaces it.'],
 ];
@@ -74,15 +76,23 @@ const ofRemovedPaths = [
 /** What holds for every operation is not written at each: the problems it may answer, headers, its idempotency key. */
 function addCommonParts(document: OpenAPIObject): void {
   document.components = { ...document.components, responses: problemResponses(), parameters: commonParameters, headers: answerHeaders };
-  for (const path of Object.values(document.paths)) {
+  for (const [path, item] of Object.entries(document.paths)) {
     for (const method of ['get', 'post', 'put', 'delete'] as const) {
-      const operation = path[method];
+      const operation = item[method];
       if (!operation) continue;
+      operation.parameters = parametersOf(operation, path);
       for (const response of Object.values(operation.responses)) addHeaders(response);
       addProblems(operation, method);
       describeBody(operation, method, document.components.schemas ?? {});
     }
   }
+}
+
+/** A handler of two paths declares the segments of the longer one; and what stands in a path is never left out. */
+function parametersOf({ parameters = [] }: Operation, path: string): NonNullable<Operation['parameters']> {
+  return parameters
+    .filter((parameter) => !('in' in parameter) || parameter.in !== 'path' || path.includes(`{${parameter.name}}`))
+    .map((parameter) => ('in' in parameter && parameter.in === 'path' ? { ...parameter, required: true } : parameter));
 }
 
 function addHeaders(response: Response | undefined): void {

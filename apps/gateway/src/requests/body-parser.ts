@@ -35,7 +35,7 @@ function parseJson(request: FastifyRequest, bytes: Buffer): unknown {
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw unsupported();
   const [, named = 'utf-8'] = charset.exec(headers['content-type'] ?? '') ?? [];
   if (!/^utf-?8$/i.test(named)) throw unsupported();
-  const body = parsed(decoded(bytes));
+  const body = parsed(decoded(bytes), request.routeOptions.config.exactNumbers);
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body;
   throw new AppError('invalid_input', 'The body must be a JSON object.');
 }
@@ -48,12 +48,17 @@ function decoded(bytes: Buffer): string {
   }
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string, exactNumbers: string | undefined): unknown {
   try {
-    return JSON.parse(text);
+    return exactNumbers === undefined ? JSON.parse(text) : JSON.parse(text, keepNumbersOf(exactNumbers));
   } catch {
     throw new AppError('invalid_input', 'The body is not valid JSON.');
   }
+}
+
+/** `context.source`, the text of a primitive value, is of ECMAScript 2026 and not yet in TypeScript's library. */
+function keepNumbersOf(field: string): (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown {
+  return (key, value, context) => (key === field && typeof value === 'number' ? context?.source : value);
 }
 
 function unsupported(): AppError {

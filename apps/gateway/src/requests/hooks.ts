@@ -23,6 +23,8 @@ export function installHooks(app: INestApplication, instance: FastifyInstance): 
 
   instance.addHook('onRoute', (route) => {
     if (documentation.test(route.url)) route.config = { ...route.config, public: true };
+    const { maxBodyBytes } = route.config ?? {};
+    if (maxBodyBytes !== undefined) route.bodyLimit = maxBodyBytes;
   });
 
   instance.addHook('onRequest', async (request, reply) => {

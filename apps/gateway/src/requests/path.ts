@@ -1,8 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 
-/** RFC 9112, 3.2.2: a request target may be a whole URL. From here on it is its path and query. */
+/** Ends before the last segment of a billing path where that is empty. */
+const withoutTimezone = /^(\/api\/(?:team|workspace)-billing\/[^?#]*[^/?#])\/(?=$|[?#])/;
+
+/**
+ * RFC 9112, 3.2.2: a request target may be a whole URL. From here on it is its path and query. The last segment of a billing path, the timezone,
+ * may be empty, which is as good as left out.
+ */
 export function originForm({ url = '/' }: { url?: string }): string {
-  const target = url.replace(/^https?:\/\/[^/?#]*/i, '');
+  const target = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(withoutTimezone, '$1');
   return target === '' || target.startsWith('?') ? `/${target}` : target;
 }
 

@@ -16,6 +16,10 @@ declare module 'fastify' {
     public?: boolean;
     /** The number of the first page, of a listing. */
     firstPage?: 0 | 1;
+    /** Bytes that the body may have where it is not the usual limit. */
+    maxBodyBytes?: number;
+    /** Name of a field whose numbers are kept as they are written, in strings, wherever in the body it stands: a double would round them. */
+    exactNumbers?: string;
   }
 }
 

@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto';
+import {
+  notFound,
+  teamChanged,
+  teamDirectory,
+  type CallContext,
+  type EventType,
+  type FindTeam,
+  type Operation,
+  type TeamChanged,
+  type TeamRole,
+  type TeamsAfter,
+  type UserCaller,
+} from '@atoll/contracts';
+import { newId, toAppError } from '@atoll/database';
+import { isAppError, type AppError } from '@atoll/errors';
+import { InProcessCourier, type Courier, type DomainEvent } from '@atoll/events';
+import { InProcessBus, InProcessStrategy, Rpc, RpcModule } from '@atoll/rpc';
+import { createDatabase } from '@atoll/testing';
+import type { INestMicroservice } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DataSource } from 'typeorm';
+import { BillingModule, type BillingOptions } from './billing.module.js';
+
+/** A team as billing was told of it. */
+export interface ToldTeam {
+  team_id: string;
+  workspaces: { id: string; name: string }[];
+}
+
+/** The teams service as billing sees it: what it owns, and whether it answers. */
+export class OwnerOfTeams {
+  readonly teams: TeamChanged[] = [];
+  /** Subjects that were asked for. */
+  readonly asked: string[] = [];
+  #stops: (() => void)[] = [];
+
+  constructor(private readonly bus: InProcessBus) {
+    this.comeBack();
+  }
+
+  /** Nobody answers for teams from now on. */
+  leave(): void {
+    this.#stops.splice(0).forEach((stop) => stop());
+  }
+
+  comeBack(): void {
+    this.#serve(teamDirectory.find, ({ team_id, workspace_id }: FindTeam) => {
+      const found = this.teams.find((team) => team.team_id === team_id || team.workspaces.some(({ id }) => id === workspace_id));
+      if (!found) throw notFound('team');
+      return found;
+    });
+    this.#serve(teamDirectory.snapshot, ({ after = '' }: TeamsAfter) => {
+      const later = this.teams.toSorted((one, other) => (one.team_id < other.team_id ? -1 : 1)).filter(({ team_id }) => team_id > after);
+      return { teams: later.slice(0, 2) };
+    });
+  }
+
+  #serve<I extends object>({ subject }: Operation<I>, answer: (input: I) => object): void {
+    const stop = this.bus.serve(subject, ({ payload }, respond) => {
+      this.asked.push(subject);
+      try {
+        respond({ json: JSON.stringify(answer(JSON.parse(payload) as I)) });
+      } catch (error) {
+        respond({ error: error as AppError });
+      }
+    });
+    this.#stops.push(stop);
+  }
+}
+
+/** The billing service on a database of its own, with specs in the place of the gateway and of the other services. */
+export class BillingFixture {
+  private constructor(
+    readonly app: INestMicroservice,
+    readonly owner: OwnerOfTeams,
+    /** What billing told the others so far. */
+    readonly events: readonly DomainEvent[],
+    private readonly others: ReturnType<Courier['join']>,
+    private readonly dropDatabase: () => Promise<void>,
+  ) {}
+
+  static async start(options: Partial<BillingOptions> & { teams?: TeamChanged[] } = {}): Promise<BillingFixture> {
+    const database = await createDatabase();
+    const bus = new InProcessBus();
+    const owner = new OwnerOfTeams(bus);
+    owner.teams.push(...(options.teams ?? []));
+    const courier = new InProcessCourier({ services: ['billing', 'specs'] });
+    const module = BillingModule.register({ databaseUrl: database.url, rpc: RpcModule.forMemory({ bus }), courier, ...options });
+    const strategy = new InProcessStrategy({ service: 'billing', bus, mapError: asAppError });
+    const app = await NestFactory.createMicroservice(module, { strategy, logger: ['error', 'warn'], abortOnError: false });
+    await app.listen();
+    const events: DomainEvent[] = [];
+    const take = (event: DomainEvent): Promise<'done'> => {
+      if (!events.some(({ id }) => id === event.id)) events.push(event);
+      return Promise.resolve('done');
+    };
+    const others = courier.join('specs', [{ name: 'specs', eventNames: ['billing.price_changed'], take }], () => undefined);
+    return new BillingFixture(app, owner, events, others, () => database.drop());
+  }
+
+  async stop(): Promise<void> {
+    await this.app.close();
+    await this.dropDatabase();
+  }
+
+  call<I extends object, O extends object>(
+    operation: Operation<I, O>,
+    input: NoInfer<I>,
+    caller: Partial<UserCaller> = operator,
+    idempotency?: { key: string; fingerprint: string },
+  ): Promise<O> {
+    return this.app.get(Rpc, { strict: false }).call(operation, input, contextOf(caller, idempotency));
+  }
+
+  query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    return this.app.get(DataSource, { strict: false }).query<Row[]>(sql, values);
+  }
+
+  /** Hands billing an event as its owner would tell it, and waits until it has taken it. */
+  async tell<P extends object>(type: EventType<P>, payload: P): Promise<void> {
+    const event = { id: newId(), name: type.name, payload, occurredAt: new Date().toISOString() };
+    const outcome = await this.others.publish(event, 1);
+    if (outcome !== 'done') throw new Error(`${type.name} was not taken: ${outcome.reason}`);
+  }
+
+  /** Tells billing of a new team with these workspaces. */
+  async team(...workspaceNames: string[]): Promise<ToldTeam> {
+    const workspaces = ['default', ...workspaceNames].map((name) => ({ id: newId(), name }));
+    const team = aTeam(workspaces);
+    await this.tell(teamChanged, team);
+    return { team_id: team.team_id, workspaces };
+  }
+}
+
+/** A team as its owner tells of it first. */
+export function aTeam(workspaces = [{ id: newId(), name: 'default' }]): TeamChanged {
+  return { team_id: newId(), revision: 1, name: 'Research', is_suspended: false, status: 'active', workspaces };
+}
+
+const operator: Partial<UserCaller> = { platformAdmin: true };
+
+/** A member of one team, in UTC unless said. */
+export function memberOf(teamId: string, role: TeamRole = 'team_owner', timezone = 'UTC'): Partial<UserCaller> {
+  return { platformAdmin: false, scope: 'membership', timezone, teams: [{ teamId, role }] };
+}
+
+function contextOf(caller: Partial<UserCaller>, idempotency?: { key: string; fingerprint: string }): CallContext {
+  const whole: UserCaller = {
+    kind: 'user',
+    userId: newId(),
+    keyId: newId(),
+    scope: 'user',
+    platformAdmin: false,
+    timezone: 'UTC',
+    teams: [],
+    ...caller,
+  };
+  return {
+    requestId: randomUUID(),
+    deadlineAtMs: Date.now() + 15_000,
+    caller: whole,
+    ...(idempotency && { idempotency: { ...idempotency, scope: 'specs' } }),
+  };
+}
+
+/** What a call failed of. */
+export async function errorOf(call: Promise<unknown>): Promise<AppError> {
+  try {
+    await call;
+  } catch (error) {
+    if (isAppError(error)) return error;
+    throw error;
+  }
+  throw new Error('The call should have failed.');
+}
+
+function asAppError(error: unknown): AppError | undefined {
+  const mapped = toAppError(error);
+  return isAppError(mapped) ? mapped : undefined;
+}

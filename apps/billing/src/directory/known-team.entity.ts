@@ -1,0 +1,44 @@
+import { Column, Entity, Index, PrimaryColumn, PrimaryGeneratedColumn, Unique } from 'typeorm';
+
+/** A team as far as billing knows it. Facts may come before the team is told of: then it has no name yet and revision 0. */
+@Entity('team')
+@Unique(['id'])
+export class TeamEntity {
+  /** What billing's own tables, of many rows, call the team. */
+  @PrimaryGeneratedColumn('identity', { generatedIdentity: 'ALWAYS' })
+  no!: number;
+
+  @Column('uuid')
+  id!: string;
+
+  @Column('text', { nullable: true })
+  name!: string | null;
+
+  /** Of two facts about a team the greater revision holds. */
+  @Column('bigint', { default: 0 })
+  revision!: string;
+}
+
+/** Kept when it is gone: its costs stay readable. No foreign key: it belongs to whom its own service says. */
+@Entity('workspace')
+export class WorkspaceEntity {
+  @PrimaryColumn('uuid')
+  id!: string;
+
+  @Index()
+  @Column('uuid')
+  teamId!: string;
+
+  @Column('text')
+  name!: string;
+
+  @Column('boolean', { default: false })
+  isDeleted!: boolean;
+}
+
+/** One row, once all teams there were at the first start have been fetched from their owner. */
+@Entity('team_snapshot')
+export class TeamSnapshotEntity {
+  @PrimaryColumn({ type: 'timestamp with time zone', precision: 3 })
+  completedAt!: Date;
+}

@@ -1,0 +1,33 @@
+/** Money and quantities are counted in 10^-9 of their unit: `1.25` is 1_250_000_000n. */
+export const nanoPerUnit = 1_000_000_000n;
+const decimals = 9;
+const decimalForm = /^(-?)(\d+)(?:\.(\d{1,9}))?$/;
+const zero = 48;
+
+/** 10^-9 units of a decimal text with at most 9 decimals. Throws RangeError for any other text: whoever lets it in has checked it. */
+export function nanoOf(decimal: string): bigint {
+  const match = decimalForm.exec(decimal);
+  if (!match) throw new RangeError(`Not a decimal number of at most ${decimals} decimals: ${decimal.slice(0, 60)}`);
+  const [, sign = '', whole = '', fraction = ''] = match;
+  return BigInt(sign + whole + fraction.padEnd(decimals, '0'));
+}
+
+/** The shortest decimal text of 10^-9 units: `12.34`, `0`, `-0.000000001`. Reports write thousands, so it takes no regular expression. */
+export function decimalOf(nano: bigint): string {
+  if (nano < 0n) return `-${decimalOf(-nano)}`;
+  const digits = nano.toString().padStart(decimals + 1, '0');
+  const at = digits.length - decimals;
+  let end = digits.length;
+  while (end > at && digits.charCodeAt(end - 1) === zero) end -= 1;
+  return end === at ? digits.slice(0, at) : `${digits.slice(0, at)}.${digits.slice(at, end)}`;
+}
+
+/**
+ * The JSON number nearest to 10^-9 units, which shows all 9 decimals up to some millions of units. The one way out of exactness: for quantities
+ * of hours that are shown, and never for money.
+ */
+export function numberOf(nano: bigint): number {
+  // Below 2^53 both are whole and exact, and a quotient of such is rounded once.
+  // eslint-disable-next-line atoll/exact-money
+  return nano <= Number.MAX_SAFE_INTEGER && nano >= Number.MIN_SAFE_INTEGER ? Number(nano) / Number(nanoPerUnit) : Number(decimalOf(nano));
+}

@@ -1,0 +1,78 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+
+/** What has had a price once, and what a unit of it is: one for all its prices. */
+@Entity('sku')
+export class SkuEntity {
+  @PrimaryColumn('text')
+  sku!: string;
+
+  @Column('text')
+  unit!: string;
+}
+
+/** Append-only: a price that another took the place of stays, marked. */
+@Entity('price')
+@Check('price_unit_price_check', `unit_price >= 0`)
+@Index(['createdAt', 'id'])
+@Index('price_in_force', { synchronize: false })
+export class PriceEntity {
+  @PrimaryColumn('uuid')
+  id!: string;
+
+  @ForeignKey(() => SkuEntity)
+  @Column('text')
+  sku!: string;
+
+  /** null: for every team. No foreign key: teams are another service's. */
+  @Column('uuid', { nullable: true })
+  teamId!: string | null;
+
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  validFrom!: Date;
+
+  @Column('numeric', { precision: 19, scale: 9 })
+  unitPrice!: string;
+
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  createdAt!: Date;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  replacedAt!: Date | null;
+}
+
+/** Who changed what things cost after the fact. */
+@Entity('price_audit')
+export class PriceAuditEntity {
+  @PrimaryColumn('uuid')
+  id!: string;
+
+  @ForeignKey(() => PriceEntity)
+  @Column('uuid')
+  priceId!: string;
+
+  @Column('text')
+  sku!: string;
+
+  @Column('uuid', { nullable: true })
+  teamId!: string | null;
+
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  validFrom!: Date;
+
+  /** What held at `validFrom` before; null for none. */
+  @Column('numeric', { precision: 19, scale: 9, nullable: true })
+  priceBefore!: string | null;
+
+  @Column('numeric', { precision: 19, scale: 9 })
+  priceAfter!: string;
+
+  /** null: a service by itself. */
+  @Column('uuid', { nullable: true })
+  userId!: string | null;
+
+  @Column('text')
+  requestId!: string;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  createdAt!: Date;
+}

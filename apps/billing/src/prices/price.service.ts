@@ -1,0 +1,158 @@
+import {
+  pageWindow,
+  priceChanged,
+  requirePlatformAdmin,
+  type CallContext,
+  type CreatePrice,
+  type ListPrices,
+  type Price,
+  type PricePage,
+} from '@atoll/contracts';
+import { newId, Statements, Transactions } from '@atoll/database';
+import { AppError, isAppError } from '@atoll/errors';
+import { Outbox } from '@atoll/events';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { BillingSettings } from '../billing-settings.js';
+import { TeamDirectory } from '../directory/team-directory.js';
+import { invalidField } from '../invalid-field.js';
+
+const instant = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** `$1` is the currency. The price as decimal text without zeros behind it. */
+const priceJson = (row: string) => `json_build_object(
+  'price_id', ${row}.id, 'sku', ${row}.sku, 'unit', sku.unit, 'unit_price', trim_scale(${row}.unit_price)::text, 'currency', $1::text,
+  'valid_from', ${instant(`${row}.valid_from`)}, 'team_id', ${row}.team_id,
+  'created_at', ${instant(`${row}.created_at`)}, 'replaced_at', ${instant(`${row}.replaced_at`)})`;
+
+const listed = `($4::text IS NULL OR sku = $4) AND ($5::uuid IS NULL OR team_id = $5) AND ($6 OR replaced_at IS NULL)`;
+const listQuery = `SELECT
+  (SELECT count(*)::int FROM price WHERE ${listed}) AS total,
+  (SELECT COALESCE(json_agg(${priceJson('row')} ORDER BY row.created_at, row.id), '[]')
+    FROM (SELECT * FROM price WHERE ${listed} ORDER BY created_at, id LIMIT $2 OFFSET $3) row JOIN sku USING (sku)) AS data`;
+
+/** A price and its place: what is in force with the same start, and what holds at that start. */
+interface Place {
+  is_past: boolean;
+  same_start: string | null;
+  price_before: string | null;
+}
+
+/** What units cost. Nothing is rated here: a bill looks up the price of each moment when it is read. */
+@Injectable()
+export class PricesService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly directory: TeamDirectory,
+    private readonly outbox: Outbox,
+    private readonly settings: BillingSettings,
+  ) {}
+
+  async create(terms: CreatePrice, context: CallContext): Promise<Price> {
+    requirePlatformAdmin(context.caller);
+    const validFrom = readStart(terms.valid_from);
+    if (terms.team_id !== undefined) await this.requireTeam(terms.team_id);
+    return this.transactions.once(context, async (manager) => {
+      // Prices of one SKU are set one after the other.
+      await this.requireUnit(manager, terms);
+      const place = await this.placeOf(manager, terms, validFrom);
+      requireForce(terms, place);
+      const price = await this.insert(manager, terms, validFrom, place);
+      if (place.is_past || place.same_start) await this.audit(manager, price, place, context);
+      await this.outbox.add(manager, priceChanged, price, context);
+      return price;
+    });
+  }
+
+  async list({ sku, team_id, include_ended, ...asked }: ListPrices, { caller }: CallContext): Promise<PricePage> {
+    requirePlatformAdmin(caller);
+    const { page, limit, offset } = pageWindow(asked, 1);
+    const values = [this.settings.currency, limit, offset, sku ?? null, team_id ?? null, include_ended === 'true'];
+    const [row] = await this.statements.query<{ total: number; data: Price[] }>('prices.list', listQuery, values);
+    return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
+  }
+
+  private async requireTeam(teamId: string): Promise<void> {
+    try {
+      await this.directory.team(teamId);
+    } catch (error) {
+      if (isAppError(error) && error.code === 'not_found') throw invalidField('team_id', 'isTeam', 'must be the id of a team.');
+      throw error;
+    }
+  }
+
+  /** Locks the SKU until the transaction ends; makes it where this is its first price. */
+  private async requireUnit(manager: EntityManager, { sku, unit }: CreatePrice): Promise<void> {
+    await manager.query('INSERT INTO sku (sku, unit) VALUES ($1, $2) ON CONFLICT DO NOTHING', [sku, unit]);
+    const [known] = await manager.query<{ unit: string }[]>('SELECT unit FROM sku WHERE sku = $1 FOR NO KEY UPDATE', [sku]);
+    if (known && known.unit !== unit) {
+      throw new AppError('conflict', `${sku} is priced by the unit "${known.unit}": all prices of a SKU have one unit.`);
+    }
+  }
+
+  private async placeOf(manager: EntityManager, { sku, team_id }: CreatePrice, validFrom: string): Promise<Place> {
+    const ofSku = `FROM price WHERE sku = $1 AND replaced_at IS NULL`;
+    const [place] = await manager.query<Place[]>(
+      `SELECT $3::timestamptz < now() AS is_past,
+        (SELECT id ${ofSku} AND team_id IS NOT DISTINCT FROM $2 AND valid_from = $3) AS same_start,
+        (SELECT unit_price ${ofSku} AND (team_id IS NULL OR team_id = $2) AND valid_from <= $3
+          ORDER BY team_id IS NULL, valid_from DESC LIMIT 1) AS price_before`,
+      [sku, team_id ?? null, validFrom],
+    );
+    return place ?? { is_past: false, same_start: null, price_before: null };
+  }
+
+  private async insert(manager: EntityManager, terms: CreatePrice, validFrom: string, { same_start }: Place): Promise<Price> {
+    if (same_start) await manager.query('UPDATE price SET replaced_at = clock_timestamp() WHERE id = $1', [same_start]);
+    const [row] = await manager.query<{ price: Price }[]>(
+      `WITH price AS (
+         INSERT INTO price (id, sku, team_id, valid_from, unit_price, created_at)
+         VALUES ($2, $3, $4, $5, $6, clock_timestamp()) RETURNING *
+       )
+       SELECT ${priceJson('price')} AS price FROM price JOIN sku USING (sku)`,
+      [this.settings.currency, newId(), terms.sku, terms.team_id ?? null, validFrom, terms.unit_price],
+    );
+    if (!row) throw new Error('An insert returned no row.');
+    return row.price;
+  }
+
+  private async audit(manager: EntityManager, price: Price, { price_before }: Place, { caller, requestId }: CallContext): Promise<void> {
+    await manager.query(
+      `INSERT INTO price_audit (id, price_id, sku, team_id, valid_from, price_before, price_after, user_id, request_id)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+      [
+        newId(),
+        price.price_id,
+        price.sku,
+        price.team_id,
+        price.valid_from,
+        price_before,
+        price.unit_price,
+        caller.kind === 'user' ? caller.userId : null,
+        requestId,
+      ],
+    );
+  }
+}
+
+function requireForce({ force = false }: CreatePrice, { is_past, same_start }: Place): void {
+  if (force) return;
+  if (is_past) {
+    throw invalidField('valid_from', 'isPast', 'must not be in the past: `force: true` sets the price back and re-rates what it touches.');
+  }
+  if (same_start) throw new AppError('conflict', 'There is a price with this start already: `force: true` takes its place.');
+}
+
+/** Prices hold to the millisecond, as facts do. */
+function readStart(text: string): string {
+  const ms = Date.parse(text);
+  if (Number.isNaN(ms) || /\.\d{3}\d*[1-9]/.test(text) || !/^[2-9]\d{3}/.test(text)) {
+    throw invalidField(
+      'valid_from',
+      'isInstant',
+      'must be an instant of 2000 or later, to the millisecond, such as 2026-10-01T00:00:00.000Z.',
+    );
+  }
+  return new Date(ms).toISOString();
+}

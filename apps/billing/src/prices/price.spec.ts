@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { prices, type CreatePrice } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { BillingFixture, errorOf, memberOf, type ToldTeam } from '../billing-fixture.js';
+
+let fixture: BillingFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await BillingFixture.start({ currency: 'EUR' });
+  team = await fixture.team();
+});
+afterAll(() => fixture.stop());
+
+const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+const past = '2026-01-01T00:00:00.000Z';
+let sequence = 0;
+const terms = (more: Partial<CreatePrice> = {}): CreatePrice => ({
+  sku: `vm.${(sequence += 1)}`,
+  unit: 'vm',
+  unit_price: '1.250000000',
+  valid_from: tomorrow,
+  ...more,
+});
+const create = (price: CreatePrice) => fixture.call(prices.create, price);
+const audited = (sku: string) =>
+  fixture.query(
+    'SELECT trim_scale(price_before)::text AS before, trim_scale(price_after)::text AS after, user_id, request_id FROM price_audit WHERE sku = $1 ORDER BY created_at, id',
+    [sku],
+  );
+
+describe('a price', () => {
+  it('is shown as it holds: decimal text, the currency of the deployment, whom it is for', async () => {
+    const price = terms();
+    const shown = await create(price);
+    expect(shown).toEqual({
+      ...price,
+      price_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      unit_price: '1.25',
+      currency: 'EUR',
+      team_id: null,
+      created_at: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
+      replaced_at: null,
+    });
+    expect(await audited(price.sku)).toEqual([]);
+    const told = () => fixture.events.find(({ payload }) => (payload as { sku?: string }).sku === price.sku);
+    while (!told()) await new Promise((resolve) => setImmediate(resolve));
+    expect(told()?.payload).toEqual(shown);
+  });
+
+  it('keeps every one of its digits', async () => {
+    for (const unit_price of ['0', '0.000000001', '999999999.999999999', '1000000000']) {
+      expect(await create(terms({ unit_price }))).toMatchObject({ unit_price });
+    }
+  });
+
+  it('may not start in the past without force; with it, an audit row says who and what held before', async () => {
+    const price = terms({ valid_from: past });
+    const refused = await errorOf(create(price));
+    expect([refused.code, refused.details.errors?.[0]?.path]).toEqual(['invalid_input', 'valid_from']);
+    expect(refused.message).toContain('force');
+    await create({ ...price, force: true });
+    await create({ ...price, valid_from: '2026-02-01T00:00:00Z', unit_price: '2', force: true });
+    await create({ ...price, valid_from: '2026-03-01T00:00:00Z', unit_price: '3', force: true, team_id: team.team_id });
+    const row = { user_id: expect.any(String), request_id: expect.any(String) };
+    expect(await audited(price.sku)).toEqual([
+      { before: null, after: '1.25', ...row },
+      { before: '1.25', after: '2', ...row },
+      { before: '2', after: '3', ...row },
+    ]);
+  });
+
+  it('takes the place of one with the same start by force alone; the old one stays, marked', async () => {
+    const price = terms();
+    const first = await create(price);
+    expect((await errorOf(create({ ...price, unit_price: '2' }))).code).toBe('conflict');
+    const second = await create({ ...price, unit_price: '2', force: true });
+    const ids = async (include_ended?: string) => {
+      const input = { sku: price.sku, ...(include_ended && { include_ended }) };
+      return (await fixture.call(prices.list, input)).data.map(({ price_id }) => price_id);
+    };
+    expect(await ids()).toEqual([second.price_id]);
+    expect(await ids('true')).toEqual([first.price_id, second.price_id]);
+    expect(await audited(price.sku)).toHaveLength(1);
+  });
+
+  it('of a team stands beside the general one', async () => {
+    const price = terms();
+    await create(price);
+    expect(await create({ ...price, team_id: team.team_id })).toMatchObject({ team_id: team.team_id });
+    const ofTeam = await fixture.call(prices.list, { sku: price.sku, team_id: team.team_id });
+    expect(ofTeam.pagination).toEqual({ page: 1, limit: 10, total: 1 });
+    const refused = await errorOf(create({ ...price, team_id: newId() }));
+    expect([refused.code, refused.details.errors?.[0]?.path]).toEqual(['invalid_input', 'team_id']);
+  });
+
+  it('is by the one unit of its SKU', async () => {
+    const price = terms();
+    await create(price);
+    const refused = await errorOf(create({ ...price, unit: 'GB', valid_from: new Date(Date.now() + 2 * 86_400_000).toISOString() }));
+    expect([refused.code, refused.message]).toEqual(['conflict', expect.stringContaining('"vm"')]);
+  });
+
+  it.each(['2026-10-01T00:00:00.0001Z', '1999-12-31T23:59:59Z', '2026-02-30T00:00:00Z'])('does not start at %s', async (valid_from) => {
+    const refused = await errorOf(create(terms({ valid_from, force: true })));
+    expect([refused.code, refused.details.errors?.[0]?.path]).toEqual(['invalid_input', 'valid_from']);
+  });
+
+  it('that two set at once is one price', async () => {
+    const price = terms();
+    const answers = await Promise.allSettled(Array.from({ length: 5 }, (_, index) => create({ ...price, unit_price: `${index + 1}` })));
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    const forced = terms();
+    await Promise.all(Array.from({ length: 5 }, (_, index) => create({ ...forced, unit_price: `${index + 1}`, force: true })));
+    expect((await fixture.call(prices.list, { sku: forced.sku })).pagination.total).toBe(1);
+    expect((await fixture.call(prices.list, { sku: forced.sku, include_ended: 'true' })).pagination.total).toBe(5);
+  });
+
+  it('is the operator’s to set and to see', async () => {
+    const owner = memberOf(team.team_id);
+    expect((await errorOf(fixture.call(prices.create, terms(), owner))).code).toBe('forbidden');
+    expect((await errorOf(fixture.call(prices.list, {}, owner))).code).toBe('forbidden');
+  });
+});

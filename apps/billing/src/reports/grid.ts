@@ -1,0 +1,50 @@
+/**
+ * The buckets of a report cut into elementary intervals, in each of which every price is one: at the prices' changes, and at the moment up to
+ * which usage is counted, after which there is nothing to add up.
+ */
+export interface Grid {
+  /** Epoch milliseconds, ascending: where each interval starts, and where the last one ends. Fewer than two: nothing is counted. */
+  readonly bounds: readonly number[];
+  /** Of each interval. */
+  readonly lengthsMs: readonly bigint[];
+  /** Of each interval: the bucket that it is part of. */
+  readonly buckets: readonly number[];
+  /** Those behind the last bound included. */
+  readonly bucketCount: number;
+}
+
+/** Cuts the buckets between `bucketBounds` at `cuts`, both in epoch milliseconds, and ends at `upToMs`. */
+export function gridOf(bucketBounds: readonly number[], cuts: Iterable<number>, upToMs: number): Grid {
+  const startMs = bucketBounds[0] ?? upToMs;
+  const endMs = Math.min(bucketBounds.at(-1) ?? upToMs, upToMs);
+  const inside = new Set(bucketBounds.filter((bound) => bound < endMs));
+  for (const cut of cuts) if (cut > startMs && cut < endMs) inside.add(cut);
+  const bounds = endMs > startMs ? [...inside].sort((a, b) => a - b).concat(endMs) : [];
+  const lengthsMs: bigint[] = [];
+  const buckets: number[] = [];
+  let bucket = 0;
+  let lengthMs = 0n;
+  for (let interval = 0; interval + 1 < bounds.length; interval += 1) {
+    const [from = 0, to = 0] = [bounds[interval], bounds[interval + 1]];
+    while ((bucketBounds[bucket + 1] ?? Infinity) <= from) bucket += 1;
+    // Most are of one length.
+    if (lengthMs !== BigInt(to - from)) lengthMs = BigInt(to - from);
+    lengthsMs.push(lengthMs);
+    buckets.push(bucket);
+  }
+  return { bounds, lengthsMs, buckets, bucketCount: bucketBounds.length - 1 };
+}
+
+/** Of the UTC month that the instant is in; epoch milliseconds. */
+export function startOfMonth(ms: number): number {
+  const date = new Date(ms);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
+}
+
+/** Where UTC months start within a range; epoch milliseconds. */
+export function monthStarts(startMs: number, endMs: number): number[] {
+  const starts: number[] = [];
+  const date = new Date(startOfMonth(startMs));
+  while (date.setUTCMonth(date.getUTCMonth() + 1) < endMs) starts.push(date.getTime());
+  return starts;
+}

@@ -1,0 +1,55 @@
+import {
+  billingReports,
+  type BillingReport,
+  type CallContext,
+  type ComparisonQuery,
+  type ComparisonReport,
+  type PoolsReport,
+  type RegionalBillingQuery,
+  type StorageReport,
+  type TeamBillingQuery,
+  type WorkspaceBillingQuery,
+  type WorkspacesReport,
+} from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { ComparisonService } from './comparison.service.js';
+import { ReportsService } from './report.service.js';
+
+@Controller()
+export class ReportsController implements Handlers<typeof billingReports> {
+  constructor(
+    private readonly reports: ReportsService,
+    private readonly comparisons: ComparisonService,
+  ) {}
+
+  @Handle(billingReports.team)
+  team(query: TeamBillingQuery, context: CallContext): Promise<BillingReport> {
+    return this.reports.team(query, context);
+  }
+
+  @Handle(billingReports.workspace)
+  workspace(query: WorkspaceBillingQuery, context: CallContext): Promise<BillingReport> {
+    return this.reports.workspace(query, context);
+  }
+
+  @Handle(billingReports.byWorkspace)
+  byWorkspace(query: TeamBillingQuery, context: CallContext): Promise<WorkspacesReport> {
+    return this.reports.byWorkspace(query, context);
+  }
+
+  @Handle(billingReports.pools)
+  pools(query: RegionalBillingQuery, context: CallContext): Promise<PoolsReport> {
+    return this.reports.pools(query, context);
+  }
+
+  @Handle(billingReports.storage)
+  storage(query: RegionalBillingQuery, context: CallContext): Promise<StorageReport> {
+    return this.reports.storage(query, context);
+  }
+
+  @Handle(billingReports.comparison)
+  comparison(query: ComparisonQuery, context: CallContext): Promise<ComparisonReport> {
+    return this.comparisons.compare(query, context);
+  }
+}

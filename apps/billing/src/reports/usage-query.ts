@@ -1,0 +1,123 @@
+import { Statements } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
+import { nanoPerUnit } from '../money/amounts.js';
+import { startOfMonth, type Grid } from './grid.js';
+
+/** Whose usage is added up: `fromMs` ≤ time < `upToMs`, of the series named, each counted to a line of the report. */
+export interface UsageScope {
+  teamNo: number;
+  fromMs: number;
+  upToMs: number;
+  seriesNos: readonly number[];
+  /** Of each series: the number of its line. */
+  lines: readonly number[];
+}
+
+/** How the quantity of a line changes over a grid. */
+export interface LineChanges {
+  line: number;
+  /** For `readChanges`, with the same grid. */
+  changes: string;
+}
+
+/** How the quantity that one resource holds of a line’s SKU changes over a grid. */
+export interface ResourceChanges extends LineChanges {
+  timelineNo: number;
+}
+
+/** By interval of a grid; undefined where nothing changes. */
+export interface QuantityChanges {
+  /** What is added to the quantity, in 10^-9 units. */
+  deltasNano: (bigint | undefined)[];
+  /** Of what is added: 10^-9 units × milliseconds since the interval’s start. */
+  momentsNano: (bigint | undefined)[];
+}
+
+/** The statements that read segments: those that touch the range, however old the team is. No interval of a grid may be longer than a month. */
+@Injectable()
+export class UsageQuery {
+  constructor(private readonly statements: Statements) {}
+
+  /** Of each line over `grid`, and besides of each resource in `resourceLines` over `resourceGrid`. */
+  async lines(
+    scope: UsageScope,
+    grid: Grid,
+    resourceGrid: Grid,
+    resourceLines: readonly number[],
+  ): Promise<{ lines: LineChanges[]; resources: ResourceChanges[] }> {
+    const values = valuesOf(scope, grid);
+    if (resourceLines.length === 0) return { lines: await this.statements.query('usage of lines', lineStatement, values), resources: [] };
+    values.push(listOf(resourceGrid.bounds), listOf(resourceLines));
+    const rows = await this.statements.query<LineChanges | ResourceChanges>('usage of lines and resources', bothStatement, values);
+    const isOfResource = (row: LineChanges | ResourceChanges): row is ResourceChanges => 'timelineNo' in row && row.timelineNo !== null;
+    return { lines: rows.filter((row) => !isOfResource(row)), resources: rows.filter(isOfResource) };
+  }
+
+  /** Of each resource over `grid`. */
+  async resources(scope: UsageScope, grid: Grid): Promise<ResourceChanges[]> {
+    return this.statements.query<ResourceChanges>('usage of resources', resourceStatement, valuesOf(scope, grid));
+  }
+}
+
+/**
+ * Each segment of the scope, cut to its time, is a rise at its start and a fall at its end. Segments end with UTC months at the latest, so no
+ * segment of an earlier month touches the range. What ends with the range need not fall.
+ */
+const changes = `
+  WITH wanted AS (SELECT * FROM unnest($5::integer[], $6::integer[]) AS wanted (series_no, line)),
+  piece AS (
+    SELECT line, timeline_no, greatest(start_ms, $2::bigint) AS start_ms, end_ms, quantity_nano
+      FROM segment JOIN wanted USING (series_no)
+      WHERE team_no = $1 AND end_ms IS NOT NULL AND start_ms >= $4::bigint AND start_ms < $3::bigint AND end_ms > $2
+    UNION ALL
+    SELECT line, timeline_no, greatest(start_ms, $2), $3, quantity_nano
+      FROM segment JOIN wanted USING (series_no)
+      WHERE team_no = $1 AND end_ms IS NULL AND start_ms < $3
+  ),
+  change AS (
+    SELECT line, timeline_no, start_ms AS at_ms, quantity_nano FROM piece
+    UNION ALL
+    SELECT line, timeline_no, end_ms, -quantity_nano FROM piece WHERE end_ms < $3
+  )`;
+
+/**
+ * Whole units and the 10^-9 beyond them are multiplied with time apart: each product is below 2^63, for a quantity is at most 10^9 units and an
+ * interval at most a month. One row a key, because reading thousands of rows takes longer than making them. OFFSET 0 keeps PostgreSQL
+ * from looking up the interval once for each place that names it.
+ */
+const sums = (timelineNo: string, bounds: string, where = '') => `
+  SELECT line, timeline_no AS "timelineNo", string_agg(concat_ws(' ', interval_no, delta, units, nano), ' ') AS changes
+  FROM (
+    SELECT line, ${timelineNo} AS timeline_no, interval_no, sum(quantity_nano) AS delta,
+      sum(quantity_nano / ${nanoPerUnit} * (at_ms - (${bounds}::bigint[])[interval_no])) AS units,
+      sum(quantity_nano % ${nanoPerUnit} * (at_ms - (${bounds}::bigint[])[interval_no])) AS nano
+    FROM (SELECT *, width_bucket(at_ms, ${bounds}::bigint[]) AS interval_no FROM change ${where} OFFSET 0) AS placed
+    GROUP BY line, 2, interval_no
+  ) AS summed
+  GROUP BY line, timeline_no`;
+
+const lineStatement = changes + sums('NULL::integer', '$7');
+const resourceStatement = changes + sums('timeline_no', '$7');
+const bothStatement = `${lineStatement} UNION ALL ${sums('timeline_no', '$8', 'WHERE line = ANY ($9::integer[])')}`;
+
+function valuesOf({ teamNo, fromMs, upToMs, seriesNos, lines }: UsageScope, grid: Grid): unknown[] {
+  return [teamNo, fromMs, upToMs, startOfMonth(fromMs), listOf(seriesNos), listOf(lines), listOf(grid.bounds)];
+}
+
+/** An array as PostgreSQL reads it; the driver would quote each number. */
+function listOf(numbers: readonly number[]): string {
+  return `{${numbers.join(',')}}`;
+}
+
+/** Four numbers for each interval that has changes: its place from 1, what is added, and the moment of it in whole units and in 10^-9. */
+export function readChanges({ changes }: LineChanges, { lengthsMs }: Grid): QuantityChanges {
+  const deltasNano = new Array<bigint | undefined>(lengthsMs.length).fill(undefined);
+  const momentsNano = deltasNano.slice();
+  const numbers = changes.split(' ');
+  for (let at = 0; at < numbers.length; at += 4) {
+    const interval = Number(numbers[at]) - 1;
+    deltasNano[interval] = BigInt(numbers[at + 1] ?? 0);
+    momentsNano[interval] = BigInt(numbers[at + 2] ?? 0) * nanoPerUnit + BigInt(numbers[at + 3] ?? 0);
+  }
+  return { deltasNano, momentsNano };
+}

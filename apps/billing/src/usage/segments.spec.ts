@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { array, assert, asyncProperty, constantFrom, integer, nat, record, type Arbitrary } from 'fast-check';
+import { usage, type UsageEvent } from '@atoll/contracts';
+import { BillingFixture, type ToldTeam } from '../billing-fixture.js';
+
+let fixture: BillingFixture;
+beforeAll(async () => {
+  fixture = await BillingFixture.start();
+});
+afterAll(() => fixture.stop());
+
+/** A fact of a few timelines at few instants, so that they meet: at one time, around the ends of months, in two workspaces. */
+interface Draft {
+  resource: number;
+  time: number;
+  sequence: number;
+  source: string;
+  quantity: string;
+  workspace: number;
+}
+
+const instants = [
+  '2026-01-31T23:59:59.999Z',
+  '2026-02-01T00:00:00Z',
+  '2026-02-01T00:00:00.001Z',
+  '2026-03-15T12:00:00Z',
+  '2026-06-30T00:00:00Z',
+];
+const draft: Arbitrary<Draft> = record({
+  resource: nat(1),
+  time: nat(instants.length - 1),
+  sequence: nat(1),
+  source: constantFrom('a', 'B', 'é'),
+  quantity: constantFrom('0', '1', '2.5', '0.000000001'),
+  workspace: nat(1),
+});
+
+function eventsOf(drafts: readonly Draft[], { team_id, workspaces }: ToldTeam): UsageEvent[] {
+  return drafts.map(({ resource, time, sequence, source, quantity, workspace }, index) => ({
+    source,
+    id: `${team_id} ${index}`,
+    time: instants[time]!,
+    sequence,
+    resource_id: `vm:${resource}`,
+    kind: 'vm',
+    sku: 'vm.small',
+    quantity,
+    team_id,
+    workspace_id: workspaces[workspace]!.id,
+  }));
+}
+
+interface Row {
+  resource_id: string;
+  workspace_id: string;
+  start: number;
+  end: number | null;
+  quantity_nano: string;
+}
+
+async function segmentsOf(teamId: string): Promise<Row[]> {
+  const rows = await fixture.query<
+    Record<'resource_id' | 'workspace_id' | 'start_ms' | 'quantity_nano', string> & { end_ms: string | null }
+  >(
+    `SELECT resource_id, workspace_id, start_ms, end_ms, quantity_nano FROM segment
+     JOIN timeline ON timeline.no = timeline_no JOIN series ON series.no = series_no
+     WHERE segment.team_no = (SELECT no FROM team WHERE id = $1) ORDER BY resource_id, start_ms`,
+    [teamId],
+  );
+  return rows.map(({ start_ms, end_ms, ...row }) => ({ ...row, start: Number(start_ms), end: end_ms === null ? null : Number(end_ms) }));
+}
+
+/** What the facts come to, told plainly. */
+function expectedSegments(events: readonly UsageEvent[]): Row[] {
+  const bytes = (text: string) => Buffer.from(text);
+  const held = (one: UsageEvent, other: UsageEvent) =>
+    Date.parse(one.time) - Date.parse(other.time) ||
+    (one.sequence ?? 0) - (other.sequence ?? 0) ||
+    Buffer.compare(bytes(one.source), bytes(other.source)) ||
+    Buffer.compare(bytes(one.id), bytes(other.id));
+  return [...new Set(events.map(({ resource_id }) => resource_id))].sort().flatMap((resource_id) => {
+    const facts = events.filter((event) => event.resource_id === resource_id).sort(held);
+    return facts.flatMap((fact, index) => {
+      const next = facts[index + 1];
+      const start = Date.parse(fact.time);
+      const end = next ? Date.parse(next.time) : null;
+      if (start === end || Number(fact.quantity) === 0) return [];
+      const quantity_nano = String(Math.round(Number(fact.quantity) * 1e9));
+      return cutAtMonths(start, end).map(([from, to]) => ({
+        resource_id,
+        workspace_id: fact.workspace_id,
+        start: from,
+        end: to,
+        quantity_nano,
+      }));
+    });
+  });
+}
+
+function cutAtMonths(start: number, end: number | null): [number, number | null][] {
+  if (end === null) return [[start, null]];
+  const from = new Date(start);
+  const monthEnd = Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + 1, 1);
+  return end <= monthEnd ? [[start, end]] : [[start, monthEnd], ...cutAtMonths(monthEnd, end)];
+}
+
+function batchesOf<T>(values: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(values.length / size) }, (_, index) => values.slice(index * size, (index + 1) * size));
+}
+
+describe('segments', () => {
+  it('are what the set of facts comes to, whatever the order, the batches and the repetitions they are told in', async () => {
+    await assert(
+      asyncProperty(array(draft, { minLength: 1, maxLength: 12 }), integer({ min: 1, max: 5 }), nat(), async (drafts, batchSize, turn) => {
+        const team = await fixture.team('training');
+        const events = eventsOf(drafts, team);
+        const expected = expectedSegments(events);
+        const rotated = [...events.slice(turn % events.length), ...events.slice(0, turn % events.length)].toReversed();
+        for (const batch of batchesOf([...rotated, ...events], batchSize)) await fixture.call(usage.record, { events: batch });
+        expect(await segmentsOf(team.team_id)).toEqual(expected);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('are the same when batches of one timeline are told at once', async () => {
+    await assert(
+      asyncProperty(array(draft, { minLength: 4, maxLength: 16 }), async (drafts) => {
+        const team = await fixture.team('training');
+        const events = eventsOf(drafts, team);
+        const answers = await Promise.all(
+          [...batchesOf(events, 3), ...batchesOf(events.toReversed(), 4)].map((batch) => fixture.call(usage.record, { events: batch })),
+        );
+        expect(answers.reduce((sum, { accepted }) => sum + accepted, 0)).toBe(events.length);
+        expect(await segmentsOf(team.team_id)).toEqual(expectedSegments(events));
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it('of what runs for two years are cut into its months when it ends, and not before', async () => {
+    const team = await fixture.team();
+    const fact = (id: string, time: string, quantity: string): UsageEvent => ({
+      ...eventsOf([], team)[0]!,
+      ...base(team),
+      id,
+      time,
+      quantity,
+    });
+    await fixture.call(usage.record, { events: [fact('on', '2024-01-10T00:00:00Z', '1')] });
+    expect(await segmentsOf(team.team_id)).toHaveLength(1);
+    await fixture.call(usage.record, { events: [fact('off', '2026-01-10T00:00:00Z', '0')] });
+    expect(await segmentsOf(team.team_id)).toHaveLength(25);
+  });
+});
+
+function base({ team_id, workspaces }: ToldTeam): UsageEvent {
+  const workspace_id = workspaces[0]!.id;
+  return { source: team_id, id: '', time: '', resource_id: 'vm:1', kind: 'vm', sku: 'vm.small', quantity: '1', team_id, workspace_id };
+}

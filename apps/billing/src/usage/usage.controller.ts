@@ -1,0 +1,14 @@
+import { usage, type CallContext, type RecordUsage, type UsageRecorded } from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { UsageService } from './usage.service.js';
+
+@Controller()
+export class UsageController implements Handlers<typeof usage> {
+  constructor(private readonly usage: UsageService) {}
+
+  @Handle(usage.record)
+  record(input: RecordUsage, context: CallContext): Promise<UsageRecorded> {
+    return this.usage.record(input, context);
+  }
+}

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { gpuUsageTold, regionAdded, teamChanged, usage, type UsageEvent } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { BillingFixture, errorOf, memberOf, type ToldTeam } from '../billing-fixture.js';
+
+let fixture: BillingFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await BillingFixture.start();
+  team = await fixture.team('training');
+});
+afterAll(() => fixture.stop());
+
+let sequence = 0;
+function aFact(more: Partial<UsageEvent> = {}): UsageEvent {
+  sequence += 1;
+  return {
+    source: 'meter',
+    id: `fact ${sequence}`,
+    time: '2026-10-01T00:00:00.000Z',
+    resource_id: `vm:${sequence}`,
+    kind: 'vm',
+    sku: 'vm.small',
+    quantity: '1',
+    team_id: team.team_id,
+    workspace_id: team.workspaces[0]!.id,
+    ...more,
+  };
+}
+
+const record = (...events: UsageEvent[]) => fixture.call(usage.record, { events });
+const count = async () => (await fixture.query<{ count: string }>('SELECT count(*) FROM usage_fact'))[0]?.count;
+
+/** What a batch was refused with; nothing of it was stored. */
+async function refusal(...events: UsageEvent[]): Promise<[string, (string | undefined)[]]> {
+  const before = await count();
+  const { code, details } = await errorOf(record(...events));
+  expect(await count()).toBe(before);
+  return [code, (details.errors ?? []).map(({ path }) => path)];
+}
+
+describe('a batch of usage', () => {
+  it('counts what is new and what was known', async () => {
+    const facts = [aFact(), aFact()];
+    expect(await record(...facts)).toEqual({ accepted: 2, duplicates: 0 });
+    expect(await record(...facts, aFact(), facts[0]!)).toEqual({ accepted: 1, duplicates: 3 });
+  });
+
+  it('takes one content for another only where it differs: order of attributes and spelling of ids, times and numbers do not', async () => {
+    const fact = aFact({ attributes: { pool_name: 'a', profile: 'b' }, region_id: '1', quantity: '2.5' });
+    await record(fact);
+    const again = {
+      ...fact,
+      attributes: { profile: 'b', pool_name: 'a' },
+      quantity: '2.50',
+      time: '2026-10-01T05:45:00+05:45',
+      sequence: 0,
+    };
+    expect(await record(again)).toEqual({ accepted: 0, duplicates: 1 });
+  });
+
+  it.each<[string, Partial<UsageEvent>]>([
+    ['time', { time: '2026-10-01T00:00:00.001Z' }],
+    ['sequence', { sequence: 1 }],
+    ['quantity', { quantity: '1.000000001' }],
+    ['resource', { resource_id: 'vm:other' }],
+    ['name', { resource_name: 'other' }],
+    ['kind', { kind: 'pod' }],
+    ['SKU', { sku: 'vm.large' }],
+    ['region', { region_id: '2' }],
+    ['pool', { pool_id: '2' }],
+    ['attributes', { attributes: { profile: 'c' } }],
+  ])('refuses another %s under a known id, with the index of the fact', async (_name, change) => {
+    const fact = aFact();
+    await record(fact);
+    expect(await refusal(aFact(), { ...fact, ...change })).toEqual(['conflict', ['events.1']]);
+    expect(await refusal(aFact(), { ...fact, id: `${fact.id}!` }, { ...fact, ...change, id: `${fact.id}!` })).toEqual([
+      'conflict',
+      ['events.2'],
+    ]);
+  });
+
+  it('refuses a team that is none and a workspace of another, by the index of the fact', async () => {
+    const other = await fixture.team();
+    const foreign = aFact({ workspace_id: other.workspaces[0]!.id });
+    const unknown = aFact({ team_id: newId() });
+    expect(await refusal(aFact(), foreign, unknown)).toEqual(['invalid_input', ['events.1.workspace_id', 'events.2.workspace_id']]);
+  });
+
+  it('refuses times more than five minutes ahead, and the names of the platform’s own sources', async () => {
+    const ahead = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString();
+    expect(await refusal(aFact({ time: ahead(6) }), aFact({ source: 'atoll-gpuaas' }))).toEqual([
+      'invalid_input',
+      ['events.0.time', 'events.1.source'],
+    ]);
+    expect(await record(aFact({ time: ahead(4) }))).toEqual({ accepted: 1, duplicates: 0 });
+  });
+
+  it('is for the operator alone', async () => {
+    const input = { events: [aFact()] };
+    const refused = await errorOf(fixture.call(usage.record, input, memberOf(team.team_id)));
+    expect(refused.code).toBe('forbidden');
+  });
+
+  it('is answered again under its idempotency key', async () => {
+    const input = { events: [aFact()] };
+    const key = { key: 'k', fingerprint: 'f' };
+    expect(await fixture.call(usage.record, input, undefined, key)).toEqual({ accepted: 1, duplicates: 0 });
+    expect(await fixture.call(usage.record, input, undefined, key)).toEqual({ accepted: 1, duplicates: 0 });
+  });
+
+  it('uses up no numbers where everything is known already', async () => {
+    const facts = [aFact({ region_id: '1' })];
+    await record(...facts);
+    for (let round = 0; round < 5; round++) await record(...facts, aFact({ resource_id: facts[0]!.resource_id, region_id: '1' }));
+    const [before] = await fixture.query<{ no: number }>('SELECT max(no) AS no FROM timeline');
+    await record(aFact());
+    const [after] = await fixture.query<{ no: number }>('SELECT max(no) AS no FROM timeline');
+    expect((after?.no ?? 0) - (before?.no ?? 0)).toBe(1);
+  });
+});
+
+describe('what the platform’s own services tell', () => {
+  it('is recorded once, also of a team that is not known yet', async () => {
+    const team_id = newId();
+    const workspace = { id: newId(), name: 'default' };
+    const { source: _source, ...fact } = aFact({ team_id, workspace_id: workspace.id });
+    await fixture.tell(gpuUsageTold, { facts: [fact] });
+    await fixture.tell(gpuUsageTold, { facts: [fact] });
+    expect(await fixture.query('SELECT source FROM usage_fact WHERE id = $1', [fact.id])).toEqual([{ source: 'atoll-gpuaas' }]);
+    await fixture.tell(teamChanged, { team_id, revision: 1, name: 'Late', is_suspended: false, status: 'active', workspaces: [workspace] });
+    expect(await fixture.query('SELECT name FROM team WHERE id = $1', [team_id])).toEqual([{ name: 'Late' }]);
+    expect(await record({ ...fact, source: 'meter', id: `${fact.id}-2` })).toEqual({ accepted: 1, duplicates: 0 });
+  });
+
+  it('names regions, as facts do', async () => {
+    await record(aFact({ region_id: '41' }));
+    await fixture.tell(regionAdded, { region_id: '42', region_name: 'Pokhara' });
+    await record(aFact({ region_id: '42' }));
+    const regions = await fixture.query('SELECT region_id, name FROM region WHERE region_id > 40 ORDER BY region_id');
+    expect(regions).toEqual([
+      { region_id: '41', name: null },
+      { region_id: '42', name: 'Pokhara' },
+    ]);
+  });
+});

@@ -1,0 +1,65 @@
+import { Controller, Get, Param, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import {
+  BillingReport,
+  ComparisonPath,
+  ComparisonReport,
+  ComparisonZone,
+  PoolsReport,
+  RegionalBillingQuery,
+  StorageReport,
+  TeamBillingQuery,
+  WorkspaceBillingQuery,
+  WorkspacesReport,
+  billingReports,
+  type CallContext,
+} from '@atoll/contracts';
+import { Rpc } from '@atoll/rpc';
+import { AnswersJson } from '../answers/answers.js';
+import { Context } from '../requests/call-context.js';
+
+const range = ':start_date/:end_date/:interval';
+const zoned = (path: string): string[] => [path, `${path}/:timezone`];
+
+/** Reports may have thousands of intervals: they are passed on as they come. */
+@ApiTags('Billing')
+@Controller()
+export class BillingController {
+  constructor(private readonly rpc: Rpc) {}
+
+  @Get(zoned(`team-billing/:team_id/${range}`))
+  @AnswersJson(BillingReport, 'What a team used and what it cost, by interval.')
+  team(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<string> {
+    return this.rpc.callForJson(billingReports.team, query, context);
+  }
+
+  @Get(zoned(`workspace-billing/:workspace_id/${range}`))
+  @AnswersJson(BillingReport, 'What a workspace used and what it cost, by interval.')
+  workspace(@Param() query: WorkspaceBillingQuery, @Context() context: CallContext): Promise<string> {
+    return this.rpc.callForJson(billingReports.workspace, query, context);
+  }
+
+  @Get(zoned(`team-billing/group-by-workspace/:team_id/${range}`))
+  @AnswersJson(WorkspacesReport, 'What a team used and what it cost, by workspace and interval.')
+  byWorkspace(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<string> {
+    return this.rpc.callForJson(billingReports.byWorkspace, query, context);
+  }
+
+  @Get(zoned(`team-billing/gpuaas-pool/:team_id/${range}/:region_id`))
+  @AnswersJson(PoolsReport, 'What a team held of GPU pools and what it cost, by pool and interval.')
+  pools(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<string> {
+    return this.rpc.callForJson(billingReports.pools, query, context);
+  }
+
+  @Get(zoned(`team-billing/shared-storage/:team_id/${range}/:region_id`))
+  @AnswersJson(StorageReport, 'What a team held of shared storage and what it cost, by volume and interval.')
+  storage(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<string> {
+    return this.rpc.callForJson(billingReports.storage, query, context);
+  }
+
+  @Get('team-billing/monthly-comparison/:team_id/:start_month/:end_month')
+  @AnswersJson(ComparisonReport, 'Compares two months of a team: what changed, and how much of it by price and how much by quantity.')
+  comparison(@Param() path: ComparisonPath, @Query() zone: ComparisonZone, @Context() context: CallContext): Promise<string> {
+    return this.rpc.callForJson(billingReports.comparison, { ...path, ...zone }, context);
+  }
+}

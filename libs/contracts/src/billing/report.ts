@@ -1,0 +1,269 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { contract, operation } from '../contract.js';
+import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid } from '../fields.js';
+import {
+  billingIntervals,
+  ComparisonQuery,
+  RegionalBillingQuery,
+  TeamBillingQuery,
+  WorkspaceBillingQuery,
+  type BillingInterval,
+} from './query.js';
+import { usageKinds, type UsageKind } from './usage-check.js';
+
+/** Money: a decimal string with at most 9 decimals, in the report's currency. */
+function Money(description?: string): PropertyDecorator {
+  return ApiProperty({ type: String, example: '12.340000001', ...(description && { description }) });
+}
+
+/** A quantity: a JSON number, rounded half up at 9 decimals. */
+function Quantity(description: string, options: { nullable?: boolean } = {}): PropertyDecorator {
+  return ApiProperty({ type: Number, example: 744.5, description, nullable: options.nullable ?? false });
+}
+
+/** A bound of an interval: ISO 8601 with the zone's offset; `Z` in UTC. */
+function Bound(): PropertyDecorator {
+  return ApiProperty({ type: String, format: 'date-time', example: '2026-10-01T00:00:00+05:45' });
+}
+
+const unlimited = { max: 200_000 };
+
+class Priced {
+  @OneOf(usageKinds, { example: 'gpuaas_pool' })
+  kind!: UsageKind;
+
+  @Text({ max: 200, example: 'gpu.A100-80GB.1g.10gb' })
+  sku!: string;
+}
+
+export class BillingItem extends Priced {
+  @Text({ max: 64, nullable: true, example: 'vgpu', description: 'What a unit is; null where the SKU never had a price.' })
+  unit!: string | null;
+
+  @Quantity('Units held × hours.')
+  unit_hours!: number;
+
+  @Money('Of the hours that had a price.')
+  cost!: string;
+}
+
+export class BillingBucket {
+  @Bound()
+  start!: string;
+
+  @Bound()
+  end!: string;
+
+  @Flag({ description: 'Cut by the start or the end of the range, or still running.' })
+  partial!: boolean;
+
+  @Money()
+  cost!: string;
+
+  @ListOf(() => BillingItem, unlimited)
+  items!: BillingItem[];
+}
+
+export class UnpricedUsage extends Priced {
+  @Text({ max: 200, example: 'pod:trainer-xkqwz' })
+  resource_id!: string;
+
+  @Quantity('Units held × hours for which there was no price.')
+  unit_hours!: number;
+}
+
+class BillingScope {
+  @Uuid()
+  team_id!: string;
+
+  @Uuid({ optional: true })
+  workspace_id?: string;
+
+  @NumberedId({ optional: true, allow: ['all'] })
+  region_id?: string;
+}
+
+class InCurrency {
+  @Nested(() => BillingScope)
+  scope!: BillingScope;
+
+  @Text({ max: 3, example: 'USD', description: 'ISO 4217; one a deployment.' })
+  currency!: string;
+
+  @Text({ max: 64, example: 'Asia/Kathmandu' })
+  timezone!: string;
+
+  @Instant({ description: 'The moment up to which running usage is counted.' })
+  as_of!: string;
+}
+
+/** `intervals` and `items` of a grouped report are the sums of the group cells shown. */
+export class BillingReport extends InCurrency {
+  @Bound()
+  start!: string;
+
+  @Bound()
+  end!: string;
+
+  @OneOf(billingIntervals)
+  interval!: BillingInterval;
+
+  @Money()
+  total_cost!: string;
+
+  @ListOf(() => BillingBucket, unlimited)
+  intervals!: BillingBucket[];
+
+  @ListOf(() => UnpricedUsage, { ...unlimited, description: 'Usage without a price, which costs nothing until it gets one.' })
+  unpriced!: UnpricedUsage[];
+}
+
+class BilledGroup {
+  @Money()
+  total_cost!: string;
+
+  @ListOf(() => BillingBucket, unlimited)
+  intervals!: BillingBucket[];
+}
+
+export class BilledWorkspace extends BilledGroup {
+  @Uuid()
+  workspace_id!: string;
+
+  @Text({ max: 100, nullable: true })
+  workspace_name!: string | null;
+}
+
+export class WorkspacesReport extends BillingReport {
+  @ListOf(() => BilledWorkspace, unlimited)
+  workspaces!: BilledWorkspace[];
+}
+
+export class BilledSubscription {
+  @Text({ max: 200 })
+  subscription_id!: string;
+
+  @Text({ max: 100, nullable: true, example: '1g.10gb' })
+  profile!: string | null;
+
+  @Quantity('Memory of one slice in GB.', { nullable: true })
+  v_ram_gb!: number | null;
+
+  @Quantity('vGPUs held × hours.')
+  vgpu_hours!: number;
+
+  @Money()
+  total_cost!: string;
+}
+
+export class BilledPool extends BilledGroup {
+  @NumberedId()
+  pool_id!: string;
+
+  @Text({ max: 100, nullable: true })
+  pool_name!: string | null;
+
+  @NumberedId({ nullable: true })
+  region_id!: string | null;
+
+  @Quantity('Memory of one slice in GB; null where the subscriptions hold slices of several sizes.', { nullable: true })
+  v_ram_gb!: number | null;
+
+  @Quantity('vGPUs held × hours.')
+  vgpu_hours!: number;
+
+  @ListOf(() => BilledSubscription, unlimited)
+  subscriptions!: BilledSubscription[];
+}
+
+export class PoolsReport extends BillingReport {
+  @ListOf(() => BilledPool, unlimited)
+  pools!: BilledPool[];
+}
+
+export class BilledVolume extends BilledGroup {
+  @Text({ max: 200 })
+  volume_id!: string;
+
+  @Text({ max: 200, nullable: true })
+  name!: string | null;
+
+  @NumberedId({ nullable: true })
+  region_id!: string | null;
+
+  @Quantity('As last told; null where it never was. 1 GB = 10^9 bytes.', { nullable: true })
+  used_size_in_gb!: number | null;
+
+  @Quantity('GB held × hours.')
+  gb_hours!: number;
+}
+
+export class StorageReport extends BillingReport {
+  @ListOf(() => BilledVolume, unlimited)
+  volumes!: BilledVolume[];
+}
+
+export class BilledMonth {
+  @Text({ max: 7, example: '2026-10' })
+  month!: string;
+
+  @Money()
+  total_cost!: string;
+
+  @ListOf(() => BillingItem, unlimited)
+  items!: BillingItem[];
+}
+
+export class CostChange {
+  @Money('The second month’s total less the first’s; negative where it fell.')
+  amount!: string;
+
+  @ApiProperty({
+    type: Number,
+    nullable: true,
+    example: 12.5,
+    description: 'Of the first month’s total, two decimals; null where that is 0.',
+  })
+  percent!: number | null;
+}
+
+/** `price_effect` and `quantity_effect` add up to `change`. With P = cost / unit_hours: quantity_effect = (Q1 − Q0) × P0; where Q0 or Q1 is 0 all is quantity. */
+export class ItemChange extends Priced {
+  @Money()
+  start_cost!: string;
+
+  @Money()
+  end_cost!: string;
+
+  @Money()
+  change!: string;
+
+  @Money()
+  price_effect!: string;
+
+  @Money()
+  quantity_effect!: string;
+}
+
+export class ComparisonReport extends InCurrency {
+  @Nested(() => BilledMonth)
+  start_month!: BilledMonth;
+
+  @Nested(() => BilledMonth)
+  end_month!: BilledMonth;
+
+  @Nested(() => CostChange)
+  change!: CostChange;
+
+  @ListOf(() => ItemChange, unlimited)
+  items!: ItemChange[];
+}
+
+export const billingReports = contract('billing.reports', {
+  team: operation(TeamBillingQuery, BillingReport),
+  workspace: operation(WorkspaceBillingQuery, BillingReport),
+  byWorkspace: operation(TeamBillingQuery, WorkspacesReport),
+  pools: operation(RegionalBillingQuery, PoolsReport),
+  storage: operation(RegionalBillingQuery, StorageReport),
+  comparison: operation(ComparisonQuery, ComparisonReport),
+});

@@ -1,0 +1,176 @@
+import { AppError, type FieldError } from '@atoll/errors';
+import { isLine } from '../fields.js';
+import { aSku } from './price.js';
+import type { UsageEvent } from './usage.js';
+
+export const usageKinds = ['gpuaas_pool', 'pod', 'vm', 'baremetal', 'shared_storage'] as const;
+export type UsageKind = (typeof usageKinds)[number];
+export type UsageAttributes = Record<string, string | number | boolean>;
+
+const maxUsageEvents = 1000;
+const maxFaults = 100;
+const maxAttributes = 32;
+
+/** A check of one field: what it becomes, or undefined where it is not what `expected` says. */
+interface Field {
+  required: boolean;
+  expected: string;
+  read: (value: unknown) => unknown;
+}
+
+const text = (max: number): Field => ({
+  required: true,
+  expected: `one line of 1 to ${max} characters`,
+  read: (value) => (isLine(value, max) ? value : undefined),
+});
+const matching = (pattern: RegExp, expected: string): Field => ({
+  required: true,
+  expected,
+  read: (value) => (typeof value === 'string' && pattern.test(value) ? value : undefined),
+});
+const optional = (field: Field): Field => ({ ...field, required: false });
+
+const uuid: Field = {
+  required: true,
+  expected: 'a UUID',
+  read: (value) => (typeof value === 'string' && uuidForm.test(value) ? value.toLowerCase() : undefined),
+};
+const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+const numberedId: Field = {
+  required: false,
+  expected: 'a positive whole number',
+  read: (value) => {
+    const digits = typeof value === 'number' ? String(value) : value;
+    return typeof digits === 'string' && /^[1-9]\d{0,14}$/.test(digits) ? digits : undefined;
+  },
+};
+
+/** A compiled form of `UsageEvent`'s decorators; a spec holds the two together. */
+const fields: Record<keyof UsageEvent, Field> = {
+  source: text(64),
+  id: text(128),
+  time: {
+    required: true,
+    expected: 'an ISO 8601 instant of 2000 or later, to the millisecond, such as 2026-10-01T00:00:00.000Z',
+    read: readTime,
+  },
+  sequence: {
+    required: false,
+    expected: 'a whole number from 0 to 9007199254740991',
+    read: readSequence,
+  },
+  resource_id: text(200),
+  resource_name: optional(text(200)),
+  kind: matching(new RegExp(`^(?:${usageKinds.join('|')})$`), `one of: ${usageKinds.join(', ')}`),
+  sku: matching(new RegExp(`(?=^.{1,${aSku.max}}$)${aSku.pattern.source}`), `1 to ${aSku.max} ${aSku.patternHint}`),
+  quantity: { required: true, expected: 'a number from 0 to 1000000000 with at most 9 decimals', read: readQuantity },
+  team_id: uuid,
+  workspace_id: uuid,
+  region_id: numberedId,
+  pool_id: numberedId,
+  attributes: {
+    required: false,
+    expected: `a flat object of at most ${maxAttributes} strings of up to 200 characters, numbers and booleans`,
+    read: (value) => (isAttributes(value) ? value : undefined),
+  },
+};
+const entries = Object.entries(fields);
+const known: ReadonlySet<string> = new Set(Object.keys(fields));
+
+/**
+ * The facts of `{events: […]}`, each checked, quantities as decimal text without an exponent. Throws `invalid_input` that names each fault
+ * by the index of its event: `events.3.quantity`.
+ */
+export function readUsageEvents(plain: unknown): UsageEvent[] {
+  const body = plain as { events?: unknown } | null;
+  const unknown = typeof body === 'object' && body !== null ? Object.keys(body).filter((name) => name !== 'events') : [];
+  const faults: FieldError[] = unknown.map((name) => unknownField(name));
+  const events = body?.events;
+  if (!Array.isArray(events) || events.length === 0 || events.length > maxUsageEvents) {
+    faults.push({ path: 'events', code: 'events', message: `events must be a list of 1 to ${maxUsageEvents} facts` });
+    throw invalid(faults);
+  }
+  const read = events.map((event, index) => readUsageEvent(event, `events.${index}`, faults));
+  if (faults.length > 0) throw invalid(faults);
+  return read;
+}
+
+/** One fact; adds to `faults` what is wrong with it. */
+function readUsageEvent(plain: unknown, path: string, faults: FieldError[]): UsageEvent {
+  const event: Record<string, unknown> = {};
+  if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
+    faults.push({ path, code: 'isObject', message: `${path} must be an object` });
+    return event as unknown as UsageEvent;
+  }
+  const given = plain as Record<string, unknown>;
+  for (const name of Object.keys(given)) if (!known.has(name)) faults.push(unknownField(`${path}.${name}`));
+  for (const [name, { required, expected, read }] of entries) {
+    const value = given[name];
+    if (value === undefined && !required) continue;
+    const result = read(value);
+    if (result === undefined) faults.push({ path: `${path}.${name}`, code: name, message: `${path}.${name} must be ${expected}` });
+    else event[name] = result;
+  }
+  if (event.kind === 'gpuaas_pool' && given.pool_id === undefined) {
+    faults.push({ path: `${path}.pool_id`, code: 'pool_id', message: `${path}.pool_id is needed for the kind gpuaas_pool` });
+  }
+  return event as unknown as UsageEvent;
+}
+
+const timeForm = /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,3})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
+
+function readTime(value: unknown): string | undefined {
+  const [, year = '', month = '', day = ''] = (typeof value === 'string' && timeForm.exec(value)) || [];
+  // Date.parse takes 30 February for 2 March.
+  const isReal =
+    Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= new Date(Date.UTC(+year, +month, 0)).getUTCDate();
+  return isReal && year >= '2000' ? (value as string) : undefined;
+}
+
+/** Digits are taken for a number, as in every other whole number of the wire. */
+function readSequence(value: unknown): number | undefined {
+  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  return Number.isSafeInteger(number) && (number as number) >= 0 ? (number as number) : undefined;
+}
+
+const quantityForm = /^(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,2}))?$/;
+
+/** JSON's own writing of a number, exponent included; the point is moved in the text, not in a float. */
+function readQuantity(value: unknown): string | undefined {
+  const match = quantityForm.exec(typeof value === 'number' ? String(value) : typeof value === 'string' ? value : '');
+  if (!match) return undefined;
+  const [, whole = '', decimals = '', exponent = '0'] = match;
+  const shift = Number(exponent);
+  const digits = whole + decimals;
+  const point = whole.length + shift;
+  const padded = point <= 0 ? '0'.repeat(1 - point) + digits : digits.padEnd(point, '0');
+  const at = Math.max(point, 1);
+  const units = padded.slice(0, at).replace(/^0+(?=\d)/, '');
+  const fraction = padded.slice(at).replace(/0+$/, '');
+  const isTooMuch = units.length > 10 || (units.length === 10 && (units !== '1000000000' || fraction !== ''));
+  if (fraction.length > 9 || isTooMuch) return undefined;
+  return fraction ? `${units}.${fraction}` : units;
+}
+
+function isAttributes(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const attributes = Object.entries(value);
+  return (
+    attributes.length <= maxAttributes && attributes.every(([name, entry]) => /^[a-z][a-z0-9_]{0,63}$/.test(name) && isAttribute(entry))
+  );
+}
+
+function isAttribute(value: unknown): boolean {
+  return typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value)) || isLine(value, 200);
+}
+
+function unknownField(path: string): FieldError {
+  const shown = path.slice(0, 200);
+  return { path: shown, code: 'unknownField', message: `${shown} is not a known field` };
+}
+
+function invalid(faults: FieldError[]): AppError {
+  const count = faults.length === 1 ? '' : `${faults.length} faults; the first: `;
+  return new AppError('invalid_input', `${count}${faults[0]?.message}.`, { errors: faults.slice(0, maxFaults) });
+}
