@@ -3,9 +3,10 @@ import { Catch, UseFilters } from '@nestjs/common';
 import { throwError, type Observable } from 'rxjs';
 import type { RpcExceptionFilter } from '@nestjs/common';
 import type { CallContext, Operation } from '@atoll/contracts';
+import type { Json } from './json.js';
 
 /** What answers one operation. */
-export type Handler<Input extends object, Output extends object> = (input: Input, context: CallContext) => Promise<Output>;
+export type Handler<Input extends object, Output extends object> = (input: Input, context: CallContext) => Promise<Output | Json<Output>>;
 
 /**
  * A method for each operation of a contract, by the operation's name. `implements Handlers<typeof teams>` does not

@@ -20,16 +20,22 @@ export function largestRemainder(total: bigint, wholes: readonly bigint[], rests
   let missing = total;
   for (const whole of wholes) missing -= whole;
   if (missing === 0n) return rounded;
-  const ascending = BigUint64Array.from(rests).sort();
+  const ascending = ascendingOf(rests);
   // A count.
   // eslint-disable-next-line atoll/exact-money
   const threshold = ascending[ascending.length - Number(missing)];
   if (!threshold) throw new RangeError('The parts do not add up to this total.');
   for (const rest of rests) if (rest > threshold) missing -= 1n;
-  rests.forEach((rest, index) => {
-    if (rest < threshold || (rest === threshold && missing === 0n)) return;
+  for (let index = 0; index < rests.length; index += 1) {
+    const rest = rests[index] ?? 0n;
+    if (rest < threshold || (rest === threshold && missing === 0n)) continue;
     if (rest === threshold) missing -= 1n;
     rounded[index] = (wholes[index] ?? 0n) + 1n;
-  });
+  }
   return rounded;
+}
+
+/** A typed array sorts thousands in a third of the time, and takes longer to be made than a few take to be sorted. */
+function ascendingOf(rests: readonly bigint[]): readonly bigint[] | BigUint64Array {
+  return rests.length > 50 ? BigUint64Array.from(rests).sort() : rests.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
 }

@@ -44,16 +44,16 @@ interface CatalogueRow {
 const catalogueStatement = `
   WITH held AS (
     SELECT * FROM series
-    WHERE team_no = $1 AND ($3::uuid IS NULL OR workspace_id = $3) AND ($4::text IS NULL OR kind = $4) AND ($5::bigint IS NULL OR region_id = $5)
+    WHERE team_no = (SELECT no FROM team WHERE id = $1) AND ($2::uuid IS NULL OR workspace_id = $2) AND ($3::text IS NULL OR kind = $3) AND ($4::bigint IS NULL OR region_id = $4)
   )
   SELECT
     floor(extract(epoch FROM clock_timestamp()) * 1000)::text AS as_of_ms,
-    $5 IS NULL OR EXISTS (SELECT FROM region WHERE region_id = $5) AS is_region_known,
+    $4 IS NULL OR EXISTS (SELECT FROM region WHERE region_id = $4) AS is_region_known,
     (SELECT json_agg(json_build_object('no', no, 'workspaceId', workspace_id, 'kind', kind, 'sku', sku, 'poolId', pool_id::text)) FROM held)
       AS series,
     (SELECT json_agg(json_build_object('sku', sku, 'isOwn', team_id IS NOT NULL, 'fromMs', floor(extract(epoch FROM valid_from) * 1000),
         'unitPrice', unit_price::text))
-      FROM price WHERE replaced_at IS NULL AND (team_id IS NULL OR team_id = $2) AND sku IN (SELECT sku FROM held)) AS prices,
+      FROM price WHERE replaced_at IS NULL AND (team_id IS NULL OR team_id = $1) AND sku IN (SELECT sku FROM held)) AS prices,
     (SELECT json_agg(json_build_object('sku', sku, 'unit', unit)) FROM sku WHERE sku IN (SELECT sku FROM held)) AS units`;
 
 /** Reads in one statement what a report needs to know before it reads usage. */
@@ -61,9 +61,9 @@ const catalogueStatement = `
 export class Catalogues {
   constructor(private readonly statements: Statements) {}
 
-  async read(team: { no: number; id: string }, filter: CatalogueFilter = {}): Promise<Catalogue> {
+  async read(teamId: string, filter: CatalogueFilter = {}): Promise<Catalogue> {
     const { workspaceId = null, kind = null, regionId = null } = filter;
-    const values = [team.no, team.id, workspaceId, kind, regionId];
+    const values = [teamId, workspaceId, kind, regionId];
     const [row] = await this.statements.query<CatalogueRow>('report catalogue', catalogueStatement, values);
     if (!row) throw new Error('The catalogue is one row.');
     const { prices, units } = row;

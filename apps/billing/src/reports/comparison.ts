@@ -22,7 +22,7 @@ interface Month {
 
 /** A month’s lines, each of one bucket, rounded from their total down. */
 export function monthOf(lines: readonly ReportLine[]): Month {
-  const [shown] = roundTree([{ lines }], 1);
+  const [shown] = roundTree([{ lines }]);
   const items = lines.map(({ kind, sku, unit, heldNano, wholes, rests }, n): MonthItem => {
     const exactCostNano = (wholes[0] ?? 0n) * costDenominator + (rests[0] ?? 0n);
     return { kind, sku, unit, heldNano: heldNano[0] ?? 0n, exactCostNano, costNano: shown?.items[n]?.costsNano[0] ?? 0n };

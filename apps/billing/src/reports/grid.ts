@@ -15,24 +15,26 @@ export interface Grid {
 
 /** Cuts the buckets between `bucketBounds` at `cuts`, both in epoch milliseconds, and ends at `upToMs`. */
 export function gridOf(bucketBounds: readonly number[], cuts: Iterable<number>, upToMs: number): Grid {
-  const startMs = bucketBounds[0] ?? upToMs;
-  const endMs = Math.min(bucketBounds.at(-1) ?? upToMs, upToMs);
-  const inside = new Set(bucketBounds.filter((bound) => bound < endMs));
-  for (const cut of cuts) if (cut > startMs && cut < endMs) inside.add(cut);
-  const bounds = endMs > startMs ? [...inside].sort((a, b) => a - b).concat(endMs) : [];
+  const bounds = cutAt(bucketBounds, cuts, upToMs);
   const lengthsMs: bigint[] = [];
   const buckets: number[] = [];
   let bucket = 0;
-  let lengthMs = 0n;
   for (let interval = 0; interval + 1 < bounds.length; interval += 1) {
     const [from = 0, to = 0] = [bounds[interval], bounds[interval + 1]];
     while ((bucketBounds[bucket + 1] ?? Infinity) <= from) bucket += 1;
-    // Most are of one length.
-    if (lengthMs !== BigInt(to - from)) lengthMs = BigInt(to - from);
-    lengthsMs.push(lengthMs);
+    lengthsMs.push(BigInt(to - from));
     buckets.push(bucket);
   }
   return { bounds, lengthsMs, buckets, bucketCount: bucketBounds.length - 1 };
+}
+
+function cutAt(bucketBounds: readonly number[], cuts: Iterable<number>, upToMs: number): number[] {
+  const startMs = bucketBounds[0] ?? upToMs;
+  const endMs = Math.min(bucketBounds.at(-1) ?? upToMs, upToMs);
+  if (startMs >= endMs) return [];
+  const bounds = bucketBounds.filter((bound) => bound < endMs).concat(endMs);
+  const inside = [...cuts].filter((cut) => cut > startMs && cut < endMs);
+  return inside.length === 0 ? bounds : [...new Set([...bounds, ...inside])].sort((a, b) => a - b);
 }
 
 /** Of the UTC month that the instant is in; epoch milliseconds. */

@@ -1,34 +1,33 @@
 import type { BilledPool, BilledSubscription } from '@atoll/contracts';
+import { Json } from '@atoll/rpc';
 import { decimalOf } from '../money/amounts.js';
 import { largestRemainder } from '../money/rounding.js';
 import { addCost, noCosts, totalOf, unitHoursOf } from './rated-usage.js';
-import { costsOf, type Frame, type Group } from './report-shapes.js';
-import type { ResourceLine } from './report-usage.js';
+import type { ReportSheet } from './report-sheet.js';
+import type { Group, ResourceLine } from './report-usage.js';
 import { latestNumber, latestText, type Told } from './resources.js';
 import type { ShownGroup } from './rounding-tree.js';
 
-/** Pools, and what each subscription has of a pool’s cost: rounded as the tree is, from the pool’s total down. */
-export function poolsOf(
-  frames: readonly Frame[],
-  groups: readonly (Group & ShownGroup)[],
+/** A pool, and what each subscription has of its cost: rounded as the tree is, from the pool’s total down. */
+export function poolOf(
+  group: Group & ShownGroup,
   resources: readonly ResourceLine[],
   told: readonly Told[],
-): BilledPool[] {
-  return groups.map((group) => {
-    const toldOfPool = told.filter(({ poolId }) => poolId === group.id);
-    const ofPool = resources.filter((resource) => resource.group === group.id);
-    const subscriptions = subscriptionsOf(ofPool, toldOfPool, group.totalNano);
-    const [first, ...others] = new Set(subscriptions.map(({ v_ram_gb }) => v_ram_gb));
-    const region = latestNumber(toldOfPool, 'region_id');
-    return {
-      pool_id: group.id,
-      pool_name: latestText(toldOfPool, 'pool_name'),
-      region_id: region === null ? null : String(region),
-      v_ram_gb: others.length === 0 ? (first ?? null) : null,
-      vgpu_hours: unitHoursOf(group.lines),
-      ...costsOf(frames, group),
-      subscriptions,
-    };
+  sheet: ReportSheet,
+): Json<BilledPool> {
+  const toldOfPool = told.filter(({ poolId }) => poolId === group.id);
+  const ofPool = resources.filter((resource) => resource.group === group.id);
+  const subscriptions = subscriptionsOf(ofPool, toldOfPool, group.totalNano);
+  const [size = null, ...otherSizes] = new Set(subscriptions.map(({ v_ram_gb }) => v_ram_gb));
+  const region = latestNumber(toldOfPool, 'region_id');
+  return Json.object<BilledPool>({
+    pool_id: group.id,
+    pool_name: latestText(toldOfPool, 'pool_name'),
+    region_id: region === null ? null : String(region),
+    v_ram_gb: otherSizes.length === 0 ? size : null,
+    vgpu_hours: unitHoursOf(group.lines),
+    ...sheet.costs(group),
+    subscriptions,
   });
 }
 

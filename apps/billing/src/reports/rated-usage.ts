@@ -79,12 +79,16 @@ export function rate({ deltasNano, momentsNano }: QuantityChanges, grid: Grid, p
   return { ...costs, heldNano, unpricedNano };
 }
 
-/** As shown: units × hours, half up at 9 decimals. */
-export function unitHours(heldNano: bigint): number {
-  return numberOf(divideHalfUp(heldNano, msPerHour));
+/** 10^-9 units × hours, half up: what is shown of 10^-9 units × milliseconds. */
+export function hoursNano(heldNano: bigint): bigint {
+  return divideHalfUp(heldNano, msPerHour);
 }
 
-/** All that was held, as shown. */
+export function unitHours(heldNano: bigint): number {
+  return numberOf(hoursNano(heldNano));
+}
+
+/** Of all that was held. */
 export function unitHoursOf(all: readonly Rated[]): number {
   let sumNano = 0n;
   for (const { heldNano } of all) for (const held of heldNano) sumNano += held;

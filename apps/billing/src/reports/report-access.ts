@@ -21,9 +21,8 @@ export class ReportAccess {
   /** `regionId` is a number or `all`. */
   async team(caller: Caller, teamId: string, regionId?: string, filter: CatalogueFilter = {}): Promise<ReportSubject> {
     requirePermission(caller, teamId, 'readBilling');
-    const team = await this.directory.team(teamId);
     const inRegion = regionId === undefined || regionId === 'all' ? {} : { regionId };
-    const catalogue = await this.catalogues.read(team, { ...filter, ...inRegion });
+    const [team, catalogue] = await Promise.all([this.directory.team(teamId), this.catalogues.read(teamId, { ...filter, ...inRegion })]);
     if (!catalogue.isRegionKnown) throw notFound('region');
     return { scope: { team_id: team.id, ...(regionId !== undefined && { region_id: regionId }) }, teamNo: team.no, catalogue };
   }
@@ -31,7 +30,7 @@ export class ReportAccess {
   async workspace(caller: Caller, workspaceId: string): Promise<ReportSubject> {
     const { id, teamId, teamNo } = await this.directory.workspace(workspaceId);
     requirePermission(caller, teamId, 'readBilling', 'workspace');
-    const catalogue = await this.catalogues.read({ no: teamNo, id: teamId }, { workspaceId: id });
+    const catalogue = await this.catalogues.read(teamId, { workspaceId: id });
     return { scope: { team_id: teamId, workspace_id: id }, teamNo, catalogue };
   }
 }

@@ -37,6 +37,26 @@ export interface ReportUsage {
   resources: ResourceLine[];
 }
 
+/** The lines of a workspace, of a pool, of a volume. */
+export interface Group<GroupLine = ReportLine> {
+  id: string;
+  lines: readonly GroupLine[];
+}
+
+/** Lines by group. `orderOf` gives the text that groups are sorted by; their ids, unless given. */
+export function groupsOf<GroupLine extends ReportLine>(
+  lines: readonly GroupLine[],
+  orderOf = (id: string): string => id,
+): Group<GroupLine>[] {
+  const groups = new Map<string, GroupLine[]>();
+  for (const line of lines) {
+    const group = groups.get(line.group);
+    if (group) group.push(line);
+    else groups.set(line.group, [line]);
+  }
+  return [...groups].map(([id, ofGroup]) => ({ id, lines: ofGroup })).sort((a, b) => (orderOf(a.id) < orderOf(b.id) ? -1 : 1));
+}
+
 /** Buckets × lines: a report of more takes too long to add up and to show. */
 const mostCells = 200_000;
 

@@ -11,7 +11,7 @@ import {
   type WorkspaceBillingQuery,
   type WorkspacesReport,
 } from '@atoll/contracts';
-import { Handle, type Handlers } from '@atoll/rpc';
+import { Handle, type Handlers, type Json } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ComparisonService } from './comparison.service.js';
 import { ReportsService } from './report.service.js';
@@ -24,27 +24,27 @@ export class ReportsController implements Handlers<typeof billingReports> {
   ) {}
 
   @Handle(billingReports.team)
-  team(query: TeamBillingQuery, context: CallContext): Promise<BillingReport> {
+  team(query: TeamBillingQuery, context: CallContext): Promise<Json<BillingReport>> {
     return this.reports.team(query, context);
   }
 
   @Handle(billingReports.workspace)
-  workspace(query: WorkspaceBillingQuery, context: CallContext): Promise<BillingReport> {
+  workspace(query: WorkspaceBillingQuery, context: CallContext): Promise<Json<BillingReport>> {
     return this.reports.workspace(query, context);
   }
 
   @Handle(billingReports.byWorkspace)
-  byWorkspace(query: TeamBillingQuery, context: CallContext): Promise<WorkspacesReport> {
+  byWorkspace(query: TeamBillingQuery, context: CallContext): Promise<Json<WorkspacesReport>> {
     return this.reports.byWorkspace(query, context);
   }
 
   @Handle(billingReports.pools)
-  pools(query: RegionalBillingQuery, context: CallContext): Promise<PoolsReport> {
+  pools(query: RegionalBillingQuery, context: CallContext): Promise<Json<PoolsReport>> {
     return this.reports.pools(query, context);
   }
 
   @Handle(billingReports.storage)
-  storage(query: RegionalBillingQuery, context: CallContext): Promise<StorageReport> {
+  storage(query: RegionalBillingQuery, context: CallContext): Promise<Json<StorageReport>> {
     return this.reports.storage(query, context);
   }
 

@@ -1,4 +1,5 @@
 import type {
+  BilledWorkspace,
   BillingReport,
   CallContext,
   PoolsReport,
@@ -8,15 +9,17 @@ import type {
   WorkspaceBillingQuery,
   WorkspacesReport,
 } from '@atoll/contracts';
+import { Json } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
 import { readPeriod, type BillingPeriod } from '../calendar/billing-range.js';
-import { poolsOf } from './pools.js';
+import { poolOf } from './pools.js';
 import { ReportAccess, zoneOf, type ReportSubject } from './report-access.js';
-import { costsOf, groupsOf, showReport, type Group, type ShownReport } from './report-shapes.js';
-import { UsageReader, type ReportLine, type ResourceLine } from './report-usage.js';
+import { ReportSheet } from './report-sheet.js';
+import { groupsOf, UsageReader } from './report-usage.js';
 import { Resources } from './resources.js';
-import { volumesOf } from './volumes.js';
+import { roundTree } from './rounding-tree.js';
+import { volumeOf } from './volumes.js';
 
 /** What the reports over a range answer. */
 @Injectable()
@@ -28,71 +31,67 @@ export class ReportsService {
     private readonly resources: Resources,
   ) {}
 
-  async team(query: TeamBillingQuery, { caller }: CallContext): Promise<BillingReport> {
+  async team(query: TeamBillingQuery, { caller }: CallContext): Promise<Json<BillingReport>> {
     const period = readPeriod(query, zoneOf(caller));
     return this.ungrouped(period, await this.access.team(caller, query.team_id));
   }
 
-  async workspace(query: WorkspaceBillingQuery, { caller }: CallContext): Promise<BillingReport> {
+  async workspace(query: WorkspaceBillingQuery, { caller }: CallContext): Promise<Json<BillingReport>> {
     const period = readPeriod(query, zoneOf(caller));
     return this.ungrouped(period, await this.access.workspace(caller, query.workspace_id));
   }
 
-  async byWorkspace(query: TeamBillingQuery, { caller }: CallContext): Promise<WorkspacesReport> {
+  async byWorkspace(query: TeamBillingQuery, { caller }: CallContext): Promise<Json<WorkspacesReport>> {
     const period = readPeriod(query, zoneOf(caller));
     const subject = await this.access.team(caller, query.team_id);
-    const { lines, resources } = await this.usage.byLine({ ...subject, bounds: period.bounds, groupBy: 'workspaceId' });
+    const reading = this.usage.byLine({ ...subject, bounds: period.bounds, groupBy: 'workspaceId' });
+    const sheet = this.sheet(period, subject);
+    const { lines, resources } = await reading;
     const names = await this.resources.workspaceNames(lines.map(({ group }) => group));
-    const { report, groups, frames } = this.show(
-      period,
-      subject,
-      groupsOf(lines, (id) => `${names.get(id) ?? ''} ${id}`),
-      resources,
-    );
-    const workspaces = groups.map((group) => ({
-      workspace_id: group.id,
-      workspace_name: names.get(group.id) ?? null,
-      ...costsOf(frames, group),
-    }));
-    return { ...report, workspaces };
+    const groups = roundTree(groupsOf(lines, (id) => `${names.get(id) ?? ''} ${id}`));
+    const workspaces = groups.map((group) => {
+      const workspace_name = names.get(group.id) ?? null;
+      return Json.object<BilledWorkspace>({ workspace_id: group.id, workspace_name, ...sheet.costs(group) });
+    });
+    return Json.object<WorkspacesReport>({ ...sheet.report(groups, resources), workspaces: Json.list(workspaces) });
   }
 
-  async pools(query: RegionalBillingQuery, { caller }: CallContext): Promise<PoolsReport> {
+  async pools(query: RegionalBillingQuery, { caller }: CallContext): Promise<Json<PoolsReport>> {
     const period = readPeriod(query, zoneOf(caller));
     const subject = await this.access.team(caller, query.team_id, query.region_id, { kind: 'gpuaas_pool' });
-    const { lines, resources } = await this.usage.byLine({ ...subject, bounds: period.bounds, groupBy: 'poolId' });
+    const reading = this.usage.byLine({ ...subject, bounds: period.bounds, groupBy: 'poolId' });
+    const sheet = this.sheet(period, subject);
+    const { lines, resources } = await reading;
     const asked = resources.map(({ timeline, group }) => ({ timelineNo: timeline.no, poolId: group }));
     const told = await this.resources.told(asked, ['region_id', 'pool_name', 'profile', 'v_ram_gb']);
-    const { report, groups, frames } = this.show(
-      period,
-      subject,
-      groupsOf(lines, (id) => id.padStart(20, '0')),
-      resources,
-    );
-    return { ...report, pools: poolsOf(frames, groups, resources, told) };
+    // Ids are numbers: so many digits put them in their order.
+    const groups = roundTree(groupsOf(lines, (id) => id.padStart(20, '0')));
+    const pools = groups.map((group) => poolOf(group, resources, told, sheet));
+    return Json.object<PoolsReport>({ ...sheet.report(groups, resources), pools: Json.list(pools) });
   }
 
-  async storage(query: RegionalBillingQuery, { caller }: CallContext): Promise<StorageReport> {
+  async storage(query: RegionalBillingQuery, { caller }: CallContext): Promise<Json<StorageReport>> {
     const period = readPeriod(query, zoneOf(caller));
     const subject = await this.access.team(caller, query.team_id, query.region_id, { kind: 'shared_storage' });
-    const lines = await this.usage.byResource({ ...subject, bounds: period.bounds });
+    const reading = this.usage.byResource({ ...subject, bounds: period.bounds });
+    const sheet = this.sheet(period, subject);
+    const lines = await reading;
     const asked = lines.map(({ timeline }) => ({ timelineNo: timeline.no }));
     const told = await this.resources.told(asked, ['region_id', 'resource_name', 'used_size_in_gb']);
-    const { report, groups, frames } = this.show(period, subject, groupsOf(lines), lines);
-    return { ...report, volumes: volumesOf(frames, groups, told) };
+    const groups = roundTree(groupsOf(lines));
+    const volumes = groups.map((group) => volumeOf(group, told, sheet));
+    return Json.object<StorageReport>({ ...sheet.report(groups, lines), volumes: Json.list(volumes) });
   }
 
-  private async ungrouped(period: BillingPeriod, subject: ReportSubject): Promise<BillingReport> {
-    const { lines, resources } = await this.usage.byLine({ ...subject, bounds: period.bounds });
-    return this.show(period, subject, [{ id: '', lines }], resources).report;
+  private async ungrouped(period: BillingPeriod, subject: ReportSubject): Promise<Json<BillingReport>> {
+    const reading = this.usage.byLine({ ...subject, bounds: period.bounds });
+    const sheet = this.sheet(period, subject);
+    const { lines, resources } = await reading;
+    return Json.object(sheet.report(roundTree([{ lines }]), resources));
   }
 
-  private show<Line extends ReportLine>(
-    period: BillingPeriod,
-    subject: ReportSubject,
-    groups: Group<Line>[],
-    resources: ResourceLine[],
-  ): ShownReport<Line> {
-    return showReport({ ...subject, currency: this.settings.currency, period, groups, resources });
+  /** To be made while usage is read: it takes about as long. */
+  private sheet(period: BillingPeriod, subject: ReportSubject): ReportSheet {
+    return new ReportSheet(this.settings.currency, period, subject);
   }
 }

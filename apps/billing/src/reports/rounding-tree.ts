@@ -34,8 +34,8 @@ export interface ShownGroup {
  * Rounds a report once, from its root down: the exact total half up at 9 decimals, then the groups, then the buckets of each, then the items of
  * each bucket, by largest remainder at each level. So what is shown adds up, and each of it is within 10^-9 of exact.
  */
-export function roundTree<Group extends ExactGroup>(groups: readonly Group[], bucketCount: number): (Group & ShownGroup)[] {
-  const buckets = groups.map(({ lines }) => sumOf(lines, bucketCount));
+export function roundTree<Group extends ExactGroup>(groups: readonly Group[]): (Group & ShownGroup)[] {
+  const buckets = groups.map(({ lines }) => sumOf(lines));
   const totals = noCosts(groups.length);
   for (const [n, { whole, rest }] of buckets.map(totalOf).entries()) addCost(totals, n, whole, rest);
   const { whole, rest } = totalOf(totals);
@@ -50,11 +50,11 @@ export function roundTree<Group extends ExactGroup>(groups: readonly Group[], bu
 }
 
 /** All groups as one: sums of what they show. */
-export function mergeGroups(groups: readonly ShownGroup[], bucketCount: number): ShownGroup {
+export function mergeGroups(groups: readonly ShownGroup[]): ShownGroup {
   const [only] = groups;
   if (only && groups.length === 1) return only;
   const items = new Map<string, Item & { heldNano: bigint[]; costsNano: bigint[] }>();
-  const costsNano = new Array<bigint>(bucketCount).fill(0n);
+  const costsNano: bigint[] = [];
   let totalNano = 0n;
   for (const group of groups) {
     totalNano += group.totalNano;
@@ -74,28 +74,37 @@ export function mergeGroups(groups: readonly ShownGroup[], bucketCount: number):
 }
 
 function addTo(sums: bigint[], amounts: readonly bigint[]): void {
-  for (const [n, amount] of amounts.entries()) sums[n] = (sums[n] ?? 0n) + amount;
+  amounts.forEach((amount, n) => (sums[n] = (sums[n] ?? 0n) + amount));
 }
 
 /** The items of each bucket together. */
-function sumOf(items: readonly ExactItem[], bucketCount: number): ExactCosts {
-  const [only] = items;
-  if (only && items.length === 1) return only;
-  const sum = noCosts(bucketCount);
-  for (const { wholes, rests } of items) {
-    for (let bucket = 0; bucket < bucketCount; bucket += 1) addCost(sum, bucket, wholes[bucket] ?? 0n, rests[bucket] ?? 0n);
-  }
+function sumOf(items: readonly ExactItem[]): ExactCosts {
+  const [first] = items;
+  if (first && items.length === 1) return first;
+  const sum = noCosts(first?.wholes.length ?? 0);
+  for (const { wholes, rests } of items) wholes.forEach((whole, bucket) => addCost(sum, bucket, whole, rests[bucket] ?? 0n));
   return sum;
 }
 
 function roundItems(items: readonly ExactItem[], bucketsNano: readonly bigint[]): ShownItem[] {
-  const columns = items.map(({ wholes }) => (items.length === 1 ? bucketsNano.slice() : wholes.slice()));
-  if (items.length > 1) {
-    for (const [bucket, bucketNano] of bucketsNano.entries()) {
-      const wholes = items.map((item) => item.wholes[bucket] ?? 0n);
-      const rests = items.map((item) => item.rests[bucket] ?? 0n);
-      for (const [n, amountNano] of largestRemainder(bucketNano, wholes, rests).entries()) (columns[n] ?? [])[bucket] = amountNano;
-    }
+  const columns = items.map(() => bucketsNano.slice());
+  let rounded: bigint[] = [];
+  for (let bucket = 0; items.length > 1 && bucket < bucketsNano.length; bucket += 1) {
+    const bucketNano = bucketsNano[bucket] ?? 0n;
+    const isAsBefore = bucketNano === bucketsNano[bucket - 1] && items.every((item) => isSameCost(item, bucket));
+    if (!isAsBefore) rounded = roundBucket(items, bucket, bucketNano);
+    for (let n = 0; n < rounded.length; n += 1) (columns[n] ?? [])[bucket] = rounded[n] ?? 0n;
   }
   return items.map(({ kind, sku, unit, heldNano }, n) => ({ kind, sku, unit, heldNano, costsNano: columns[n] ?? [] }));
+}
+
+/** As in the bucket before. */
+function isSameCost({ wholes, rests }: ExactCosts, bucket: number): boolean {
+  return rests[bucket] === rests[bucket - 1] && wholes[bucket] === wholes[bucket - 1];
+}
+
+function roundBucket(items: readonly ExactItem[], bucket: number, bucketNano: bigint): bigint[] {
+  const wholes = items.map((item) => item.wholes[bucket] ?? 0n);
+  const rests = items.map((item) => item.rests[bucket] ?? 0n);
+  return largestRemainder(bucketNano, wholes, rests);
 }

@@ -68,11 +68,11 @@ const changes = `
   piece AS (
     SELECT line, timeline_no, greatest(start_ms, $2::bigint) AS start_ms, end_ms, quantity_nano
       FROM segment JOIN wanted USING (series_no)
-      WHERE team_no = $1 AND end_ms IS NOT NULL AND start_ms >= $4::bigint AND start_ms < $3::bigint AND end_ms > $2
+      WHERE team_no = $1 AND start_ms >= $4::bigint AND start_ms < $3::bigint AND end_ms > $2
     UNION ALL
     SELECT line, timeline_no, greatest(start_ms, $2), $3, quantity_nano
-      FROM segment JOIN wanted USING (series_no)
-      WHERE team_no = $1 AND end_ms IS NULL AND start_ms < $3
+      FROM open_segment JOIN wanted USING (series_no)
+      WHERE team_no = $1 AND start_ms < $3
   ),
   change AS (
     SELECT line, timeline_no, start_ms AS at_ms, quantity_nano FROM piece

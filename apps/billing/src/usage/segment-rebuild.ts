@@ -37,29 +37,36 @@ const clearQuery = `WITH touched AS (
 
 /**
  * At one instant the greatest (sequence, source, id) holds; source and id are compared bytewise, by their collation. What has ended is cut at the
- * ends of UTC months.
+ * ends of UTC months; what has not is the timeline's open segment, or there is none.
  */
-const fillQuery = `INSERT INTO segment (timeline_no, start_ms, end_ms, quantity_nano, team_no, series_no)
-  SELECT timeline_no, piece.start_ms, piece.end_ms, quantity_nano, team_no, series_no
-  FROM (
+const fillQuery = `WITH fact_that_holds AS (
+    SELECT DISTINCT ON (timeline_no, time_ms) timeline_no, time_ms, quantity_nano, series_no, to_ms
+    FROM unnest($1::integer[], $2::bigint[], $3::bigint[]) AS reach (timeline_no, from_ms, to_ms)
+    JOIN usage_fact USING (timeline_no)
+    WHERE time_ms >= from_ms AND time_ms < COALESCE(to_ms, 9223372036854775807)
+    ORDER BY timeline_no, time_ms, sequence DESC, source DESC, id DESC
+  ), span AS MATERIALIZED (
     SELECT timeline_no, time_ms AS start_ms, COALESCE(lead(time_ms) OVER (PARTITION BY timeline_no ORDER BY time_ms), to_ms) AS end_ms,
-      quantity_nano, series_no
-    FROM (
-      SELECT DISTINCT ON (timeline_no, time_ms) timeline_no, time_ms, quantity_nano, series_no, to_ms
-      FROM unnest($1::integer[], $2::bigint[], $3::bigint[]) AS reach (timeline_no, from_ms, to_ms)
-      JOIN usage_fact USING (timeline_no)
-      WHERE time_ms >= from_ms AND time_ms < COALESCE(to_ms, 9223372036854775807)
-      ORDER BY timeline_no, time_ms, sequence DESC, source DESC, id DESC
-    ) AS fact_that_holds
-  ) AS span
-  JOIN (SELECT no AS series_no, team_no FROM series) AS of_team USING (series_no)
-  CROSS JOIN LATERAL (
-    SELECT span.start_ms, span.end_ms WHERE span.end_ms IS NULL
-    UNION ALL
-    SELECT greatest(span.start_ms, month_ms(month)), least(span.end_ms, month_ms(month + interval '1 month'))
-    FROM generate_series(month_of(span.start_ms), month_of(span.end_ms - 1), interval '1 month') AS month
-    WHERE span.end_ms IS NOT NULL
-  ) AS piece
-  WHERE quantity_nano > 0`
-  .replace(/month_ms\(((?:[^()]|\([^()]*\))*)\)/g, `(extract(epoch FROM $1) * 1000)::bigint`)
-  .replace(/month_of\(([^()]*)\)/g, `date_trunc('month', to_timestamp(($1) / 1000) AT TIME ZONE 'UTC')`);
+      quantity_nano, series_no, team_no
+    FROM fact_that_holds JOIN (SELECT no AS series_no, team_no FROM series) AS of_team USING (series_no)
+  ), ended AS (
+    INSERT INTO segment (timeline_no, start_ms, end_ms, quantity_nano, team_no, series_no)
+    SELECT timeline_no, greatest(start_ms, ${msOf('month')}), least(end_ms, ${msOf("month + interval '1 month'")}), quantity_nano, team_no, series_no
+    FROM span CROSS JOIN generate_series(${monthOf('start_ms')}, ${monthOf('end_ms - 1')}, interval '1 month') AS month
+    WHERE end_ms IS NOT NULL AND quantity_nano > 0
+  ), holding AS (
+    INSERT INTO open_segment (timeline_no, start_ms, quantity_nano, team_no, series_no)
+    SELECT timeline_no, start_ms, quantity_nano, team_no, series_no FROM span WHERE end_ms IS NULL AND quantity_nano > 0
+    ON CONFLICT (timeline_no) DO UPDATE
+      SET start_ms = excluded.start_ms, quantity_nano = excluded.quantity_nano, series_no = excluded.series_no
+  )
+  DELETE FROM open_segment USING span
+  WHERE open_segment.timeline_no = span.timeline_no AND span.end_ms IS NULL AND span.quantity_nano = 0`;
+
+function msOf(timestamp: string): string {
+  return `(extract(epoch FROM ${timestamp}) * 1000)::bigint`;
+}
+
+function monthOf(ms: string): string {
+  return `date_trunc('month', to_timestamp((${ms}) / 1000) AT TIME ZONE 'UTC')`;
+}

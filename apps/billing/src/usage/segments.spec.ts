@@ -62,8 +62,10 @@ async function segmentsOf(teamId: string): Promise<Row[]> {
   const rows = await fixture.query<
     Record<'resource_id' | 'workspace_id' | 'start_ms' | 'quantity_nano', string> & { end_ms: string | null }
   >(
-    `SELECT resource_id, workspace_id, start_ms, end_ms, quantity_nano FROM segment
-     JOIN timeline ON timeline.no = timeline_no JOIN series ON series.no = series_no
+    `SELECT resource_id, workspace_id, start_ms, end_ms, quantity_nano FROM (
+       SELECT timeline_no, start_ms, end_ms, quantity_nano, team_no, series_no FROM segment
+       UNION ALL SELECT timeline_no, start_ms, NULL, quantity_nano, team_no, series_no FROM open_segment
+     ) AS segment JOIN timeline ON timeline.no = timeline_no JOIN series ON series.no = series_no
      WHERE segment.team_no = (SELECT no FROM team WHERE id = $1) ORDER BY resource_id, start_ms`,
     [teamId],
   );

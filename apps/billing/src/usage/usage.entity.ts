@@ -90,10 +90,9 @@ export class UsageFactEntity {
   attributes!: object | null;
 }
 
-/** What the facts of a timeline come to: [startMs, endMs) × quantity. Derived; at most one a timeline has no end. */
+/** What the facts of a timeline come to: [startMs, endMs) × quantity. Derived. */
 @Entity('segment')
 @Index('segment_of_team', { synchronize: false })
-@Index('segment_running', { synchronize: false })
 @Check('segment_quantity_nano_check', `quantity_nano > 0`)
 @Check('segment_check', `end_ms > start_ms`)
 export class SegmentEntity {
@@ -103,12 +102,33 @@ export class SegmentEntity {
   @PrimaryColumn('bigint')
   startMs!: string;
 
-  @Column('bigint', { nullable: true })
-  endMs!: string | null;
+  @Column('bigint')
+  endMs!: string;
 
   @Column('bigint')
   quantityNano!: string;
 
+  @Column('integer')
+  teamNo!: number;
+
+  @Column('integer')
+  seriesNo!: number;
+}
+
+/** What a timeline holds now, from `startMs` on. Derived. */
+@Entity('open_segment')
+@Check('open_segment_quantity_nano_check', `quantity_nano > 0`)
+export class OpenSegmentEntity {
+  @PrimaryColumn('integer')
+  timelineNo!: number;
+
+  @Column('bigint')
+  startMs!: string;
+
+  @Column('bigint')
+  quantityNano!: string;
+
+  @Index()
   @Column('integer')
   teamNo!: number;
 

@@ -85,10 +85,10 @@ const tables = [
     PRIMARY KEY (source, id)
   )`,
   `CREATE INDEX ON usage_fact (timeline_no, time_ms)`,
-  // [start, end) × quantity: what the facts of a timeline come to, cut at the ends of UTC months. No end: it holds now.
+  // [start, end) × quantity: what the facts of a timeline come to, cut at the ends of UTC months.
   `CREATE TABLE segment (
     start_ms bigint,
-    end_ms bigint,
+    end_ms bigint NOT NULL,
     quantity_nano bigint NOT NULL CHECK (quantity_nano > 0),
     team_no integer NOT NULL,
     series_no integer NOT NULL,
@@ -96,8 +96,16 @@ const tables = [
     PRIMARY KEY (timeline_no, start_ms),
     CHECK (end_ms > start_ms)
   )`,
-  `CREATE INDEX segment_of_team ON segment (team_no, start_ms) INCLUDE (end_ms, quantity_nano, series_no, timeline_no) WHERE end_ms IS NOT NULL`,
-  `CREATE INDEX segment_running ON segment (team_no) INCLUDE (start_ms, quantity_nano, series_no, timeline_no) WHERE end_ms IS NULL`,
+  `CREATE INDEX segment_of_team ON segment (team_no, start_ms) INCLUDE (end_ms, quantity_nano, series_no, timeline_no)`,
+  // What a timeline holds now. A table of its own, small and often written, so that the large one is only ever added to as time goes on.
+  `CREATE TABLE open_segment (
+    start_ms bigint NOT NULL,
+    quantity_nano bigint NOT NULL CHECK (quantity_nano > 0),
+    timeline_no integer PRIMARY KEY,
+    team_no integer NOT NULL,
+    series_no integer NOT NULL
+  ) WITH (fillfactor = 70)`,
+  `CREATE INDEX ON open_segment (team_no)`,
 ];
 
 export class Billing1790000000000 implements MigrationInterface {
@@ -110,7 +118,9 @@ export class Billing1790000000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE segment, usage_fact, timeline, series, price_audit, price, sku, team_snapshot, region, workspace, team');
+    await runner.query(
+      'DROP TABLE open_segment, segment, usage_fact, timeline, series, price_audit, price, sku, team_snapshot, region, workspace, team',
+    );
     await dropEventTables(runner, 'billing');
     await dropIdempotencyTable(runner, 'billing');
   }
