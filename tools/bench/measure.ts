@@ -46,9 +46,36 @@ export async function compare(product: Target, floor: Target, load: Load, rounds
   await throughput(floor, warmUp);
   const pairs: [number, number][] = [];
   for (let round = 0; round < rounds; round++) pairs.push([await throughput(product, load), await throughput(floor, load)]);
+  return comparisonOf(pairs);
+}
+
+/** Of pairs of product and floor, measured one after the other. */
+export function comparisonOf(pairs: readonly (readonly [product: number, floor: number])[]): Comparison {
   return {
     product: median(pairs.map(([one]) => one)),
     floor: median(pairs.map(([, other]) => other)),
     ratio: median(pairs.map(([one, other]) => one / other)),
   };
+}
+
+/** Median duration in ms of each candidate: all of them once a round, in another order each time, after some rounds that do not count. */
+export async function mediansInTurn<Name extends string>(
+  candidates: Readonly<Record<Name, () => Promise<unknown>>>,
+  rounds: number,
+): Promise<Record<Name, number>> {
+  const names = Object.keys(candidates) as Name[];
+  const durationsMs = new Map<Name, number[]>(names.map((name) => [name, []]));
+  for (let round = -Math.ceil(rounds / 6); round < rounds; round++) {
+    for (const name of shuffled(names)) {
+      const startedAt = performance.now();
+      await candidates[name]();
+      if (round >= 0) durationsMs.get(name)?.push(performance.now() - startedAt);
+    }
+  }
+  return Object.fromEntries([...durationsMs].map(([name, durations]) => [name, median(durations)])) as Record<Name, number>;
+}
+
+function shuffled<T>(values: readonly T[]): T[] {
+  const keyed = values.map((value) => ({ value, key: Math.random() }));
+  return keyed.sort((one, other) => one.key - other.key).map(({ value }) => value);
 }

@@ -15,6 +15,7 @@ import { ReportsService } from './reports/report.service.js';
 import { UsageReader } from './reports/report-usage.js';
 import { Resources } from './reports/resources.js';
 import { UsageQuery } from './reports/usage-query.js';
+import { Numbering } from './usage/numbering.js';
 import { UsageOfServices } from './usage/usage-told.js';
 import { UsageController } from './usage/usage.controller.js';
 import { UsageService } from './usage/usage.service.js';
@@ -38,6 +39,7 @@ const timeouts = { acquireMs: 1_500, statementMs: 4_000, queryMs: 4_300 };
   providers: [
     Catalogues,
     ComparisonService,
+    Numbering,
     PricesService,
     ReportAccess,
     ReportsService,

@@ -14,6 +14,7 @@ import type { EntityManager } from 'typeorm';
 import { TeamDirectory } from '../directory/team-directory.js';
 import { distinctFacts } from './distinct-facts.js';
 import { storeFacts } from './fact-store.js';
+import { Numbering } from './numbering.js';
 import { rebuildSegments } from './segment-rebuild.js';
 
 /** Clocks differ; a fact of the far future is a mistake. */
@@ -27,6 +28,7 @@ export class UsageService {
   constructor(
     private readonly transactions: Transactions,
     private readonly directory: TeamDirectory,
+    private readonly numbering: Numbering,
   ) {}
 
   /** All of the batch or nothing. Once it is answered, every report asked afterwards has it. */
@@ -44,7 +46,7 @@ export class UsageService {
 
   private async store(manager: EntityManager, events: readonly UsageEvent[]): Promise<UsageRecorded> {
     const distinct = distinctFacts(events);
-    const added = await storeFacts(manager, distinct);
+    const added = await storeFacts(manager, this.numbering, distinct);
     if (added.length > 0) await rebuildSegments(manager, added);
     return { accepted: added.length, duplicates: events.length - added.length };
   }
@@ -54,9 +56,13 @@ export class UsageService {
       events.map(({ team_id, workspace_id }) => ({ teamId: team_id, workspaceId: workspace_id })),
     );
     if (strangers.size === 0) return [];
-    return [...events.entries()]
-      .filter(([, { team_id, workspace_id }]) => strangers.has(`${team_id} ${workspace_id}`))
-      .map(([index]) => fault(`events.${index}.workspace_id`, 'must be a workspace of the team that team_id names'));
+    const strange = [...events.entries()].filter(([, { team_id, workspace_id }]) => strangers.has(`${team_id} ${workspace_id}`));
+    const teams = await this.directory.knownTeams(strange.map(([, { team_id }]) => team_id));
+    return strange.map(([index, { team_id }]) =>
+      teams.has(team_id)
+        ? fault(`events.${index}.workspace_id`, 'must be a workspace of the team that team_id names')
+        : fault(`events.${index}.team_id`, 'must be a team'),
+    );
   }
 }
 

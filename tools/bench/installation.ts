@@ -1,0 +1,68 @@
+import type { ChildProcess } from 'node:child_process';
+import { Agent, request } from 'node:http';
+import { freePort } from '@atoll/testing';
+import { start, stop, untilReady } from './processes.js';
+
+const keyPepper = 'a pepper for benchmarks only';
+
+/** The platform in one process on a database of its own, limits off, asked as its operator over connections that stay open. */
+export class Installation {
+  private readonly agent: Agent;
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly port: number,
+    private readonly adminKey: string,
+    connections: number,
+  ) {
+    this.agent = new Agent({ keepAlive: true, maxSockets: connections });
+  }
+
+  static async start(databaseUrl: string, dataDir: string, adminKey: string, connections = 1): Promise<Installation> {
+    const port = await freePort();
+    const child = start('apps/platform/src/main.js', [], {
+      PORT: String(port),
+      DATABASE_URL: databaseUrl,
+      ATOLL_DATA_DIR: dataDir,
+      ATOLL_LIMITS: 'off',
+      ATOLL_ADMIN_KEY: adminKey,
+      ATOLL_KEY_PEPPER: keyPepper,
+    });
+    await untilReady(`http://127.0.0.1:${port}/readyz`);
+    return new Installation(child, port, adminKey, connections);
+  }
+
+  /** The body of the answer, whole. Throws where it is not 2xx: a fast refusal is no figure. */
+  call(method: string, path: string, json?: string): Promise<Buffer> {
+    const headers = {
+      authorization: `Bearer ${this.adminKey}`,
+      ...(json !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) }),
+    };
+    return new Promise((resolve, reject) => {
+      const outgoing = request(
+        { agent: this.agent, host: '127.0.0.1', port: this.port, method, path: `/api${path}`, headers },
+        (incoming) => {
+          const chunks: Buffer[] = [];
+          incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+          incoming.on('error', reject);
+          incoming.on('end', () => {
+            const body = Buffer.concat(chunks);
+            if (incoming.statusCode === 200 || incoming.statusCode === 201) resolve(body);
+            else reject(new Error(`${method} ${path} answered ${incoming.statusCode}: ${body.toString('utf8', 0, 500)}`));
+          });
+        },
+      );
+      outgoing.on('error', reject);
+      outgoing.end(json);
+    });
+  }
+
+  async send<Answer>(method: string, path: string, body?: object): Promise<Answer> {
+    return JSON.parse((await this.call(method, path, body && JSON.stringify(body))).toString()) as Answer;
+  }
+
+  async stop(): Promise<void> {
+    this.agent.destroy();
+    await stop(this.child);
+  }
+}
