@@ -80,11 +80,13 @@ export class BillingFixture {
     private readonly dropDatabase: () => Promise<void>,
   ) {}
 
-  static async start(options: Partial<BillingOptions> & { teams?: TeamChanged[] } = {}): Promise<BillingFixture> {
+  /** `teams`: what their owner has. */
+  static async start(options: Partial<BillingOptions> & { teams?: TeamChanged[]; isOwnerAway?: boolean } = {}): Promise<BillingFixture> {
     const database = await createDatabase();
     const bus = new InProcessBus();
     const owner = new OwnerOfTeams(bus);
     owner.teams.push(...(options.teams ?? []));
+    if (options.isOwnerAway) owner.leave();
     const courier = new InProcessCourier({ services: ['billing', 'specs'] });
     const module = BillingModule.register({ databaseUrl: database.url, rpc: RpcModule.forMemory({ bus }), courier, ...options });
     const strategy = new InProcessStrategy({ service: 'billing', bus, mapError: asAppError });
@@ -138,7 +140,7 @@ export function aTeam(workspaces = [{ id: newId(), name: 'default' }]): TeamChan
   return { team_id: newId(), revision: 1, name: 'Research', is_suspended: false, status: 'active', workspaces };
 }
 
-const operator: Partial<UserCaller> = { platformAdmin: true };
+export const operator: Partial<UserCaller> = { platformAdmin: true };
 
 /** A member of one team, in UTC unless said. */
 export function memberOf(teamId: string, role: TeamRole = 'team_owner', timezone = 'UTC'): Partial<UserCaller> {

@@ -1,22 +1,33 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { teamChanged, type TeamChanged } from '@atoll/contracts';
-import { newId } from '@atoll/database';
+import { newId, Transactions } from '@atoll/database';
 import { aTeam, BillingFixture, errorOf } from '../billing-fixture.js';
 import { TeamDirectory } from './team-directory.js';
+import { TeamSnapshot } from './team-snapshot.js';
 
 let fixture: BillingFixture;
 let directory: TeamDirectory;
-async function start(teams: TeamChanged[] = []): Promise<void> {
-  fixture = await BillingFixture.start({ teams });
+async function start(teams: TeamChanged[] = [], isOwnerAway = false): Promise<void> {
+  fixture = await BillingFixture.start({ teams, isOwnerAway });
   directory = fixture.app.get(TeamDirectory, { strict: false });
 }
-beforeEach(() => start());
 afterEach(() => fixture.stop());
 
+/** Until all teams there were at the start have been fetched. */
+async function completed(): Promise<void> {
+  while ((await fixture.query('SELECT FROM team_snapshot')).length === 0) await delay(10);
+}
+
 const workspace = (name: string) => ({ id: newId(), name });
+const askedFor = (operation: string) => fixture.owner.asked.filter((subject) => subject.endsWith(operation)).length;
 
 describe('what billing knows of teams', () => {
+  beforeEach(async () => {
+    await start();
+    await completed();
+  });
+
   it('is what was told last, in whatever order it came', async () => {
     const [kept, added, dropped] = [workspace('kept'), workspace('added'), workspace('dropped')];
     const first = { ...aTeam([kept, dropped]), name: 'Old' };
@@ -25,7 +36,31 @@ describe('what billing knows of teams', () => {
     expect(await directory.team(first.team_id)).toMatchObject({ id: first.team_id, name: 'New' });
     expect(await directory.workspace(kept.id)).toMatchObject({ name: 'renamed', teamId: first.team_id });
     expect(await directory.workspace(added.id)).toMatchObject({ name: 'added' });
-    expect((await errorOf(directory.workspace(dropped.id))).code).toBe('not_found');
+    expect(await directory.workspace(dropped.id)).toMatchObject({ name: 'dropped', teamId: first.team_id });
+  });
+
+  it('is the same where it is told of one team by many at once', async () => {
+    const team = aTeam();
+    const tellings = Array.from({ length: 12 }, (_, at) => ({
+      ...team,
+      revision: at + 1,
+      name: `name ${at}`,
+      workspaces: [workspace(`${at}`)],
+    }));
+    const transactions = fixture.app.get(Transactions, { strict: false });
+    const mixed = tellings.toSorted((one, other) => ((one.revision * 5) % 13) - ((other.revision * 5) % 13));
+    await Promise.all(mixed.map((telling) => transactions.run((manager) => directory.apply(manager, telling))));
+    expect(await directory.team(team.team_id)).toMatchObject({ name: 'name 11' });
+    const known = await fixture.query('SELECT name, is_deleted FROM workspace WHERE team_id = $1 ORDER BY name::int', [team.team_id]);
+    expect(known).toEqual(tellings.map((_, at) => ({ name: `${at}`, is_deleted: at < 11 })));
+  });
+
+  it('keeps the number that facts gave a team before it was told of', async () => {
+    const team = aTeam();
+    const [row] = await fixture.query<{ no: number }>('INSERT INTO team (id) VALUES ($1) RETURNING no', [team.team_id]);
+    expect((await errorOf(directory.team(team.team_id))).code).toBe('not_found');
+    await fixture.tell(teamChanged, team);
+    expect(await directory.team(team.team_id)).toEqual({ no: row?.no, id: team.team_id, name: 'Research' });
   });
 
   it('keeps a workspace and a team that are gone, since their costs stay', async () => {
@@ -41,10 +76,9 @@ describe('what billing knows of teams', () => {
   it('is asked of the owner once where nothing was told, and then known', async () => {
     const team = aTeam([workspace('a')]);
     fixture.owner.teams.push(team);
-    const finds = () => fixture.owner.asked.filter((subject) => subject.endsWith('find')).length;
     expect(await directory.workspace(team.workspaces[0]!.id)).toMatchObject({ teamId: team.team_id });
     expect(await directory.team(team.team_id)).toMatchObject({ name: 'Research' });
-    expect(finds()).toBe(1);
+    expect(askedFor('find')).toBe(1);
     expect((await errorOf(directory.team(newId()))).toWire()).toMatchObject({ code: 'not_found', message: 'No such team.' });
     expect((await errorOf(directory.workspace(newId()))).message).toBe('No such workspace.');
   });
@@ -69,32 +103,43 @@ describe('what billing knows of teams', () => {
 
 describe('a billing service that starts beside older teams', () => {
   const known = async () => (await fixture.query<{ id: string }>('SELECT id FROM team WHERE revision > 0 ORDER BY id')).map(({ id }) => id);
-  const completed = async () => (await fixture.query('SELECT FROM team_snapshot')).length === 1;
-  async function until(condition: () => Promise<boolean>): Promise<void> {
-    while (!(await condition())) await delay(10);
-  }
 
   it('fetches them all, page by page, and never again', async () => {
     const teams = Array.from({ length: 5 }, () => aTeam());
-    await fixture.stop();
     await start(teams);
-    await until(completed);
+    await completed();
     expect(await known()).toEqual(teams.map(({ team_id }) => team_id).sort());
-    expect(fixture.owner.asked.filter((subject) => subject.endsWith('snapshot'))).toHaveLength(4);
+    expect(askedFor('snapshot')).toBe(4);
+    const snapshot = fixture.app.get(TeamSnapshot, { strict: false });
+    snapshot.onApplicationBootstrap();
+    await snapshot.onModuleDestroy();
+    expect(askedFor('snapshot')).toBe(4);
   });
 
   it('starts without their owner, and fetches them when it comes', async () => {
     const team = aTeam();
-    await until(completed);
-    await fixture.query('DELETE FROM team_snapshot');
-    const { TeamSnapshot } = await import('./team-snapshot.js');
-    const snapshot = fixture.app.get(TeamSnapshot, { strict: false });
-    fixture.owner.leave();
-    fixture.owner.teams.push(team);
-    snapshot.onApplicationBootstrap();
+    await start([team], true);
     expect(await known()).toEqual([]);
     fixture.owner.comeBack();
-    await until(completed);
+    await completed();
     expect(await known()).toEqual([team.team_id]);
+  });
+
+  it('takes nothing back that it was told meanwhile', async () => {
+    const team = aTeam();
+    await start([team], true);
+    await fixture.tell(teamChanged, { ...team, revision: 2, name: 'Newer' });
+    fixture.owner.comeBack();
+    await completed();
+    expect(await directory.team(team.team_id)).toMatchObject({ name: 'Newer' });
+  });
+
+  it('stops while it waits for their owner', async () => {
+    await start([aTeam()], true);
+    const snapshot = fixture.app.get(TeamSnapshot, { strict: false });
+    await snapshot.onModuleDestroy();
+    fixture.owner.comeBack();
+    expect(await known()).toEqual([]);
+    expect(askedFor('snapshot')).toBe(0);
   });
 });

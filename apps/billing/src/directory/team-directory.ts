@@ -52,7 +52,17 @@ export class TeamDirectory {
     return this.unknown([...strangers]);
   }
 
-  /** Writes what is told of a team, unless something newer is known. */
+  /** Those of the teams that are known here; their owner is not asked. */
+  async knownTeams(teamIds: readonly string[]): Promise<Set<string>> {
+    const rows = await this.statements.query<{ id: string }>(
+      'directory.known-teams',
+      `SELECT id FROM team WHERE id = ANY ($1::uuid[]) AND revision > 0`,
+      [teamIds],
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  /** Writes what is told of a team. Whatever the order tellings come in, the end is the same: the latest holds, and a workspace that was named once stays. */
   async apply(manager: EntityManager, { team_id, revision, name, workspaces }: TeamChanged): Promise<void> {
     await manager.query(`INSERT INTO team (id) SELECT $1 WHERE NOT EXISTS (SELECT FROM team WHERE id = $1) ON CONFLICT (id) DO NOTHING`, [
       team_id,
@@ -63,15 +73,18 @@ export class TeamDirectory {
       name,
       revision,
     ]);
-    if (changed === 0) return;
+    const isLatest = changed > 0;
+    const ids = workspaces.map(({ id }) => id);
+    // Only a telling that comes too late names a workspace nobody knows and the latest did not name: it is gone.
     await manager.query(
-      `INSERT INTO workspace (id, team_id, name) SELECT * FROM unnest($2::uuid[], array_fill($1::uuid, ARRAY[cardinality($2::uuid[])]), $3::text[])
-       ON CONFLICT (id) DO UPDATE SET name = excluded.name, team_id = excluded.team_id, is_deleted = false`,
-      [team_id, workspaces.map(({ id }) => id), workspaces.map((workspace) => workspace.name)],
+      `INSERT INTO workspace (id, team_id, name, is_deleted) SELECT id, $1, name, NOT $4 FROM unnest($2::uuid[], $3::text[]) told (id, name)
+       ON CONFLICT (id) DO UPDATE SET name = excluded.name, is_deleted = false WHERE $4`,
+      [team_id, ids, workspaces.map((workspace) => workspace.name), isLatest],
     );
+    if (!isLatest) return;
     await manager.query(`UPDATE workspace SET is_deleted = true WHERE team_id = $1 AND NOT is_deleted AND id <> ALL ($2::uuid[])`, [
       team_id,
-      workspaces.map(({ id }) => id),
+      ids,
     ]);
   }
 

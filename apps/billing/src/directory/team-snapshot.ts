@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isAppError } from '@atoll/errors';
 import { teamDirectory } from '@atoll/contracts';
 import { Statements, Transactions } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
@@ -6,6 +7,8 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy }
 import { TeamDirectory } from './team-directory.js';
 
 const longestWaitMs = 30_000;
+/** For a page; a stop waits no longer. */
+const deadlineMs = 5_000;
 
 /** Fetches all teams from their owner, once, for a billing service that starts beside teams that are older than it. Events are followed meanwhile. */
 @Injectable()
@@ -38,7 +41,7 @@ export class TeamSnapshot implements OnApplicationBootstrap, OnModuleDestroy {
         if (done.length === 0) await this.fetchAll();
         return;
       } catch (error) {
-        this.logger.debug(`The teams could not be fetched yet: ${error instanceof Error ? error.message : String(error)}`);
+        this.tell(error);
         // Between two tries nothing is under way that would have to be waited for.
         await delay(waitMs, undefined, { signal: this.stop.signal, ref: false }).catch(() => undefined);
       }
@@ -48,7 +51,11 @@ export class TeamSnapshot implements OnApplicationBootstrap, OnModuleDestroy {
   private async fetchAll(): Promise<void> {
     let after: string | undefined;
     for (;;) {
-      const { teams } = await this.rpc.call(teamDirectory.snapshot, after === undefined ? {} : { after }, systemContext('billing'));
+      const { teams } = await this.rpc.call(
+        teamDirectory.snapshot,
+        after === undefined ? {} : { after },
+        systemContext('billing', { deadlineMs }),
+      );
       const last = teams.at(-1);
       if (!last) break;
       for (const team of teams) await this.transactions.run((manager) => this.directory.apply(manager, team));
@@ -58,5 +65,11 @@ export class TeamSnapshot implements OnApplicationBootstrap, OnModuleDestroy {
     await this.transactions.run(async (manager) => {
       await manager.query('INSERT INTO team_snapshot (completed_at) VALUES (now()) ON CONFLICT DO NOTHING');
     });
+  }
+
+  /** That their owner starts later is nothing to worry about. */
+  private tell(error: unknown): void {
+    const isAway = isAppError(error) && error.code === 'unavailable';
+    this.logger[isAway ? 'debug' : 'warn'](`The teams could not be fetched yet: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

@@ -94,7 +94,7 @@ export class PricesService {
   private async placeOf(manager: EntityManager, { sku, team_id }: CreatePrice, validFrom: string): Promise<Place> {
     const ofSku = `FROM price WHERE sku = $1 AND replaced_at IS NULL`;
     const [place] = await manager.query<Place[]>(
-      `SELECT $3::timestamptz < now() AS is_past,
+      `SELECT $3::timestamptz < clock_timestamp() AS is_past,
         (SELECT id ${ofSku} AND team_id IS NOT DISTINCT FROM $2 AND valid_from = $3) AS same_start,
         (SELECT unit_price ${ofSku} AND (team_id IS NULL OR team_id = $2) AND valid_from <= $3
           ORDER BY team_id IS NULL, valid_from DESC LIMIT 1) AS price_before`,
@@ -105,13 +105,15 @@ export class PricesService {
 
   private async insert(manager: EntityManager, terms: CreatePrice, validFrom: string, { same_start }: Place): Promise<Price> {
     if (same_start) await manager.query('UPDATE price SET replaced_at = clock_timestamp() WHERE id = $1', [same_start]);
+    // Of two prices with one start the later `created_at` holds, so it is later even within a millisecond.
     const [row] = await manager.query<{ price: Price }[]>(
       `WITH price AS (
          INSERT INTO price (id, sku, team_id, valid_from, unit_price, created_at)
-         VALUES ($2, $3, $4, $5, $6, clock_timestamp()) RETURNING *
+         VALUES ($2, $3, $4, $5, $6,
+           GREATEST(clock_timestamp(), (SELECT created_at + interval '1 millisecond' FROM price WHERE id = $7))) RETURNING *
        )
        SELECT ${priceJson('price')} AS price FROM price JOIN sku USING (sku)`,
-      [this.settings.currency, newId(), terms.sku, terms.team_id ?? null, validFrom, terms.unit_price],
+      [this.settings.currency, newId(), terms.sku, terms.team_id ?? null, validFrom, terms.unit_price, same_start],
     );
     if (!row) throw new Error('An insert returned no row.');
     return row.price;
@@ -146,13 +148,12 @@ function requireForce({ force = false }: CreatePrice, { is_past, same_start }: P
 
 /** Prices hold to the millisecond, as facts do. */
 function readStart(text: string): string {
-  const ms = Date.parse(text);
-  if (Number.isNaN(ms) || /\.\d{3}\d*[1-9]/.test(text) || !/^[2-9]\d{3}/.test(text)) {
-    throw invalidField(
-      'valid_from',
-      'isInstant',
-      'must be an instant of 2000 or later, to the millisecond, such as 2026-10-01T00:00:00.000Z.',
-    );
-  }
-  return new Date(ms).toISOString();
+  const start = new Date(text);
+  const year = start.getUTCFullYear();
+  if (!/\.\d{3}\d*[1-9]/.test(text) && year >= 2000 && year <= 9999) return start.toISOString();
+  throw invalidField(
+    'valid_from',
+    'isInstant',
+    'must be an instant of 2000 or later, to the millisecond, such as 2026-10-01T00:00:00.000Z.',
+  );
 }

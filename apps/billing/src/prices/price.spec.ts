@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { prices, type CreatePrice } from '@atoll/contracts';
 import { newId } from '@atoll/database';
-import { BillingFixture, errorOf, memberOf, type ToldTeam } from '../billing-fixture.js';
+import { BillingFixture, errorOf, memberOf, operator, type ToldTeam } from '../billing-fixture.js';
 
 let fixture: BillingFixture;
 let team: ToldTeam;
@@ -100,7 +100,13 @@ describe('a price', () => {
     expect([refused.code, refused.message]).toEqual(['conflict', expect.stringContaining('"vm"')]);
   });
 
-  it.each(['2026-10-01T00:00:00.0001Z', '1999-12-31T23:59:59Z', '2026-02-30T00:00:00Z'])('does not start at %s', async (valid_from) => {
+  it.each([
+    '2026-10-01T00:00:00.0001Z',
+    '1999-12-31T23:59:59Z',
+    '2000-01-01T00:00:00+05:45',
+    '9999-12-31T23:59:59-05:00',
+    '2026-02-30T00:00:00Z',
+  ])('does not start at %s', async (valid_from) => {
     const refused = await errorOf(create(terms({ valid_from, force: true })));
     expect([refused.code, refused.details.errors?.[0]?.path]).toEqual(['invalid_input', 'valid_from']);
   });
@@ -109,15 +115,36 @@ describe('a price', () => {
     const price = terms();
     const answers = await Promise.allSettled(Array.from({ length: 5 }, (_, index) => create({ ...price, unit_price: `${index + 1}` })));
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    const forced = terms();
-    await Promise.all(Array.from({ length: 5 }, (_, index) => create({ ...forced, unit_price: `${index + 1}`, force: true })));
-    expect((await fixture.call(prices.list, { sku: forced.sku })).pagination.total).toBe(1);
-    expect((await fixture.call(prices.list, { sku: forced.sku, include_ended: 'true' })).pagination.total).toBe(5);
+  });
+
+  it('of many forced at once is the one set last; all of them stay', async () => {
+    const price = terms();
+    await Promise.all(Array.from({ length: 5 }, (_, index) => create({ ...price, unit_price: `${index + 1}`, force: true })));
+    const [inForce, ...more] = (await fixture.call(prices.list, { sku: price.sku })).data;
+    const all = (await fixture.call(prices.list, { sku: price.sku, include_ended: 'true' })).data;
+    expect([more, all.length, new Set(all.map(({ created_at }) => created_at)).size]).toEqual([[], 5, 5]);
+    expect(all.at(-1)).toEqual(inForce);
+    expect(await audited(price.sku)).toHaveLength(4);
+  });
+
+  it('of a new SKU, set at once by two units, is by one of them', async () => {
+    const price = terms();
+    const answers = await Promise.allSettled(['vm', 'hour'].map((unit) => create({ ...price, unit, force: true })));
+    expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+
+  it('is set once by one Idempotency-Key', async () => {
+    const price = terms();
+    const again = () => fixture.call(prices.create, price, { ...operator, userId: team.team_id }, { key: price.sku, fingerprint: 'body' });
+    expect(await again()).toEqual(await again());
+    expect((await fixture.call(prices.list, { sku: price.sku })).pagination.total).toBe(1);
   });
 
   it('is the operator’s to set and to see', async () => {
-    const owner = memberOf(team.team_id);
-    expect((await errorOf(fixture.call(prices.create, terms(), owner))).code).toBe('forbidden');
-    expect((await errorOf(fixture.call(prices.list, {}, owner))).code).toBe('forbidden');
+    for (const role of ['team_owner', 'billing_viewer'] as const) {
+      const member = memberOf(team.team_id, role);
+      expect((await errorOf(fixture.call(prices.create, terms(), member))).code).toBe('forbidden');
+      expect((await errorOf(fixture.call(prices.list, {}, member))).code).toBe('forbidden');
+    }
   });
 });

@@ -44,7 +44,8 @@ interface CatalogueRow {
 const catalogueStatement = `
   WITH held AS (
     SELECT * FROM series
-    WHERE team_no = (SELECT no FROM team WHERE id = $1) AND ($2::uuid IS NULL OR workspace_id = $2) AND ($3::text IS NULL OR kind = $3) AND ($4::bigint IS NULL OR region_id = $4)
+    WHERE team_no = (SELECT no FROM team WHERE id = $1)
+      AND ($2::uuid IS NULL OR workspace_id = $2) AND ($3::text IS NULL OR kind = $3) AND ($4::bigint IS NULL OR region_id = $4)
   )
   SELECT
     floor(extract(epoch FROM clock_timestamp()) * 1000)::text AS as_of_ms,

@@ -84,6 +84,7 @@ export function hoursNano(heldNano: bigint): bigint {
   return divideHalfUp(heldNano, msPerHour);
 }
 
+/** As a JSON number. */
 export function unitHours(heldNano: bigint): number {
   return numberOf(hoursNano(heldNano));
 }

@@ -73,7 +73,8 @@ export class UsageReader {
     const { lines, cuts, grid, scope } = preparationOf(question);
     if (!scope) return { lines: [], resources: [] };
     const { fromMs, upToMs } = scope;
-    const resourceLines = [...lines.keys()].filter((no) => groupBy === 'poolId' || isUnpriced(catalogue, lines[no]?.sku, fromMs));
+    const isWanted = ({ sku }: Line) => groupBy === 'poolId' || catalogue.prices.get(sku)?.isMissingAt(fromMs);
+    const resourceLines = lines.flatMap((line, no) => (isWanted(line) ? [no] : []));
     const resourceGrid = gridOf([fromMs, upToMs], [...cuts, ...monthStarts(fromMs, upToMs)], upToMs);
     const changes = await this.query.lines(scope, grid, resourceGrid, resourceLines);
     requireFewCells(changes.lines.length, bounds);
@@ -121,10 +122,6 @@ function preparationOf({ teamNo, catalogue, bounds, groupBy }: UsageQuestion) {
     ? undefined
     : { teamNo, fromMs, upToMs, seriesNos, lines: lineKeys.map((key) => lineNos.get(key) ?? 0) };
   return { lines, cuts, grid, scope };
-}
-
-function isUnpriced({ prices }: Catalogue, sku: string | undefined, ms: number): boolean {
-  return (sku !== undefined && prices.get(sku)?.isMissingAt(ms)) ?? true;
 }
 
 /** The prices of a SKU over the grid are looked up once for all that hold it. */

@@ -48,7 +48,8 @@ export class ReportsService {
     const sheet = this.sheet(period, subject);
     const { lines, resources } = await reading;
     const names = await this.resources.workspaceNames(lines.map(({ group }) => group));
-    const groups = roundTree(groupsOf(lines, (id) => `${names.get(id) ?? ''} ${id}`));
+    // By name, then id: a line break goes before whatever a name has in it.
+    const groups = roundTree(groupsOf(lines, (id) => `${names.get(id) ?? ''}\n${id}`));
     const workspaces = groups.map((group) => {
       const workspace_name = names.get(group.id) ?? null;
       return Json.object<BilledWorkspace>({ workspace_id: group.id, workspace_name, ...sheet.costs(group) });

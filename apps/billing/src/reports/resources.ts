@@ -28,24 +28,29 @@ export interface Told {
   value: string | number;
 }
 
+/** The latest fact mostly tells all there is. Where many tell nothing of a thing, the search for it ends here. */
+const mostFacts = 1000;
+
 const toldStatement = `
   SELECT asked.timeline_no AS "timelineNo", asked.pool_id::text AS "poolId", wanted.name, told.value
   FROM unnest($1::integer[], $2::bigint[]) AS asked (timeline_no, pool_id)
   CROSS JOIN unnest($3::text[], $4::text[]) AS wanted (name, type)
   CROSS JOIN LATERAL (
     SELECT fact.time_ms, fact.sequence, fact.source, fact.id, detail.value
-    FROM usage_fact AS fact
-    JOIN series ON series.no = fact.series_no
+    FROM (
+      SELECT * FROM usage_fact WHERE timeline_no = asked.timeline_no
+      ORDER BY time_ms DESC, sequence DESC, source DESC, id DESC
+      LIMIT ${mostFacts}
+    ) AS fact
     CROSS JOIN LATERAL (
       SELECT CASE wanted.name
         WHEN 'resource_name' THEN to_jsonb(fact.resource_name)
-        WHEN 'region_id' THEN to_jsonb(series.region_id)
+        WHEN 'region_id' THEN (SELECT to_jsonb(region_id) FROM series WHERE no = fact.series_no)
         ELSE fact.attributes -> wanted.name
       END AS value
     ) AS detail
-    WHERE fact.timeline_no = asked.timeline_no
-      AND (asked.pool_id IS NULL OR series.pool_id = asked.pool_id)
-      AND jsonb_typeof(detail.value) = wanted.type
+    WHERE CASE WHEN jsonb_typeof(detail.value) = wanted.type
+      THEN asked.pool_id IS NULL OR EXISTS (SELECT FROM series WHERE no = fact.series_no AND pool_id = asked.pool_id) END
     ORDER BY fact.time_ms DESC, fact.sequence DESC, fact.source DESC, fact.id DESC
     LIMIT 1
   ) AS told

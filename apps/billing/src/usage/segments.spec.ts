@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { array, assert, asyncProperty, constantFrom, integer, nat, record, type Arbitrary } from 'fast-check';
+import { array, assert, asyncProperty, constantFrom, integer, nat, record, shuffledSubarray, type Arbitrary } from 'fast-check';
 import { usage, type UsageEvent } from '@atoll/contracts';
 import { BillingFixture, type ToldTeam } from '../billing-fixture.js';
 
@@ -30,10 +30,16 @@ const draft: Arbitrary<Draft> = record({
   resource: nat(1),
   time: nat(instants.length - 1),
   sequence: nat(1),
-  source: constantFrom('a', 'B', 'é'),
+  // A language, UTF-16 and the bytes each order these in a way of their own.
+  source: constantFrom('a', 'B', 'é', '\uffee', '\u{1f600}'),
   quantity: constantFrom('0', '1', '2.5', '0.000000001'),
   workspace: nat(1),
 });
+
+/** Facts, and the order in which they are told. */
+const toldFacts = array(draft, { minLength: 1, maxLength: 12 }).chain((drafts) =>
+  record({ drafts: constantFrom(drafts), order: shuffledSubarray([...drafts.keys()], { minLength: drafts.length }) }),
+);
 
 function eventsOf(drafts: readonly Draft[], { team_id, workspaces }: ToldTeam): UsageEvent[] {
   return drafts.map(({ resource, time, sequence, source, quantity, workspace }, index) => ({
@@ -113,13 +119,12 @@ function batchesOf<T>(values: readonly T[], size: number): T[][] {
 describe('segments', () => {
   it('are what the set of facts comes to, whatever the order, the batches and the repetitions they are told in', async () => {
     await assert(
-      asyncProperty(array(draft, { minLength: 1, maxLength: 12 }), integer({ min: 1, max: 5 }), nat(), async (drafts, batchSize, turn) => {
+      asyncProperty(toldFacts, integer({ min: 1, max: 5 }), async ({ drafts, order }, batchSize) => {
         const team = await fixture.team('training');
         const events = eventsOf(drafts, team);
-        const expected = expectedSegments(events);
-        const rotated = [...events.slice(turn % events.length), ...events.slice(0, turn % events.length)].toReversed();
-        for (const batch of batchesOf([...rotated, ...events], batchSize)) await fixture.call(usage.record, { events: batch });
-        expect(await segmentsOf(team.team_id)).toEqual(expected);
+        const permuted = order.map((index) => events[index]!);
+        for (const batch of batchesOf([...permuted, ...events], batchSize)) await fixture.call(usage.record, { events: batch });
+        expect(await segmentsOf(team.team_id)).toEqual(expectedSegments(events));
       }),
       { numRuns: 60 },
     );
@@ -141,22 +146,53 @@ describe('segments', () => {
   });
 
   it('of what runs for two years are cut into its months when it ends, and not before', async () => {
-    const team = await fixture.team();
-    const fact = (id: string, time: string, quantity: string): UsageEvent => ({
-      ...eventsOf([], team)[0]!,
-      ...base(team),
-      id,
-      time,
-      quantity,
-    });
-    await fixture.call(usage.record, { events: [fact('on', '2024-01-10T00:00:00Z', '1')] });
-    expect(await segmentsOf(team.team_id)).toHaveLength(1);
-    await fixture.call(usage.record, { events: [fact('off', '2026-01-10T00:00:00Z', '0')] });
-    expect(await segmentsOf(team.team_id)).toHaveLength(25);
+    const vm = await aVirtualMachine();
+    await vm.holds(['2024-01-10T00:00:00Z', '1']);
+    expect(await segmentsOf(vm.teamId)).toHaveLength(1);
+    await vm.holds(['2026-01-10T00:00:00Z', '0']);
+    expect(await segmentsOf(vm.teamId)).toHaveLength(25);
+  });
+
+  it('are made again only up to the neighbours of a new fact, however long the history is', async () => {
+    const vm = await aVirtualMachine();
+    const hour = (number: number) => new Date(Date.UTC(2026, 0, 1, number)).toISOString();
+    await vm.holds(...Array.from({ length: 1000 }, (_, number): Step => [hour(number), String(1 + (number % 2))]));
+    const history = await rowVersionsOf(vm.teamId);
+    expect(history.size).toBe(999);
+
+    await vm.holds([hour(1000), '3']);
+    const extended = await rowVersionsOf(vm.teamId);
+    expect([keptOf(history, extended), extended.size]).toEqual([999, 1000]);
+
+    await vm.holds([hour(500).replace(':00:', ':30:'), '3']);
+    const corrected = await rowVersionsOf(vm.teamId);
+    expect([keptOf(extended, corrected), corrected.size]).toEqual([999, 1001]);
   });
 });
 
-function base({ team_id, workspaces }: ToldTeam): UsageEvent {
-  const workspace_id = workspaces[0]!.id;
-  return { source: team_id, id: '', time: '', resource_id: 'vm:1', kind: 'vm', sku: 'vm.small', quantity: '1', team_id, workspace_id };
+/** From when on, and how much. */
+type Step = readonly [time: string, quantity: string];
+
+/** One timeline of a team of its own. */
+async function aVirtualMachine() {
+  const { team_id, workspaces } = await fixture.team();
+  const one = { resource_id: 'vm:1', kind: 'vm', sku: 'vm.small', team_id, workspace_id: workspaces[0]!.id } as const;
+  const holds = (...steps: readonly Step[]) => {
+    const events = steps.map(([time, quantity]): UsageEvent => ({ ...one, source: team_id, id: time, time, quantity }));
+    return fixture.call(usage.record, { events });
+  };
+  return { teamId: team_id, holds };
+}
+
+/** Of the segments that have ended: where each row lies, and the transaction that wrote it. */
+async function rowVersionsOf(teamId: string): Promise<Set<string>> {
+  const rows = await fixture.query<{ version: string }>(
+    `SELECT concat(ctid, xmin) AS version FROM segment WHERE team_no = (SELECT no FROM team WHERE id = $1)`,
+    [teamId],
+  );
+  return new Set(rows.map(({ version }) => version));
+}
+
+function keptOf(before: ReadonlySet<string>, after: ReadonlySet<string>): number {
+  return [...before].filter((version) => after.has(version)).length;
 }

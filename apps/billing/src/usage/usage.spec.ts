@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { gpuUsageTold, regionAdded, teamChanged, usage, type UsageEvent } from '@atoll/contracts';
+import { billingReports, gpuUsageTold, podUsageTold, regionAdded, teamChanged, usage, type UsageEvent } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { BillingFixture, errorOf, memberOf, type ToldTeam } from '../billing-fixture.js';
 
@@ -80,6 +80,13 @@ describe('a batch of usage', () => {
     ]);
   });
 
+  it('says in words which fact it was that is known with other content', async () => {
+    const fact = aFact();
+    await record(fact);
+    const { message } = await errorOf(record(aFact(), { ...fact, quantity: '2' }));
+    expect(message).toContain(`events.1: the id ${fact.id} of the source meter`);
+  });
+
   it('refuses a team that is none and a workspace of another, by the index of the fact', async () => {
     const other = await fixture.team();
     const foreign = aFact({ workspace_id: other.workspaces[0]!.id });
@@ -121,16 +128,30 @@ describe('a batch of usage', () => {
 });
 
 describe('what the platform’s own services tell', () => {
-  it('is recorded once, also of a team that is not known yet', async () => {
+  it('is recorded once, also of a team that is not known yet, and billed when it is', async () => {
     const team_id = newId();
     const workspace = { id: newId(), name: 'default' };
+    const bill = () =>
+      fixture.call(billingReports.team, {
+        team_id,
+        start_date: '2026-10-01T00:00:00',
+        end_date: '2026-10-02T00:00:00',
+        interval: 'daily',
+      });
     const { source: _source, ...fact } = aFact({ team_id, workspace_id: workspace.id });
     await fixture.tell(gpuUsageTold, { facts: [fact] });
     await fixture.tell(gpuUsageTold, { facts: [fact] });
     expect(await fixture.query('SELECT source FROM usage_fact WHERE id = $1', [fact.id])).toEqual([{ source: 'atoll-gpuaas' }]);
+    expect((await errorOf(bill())).code).toBe('not_found');
     await fixture.tell(teamChanged, { team_id, revision: 1, name: 'Late', is_suspended: false, status: 'active', workspaces: [workspace] });
-    expect(await fixture.query('SELECT name FROM team WHERE id = $1', [team_id])).toEqual([{ name: 'Late' }]);
+    expect((await bill()).unpriced).toEqual([{ resource_id: fact.resource_id, kind: 'vm', sku: 'vm.small', unit_hours: 24 }]);
     expect(await record({ ...fact, source: 'meter', id: `${fact.id}-2` })).toEqual({ accepted: 1, duplicates: 0 });
+  });
+
+  it('may be a fact of the future, since what was told by a clock ahead must not be lost', async () => {
+    const { source: _source, ...fact } = aFact({ time: new Date(Date.now() + 3_600_000).toISOString() });
+    await fixture.tell(podUsageTold, { facts: [fact] });
+    expect(await fixture.query('SELECT source FROM usage_fact WHERE id = $1', [fact.id])).toEqual([{ source: 'atoll-pods' }]);
   });
 
   it('names regions, as facts do', async () => {

@@ -14,6 +14,8 @@ import { unmatchedRoute } from './unmatched-route.js';
 /** What is answered to callers in general is not to be kept by caches; the documentation may be. */
 const documentation = /^\/api\/(?:docs(?:\/|$)|openapi\.json$)/;
 
+const longText = 64 * 1024;
+
 /** What happens to every request besides its route, in order. The routes come after, so that the hooks hold for each of them. */
 export function installHooks(app: INestApplication, instance: FastifyInstance): void {
   const admission = app.get(Admission);
@@ -47,7 +49,8 @@ export function installHooks(app: INestApplication, instance: FastifyInstance): 
     const mayHaveChanged = request.callContext && request.method !== 'GET' && request.method !== 'HEAD';
     if (mayHaveChanged && request.caller) authenticator.forget(request.caller.userId);
     if (draining.begun) reply.header('connection', 'close');
-    done(null, payload);
+    // As text, Node would join it to the headers and write both anew; bytes go out as they are.
+    done(null, typeof payload === 'string' && payload.length > longText ? Buffer.from(payload) : payload);
   });
 
   instance.addHook('onResponse', (request, reply, done) => {
