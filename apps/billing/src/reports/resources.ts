@@ -29,7 +29,7 @@ export interface Told {
 }
 
 /** The latest fact mostly tells all there is. Where many tell nothing of a thing, the search for it ends here. */
-const mostFacts = 1000;
+const mostFacts = 10_000;
 
 const toldStatement = `
   SELECT asked.timeline_no AS "timelineNo", asked.pool_id::text AS "poolId", wanted.name, told.value

@@ -9,9 +9,11 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-/** A fact of a few timelines at few instants, so that they meet: at one time, around the ends of months, in two workspaces. */
+/** A fact of a few timelines at few instants, so that they meet: at one time, around the ends of months, in two workspaces and pools. */
 interface Draft {
   resource: number;
+  sku: string;
+  pool: string | undefined;
   time: number;
   sequence: number;
   source: string;
@@ -28,6 +30,8 @@ const instants = [
 ];
 const draft: Arbitrary<Draft> = record({
   resource: nat(1),
+  sku: constantFrom('vm.large', 'vm.small'),
+  pool: constantFrom(undefined, '1', '2'),
   time: nat(instants.length - 1),
   sequence: nat(1),
   // A language, UTF-16 and the bytes each order these in a way of their own.
@@ -42,37 +46,38 @@ const toldFacts = array(draft, { minLength: 1, maxLength: 12 }).chain((drafts) =
 );
 
 function eventsOf(drafts: readonly Draft[], { team_id, workspaces }: ToldTeam): UsageEvent[] {
-  return drafts.map(({ resource, time, sequence, source, quantity, workspace }, index) => ({
+  return drafts.map(({ resource, sku, pool, time, sequence, source, quantity, workspace }, index) => ({
     source,
     id: `${team_id} ${index}`,
     time: instants[time]!,
     sequence,
     resource_id: `vm:${resource}`,
     kind: 'vm',
-    sku: 'vm.small',
+    sku,
     quantity,
     team_id,
     workspace_id: workspaces[workspace]!.id,
+    ...(pool && { pool_id: pool }),
   }));
 }
 
 interface Row {
   resource_id: string;
+  sku: string;
   workspace_id: string;
+  pool_id: string | null;
   start: number;
   end: number | null;
   quantity_nano: string;
 }
 
 async function segmentsOf(teamId: string): Promise<Row[]> {
-  const rows = await fixture.query<
-    Record<'resource_id' | 'workspace_id' | 'start_ms' | 'quantity_nano', string> & { end_ms: string | null }
-  >(
-    `SELECT resource_id, workspace_id, start_ms, end_ms, quantity_nano FROM (
+  const rows = await fixture.query<Omit<Row, 'start' | 'end'> & { start_ms: string; end_ms: string | null }>(
+    `SELECT resource_id, timeline.sku, workspace_id, pool_id, start_ms, end_ms, quantity_nano FROM (
        SELECT timeline_no, start_ms, end_ms, quantity_nano, team_no, series_no FROM segment
        UNION ALL SELECT timeline_no, start_ms, NULL, quantity_nano, team_no, series_no FROM open_segment
-     ) AS segment JOIN timeline ON timeline.no = timeline_no JOIN series ON series.no = series_no
-     WHERE segment.team_no = (SELECT no FROM team WHERE id = $1) ORDER BY resource_id, start_ms`,
+     ) AS segment JOIN timeline ON timeline.no = timeline_no JOIN series ON series.no = series_no AND series.sku = timeline.sku
+     WHERE segment.team_no = (SELECT no FROM team WHERE id = $1) ORDER BY resource_id, timeline.sku, start_ms`,
     [teamId],
   );
   return rows.map(({ start_ms, end_ms, ...row }) => ({ ...row, start: Number(start_ms), end: end_ms === null ? null : Number(end_ms) }));
@@ -86,17 +91,21 @@ function expectedSegments(events: readonly UsageEvent[]): Row[] {
     (one.sequence ?? 0) - (other.sequence ?? 0) ||
     Buffer.compare(bytes(one.source), bytes(other.source)) ||
     Buffer.compare(bytes(one.id), bytes(other.id));
-  return [...new Set(events.map(({ resource_id }) => resource_id))].sort().flatMap((resource_id) => {
-    const facts = events.filter((event) => event.resource_id === resource_id).sort(held);
+  const timelineOf = ({ resource_id, sku }: UsageEvent) => `${resource_id} ${sku}`;
+  return [...new Set(events.map(timelineOf))].sort().flatMap((timeline) => {
+    const facts = events.filter((event) => timelineOf(event) === timeline).sort(held);
     return facts.flatMap((fact, index) => {
       const next = facts[index + 1];
       const start = Date.parse(fact.time);
       const end = next ? Date.parse(next.time) : null;
       if (start === end || Number(fact.quantity) === 0) return [];
+      const { resource_id, sku, workspace_id, pool_id = null } = fact;
       const quantity_nano = String(Math.round(Number(fact.quantity) * 1e9));
       return cutAtMonths(start, end).map(([from, to]) => ({
         resource_id,
-        workspace_id: fact.workspace_id,
+        sku,
+        workspace_id,
+        pool_id,
         start: from,
         end: to,
         quantity_nano,

@@ -56,7 +56,7 @@ describe('a batch of usage', () => {
       time: '2026-10-01T05:45:00+05:45',
       sequence: 0,
     };
-    expect(await record(again)).toEqual({ accepted: 0, duplicates: 1 });
+    expect(await record(again, fact)).toEqual({ accepted: 0, duplicates: 2 });
   });
 
   it.each<[string, Partial<UsageEvent>]>([
@@ -116,14 +116,29 @@ describe('a batch of usage', () => {
     expect(await fixture.call(usage.record, input, undefined, key)).toEqual({ accepted: 1, duplicates: 0 });
   });
 
-  it('uses up no numbers where everything is known already', async () => {
-    const facts = [aFact({ region_id: '1' })];
-    await record(...facts);
-    for (let round = 0; round < 5; round++) await record(...facts, aFact({ resource_id: facts[0]!.resource_id, region_id: '1' }));
-    const [before] = await fixture.query<{ no: number }>('SELECT max(no) AS no FROM timeline');
-    await record(aFact());
-    const [after] = await fixture.query<{ no: number }>('SELECT max(no) AS no FROM timeline');
-    expect((after?.no ?? 0) - (before?.no ?? 0)).toBe(1);
+  it('leaves nothing behind where it is refused: what it would have made is made when it comes again', async () => {
+    const [known, added] = [aFact(), aFact({ region_id: '77' })];
+    await record(known);
+    expect(await refusal(added, { ...known, quantity: '7' })).toEqual(['conflict', ['events.1']]);
+    expect(await fixture.query('SELECT FROM region WHERE region_id = 77')).toEqual([]);
+    await record(added);
+    const held = await fixture.query('SELECT resource_id FROM open_segment JOIN timeline ON no = timeline_no WHERE resource_id = $1', [
+      added.resource_id,
+    ]);
+    expect(held).toEqual([{ resource_id: added.resource_id }]);
+  });
+
+  it('uses up one number for each timeline and series that is new, whatever it comes with', async () => {
+    const numbers = () =>
+      fixture.query<{ timeline: number; series: number }>(
+        'SELECT (SELECT max(no) FROM timeline) AS timeline, (SELECT max(no) FROM series) AS series',
+      );
+    const known = Array.from({ length: 20 }, () => aFact());
+    await record(...known);
+    const [before] = await numbers();
+    for (let round = 0; round < 5; round++) await record(...known, aFact({ sku: `vm.new-${round}` }));
+    const [after] = await numbers();
+    expect([after!.timeline - before!.timeline, after!.series - before!.series]).toEqual([5, 5]);
   });
 });
 
