@@ -23,6 +23,11 @@ function get(path: string): Promise<Response> {
   return fetch(`${platform?.url}/api${path}`, { headers: { authorization: `Bearer ${platform?.adminKey}` } });
 }
 
+function post(path: string, body: string): Promise<Response> {
+  const headers = { authorization: `Bearer ${platform?.adminKey}`, 'content-type': 'application/json' };
+  return fetch(`${platform?.url}/api${path}`, { method: 'POST', headers, body });
+}
+
 async function createTeam(): Promise<string> {
   const response = await fetch(`${platform?.url}/api/team`, {
     method: 'POST',
@@ -151,6 +156,46 @@ describe('services over NATS', () => {
       expect(await answered.json()).toMatchObject({ name: 'Survivors' });
     },
     startTimeoutMs,
+  );
+
+  it(
+    'bill every fact once that is told, and told again, while billing dies in the middle',
+    async () => {
+      const started = await startPlatform('services');
+      platform = started;
+      const team = await createTeam();
+      const [workspace] = ((await (await get(`/team/${team}`)).json()) as { workspaces: { id: string }[] }).workspaces;
+      const batchOf = (batch: number) => ({
+        events: Array.from({ length: 100 }, (_, minute) => ({
+          source: 'meter',
+          id: `${batch} ${minute}`,
+          time: new Date(Date.UTC(2026, 0, 1 + batch, 0, minute)).toISOString(),
+          resource_id: 'vm:1',
+          kind: 'vm',
+          sku: 'vm.small',
+          quantity: minute === 99 ? 0 : 1 + (minute % 2),
+          team_id: team,
+          workspace_id: workspace?.id,
+        })),
+      });
+      let killed = 0;
+      for (let batch = 0; batch < 8; batch += 1) {
+        const body = JSON.stringify(batchOf(batch));
+        const told = until(async () => ((await post('/usage-events', body)).status === 200 ? true : undefined));
+        if (batch % 4 === 2) {
+          const pid = [...started.output().matchAll(/^billing: process (\d+)$/gm)].at(-1)?.[1];
+          process.kill(Number(pid), 'SIGKILL');
+          killed += 1;
+        }
+        await told;
+        expect((await post('/usage-events', body)).status).toBe(200);
+      }
+      expect(killed).toBe(2);
+      const report = await get(`/team-billing/${team}/2026-01-01T00:00:00/2026-02-01T00:00:00/monthly/utc`);
+      // 99 minutes of each batch, every other one with two.
+      expect(await report.json()).toMatchObject({ unpriced: [{ sku: 'vm.small', unit_hours: (8 * (99 + 49)) / 60 }] });
+    },
+    2 * startTimeoutMs,
   );
 
   it(

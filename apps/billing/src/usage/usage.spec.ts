@@ -117,10 +117,10 @@ describe('a batch of usage', () => {
   });
 
   it('leaves nothing behind where it is refused: what it would have made is made when it comes again', async () => {
-    const [known, added] = [aFact(), aFact({ region_id: '77' })];
+    const [known, added] = [aFact(), aFact({ region_id: '9' })];
     await record(known);
     expect(await refusal(added, { ...known, quantity: '7' })).toEqual(['conflict', ['events.1']]);
-    expect(await fixture.query('SELECT FROM region WHERE region_id = 77')).toEqual([]);
+    expect(await fixture.query('SELECT FROM region WHERE region_id = 9')).toEqual([]);
     await record(added);
     const held = await fixture.query('SELECT resource_id FROM open_segment JOIN timeline ON no = timeline_no WHERE resource_id = $1', [
       added.resource_id,

@@ -50,11 +50,14 @@ function decoded(bytes: Buffer): string {
 
 function parsed(text: string, exactNumbers: string | undefined): unknown {
   try {
-    return exactNumbers === undefined ? JSON.parse(text) : JSON.parse(text, keepNumbersOf(exactNumbers));
+    return exactNumbers === undefined || !longNumber.test(text) ? JSON.parse(text) : JSON.parse(text, keepNumbersOf(exactNumbers));
   } catch {
     throw new AppError('invalid_input', 'The body is not valid JSON.');
   }
 }
+
+/** A double keeps 15 digits; where a body has no more in a row, which is quickly seen, its numbers may be read as such. */
+const longNumber = /[\d.]{16}/;
 
 /** `context.source`, the text of a primitive value, is of ECMAScript 2026 and not yet in TypeScript's library. */
 function keepNumbersOf(field: string): (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown {
