@@ -36,17 +36,3 @@ function cutAt(bucketBounds: readonly number[], cuts: Iterable<number>, upToMs: 
   const inside = [...cuts].filter((cut) => cut > startMs && cut < endMs);
   return inside.length === 0 ? bounds : [...new Set([...bounds, ...inside])].sort((a, b) => a - b);
 }
-
-/** Of the UTC month that the instant is in; epoch milliseconds. */
-export function startOfMonth(ms: number): number {
-  const date = new Date(ms);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
-}
-
-/** Where UTC months start within a range; epoch milliseconds. */
-export function monthStarts(startMs: number, endMs: number): number[] {
-  const starts: number[] = [];
-  const date = new Date(startOfMonth(startMs));
-  while (date.setUTCMonth(date.getUTCMonth() + 1) < endMs) starts.push(date.getTime());
-  return starts;
-}

@@ -1,8 +1,9 @@
 import type { UsageKind } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
+import { monthStarts } from '../calendar/utc-months.js';
 import type { Catalogue } from './catalogue.js';
-import { gridOf, monthStarts, type Grid } from './grid.js';
+import { gridOf, type Grid } from './grid.js';
 import { rate, type RatedUsage } from './rated-usage.js';
 import { Resources, type Timeline } from './resources.js';
 import { readChanges, UsageQuery, type LineChanges, type ResourceChanges, type UsageScope } from './usage-query.js';

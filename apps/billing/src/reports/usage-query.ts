@@ -1,7 +1,8 @@
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
+import { startOfMonth } from '../calendar/utc-months.js';
 import { nanoPerUnit } from '../money/amounts.js';
-import { startOfMonth, type Grid } from './grid.js';
+import type { Grid } from './grid.js';
 
 /** Whose usage is added up: `fromMs` ≤ time < `upToMs`, of the series named, each counted to a line of the report. */
 export interface UsageScope {

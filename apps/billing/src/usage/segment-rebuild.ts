@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { monthStarts, startOfMonth } from '../calendar/utc-months.js';
 import type { AddedFact } from './fact-store.js';
 
 /** From one instant at which facts were told of a timeline to the next; or to the end of time. */
@@ -21,8 +22,18 @@ export async function rebuildSegments(manager: EntityManager, added: readonly Ad
     `{${steps.map(({ timeline_no }) => timeline_no).join(',')}}`,
     `{${steps.map(({ start_ms }) => start_ms).join(',')}}`,
     `{${steps.map(({ end_ms }) => end_ms ?? 'NULL').join(',')}}`,
+    `{${monthsOf(steps).join(',')}}`,
   ]);
 }
+
+/** The starts of the UTC months that the steps are in, and of the one after them. */
+function monthsOf(steps: readonly Step[]): number[] {
+  const ends = steps.flatMap(({ start_ms, end_ms }) => [Number(start_ms), Number(end_ms ?? start_ms)]);
+  const [first, last] = [Math.min(...ends), Math.max(...ends)];
+  return [startOfMonth(first), ...monthStarts(first, last + longestMonthMs)];
+}
+
+const longestMonthMs = 31 * 86_400_000;
 
 const clearQuery = `WITH added AS (
     SELECT DISTINCT timeline_no, time_ms FROM unnest($1::integer[], $2::bigint[]) AS added (timeline_no, time_ms)
@@ -55,8 +66,8 @@ const fillQuery = `WITH span AS MATERIALIZED (
     JOIN (SELECT no AS timeline_no, team_no FROM timeline) AS of_team USING (timeline_no)
   ), ended AS (
     INSERT INTO segment (timeline_no, start_ms, end_ms, quantity_nano, team_no, series_no)
-    SELECT timeline_no, greatest(start_ms, ${msOf('month')}), least(end_ms, ${msOf("month + interval '1 month'")}), quantity_nano, team_no, series_no
-    FROM span CROSS JOIN generate_series(${monthOf('start_ms')}, ${monthOf('end_ms - 1')}, interval '1 month') AS month
+    SELECT timeline_no, greatest(start_ms, ($4::bigint[])[month]), least(end_ms, ($4::bigint[])[month + 1]), quantity_nano, team_no, series_no
+    FROM span CROSS JOIN generate_series(width_bucket(start_ms, $4::bigint[]), width_bucket(end_ms - 1, $4::bigint[])) AS month
     WHERE end_ms IS NOT NULL AND quantity_nano > 0
   ), holding AS (
     INSERT INTO open_segment (timeline_no, start_ms, quantity_nano, team_no, series_no)
@@ -66,11 +77,3 @@ const fillQuery = `WITH span AS MATERIALIZED (
   )
   DELETE FROM open_segment USING span
   WHERE open_segment.timeline_no = span.timeline_no AND span.end_ms IS NULL AND span.quantity_nano = 0`;
-
-function msOf(timestamp: string): string {
-  return `(extract(epoch FROM ${timestamp}) * 1000)::bigint`;
-}
-
-function monthOf(ms: string): string {
-  return `date_trunc('month', to_timestamp((${ms}) / 1000) AT TIME ZONE 'UTC')`;
-}
