@@ -8,6 +8,7 @@ import { allSubjects, encodeEvent, subjectOf } from '../event-message.js';
 import { InProcessCourier } from '../in-process-courier.js';
 import { JetStreamCourier } from '../jetstream-courier.js';
 import { shopServices, type ShopService } from './shop-fixture.js';
+import { eventually } from './eventually-fixture.js';
 
 export const stream = 'ATOLL_EVENTS';
 /** Short, so that specs can outwait them. */
@@ -68,7 +69,10 @@ export const overJetStream: Topology = {
   },
   async reset({ nats }) {
     const manager = await managerOf(nats);
-    for await (const name of manager.streams.names(allSubjects)) await manager.streams.delete(name);
+    // A busy disk makes it take longer than a question is waited for; what was deleted meanwhile is not listed again.
+    await eventually(async () => {
+      for await (const name of manager.streams.names(allSubjects)) await manager.streams.delete(name);
+    });
   },
 };
 
