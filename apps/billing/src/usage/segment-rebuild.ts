@@ -54,7 +54,8 @@ const clearQuery = `WITH added AS (
 
 /**
  * At one instant the greatest (sequence, source, id) holds; source and id are compared bytewise, by their collation. What has ended is cut at the
- * ends of UTC months; what has not is the timeline's open segment, or there is none.
+ * ends of UTC months; what has not is the timeline's open segment, or there is none. Rows go in by the primary key, whose pages then stay fuller
+ * where a batch tells several facts of a timeline.
  */
 const fillQuery = `WITH span AS MATERIALIZED (
     SELECT timeline_no, start_ms, end_ms, quantity_nano, series_no, team_no
@@ -68,7 +69,7 @@ const fillQuery = `WITH span AS MATERIALIZED (
     INSERT INTO segment (timeline_no, start_ms, end_ms, quantity_nano, team_no, series_no)
     SELECT timeline_no, greatest(start_ms, ($4::bigint[])[month]), least(end_ms, ($4::bigint[])[month + 1]), quantity_nano, team_no, series_no
     FROM span CROSS JOIN generate_series(width_bucket(start_ms, $4::bigint[]), width_bucket(end_ms - 1, $4::bigint[])) AS month
-    WHERE end_ms IS NOT NULL AND quantity_nano > 0
+    WHERE end_ms IS NOT NULL AND quantity_nano > 0 ORDER BY timeline_no, 2
   ), holding AS (
     INSERT INTO open_segment (timeline_no, start_ms, quantity_nano, team_no, series_no)
     SELECT timeline_no, start_ms, quantity_nano, team_no, series_no FROM span WHERE end_ms IS NULL AND quantity_nano > 0
