@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { ArrayMinSize, IsObject } from 'class-validator';
+import { ArrayMaxSize, ArrayMinSize, IsObject } from 'class-validator';
 import { contract, event, operation } from '../contract.js';
 import { Instant, ListOf, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
 import { aSku } from './price.js';
@@ -92,6 +92,8 @@ export const usage = contract('billing.usage', {
 
 /** Facts as the platform’s own services tell them: as `UsageEvent`, without a source, which is the service. */
 export class UsageTold {
+  @ArrayMinSize(1)
+  @ArrayMaxSize(1000)
   @IsObject({ each: true })
   facts!: Omit<UsageEvent, 'source'>[];
 }
