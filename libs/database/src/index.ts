@@ -7,7 +7,7 @@ export { createIdempotencyTable, dropIdempotencyTable } from './idempotency-tabl
 export { migrationDrift } from './migration-drift.js';
 export { newId } from './new-id.js';
 export { Statements } from './statements.js';
-export { Transactions } from './transactions.js';
+export { afterCommit, Transactions } from './transactions.js';
 export type { OnceOptions } from './transactions.js';
 export { requireFreeDataFolder } from './embedded/data-lock.js';
 export { runningPostgresUrl, startEmbeddedPostgres } from './embedded/embedded-postgres.js';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CallContext, Idempotency } from '@atoll/contracts';
 import { AppError, isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource, type EntityManager, type QueryRunner } from 'typeorm';
 import { tableOf } from './data-source.js';
 import { isRetryable, toAppError } from './database-errors.js';
 import type { GuardedClient } from './guarded-client.js';
@@ -96,6 +96,7 @@ export class Transactions {
       await runner.startTransaction();
       const result = await work(runner.manager);
       await runner.commitTransaction();
+      for (const hook of hooksOf(runner)) hook();
       return result;
     } catch (error) {
       // A connection that is gone has rolled back by itself.
@@ -105,6 +106,20 @@ export class Transactions {
       await runner.release();
     }
   }
+}
+
+/**
+ * Calls the hook once the transaction of `manager` has committed, and never if it does not: for hints to this process, which may be lost.
+ * The hook must not throw.
+ */
+export function afterCommit(manager: EntityManager, hook: () => void): void {
+  const { queryRunner } = manager;
+  if (!queryRunner?.isTransactionActive) throw new Error('Nothing commits here: there is no transaction.');
+  queryRunner.data.afterCommit = [...hooksOf(queryRunner), hook];
+}
+
+function hooksOf({ data }: QueryRunner): (() => void)[] {
+  return (data as { afterCommit?: (() => void)[] }).afterCommit ?? [];
 }
 
 /** The table is part of it: its lock must not be that of another service in the same database, to which the call goes on. */

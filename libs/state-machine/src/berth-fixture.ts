@@ -1,0 +1,155 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { DatabaseModule, Transactions } from '@atoll/database';
+import { createIdempotencyTable } from '@atoll/database';
+import { createDatabase } from '@atoll/testing';
+import { NestFactory } from '@nestjs/core';
+import { Column, DataSource, Entity, PrimaryGeneratedColumn, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { setup } from 'xstate';
+import { defineMachine, type EventOf, type StateOf, type TransientRule } from './definition.js';
+import { DurableMachine, type Outcome, type StepContext } from './durable-machine.js';
+import { createHistoryTable, MachineHistory } from './history.entity.js';
+import { dueIndex, machineColumns, MachineRow, type Cause } from './machine-row.js';
+import { MachineWorker, type WorkerOptions } from './machine-worker.js';
+
+/** A ship's berth: asked for, dredged, in use, cleared; with an undoing of its own. */
+export const berthLogic = setup({
+  types: {
+    meta: {} as TransientRule,
+    events: {} as { type: 'DREDGED' | 'CANCEL' | 'FAILED' | 'LEAVE' | 'CLEARED' | 'UNDONE' },
+  },
+}).createMachine({
+  id: 'berth',
+  initial: 'dredging',
+  states: {
+    dredging: {
+      meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', tries: 3, backOff: { firstMs: 500, maxMs: 900 } },
+      on: { DREDGED: 'in_use', CANCEL: 'filling', FAILED: 'filling' },
+    },
+    in_use: { on: { LEAVE: 'clearing' } },
+    clearing: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED' }, on: { CLEARED: 'free', FAILED: 'lost' } },
+    /** Undoes what the dredging did. */
+    filling: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED' }, on: { UNDONE: 'free', FAILED: 'lost' } },
+    free: { type: 'final' },
+    lost: { type: 'final' },
+  },
+});
+const berthDefinition = defineMachine(berthLogic);
+export type BerthState = StateOf<typeof berthLogic>;
+export type BerthEvent = EventOf<typeof berthLogic>;
+
+@Entity('berth')
+export class BerthEntity extends MachineRow {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
+  berthId!: string;
+
+  @Column('text')
+  ship!: string;
+}
+
+class Harbour1 implements MigrationInterface {
+  readonly name = 'Harbour1790000000000';
+  async up(runner: QueryRunner): Promise<void> {
+    await createIdempotencyTable(runner, 'harbour');
+    await createHistoryTable(runner);
+    await runner.query(
+      `CREATE TABLE berth (berth_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, ship text NOT NULL, ${machineColumns})`,
+    );
+    await runner.query(dueIndex('berth'));
+  }
+  async down(): Promise<void> {}
+}
+
+type Step = (berth: BerthEntity, context: StepContext) => Promise<Outcome<BerthEntity, BerthEvent>>;
+
+/** What a spec has it do; unless said, everything succeeds at once. */
+export class BerthMachine extends DurableMachine<BerthEntity, BerthState, BerthEvent> {
+  /** Steps that were begun, as `state:ship`. */
+  readonly begun: string[] = [];
+  readonly enteredStates: string[] = [];
+  does: Partial<Record<BerthState, Step>> = {};
+
+  async step(berth: BerthEntity, context: StepContext): Promise<Outcome<BerthEntity, BerthEvent>> {
+    this.begun.push(`${berth.state}:${berth.ship}`);
+    const own = this.does[berth.state as BerthState];
+    if (own) return own(berth, context);
+    if (berth.state === 'dredging') return { event: 'DREDGED' };
+    if (berth.state === 'clearing') return { event: 'CLEARED' };
+    return berth.state === 'filling' ? { event: 'UNDONE' } : 'rest';
+  }
+
+  protected override entered(_manager: unknown, berth: BerthEntity, from: BerthState): Promise<void> {
+    this.enteredStates.push(`${from}>${berth.state}`);
+    return Promise.resolve();
+  }
+}
+
+export const cause: Cause = { actor: 'user:harbour-master', requestId: 'request-1' };
+
+/** A harbour on a database of its own. */
+export class Harbour {
+  private constructor(
+    readonly dataSource: DataSource,
+    readonly transactions: Transactions,
+    readonly machine: BerthMachine,
+    private readonly end: () => Promise<void>,
+  ) {}
+
+  static async open(): Promise<Harbour> {
+    const database = await createDatabase();
+    const module = DatabaseModule.forRoot({
+      schema: 'harbour',
+      url: database.url,
+      entities: [BerthEntity, MachineHistory],
+      migrations: [Harbour1],
+    });
+    const app = await NestFactory.createApplicationContext(module, { logger: false });
+    const dataSource = app.get(DataSource);
+    const machine = new BerthMachine(dataSource, berthDefinition, BerthEntity);
+    return new Harbour(dataSource, app.get(Transactions), machine, async () => {
+      await app.close();
+      await database.drop();
+    });
+  }
+
+  close(): Promise<void> {
+    return this.end();
+  }
+
+  worker(options: Partial<WorkerOptions> = {}, machine = this.machine): MachineWorker<BerthEntity, BerthState, BerthEvent> {
+    return new MachineWorker(machine, this.dataSource, this.transactions, { service: 'harbour', pollMs: 20, ...options });
+  }
+
+  /** A worker whose process dies after a step's work, before any of it is kept. */
+  dyingWorker(): MachineWorker<BerthEntity, BerthState, BerthEvent> {
+    const dead = { run: () => Promise.reject(new Error('the process died')) } as unknown as Transactions;
+    return new MachineWorker(this.machine, this.dataSource, dead, { service: 'harbour' });
+  }
+
+  async ask(ship = 'Kon-Tiki'): Promise<string> {
+    return (await this.transactions.run((manager) => this.machine.insert(manager, { ship }, cause))).berthId;
+  }
+
+  send(id: string, event: BerthEvent): Promise<BerthEntity | undefined> {
+    return this.transactions.run((manager) => this.machine.send(manager, id, event, cause));
+  }
+
+  async read(id: string): Promise<BerthEntity> {
+    return this.dataSource.manager.findOneByOrFail(BerthEntity, { berthId: id });
+  }
+
+  history(id: string): Promise<MachineHistory[]> {
+    return this.dataSource.manager.find(MachineHistory, { where: { instance: id }, order: { id: 'ASC' } });
+  }
+
+  /** As if so much time had passed for all berths. */
+  async pass(seconds: number): Promise<void> {
+    const back = `interval '${seconds} seconds'`;
+    await this.dataSource.query(
+      `UPDATE berth SET due_at = due_at - ${back}, deadline_at = deadline_at - ${back}, claimed_until = claimed_until - ${back}`,
+    );
+  }
+}
+
+export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await delay(5);
+}

@@ -1,0 +1,196 @@
+import { afterCommit } from '@atoll/database';
+import type { DataSource, EntityManager, EntityMetadata } from 'typeorm';
+import type { MachineDefinition, TransientRule } from './definition.js';
+import type { Cause, MachineError, MachineRow } from './machine-row.js';
+
+/** What a step found out. */
+export type Outcome<Row, Event extends string> =
+  /** The event happened. `reason` is kept as the last error. */
+  | { event: Event; reason?: Omit<MachineError, 'at'> }
+  /** What is to happen shows only under the lock: `decide` moves the row, or says false and it rests. */
+  | { decide(manager: EntityManager, row: Row): Promise<boolean> }
+  /** Nothing happened yet: look again then. No try is counted. */
+  | { againAfterMs: number; reason?: Omit<MachineError, 'at'> }
+  /** There is nothing to do here: for stable states that were looked at once. */
+  | 'rest';
+
+export interface StepContext {
+  /** Aborted when the step has taken too long, when its deadline passes, or at a shutdown. What it answers then is dropped. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A definition made durable on one table: each row is an instance. A feature extends it with the steps of its transient states, which do work outside
+ * of any transaction, and with what commits together with the entry into a state.
+ */
+export abstract class DurableMachine<Row extends MachineRow, State extends string = string, Event extends string = string> {
+  private readonly metadata: EntityMetadata;
+  /** In SQL: its table and the column of its key. */
+  readonly table: string;
+  readonly key: string;
+  private ring: () => void = () => undefined;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    readonly definition: MachineDefinition<State, Event>,
+    entity: new () => Row,
+  ) {
+    this.metadata = dataSource.getMetadata(entity);
+    this.table = this.metadata.tableName;
+    this.key = this.metadata.primaryColumns[0]?.databaseName ?? '';
+  }
+
+  /** Does the work of the state the row is in. Throws `StepFailed`; any other error counts as one worth another try. Safe to run twice. */
+  abstract step(row: Row, context: StepContext): Promise<Outcome<Row, Event>>;
+
+  /** What else happens, in the same transaction, when a row has come into its state. The database only. */
+  protected entered(_manager: EntityManager, _row: Row, _from: State, _cause: Cause): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Inserts a row in the initial state, its deadline armed, and the first line of its history. Calls no `entered`. */
+  async insert(manager: EntityManager, values: Partial<Row>, cause: Cause): Promise<Row> {
+    const { initial } = this.definition;
+    const given = this.columnsOf({ ...values, state: initial, requestId: cause.requestId ?? null });
+    const names = [...given.keys(), 'entered_at', 'deadline_at', 'due_at'];
+    const [row] = await manager.query<object[]>(
+      `WITH clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now),
+       begun AS (
+         INSERT INTO ${this.table} (${names.join(', ')})
+         SELECT ${[...given.keys()].map((_, at) => `$${at + 4}`).join(', ')}, ${this.armed(initial)} FROM clock RETURNING *
+       ), told AS (
+         INSERT INTO machine_history (machine, instance, to_state, actor, reason, request_id, at)
+         SELECT $1, ${this.key}, state, $2, $3, request_id, entered_at FROM begun
+       )
+       SELECT * FROM begun`,
+      [this.definition.id, cause.actor, cause.reason ?? null, ...given.values()],
+    );
+    this.wakeAfter(manager);
+    return this.rowOf(row ?? {});
+  }
+
+  /** Locks the row until the transaction ends; undefined where there is none. */
+  async lock(manager: EntityManager, key: string): Promise<Row | undefined> {
+    const [row] = await manager.query<object[]>(`SELECT * FROM ${this.table} WHERE ${this.key} = $1 FOR NO KEY UPDATE`, [key]);
+    return row && this.rowOf(row);
+  }
+
+  /** `lock`, then `move`: undefined where there is no such row, or the event changes nothing in its state. */
+  async send(manager: EntityManager, key: string, event: Event, cause: Cause, values: Partial<Row> = {}): Promise<Row | undefined> {
+    const row = await this.lock(manager, key);
+    return row && this.move(manager, row, event, cause, values);
+  }
+
+  /** Moves a row that this transaction has locked, and tells its history; undefined where the event changes nothing in its state. */
+  async move(
+    manager: EntityManager,
+    row: Row,
+    event: Event,
+    cause: Cause,
+    values: Partial<Row> = {},
+    error: Omit<MachineError, 'at'> | null = null,
+  ): Promise<Row | undefined> {
+    const to = this.definition.next(row.state as State, event);
+    if (to === undefined) return undefined;
+    const set = this.columnsOf({ ...values, state: to, lastError: error && { ...error, at: new Date().toISOString() } });
+    const [moved] = await manager.query<object[]>(
+      `WITH clock AS MATERIALIZED (SELECT GREATEST(clock_timestamp()::timestamptz(3), $8) AS now),
+       moved AS (
+         UPDATE ${this.table} SET (entered_at, deadline_at, due_at) = (SELECT ${this.armed(to)} FROM clock),
+           attempts = 0, claim_token = NULL, claimed_until = NULL, revision = revision + 1, request_id = coalesce($7, request_id),
+           ${[...set.keys()].map((name, at) => `${name} = $${at + 9}`).join(', ')}
+         WHERE ${this.key} = $1 RETURNING *
+       ), told AS (
+         INSERT INTO machine_history (machine, instance, from_state, to_state, event, actor, reason, request_id, at)
+         SELECT $2, ${this.key}, $3, state, $4, $5, $6, request_id, entered_at FROM moved
+       )
+       SELECT * FROM moved`,
+      [
+        this.keyOf(row),
+        this.definition.id,
+        row.state,
+        event,
+        cause.actor,
+        cause.reason ?? error?.message ?? null,
+        cause.requestId ?? null,
+        row.enteredAt,
+        ...set.values(),
+      ],
+    );
+    const result = this.rowOf(moved ?? {});
+    await this.entered(manager, result, row.state as State, cause);
+    this.wakeAfter(manager);
+    return result;
+  }
+
+  /**
+   * Has workers look at these rows now; one whose step is under way is looked at again after it. Rows that another transaction holds are left to the
+   * look that was due anyway.
+   */
+  async touch(manager: EntityManager, keys: readonly string[]): Promise<void> {
+    if (keys.length === 0) return;
+    await touchRows(manager, this.table, this.key, keys);
+    this.wakeAfter(manager);
+  }
+
+  ruleOf(state: string): TransientRule | undefined {
+    return this.definition.states.get(state as State)?.rule;
+  }
+
+  /** A row as it came from SQL, by the names of its columns, as an instance of its entity. */
+  rowOf(raw: object): Row {
+    const row = this.metadata.create() as Row;
+    const columns = raw as Record<string, unknown>;
+    for (const { propertyName, databaseName } of this.metadata.columns) Object.assign(row, { [propertyName]: columns[databaseName] });
+    return row;
+  }
+
+  /** Names and values for SQL of what is given of a row. */
+  columnsOf(values: object): Map<string, unknown> {
+    const given = values as Record<string, unknown>;
+    return new Map(
+      this.metadata.columns
+        .filter(({ propertyName }) => given[propertyName] !== undefined)
+        .map(({ propertyName, databaseName, type }) => {
+          const value = given[propertyName];
+          return [databaseName, type === 'jsonb' && value !== null ? JSON.stringify(value) : value];
+        }),
+    );
+  }
+
+  /** `ring` is called whenever something may be due. */
+  onDue(ring: () => void): void {
+    this.ring = ring;
+  }
+
+  /** For a step, which is outside of any transaction. */
+  protected query<Result extends object>(sql: string, values: unknown[]): Promise<Result[]> {
+    return this.dataSource.query<Result[]>(sql, values);
+  }
+
+  private keyOf(row: Row): unknown {
+    return this.columnsOf(row).get(this.key);
+  }
+
+  /** For SELECT from a `clock`: entered_at, deadline_at, due_at. */
+  private armed(state: State): string {
+    const rule = this.ruleOf(state);
+    return rule ? `now, now + interval '${rule.deadlineMs} milliseconds', now` : 'now, NULL::timestamptz, NULL::timestamptz';
+  }
+
+  private wakeAfter(manager: EntityManager): void {
+    afterCommit(manager, () => this.ring());
+  }
+}
+
+/** Has workers look at these rows of a machine's table now; where only the table is known. As `DurableMachine.touch`. */
+export async function touchRows(manager: EntityManager, table: string, key: string, keys: readonly string[]): Promise<void> {
+  await manager.query(
+    // Never the instant that was due before: whoever is at it sees by that that there is something new.
+    `UPDATE ${table} SET due_at = CASE WHEN due_at <= clock_timestamp() THEN GREATEST(clock_timestamp(), due_at + interval '1 millisecond') ELSE clock_timestamp() END
+     WHERE ${key} IN (
+       SELECT ${key} FROM ${table} WHERE ${key} = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED
+     )`,
+    [keys],
+  );
+}

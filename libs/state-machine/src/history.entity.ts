@@ -1,0 +1,59 @@
+import { Column, Entity, Index, PrimaryGeneratedColumn, type QueryRunner } from 'typeorm';
+
+/** Each transition of each machine: who, why, when, and by which request. Append-only. */
+@Entity('machine_history')
+@Index(['machine', 'instance', 'id'])
+export class MachineHistory {
+  @PrimaryGeneratedColumn('identity', { generatedIdentity: 'ALWAYS', type: 'bigint' })
+  id!: string;
+
+  @Column('text')
+  machine!: string;
+
+  /** The key of its row. */
+  @Column('text')
+  instance!: string;
+
+  /** null: it began. */
+  @Column('text', { nullable: true })
+  fromState!: string | null;
+
+  @Column('text')
+  toState!: string;
+
+  /** null: it began. */
+  @Column('text', { nullable: true })
+  event!: string | null;
+
+  @Column('text')
+  actor!: string;
+
+  @Column('text', { nullable: true })
+  reason!: string | null;
+
+  @Column('text', { nullable: true })
+  requestId!: string | null;
+
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  at!: Date;
+}
+
+export async function createHistoryTable(runner: QueryRunner): Promise<void> {
+  await runner.query(`CREATE TABLE machine_history (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    machine text NOT NULL,
+    instance text NOT NULL,
+    from_state text,
+    to_state text NOT NULL,
+    event text,
+    actor text NOT NULL,
+    reason text,
+    request_id text,
+    at timestamptz(3) NOT NULL
+  )`);
+  await runner.query('CREATE INDEX ON machine_history (machine, instance, id)');
+}
+
+export async function dropHistoryTable(runner: QueryRunner): Promise<void> {
+  await runner.query('DROP TABLE machine_history');
+}

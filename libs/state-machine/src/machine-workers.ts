@@ -1,0 +1,31 @@
+import type { Transactions } from '@atoll/database';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import type { DurableMachine } from './durable-machine.js';
+import type { MachineRow } from './machine-row.js';
+import { MachineWorker, type WorkerOptions } from './machine-worker.js';
+
+/** The workers of a service, one a machine: begin when the application has started, and end before its connections do. */
+export class MachineWorkers implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  readonly workers: readonly MachineWorker<MachineRow, string, string>[];
+
+  constructor(
+    private readonly machines: readonly DurableMachine<MachineRow>[],
+    dataSource: DataSource,
+    transactions: Transactions,
+    private readonly options: WorkerOptions & { /** For specs that do the steps themselves. */ isIdle?: boolean },
+  ) {
+    this.workers = machines.map((machine) => new MachineWorker(machine, dataSource, transactions, options));
+  }
+
+  onApplicationBootstrap(): void {
+    if (this.options.isIdle) return;
+    // What one machine does may be what another waits for.
+    for (const machine of this.machines) machine.onDue(() => this.workers.forEach((worker) => worker.wake()));
+    for (const worker of this.workers) worker.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.workers.map((worker) => worker.stop()));
+  }
+}

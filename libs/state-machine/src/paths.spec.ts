@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { getSimplePaths } from 'xstate/graph';
+import { berthLogic, cause, Harbour, type BerthEvent } from './berth-fixture.js';
+
+/** Each way through the definition, as it generates them: the events, and the states they lead to. */
+const paths = getSimplePaths(berthLogic).map(({ steps }) =>
+  steps.map(({ event, state }) => ({ event: event.type, state: state.value })).filter(({ event }) => !event.startsWith('xstate')),
+);
+
+let harbour: Harbour;
+beforeAll(async () => {
+  harbour = await Harbour.open();
+});
+afterAll(() => harbour.close());
+
+describe.each(paths.map((path) => [path.map(({ event }) => event).join(' ') || 'nothing', path] as const))('along %s', (_, path) => {
+  it('each event commits its state, a deadline where it is transient, and a line of history with who, why, when and by which request', async () => {
+    const id = await harbour.ask();
+    let from: string = 'dredging';
+    for (const { event, state } of path) {
+      const moved = await harbour.send(id, event);
+      const rule = harbour.machine.ruleOf(state);
+      expect(moved).toMatchObject({ state, attempts: 0, claimToken: null, requestId: 'request-1' });
+      expect(moved?.deadlineAt && moved.deadlineAt.getTime() - moved.enteredAt.getTime()).toBe(rule ? rule.deadlineMs : null);
+      expect(moved?.dueAt !== null).toBe(rule !== undefined);
+      const last = (await harbour.history(id)).at(-1);
+      expect(last).toMatchObject({ machine: 'berth', fromState: from, toState: state, event, actor: cause.actor, requestId: 'request-1' });
+      expect(last?.at).toEqual(moved?.enteredAt);
+      from = state;
+    }
+    expect((await harbour.history(id)).length).toBe(path.length + 1);
+  });
+
+  it('a process that dies at each step changes nothing: another does the step again, and the end is the same', async () => {
+    await harbour.dataSource.query('DELETE FROM berth');
+    const id = await harbour.ask();
+    for (const { event, state } of path) {
+      await harbour.dyingWorker().settle();
+      const before = (await harbour.history(id)).length;
+      await harbour.dataSource.query('UPDATE berth SET claimed_until = clock_timestamp()');
+      harbour.machine.does = Object.fromEntries(
+        (['dredging', 'clearing', 'filling'] as const).map((transient) => [
+          transient,
+          (): Promise<{ event: BerthEvent }> => Promise.resolve({ event }),
+        ]),
+      );
+      // What a user sends, or what a step finds out.
+      if ((await harbour.read(id)).dueAt === null) await harbour.send(id, event);
+      else await stepOnce(harbour);
+      harbour.machine.does = {};
+      expect((await harbour.read(id)).state).toBe(state);
+      expect((await harbour.history(id)).length).toBe(before + 1);
+    }
+  });
+});
+
+/** One worker takes what is due, once. */
+async function stepOnce(at: Harbour): Promise<void> {
+  const worker = at.worker();
+  const [row] = await (worker as unknown as { claim(limit: number): Promise<object[]> }).claim(1);
+  await (worker as unknown as { take(row: object): Promise<void> }).take(row ?? {});
+}
