@@ -1,22 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import {
-  notFound,
   teamChanged,
-  teamDirectory,
   type CallContext,
   type EventType,
-  type FindTeam,
   type Operation,
   type TeamChanged,
   type TeamRole,
-  type TeamsAfter,
   type UserCaller,
 } from '@atoll/contracts';
 import { newId, toAppError } from '@atoll/database';
 import { isAppError, type AppError } from '@atoll/errors';
 import { InProcessCourier, type Courier, type DomainEvent } from '@atoll/events';
 import { InProcessBus, InProcessStrategy, Rpc, RpcModule } from '@atoll/rpc';
-import { createDatabase } from '@atoll/testing';
+import { aTeam, createDatabase, OwnerOfTeams } from '@atoll/testing';
 import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
@@ -26,47 +22,6 @@ import { BillingModule, type BillingOptions } from './billing.module.js';
 export interface ToldTeam {
   team_id: string;
   workspaces: { id: string; name: string }[];
-}
-
-/** The teams service as billing sees it: what it owns, and whether it answers. */
-export class OwnerOfTeams {
-  readonly teams: TeamChanged[] = [];
-  /** Subjects that were asked for. */
-  readonly asked: string[] = [];
-  #stops: (() => void)[] = [];
-
-  constructor(private readonly bus: InProcessBus) {
-    this.comeBack();
-  }
-
-  /** Nobody answers for teams from now on. */
-  leave(): void {
-    this.#stops.splice(0).forEach((stop) => stop());
-  }
-
-  comeBack(): void {
-    this.#serve(teamDirectory.find, ({ team_id, workspace_id }: FindTeam) => {
-      const found = this.teams.find((team) => team.team_id === team_id || team.workspaces.some(({ id }) => id === workspace_id));
-      if (!found) throw notFound('team');
-      return found;
-    });
-    this.#serve(teamDirectory.snapshot, ({ after = '' }: TeamsAfter) => {
-      const later = this.teams.toSorted((one, other) => (one.team_id < other.team_id ? -1 : 1)).filter(({ team_id }) => team_id > after);
-      return { teams: later.slice(0, 2) };
-    });
-  }
-
-  #serve<I extends object>({ subject }: Operation<I>, answer: (input: I) => object): void {
-    const stop = this.bus.serve(subject, ({ payload }, respond) => {
-      this.asked.push(subject);
-      try {
-        respond({ json: JSON.stringify(answer(JSON.parse(payload) as I)) });
-      } catch (error) {
-        respond({ error: error as AppError });
-      }
-    });
-    this.#stops.push(stop);
-  }
 }
 
 /** The billing service on a database of its own, with specs in the place of the gateway and of the other services. */
@@ -133,11 +88,6 @@ export class BillingFixture {
     await this.tell(teamChanged, team);
     return { team_id: team.team_id, workspaces };
   }
-}
-
-/** A team as its owner tells of it first. */
-export function aTeam(workspaces = [{ id: newId(), name: 'default' }]): TeamChanged {
-  return { team_id: newId(), revision: 1, name: 'Research', is_suspended: false, status: 'active', workspaces };
 }
 
 export const operator: Partial<UserCaller> = { platformAdmin: true };

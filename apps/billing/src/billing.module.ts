@@ -1,10 +1,9 @@
 import { DatabaseModule } from '@atoll/database';
 import { EventsModule, type Courier } from '@atoll/events';
+import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { BillingSettings } from './billing-settings.js';
 import { billingSchema } from './database/schema.js';
-import { TeamDirectory } from './directory/team-directory.js';
-import { TeamSnapshot } from './directory/team-snapshot.js';
 import { PricesController } from './prices/price.controller.js';
 import { PricesService } from './prices/price.service.js';
 import { Catalogues } from './reports/catalogue.js';
@@ -44,8 +43,6 @@ const timeouts = { acquireMs: 1_500, statementMs: 4_000, queryMs: 4_300 };
     ReportAccess,
     ReportsService,
     Resources,
-    TeamDirectory,
-    TeamSnapshot,
     UsageOfServices,
     UsageQuery,
     UsageReader,
@@ -61,6 +58,7 @@ export class BillingModule {
       imports: [
         DatabaseModule.forRoot({ ...billingSchema, url, timeouts, ...(poolSize !== undefined && { poolSize }) }),
         EventsModule.forRoot({ service: 'billing', courier }),
+        TeamDirectoryModule.forRoot({ service: 'billing' }),
         rpc,
       ],
       providers: [{ provide: BillingSettings, useValue: settings }],

@@ -1,10 +1,12 @@
 import { Column, Entity, Index, PrimaryColumn, PrimaryGeneratedColumn, Unique } from 'typeorm';
 
-/** A team as far as billing knows it. Facts may come before the team is told of: then it has no name yet and revision 0. */
+export type TeamStanding = 'active' | 'deleting' | 'deleted';
+
+/** A team as far as a service knows it. A service may have to do with a team before it is told of it: then that has no name yet and revision 0. */
 @Entity('team')
 @Unique(['id'])
 export class TeamEntity {
-  /** What billing's own tables, of many rows, call the team. */
+  /** What tables of many rows call the team. */
   @PrimaryGeneratedColumn('identity', { generatedIdentity: 'ALWAYS' })
   no!: number;
 
@@ -17,6 +19,16 @@ export class TeamEntity {
   /** Of two facts about a team the greater revision holds. */
   @Column('bigint', { default: 0 })
   revision!: string;
+
+  @Column('boolean', { default: false })
+  isSuspended!: boolean;
+
+  @Column('text', { default: 'active' })
+  status!: TeamStanding;
+
+  /** The one it began with; no foreign key, as with all that others own. */
+  @Column('uuid', { nullable: true })
+  defaultWorkspaceId!: string | null;
 }
 
 /** Kept when it is gone: its costs stay readable. No foreign key: it belongs to whom its own service says. */

@@ -2,14 +2,15 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { teamChanged, type TeamChanged } from '@atoll/contracts';
 import { newId, Transactions } from '@atoll/database';
-import { aTeam, BillingFixture, errorOf } from '../billing-fixture.js';
+import { aTeam } from '@atoll/testing';
+import { DirectoryFixture, errorOf } from './directory-fixture.js';
 import { TeamDirectory } from './team-directory.js';
 import { TeamSnapshot } from './team-snapshot.js';
 
-let fixture: BillingFixture;
+let fixture: DirectoryFixture;
 let directory: TeamDirectory;
 async function start(teams: TeamChanged[] = [], isOwnerAway = false): Promise<void> {
-  fixture = await BillingFixture.start({ teams, isOwnerAway });
+  fixture = await DirectoryFixture.start({ teams, isOwnerAway });
   directory = fixture.app.get(TeamDirectory, { strict: false });
 }
 afterEach(() => fixture.stop());
@@ -22,7 +23,7 @@ async function completed(): Promise<void> {
 const workspace = (name: string) => ({ id: newId(), name });
 const askedFor = (operation: string) => fixture.owner.asked.filter((subject) => subject.endsWith(operation)).length;
 
-describe('what billing knows of teams', () => {
+describe('what a service knows of teams', () => {
   beforeEach(async () => {
     await start();
     await completed();
@@ -60,7 +61,19 @@ describe('what billing knows of teams', () => {
     const [row] = await fixture.query<{ no: number }>('INSERT INTO team (id) VALUES ($1) RETURNING no', [team.team_id]);
     expect((await errorOf(directory.team(team.team_id))).code).toBe('not_found');
     await fixture.tell(teamChanged, team);
-    expect(await directory.team(team.team_id)).toEqual({ no: row?.no, id: team.team_id, name: 'Research' });
+    expect(await directory.team(team.team_id)).toMatchObject({ no: row?.no, id: team.team_id, name: 'Research' });
+  });
+
+  it('says how the team stands, and which workspace is its first', async () => {
+    const team = aTeam([workspace('default'), workspace('later')]);
+    await fixture.tell(teamChanged, { ...team, is_suspended: true, status: 'deleting' });
+    expect(await directory.team(team.team_id)).toMatchObject({
+      isSuspended: true,
+      status: 'deleting',
+      defaultWorkspaceId: team.workspaces[0]?.id,
+    });
+    await fixture.tell(teamChanged, { ...team, revision: 2 });
+    expect(await directory.team(team.team_id)).toMatchObject({ isSuspended: false, status: 'active' });
   });
 
   it('keeps a workspace and a team that are gone, since their costs stay', async () => {
@@ -101,7 +114,7 @@ describe('what billing knows of teams', () => {
   });
 });
 
-describe('a billing service that starts beside older teams', () => {
+describe('a service that starts beside older teams', () => {
   const known = async () => (await fixture.query<{ id: string }>('SELECT id FROM team WHERE revision > 0 ORDER BY id')).map(({ id }) => id);
 
   it('fetches them all, page by page, and never again', async () => {

@@ -5,11 +5,18 @@ import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { DirectoryReader } from './directory-reader.js';
+import type { TeamStanding } from './known-team.entity.js';
 
 export interface KnownTeam {
+  /** What tables of many rows call it. */
   no: number;
   id: string;
   name: string | null;
+  isSuspended: boolean;
+  status: TeamStanding;
+  /** Where what is asked without a workspace goes. */
+  defaultWorkspaceId: string | null;
 }
 
 export interface KnownWorkspace {
@@ -26,6 +33,7 @@ export class TeamDirectory {
     private readonly statements: Statements,
     private readonly transactions: Transactions,
     private readonly rpc: Rpc,
+    private readonly reader: DirectoryReader,
   ) {}
 
   @OnEvent(teamChanged, { consumer: 'team-directory' })
@@ -63,16 +71,16 @@ export class TeamDirectory {
   }
 
   /** Writes what is told of a team. Whatever the order tellings come in, the end is the same: the latest holds, and a workspace that was named once stays. */
-  async apply(manager: EntityManager, { team_id, revision, name, workspaces }: TeamChanged): Promise<void> {
+  async apply(manager: EntityManager, { team_id, revision, name, is_suspended, status, workspaces }: TeamChanged): Promise<void> {
     await manager.query(`INSERT INTO team (id) SELECT $1 WHERE NOT EXISTS (SELECT FROM team WHERE id = $1) ON CONFLICT (id) DO NOTHING`, [
       team_id,
     ]);
     // The row is locked by its update, so that two tellings of one team come one after the other.
-    const [, changed] = await manager.query<[unknown, number]>(`UPDATE team SET name = $2, revision = $3 WHERE id = $1 AND revision < $3`, [
-      team_id,
-      name,
-      revision,
-    ]);
+    const [, changed] = await manager.query<[unknown, number]>(
+      `UPDATE team SET name = $2, revision = $3, is_suspended = $4, status = $5, default_workspace_id = $6 WHERE id = $1 AND revision < $3`,
+      // Workspaces are told in the order they were made, and the default one is never deleted.
+      [team_id, name, revision, is_suspended, status, workspaces[0]?.id ?? null],
+    );
     const isLatest = changed > 0;
     const ids = workspaces.map(({ id }) => id);
     // Only a telling that comes too late names a workspace nobody knows and the latest did not name: it is gone.
@@ -99,7 +107,7 @@ export class TeamDirectory {
   /** Whether the owner knows such a team; then it is known here too. Throws `unavailable` where the owner is away. */
   private async ask(asked: FindTeam): Promise<boolean> {
     try {
-      const team = await this.rpc.call(teamDirectory.find, asked, systemContext('billing', { deadlineMs: 2_000 }));
+      const team = await this.rpc.call(teamDirectory.find, asked, systemContext(this.reader.service, { deadlineMs: 2_000 }));
       await this.transactions.run((manager) => this.apply(manager, team));
       return true;
     } catch (error) {
@@ -109,9 +117,12 @@ export class TeamDirectory {
   }
 
   private async findTeam(teamId: string): Promise<KnownTeam | undefined> {
-    const [row] = await this.statements.query<KnownTeam>('directory.team', `SELECT no, id, name FROM team WHERE id = $1 AND revision > 0`, [
-      teamId,
-    ]);
+    const [row] = await this.statements.query<KnownTeam>(
+      'directory.team',
+      `SELECT no, id, name, is_suspended AS "isSuspended", status, default_workspace_id AS "defaultWorkspaceId"
+       FROM team WHERE id = $1 AND revision > 0`,
+      [teamId],
+    );
     return row;
   }
 

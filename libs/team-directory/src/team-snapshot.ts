@@ -4,13 +4,14 @@ import { teamDirectory } from '@atoll/contracts';
 import { Statements, Transactions } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { DirectoryReader } from './directory-reader.js';
 import { TeamDirectory } from './team-directory.js';
 
 const longestWaitMs = 30_000;
 /** For a page; a stop waits no longer. */
 const deadlineMs = 5_000;
 
-/** Fetches all teams from their owner, once, for a billing service that starts beside teams that are older than it. Events are followed meanwhile. */
+/** Fetches all teams from their owner, once, for a service that starts beside teams that are older than it. Events are followed meanwhile. */
 @Injectable()
 export class TeamSnapshot implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(TeamSnapshot.name);
@@ -22,6 +23,7 @@ export class TeamSnapshot implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly statements: Statements,
     private readonly transactions: Transactions,
     private readonly rpc: Rpc,
+    private readonly reader: DirectoryReader,
   ) {}
 
   /** Delays no start: what is not known yet is asked of the owner one by one. */
@@ -54,7 +56,7 @@ export class TeamSnapshot implements OnApplicationBootstrap, OnModuleDestroy {
       const { teams } = await this.rpc.call(
         teamDirectory.snapshot,
         after === undefined ? {} : { after },
-        systemContext('billing', { deadlineMs }),
+        systemContext(this.reader.service, { deadlineMs }),
       );
       const last = teams.at(-1);
       if (!last) break;

@@ -1,14 +1,16 @@
 import { eventEntities } from '@atoll/events';
-import { TeamEntity, TeamSnapshotEntity, WorkspaceEntity } from '../directory/known-team.entity.js';
+import { teamDirectoryEntities } from '@atoll/team-directory';
 import { PriceAuditEntity, PriceEntity, SkuEntity } from '../prices/price.entity.js';
 import { OpenSegmentEntity, RegionEntity, SegmentEntity, SeriesEntity, TimelineEntity, UsageFactEntity } from '../usage/usage.entity.js';
 import { Billing1790000000000 } from './migrations/1790000000000-billing.js';
+import { TeamStanding1795000000000 } from './migrations/1795000000000-team-standing.js';
 
 /** The PostgreSQL schema that the billing service owns. */
 export const billingSchema = {
   schema: 'billing',
   entities: [
     ...eventEntities,
+    ...teamDirectoryEntities,
     OpenSegmentEntity,
     PriceAuditEntity,
     PriceEntity,
@@ -16,11 +18,8 @@ export const billingSchema = {
     SegmentEntity,
     SeriesEntity,
     SkuEntity,
-    TeamEntity,
-    TeamSnapshotEntity,
     TimelineEntity,
     UsageFactEntity,
-    WorkspaceEntity,
   ],
-  migrations: [Billing1790000000000],
+  migrations: [Billing1790000000000, TeamStanding1795000000000],
 };

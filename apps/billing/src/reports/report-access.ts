@@ -1,6 +1,6 @@
 import { notFound, requirePermission, type BillingReport, type Caller } from '@atoll/contracts';
 import { Injectable } from '@nestjs/common';
-import { TeamDirectory } from '../directory/team-directory.js';
+import { TeamDirectory } from '@atoll/team-directory';
 import { Catalogues, type Catalogue, type CatalogueFilter } from './catalogue.js';
 
 /** Whose billing is asked for, once the caller may read it. */

@@ -1,5 +1,5 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, PrimaryGeneratedColumn, Unique } from 'typeorm';
-import { TeamEntity } from '../directory/known-team.entity.js';
+import { TeamEntity } from '@atoll/team-directory';
 
 /** A region that an event or a fact has named. */
 @Entity('region')

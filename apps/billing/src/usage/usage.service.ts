@@ -11,7 +11,7 @@ import { Transactions } from '@atoll/database';
 import { AppError, type FieldError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { TeamDirectory } from '../directory/team-directory.js';
+import { TeamDirectory } from '@atoll/team-directory';
 import { distinctFacts } from './distinct-facts.js';
 import { storeFacts } from './fact-store.js';
 import { Numbering } from './numbering.js';

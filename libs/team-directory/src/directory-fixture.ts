@@ -1,0 +1,80 @@
+import type { EventType, TeamChanged } from '@atoll/contracts';
+import { createIdempotencyTable, DatabaseModule, newId } from '@atoll/database';
+import { isAppError, type AppError } from '@atoll/errors';
+import { createEventTables, eventEntities, EventsModule, InProcessCourier, type Courier } from '@atoll/events';
+import { InProcessBus, RpcModule } from '@atoll/rpc';
+import { createDatabase, OwnerOfTeams } from '@atoll/testing';
+import { Module, type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { createTeamDirectoryTables, teamDirectoryEntities } from './directory-tables.js';
+import { TeamDirectoryModule } from './team-directory.module.js';
+
+class Reader1 implements MigrationInterface {
+  readonly name = 'Reader1790000000000';
+  async up(runner: QueryRunner): Promise<void> {
+    await createIdempotencyTable(runner, 'reader');
+    await createEventTables(runner, 'reader');
+    await createTeamDirectoryTables(runner, 'reader');
+  }
+  async down(): Promise<void> {}
+}
+
+@Module({})
+class ReaderModule {}
+
+/** A service that does nothing but keep a directory, on a database of its own, with a stand-in for the owner of teams. */
+export class DirectoryFixture {
+  private constructor(
+    readonly app: INestApplicationContext,
+    readonly owner: OwnerOfTeams,
+    private readonly others: ReturnType<Courier['join']>,
+    private readonly dropDatabase: () => Promise<void>,
+  ) {}
+
+  /** `teams`: what their owner has. */
+  static async start(options: { teams?: TeamChanged[]; isOwnerAway?: boolean } = {}): Promise<DirectoryFixture> {
+    const database = await createDatabase();
+    const bus = new InProcessBus();
+    const owner = new OwnerOfTeams(bus);
+    owner.teams.push(...(options.teams ?? []));
+    if (options.isOwnerAway) owner.leave();
+    const courier = new InProcessCourier({ services: ['reader', 'specs'] });
+    const entities = [...eventEntities, ...teamDirectoryEntities];
+    const imports = [
+      DatabaseModule.forRoot({ schema: 'reader', url: database.url, entities, migrations: [Reader1] }),
+      EventsModule.forRoot({ service: 'reader', courier }),
+      TeamDirectoryModule.forRoot({ service: 'reader' }),
+      RpcModule.forMemory({ bus }),
+    ];
+    const app = await NestFactory.createApplicationContext({ module: ReaderModule, imports }, { logger: ['error', 'warn'] });
+    const others = courier.join('specs', [], () => undefined);
+    return new DirectoryFixture(app, owner, others, () => database.drop());
+  }
+
+  async stop(): Promise<void> {
+    await this.app.close();
+    await this.dropDatabase();
+  }
+
+  query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    return this.app.get(DataSource, { strict: false }).query<Row[]>(sql, values);
+  }
+
+  /** Hands the service an event as its owner would tell it, and waits until it has taken it. */
+  async tell<P extends object>(type: EventType<P>, payload: P): Promise<void> {
+    const event = { id: newId(), name: type.name, payload, occurredAt: new Date().toISOString() };
+    const outcome = await this.others.publish(event, 1);
+    if (outcome !== 'done') throw new Error(`${type.name} was not taken: ${outcome.reason}`);
+  }
+}
+
+/** What a call failed of. */
+export async function errorOf(call: Promise<unknown>): Promise<AppError> {
+  const error: unknown = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (isAppError(error)) return error;
+  throw new Error('The call should have failed.', { cause: error });
+}
