@@ -10,7 +10,7 @@ import { freePort, startNats } from '@atoll/testing';
  * `npm run start:services`: the platform as an operator runs it, on one machine. A process for each service and one for the gateway, over NATS.
  * What is not given (`NATS_URL`, `DATABASE_URL`) is started here, on loopback.
  */
-const services = ['teams', 'billing', 'gateway'];
+const services = ['teams', 'billing', 'gpuaas', 'gateway'];
 /** `ATOLL_REPLICAS=teams=2`: how many processes of a service there are; one unless said. */
 const replicas = new Map(
   (process.env.ATOLL_REPLICAS ?? '').split(',').map((entry) => {

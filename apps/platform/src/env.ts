@@ -1,4 +1,4 @@
-import { IsString, Matches } from 'class-validator';
+import { IsOptional, IsString, IsUrl, Matches } from 'class-validator';
 import { Email, Text } from '@atoll/contracts';
 import { HttpEnv } from '@atoll/service';
 
@@ -25,4 +25,9 @@ export class PlatformEnv extends HttpEnv {
   /** ISO 4217: what all prices and costs are in. */
   @Matches(/^[A-Z]{3}$/, { message: 'ATOLL_CURRENCY must be three capital letters of ISO 4217, such as USD' })
   ATOLL_CURRENCY: string = 'USD';
+
+  /** Where metrics of GPUs are read; simulated without. */
+  @IsOptional()
+  @IsUrl({ require_tld: false, protocols: ['http', 'https'] }, { message: 'ATOLL_PROMETHEUS_URL must be an http or https URL' })
+  ATOLL_PROMETHEUS_URL: string | undefined = undefined;
 }

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import type { DynamicModule } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
+import { deletionHolders } from '@atoll/contracts';
 import { requireFreeDataFolder, startEmbeddedPostgres } from '@atoll/database';
 import {
   createMetrics,
@@ -17,6 +18,7 @@ import {
 } from '@atoll/service';
 import { BillingModule } from '../../billing/src/billing.module.js';
 import { createGateway, GatewayEnv, optionsFrom } from '../../gateway/src/create-gateway.js';
+import { GpuaasModule } from '../../gpuaas/src/gpuaas.module.js';
 import { Administrators, TeamsModule } from '../../teams/src/teams.module.js';
 import type { PlatformEnv } from './env.js';
 
@@ -35,14 +37,17 @@ export interface ServiceParts {
   keyPepper: string;
   /** ISO 4217. */
   currency: string;
+  /** Where metrics are read; simulated without. */
+  prometheusUrl?: string;
   rpc: Transport['rpc'];
   courier: Transport['courier'];
 }
 
 /** The services of the platform: a line each. */
 export const services: Record<string, (parts: ServiceParts) => DynamicModule> = {
-  teams: (parts) => TeamsModule.register(parts),
+  teams: (parts) => TeamsModule.register({ ...parts, deletionHolders }),
   billing: (parts) => BillingModule.register(parts),
+  gpuaas: (parts) => GpuaasModule.register(parts),
 };
 
 type Undo = () => Promise<void>;
@@ -60,7 +65,14 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
     const keyPepper = env.ATOLL_KEY_PEPPER ?? loadLocalSecrets(dataDir).keyPepper;
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(Object.keys(services));
-    const parts: ServiceParts = { databaseUrl, keyPepper, currency: env.ATOLL_CURRENCY, rpc: transport.rpc, courier: transport.courier };
+    const parts: ServiceParts = {
+      databaseUrl,
+      keyPepper,
+      currency: env.ATOLL_CURRENCY,
+      ...(env.ATOLL_PROMETHEUS_URL !== undefined && { prometheusUrl: env.ATOLL_PROMETHEUS_URL }),
+      rpc: transport.rpc,
+      courier: transport.courier,
+    };
     const running: RunningService[] = [];
     for (const [name, moduleOf] of Object.entries(services)) {
       const service = await startService({ name, module: moduleOf(parts), transport, logger });

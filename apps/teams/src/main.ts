@@ -1,3 +1,4 @@
+import { deletionHolders } from '@atoll/contracts';
 import { runService } from '@atoll/service';
 import { TeamsEnv } from './env.js';
 import { Administrators, TeamsModule } from './teams.module.js';
@@ -5,7 +6,8 @@ import { Administrators, TeamsModule } from './teams.module.js';
 await runService({
   name: 'teams',
   env: TeamsEnv,
-  module: (env, { rpc, courier }) => TeamsModule.register({ databaseUrl: env.DATABASE_URL, keyPepper: env.ATOLL_KEY_PEPPER, rpc, courier }),
+  module: (env, { rpc, courier }) =>
+    TeamsModule.register({ databaseUrl: env.DATABASE_URL, keyPepper: env.ATOLL_KEY_PEPPER, deletionHolders, rpc, courier }),
   started: async (app, env) => {
     const { apiKey } = await app.get(Administrators).ensure({
       email: env.ATOLL_ADMIN_EMAIL,

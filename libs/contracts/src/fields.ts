@@ -2,6 +2,8 @@ import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { Transform, Type } from 'class-transformer';
 import {
   ArrayMaxSize,
+  ArrayMinSize,
+  ArrayUnique,
   IsArray,
   IsBoolean,
   IsEmail,
@@ -169,6 +171,40 @@ export function NumberedId(options: FieldOptions & { allow?: readonly string[] }
     { type: String, pattern: pattern.source },
     Transform(({ value }: { value: unknown }) => (typeof value === 'number' ? String(value) : value)),
     Matches(pattern, { message: `$property must be a positive whole number${allow.map((word) => ` or "${word}"`).join('')}` }),
+  );
+}
+
+/** Ids that count, as `NumberedId`, each named once. */
+export function NumberedIds(options: FieldOptions & { max: number }): PropertyDecorator {
+  const { max } = options;
+  return field(
+    options,
+    { type: String, isArray: true, minItems: 1, maxItems: max },
+    Transform(({ value }: { value: unknown }) =>
+      Array.isArray(value) ? value.map((id: unknown) => (typeof id === 'number' ? String(id) : id)) : value,
+    ),
+    IsArray({ message: '$property must be a list' }),
+    ArrayMinSize(1, { message: '$property must not be empty' }),
+    ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
+    ArrayUnique({ message: '$property must not name anything twice' }),
+    Matches(/^[1-9]\d{0,14}$/, { each: true, message: 'each entry of $property must be a positive whole number' }),
+  );
+}
+
+/** Short texts of one line, each named once. */
+export function Names(options: FieldOptions & { max: number }): PropertyDecorator {
+  const { max } = options;
+  return field(
+    options,
+    { type: String, isArray: true, minItems: 1, maxItems: max },
+    IsArray({ message: '$property must be a list' }),
+    ArrayMinSize(1, { message: '$property must not be empty' }),
+    ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
+    ArrayUnique({ message: '$property must not name anything twice' }),
+    Matches(/^[\x21-\x7e]{1,100}$/, {
+      each: true,
+      message: 'each entry of $property must be a name of at most 100 letters, digits and signs',
+    }),
   );
 }
 

@@ -34,12 +34,87 @@ export { teamRoles } from './caller.js';
 export type { CallContext, Caller, CallerTeam, Idempotency, SystemCaller, TeamRole, UserCaller } from './caller.js';
 export { broadcast, contract, event, operation } from './contract.js';
 export type { BroadcastType, Contract, EventType, Operation, ReadsItself, Wire } from './contract.js';
-export { DecimalText, Email, Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from './fields.js';
+export {
+  DecimalText,
+  Email,
+  Flag,
+  Instant,
+  ListOf,
+  Names,
+  Nested,
+  NumberedId,
+  NumberedIds,
+  OneOf,
+  Text,
+  Uuid,
+  WholeNumber,
+} from './fields.js';
 export type { FieldOptions } from './fields.js';
-export { RegionAdded, TeamCapacityChanged, regionAdded, teamCapacityChanged } from './gpuaas.js';
+export {
+  CompatibleInstance,
+  CompatibleInstances,
+  Connection,
+  ConnectionPage,
+  ConnectionPod,
+  ConnectionService,
+  ConnectionSsh,
+  ReadConnections,
+  RefreshBegun,
+  RefreshConnections,
+  connections,
+} from './gpuaas/connection.js';
+export { RegionAdded, TeamCapacityChanged, regionAdded, teamCapacityChanged } from './gpuaas/events.js';
+export {
+  Gpu,
+  GpuNode,
+  GpuSlice,
+  GpuTenant,
+  ListNodes,
+  NodeGpus,
+  NodePage,
+  NodePath,
+  RegisterNode,
+  nodeStatuses,
+  nodes,
+} from './gpuaas/node.js';
+export type { NodeStatus } from './gpuaas/node.js';
+export {
+  AvailablePool,
+  AvailablePoolPage,
+  AvailablePoolsQuery,
+  AvailableRegion,
+  AvailableRegionPage,
+  AvailableRegionsQuery,
+  CreatePool,
+  ListPools,
+  OfferedProfile,
+  Pool,
+  PoolPage,
+  pools,
+} from './gpuaas/pool.js';
+export { CreateGpuaas, CreateRegion, Gpuaas, GpuaasPage, Region, RegionPage, regions } from './gpuaas/region.js';
+export {
+  ListAllSubscriptions,
+  ListSubscriptions,
+  MeteredSubscription,
+  ResizeBody,
+  ResizeSubscription,
+  Subscribe,
+  Subscription,
+  SubscriptionMetrics,
+  SubscriptionPage,
+  SubscriptionPath,
+  Unsubscribe,
+  metricWindows,
+  subscriptionStatuses,
+  subscriptions,
+} from './gpuaas/subscription.js';
+export type { MetricWindow, SubscriptionStatus } from './gpuaas/subscription.js';
+export { ListWorkloads, StartWorkload, Workload, WorkloadPage, WorkloadPath, workloadStatuses, workloads } from './gpuaas/workload.js';
+export type { WorkloadStatus } from './gpuaas/workload.js';
 export { IpWhitelist, addressAllowed, addressInRanges, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
 export type { AddressRange } from './ip-whitelist.js';
-export { Nothing, PageFromOne, PageFromOneOrAll, PageFromZero, Pagination, pageWindow } from './page.js';
+export { IncludeEnded, Nothing, PageFromOne, PageFromOneOrAll, PageFromZero, Pagination, pageWindow } from './page.js';
 export { FindTeam, TeamsSnapshot, TeamsAfter, teamDirectory } from './teams/directory.js';
 export { Credential, CredentialTeam, CredentialsChanged, KeyDigest, credentials, credentialsChanged } from './teams/credential.js';
 export {
@@ -47,6 +122,7 @@ export {
   TeamChanged,
   TeamDeletionAnswered,
   TeamDeletionRequested,
+  deletionHolders,
   membershipChanged,
   teamChanged,
   teamDeletionAnswered,

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { WholeNumber } from './fields.js';
+import { Text, WholeNumber } from './fields.js';
 
 const largestPage = 1_000_000_000;
 const defaultLimit = 10;
@@ -34,6 +34,13 @@ export class PageFromOneOrAll {
 
   @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries a page; everything if left out.', example: 10 })
   limit?: number;
+}
+
+/** Whether what has ended is listed too. */
+export class IncludeEnded {
+  @ApiPropertyOptional({ enum: ['true', 'false'], default: 'false' })
+  @Text({ max: 5, optional: true, pattern: /^(?:true|false)$/, patternHint: 'true or false', description: 'What has ended too.' })
+  include_ended?: string;
 }
 
 /** Where a page stands in its listing. */

@@ -1,7 +1,7 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
+import { IntersectionType } from '@nestjs/swagger';
 import { contract, event, operation } from '../contract.js';
 import { DecimalText, Flag, Instant, ListOf, Nested, Text, Uuid } from '../fields.js';
-import { PageFromOne, Pagination } from '../page.js';
+import { IncludeEnded, PageFromOne, Pagination } from '../page.js';
 
 /** What has a price: `gpu.A100-80GB.1g.10gb`, `storage.shared`. */
 export const aSku = {
@@ -50,16 +50,13 @@ export class Price extends PriceTerms {
   replaced_at!: string | null;
 }
 
-export class ListPrices extends PageFromOne {
+/** A price has ended when another took its place. */
+export class ListPrices extends IntersectionType(PageFromOne, IncludeEnded) {
   @Text({ ...aSku, optional: true })
   sku?: string;
 
   @Uuid({ optional: true, description: 'Prices of this team alone.' })
   team_id?: string;
-
-  @ApiPropertyOptional({ enum: ['true', 'false'], default: 'false' })
-  @Text({ max: 5, optional: true, pattern: /^(?:true|false)$/, patternHint: 'true or false', description: 'Replaced prices too.' })
-  include_ended?: string;
 }
 
 export class PricePage {

@@ -1,6 +1,6 @@
 import { ArrayMaxSize, IsArray, IsInt } from 'class-validator';
-import { event } from './contract.js';
-import { Flag, NumberedId, Text, Uuid, WholeNumber } from './fields.js';
+import { event } from '../contract.js';
+import { Flag, NumberedId, Text, Uuid, WholeNumber } from '../fields.js';
 
 export class TeamCapacityChanged {
   @Uuid()

@@ -42,7 +42,9 @@ export class TeamDeletionRequested extends TeamFact {
   @Uuid()
   attempt_id!: string;
 }
-/** Every service that can hold something of a team answers with `teamDeletionAnswered`. */
+/** The services that can hold something of a team. */
+export const deletionHolders = ['gpuaas'] as const;
+/** Every service of `deletionHolders` answers with `teamDeletionAnswered`. */
 export const teamDeletionRequested = event('teams.team_deletion_requested', TeamDeletionRequested);
 
 export class TeamDeletionAnswered {

@@ -1,0 +1,97 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { teamCapacityChanged } from '@atoll/contracts';
+import { afterCommit, Transactions } from '@atoll/database';
+import { Outbox } from '@atoll/events';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { liveSubscription } from '../subscriptions/subscription.machine.js';
+
+const everyMs = 1_000;
+const gatherMs = 50;
+const batch = 1_000;
+
+/**
+ * Tells what each team holds of GPUs. Whoever changes that notes the team, by a row of its own, so that nobody waits for another of the same team;
+ * what the team holds then is told once for all that was noted meanwhile.
+ */
+@Injectable()
+export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(TeamCapacity.name);
+  private readonly stopping = new AbortController();
+  private bell = new AbortController();
+  private loop: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly outbox: Outbox,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.loop = this.run();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.stopping.abort();
+    this.bell.abort();
+    await this.loop;
+  }
+
+  /** What the team holds changes in this transaction. */
+  async note(manager: EntityManager, teamId: string): Promise<void> {
+    await manager.query('INSERT INTO capacity_change (team_id) VALUES ($1)', [teamId]);
+    afterCommit(manager, () => this.bell.abort());
+  }
+
+  /** Tells of the teams that were noted. Returns how many. Of several replicas one at a time does so, so that revisions are in the order of what they tell. */
+  async tell(): Promise<number> {
+    return this.transactions.run(async (manager) => {
+      const [lock] = await manager.query<{ held: boolean }[]>(
+        `SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema() || ' team capacity', 0)) AS held`,
+      );
+      if (!lock?.held) return 0;
+      const [noted] = await manager.query<[{ team_id: string }[], number]>(
+        'DELETE FROM capacity_change WHERE id IN (SELECT id FROM capacity_change ORDER BY id LIMIT $1) RETURNING team_id',
+        [batch],
+      );
+      const teams = [...new Set(noted.map(({ team_id }) => team_id))];
+      for (const teamId of teams) await this.tellOf(manager, teamId);
+      return teams.length;
+    });
+  }
+
+  private async tellOf(manager: EntityManager, teamId: string): Promise<void> {
+    const [held] = await manager.query<{ revision: string; gpu_ids: string[] | null; has_pool_subscription: boolean }[]>(
+      `WITH next AS (
+         INSERT INTO team_capacity (team_id, revision) VALUES ($1, 1)
+         ON CONFLICT (team_id) DO UPDATE SET revision = team_capacity.revision + 1 RETURNING revision
+       ), live AS (
+         SELECT subscription_id FROM subscription WHERE team_id = $1 AND ${liveSubscription}
+       )
+       SELECT revision, EXISTS (SELECT FROM live) AS has_pool_subscription,
+         (SELECT array_agg(DISTINCT gpu_id) FROM lease JOIN live USING (subscription_id) WHERE lost_reason IS NULL) AS gpu_ids
+       FROM next`,
+      [teamId],
+    );
+    if (!held) return;
+    const { revision, gpu_ids, has_pool_subscription } = held;
+    await this.outbox.add(manager, teamCapacityChanged, {
+      team_id: teamId,
+      revision: Number(revision),
+      gpu_ids: (gpu_ids ?? []).map(Number),
+      has_pool_subscription,
+    });
+  }
+
+  private async run(): Promise<void> {
+    while (!this.stopping.signal.aborted) {
+      this.bell = new AbortController();
+      const told = await this.tell().catch((error: unknown) => {
+        this.logger.warn(`What teams hold could not be told: ${error instanceof Error ? error.message : String(error)}`);
+        return 0;
+      });
+      // Changes come in crowds: the next ones are told of together.
+      if (told > 0) await delay(gatherMs);
+      else await delay(everyMs, undefined, { signal: this.bell.signal }).catch(() => undefined);
+    }
+  }
+}

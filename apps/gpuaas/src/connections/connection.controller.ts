@@ -1,0 +1,33 @@
+import {
+  connections,
+  type CallContext,
+  type CompatibleInstances,
+  type ConnectionPage,
+  type ReadConnections,
+  type RefreshBegun,
+  type RefreshConnections,
+  type TeamPath,
+} from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { ConnectionsService } from './connection.service.js';
+
+@Controller()
+export class ConnectionsController implements Handlers<typeof connections> {
+  constructor(private readonly connections: ConnectionsService) {}
+
+  @Handle(connections.read)
+  read(input: ReadConnections, context: CallContext): Promise<ConnectionPage> {
+    return this.connections.read(input, context);
+  }
+
+  @Handle(connections.refresh)
+  refresh(input: RefreshConnections, context: CallContext): Promise<RefreshBegun> {
+    return this.connections.refresh(input, context);
+  }
+
+  @Handle(connections.compatibleInstances)
+  compatibleInstances(input: TeamPath, context: CallContext): Promise<CompatibleInstances> {
+    return this.connections.compatibleInstances(input, context);
+  }
+}

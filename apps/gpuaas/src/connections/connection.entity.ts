@@ -1,0 +1,37 @@
+import type { ConnectionPod } from '@atoll/contracts';
+import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
+import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
+
+/** How what runs on a subscription was last known to be reached. */
+@Entity('connection')
+export class ConnectionEntity {
+  @ForeignKey(() => SubscriptionEntity)
+  @PrimaryColumn('bigint')
+  subscriptionId!: string;
+
+  @Column('jsonb')
+  pods!: ConnectionPod[];
+
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  refreshedAt!: Date;
+}
+
+/** The last refresh of what a team has in a GPU service. */
+@Entity('connection_refresh')
+export class ConnectionRefreshEntity {
+  @PrimaryColumn('uuid')
+  teamId!: string;
+
+  @PrimaryColumn('bigint')
+  gpuaasId!: string;
+
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  startedAt!: Date;
+
+  /** null: it is under way, unless it began longer ago than one may take. */
+  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  endedAt!: Date | null;
+
+  @Column('boolean', { default: false })
+  hasFailed!: boolean;
+}

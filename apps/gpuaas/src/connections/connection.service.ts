@@ -1,0 +1,89 @@
+import {
+  notFound,
+  pageWindow,
+  requirePermission,
+  type CallContext,
+  type CompatibleInstances,
+  type Connection,
+  type ConnectionPage,
+  type ReadConnections,
+  type RefreshBegun,
+  type RefreshConnections,
+  type TeamPath,
+} from '@atoll/contracts';
+import { Statements, Transactions } from '@atoll/database';
+import { TeamDirectory } from '@atoll/team-directory';
+import { Injectable } from '@nestjs/common';
+import { GpuaasEntity } from '../regions/region.entity.js';
+import { liveSubscription } from '../subscriptions/subscription.machine.js';
+import { ConnectionRefresh } from './connection-refresh.js';
+
+/** How what runs on a team's subscriptions is reached, as last refreshed. */
+@Injectable()
+export class ConnectionsService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly teams: TeamDirectory,
+    private readonly refreshes: ConnectionRefresh,
+  ) {}
+
+  async read(query: ReadConnections, { caller }: CallContext): Promise<ConnectionPage> {
+    const { team_id, gpuaas_id, search, page: askedPage, limit: askedLimit } = query;
+    requirePermission(caller, team_id, 'useResources');
+    await this.teams.team(team_id);
+    await this.requireGpuaas(gpuaas_id);
+    const { page, limit, offset } = pageWindow({ ...(askedLimit && { limit: askedLimit, page: askedPage ?? 1 }) }, 1);
+    const [found] = await this.statements.query<{ total: number; data: Connection[] | null }>('connections.read', readQuery, [
+      team_id,
+      gpuaas_id ?? null,
+      search ?? '',
+      askedLimit === undefined ? null : limit,
+      offset,
+    ]);
+    const data = found?.data ?? [];
+    return { data, pagination: { page, limit: askedLimit === undefined ? Math.max(1, data.length) : limit, total: found?.total ?? 0 } };
+  }
+
+  /** Begins a refresh, or joins the one under way: 202 either way. */
+  async refresh({ team_id, gpuaas_id }: RefreshConnections, { caller }: CallContext): Promise<RefreshBegun> {
+    requirePermission(caller, team_id, 'useResources');
+    await this.teams.team(team_id);
+    await this.requireGpuaas(gpuaas_id);
+    const startedAt = await this.refreshes.begin(team_id, gpuaas_id);
+    return { status: 'refreshing', started_at: startedAt.toISOString() };
+  }
+
+  /** VMs and bare-metal instances may attach, pods may not. There are no VMs and no bare metal yet. */
+  async compatibleInstances({ team_id }: TeamPath, { caller }: CallContext): Promise<CompatibleInstances> {
+    requirePermission(caller, team_id, 'readTeam');
+    await this.teams.team(team_id);
+    return { data: [] };
+  }
+
+  private async requireGpuaas(gpuaasId?: string): Promise<void> {
+    if (gpuaasId === undefined) return;
+    if (!(await this.transactions.run((manager) => manager.existsBy(GpuaasEntity, { gpuaasId })))) throw notFound('gpuaas');
+  }
+}
+
+/** `search` is a plain part of a name: position() knows no wildcards. */
+const readQuery = `WITH chosen AS (
+    SELECT subscription_id, subscription.created_at, pool_name, gpuaas_id, region_id, coalesce(pods, '[]') AS pods, refreshed_at,
+      coalesce(connection_refresh.has_failed, false) AS stale
+    FROM subscription JOIN pool USING (pool_id) JOIN gpuaas USING (gpuaas_id)
+    LEFT JOIN connection USING (subscription_id)
+    LEFT JOIN connection_refresh USING (team_id, gpuaas_id)
+    WHERE team_id = $1 AND ($2::bigint IS NULL OR gpuaas_id = $2) AND subscription.${liveSubscription}
+  ), matching AS (
+    SELECT * FROM chosen WHERE $3 = '' OR position(lower($3) IN lower(pool_name)) > 0 OR EXISTS (
+      SELECT FROM jsonb_array_elements(pods) pod WHERE position(lower($3) IN lower(pod->>'pod_name')) > 0 OR EXISTS (
+        SELECT FROM jsonb_array_elements(pod->'services') service WHERE position(lower($3) IN lower(service->>'service_name')) > 0
+      )
+    )
+  )
+  SELECT (SELECT count(*)::int FROM matching) AS total, (SELECT json_agg(page) FROM (
+    SELECT subscription_id::text, pool_name, gpuaas_id::text, region_id::text, pods,
+      to_char(refreshed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS refreshed_at, stale
+    FROM matching ORDER BY matching.created_at, matching.subscription_id LIMIT $4 OFFSET $5
+  ) page) AS data`;

@@ -1,0 +1,44 @@
+import { eventEntities } from '@atoll/events';
+import { MachineHistory } from '@atoll/state-machine';
+import { teamDirectoryEntities } from '@atoll/team-directory';
+import { CapacityChangeEntity, TeamCapacityEntity } from '../capacity/capacity.entity.js';
+import { ConnectionEntity, ConnectionRefreshEntity } from '../connections/connection.entity.js';
+import { SimulatedDeviceEntity, SimulatedFaultEntity } from '../driver/simulated.entity.js';
+import { GpuEntity } from '../gpus/gpu.entity.js';
+import { LeaseEntity } from '../leases/lease.entity.js';
+import { NodeEntity } from '../nodes/node.entity.js';
+import { PoolEntity } from '../pools/pool.entity.js';
+import { KnownPriceEntity, PriceSnapshotEntity } from '../prices/known-price.entity.js';
+import { GpuaasEntity, RegionEntity } from '../regions/region.entity.js';
+import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
+import { TeamClosingEntity } from '../teams/team-closing.entity.js';
+import { WorkloadEntity } from '../workloads/workload.entity.js';
+import { Gpuaas1790000000000 } from './migrations/1790000000000-gpuaas.js';
+
+/** The PostgreSQL schema that the gpuaas service owns. */
+export const gpuaasSchema = {
+  schema: 'gpuaas',
+  entities: [
+    ...eventEntities,
+    ...teamDirectoryEntities,
+    CapacityChangeEntity,
+    ConnectionEntity,
+    ConnectionRefreshEntity,
+    GpuEntity,
+    GpuaasEntity,
+    KnownPriceEntity,
+    LeaseEntity,
+    MachineHistory,
+    NodeEntity,
+    PoolEntity,
+    PriceSnapshotEntity,
+    RegionEntity,
+    SimulatedDeviceEntity,
+    SimulatedFaultEntity,
+    SubscriptionEntity,
+    TeamCapacityEntity,
+    TeamClosingEntity,
+    WorkloadEntity,
+  ],
+  migrations: [Gpuaas1790000000000],
+};

@@ -1,0 +1,76 @@
+import type { Mechanism, SharingMode } from '@atoll/gpu';
+
+export interface NodeRef {
+  readonly gpuaasId: string;
+  readonly nodeName: string;
+}
+
+export interface DeviceRef extends NodeRef {
+  readonly uuid: string;
+}
+
+/** The way a device is to be shared. */
+export interface DeviceLayout {
+  readonly mode: SharingMode;
+  /** Of the target mode. */
+  readonly mechanism: Mechanism;
+  /** MPS clients, or turns; null with MIG. */
+  readonly replicas: number | null;
+  /** Counts the changes asked of this device: what says another number answers to something else. */
+  readonly generation: number;
+}
+
+/** What a device says of itself. */
+export interface DeviceReport {
+  /** null where the device cannot say. */
+  readonly mode: SharingMode | null;
+  /** Of the last layout it was asked for. */
+  readonly generation: number;
+  /** `settled`: at rest in `mode`, whether that is the one asked for or not. */
+  readonly state: 'settled' | 'switching' | 'failed';
+  /** Why it failed, in words. */
+  readonly reason: string | null;
+  /** Leases whose processes hold memory on it now. */
+  readonly holders: readonly string[];
+}
+
+/** The part of a device that a lease holds. */
+export interface HeldSlice extends DeviceRef {
+  readonly leaseId: string;
+  readonly profile: string;
+  /** null for a turn. */
+  readonly slotStart: number | null;
+}
+
+/** NVML's ids of MIG instances by lease, DCGM's label `GPU_I_ID`; none where nothing is cut by MIG. */
+export type InstanceIds = ReadonlyMap<string, number>;
+
+/**
+ * The port to GPU nodes. A change of a device is asked for and then observed, as with NVIDIA's node labels (`nvidia.com/mig.config` asks,
+ * `nvidia.com/mig.config.state` tells), so that whoever comes after a crash can go on by looking. Each call throws `StepFailed`, permanent where
+ * another try makes no sense; is safe to repeat; and ends when the signal is aborted.
+ */
+export abstract class NodeDriver {
+  /** Whether a device can be switched while slices of it are held: MPS shares give way to time slices and come back, MIG instances do not. */
+  abstract canSwitchUnderTenants(mechanism: Mechanism): boolean;
+
+  /** Finds the devices of a node and puts it into service. What runs on it goes on. */
+  abstract initialise(node: NodeRef, deviceUuids: readonly string[], signal: AbortSignal): Promise<void>;
+
+  /** As `initialise`, from nothing: whatever runs on the node ends. */
+  abstract reset(node: NodeRef, deviceUuids: readonly string[], signal: AbortSignal): Promise<void>;
+
+  /** Asks for a layout and returns at once. A generation that was asked for before changes nothing. */
+  abstract request(device: DeviceRef, layout: DeviceLayout, signal: AbortSignal): Promise<void>;
+
+  abstract observe(device: DeviceRef, signal: AbortSignal): Promise<DeviceReport>;
+
+  /** Makes sure that the node has what these leases hold. */
+  abstract confirm(slices: readonly HeldSlice[], signal: AbortSignal): Promise<InstanceIds>;
+
+  /** Gives what these leases hold to a workload. */
+  abstract occupy(slices: readonly HeldSlice[], signal: AbortSignal): Promise<InstanceIds>;
+
+  /** Ends what runs on these leases. Whether memory is still held, `observe` tells. */
+  abstract vacate(slices: readonly HeldSlice[], signal: AbortSignal): Promise<void>;
+}

@@ -1,0 +1,136 @@
+import { Statements } from '@atoll/database';
+import type { Mechanism, SharingMode } from '@atoll/gpu';
+import { Injectable } from '@nestjs/common';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import {
+  NodeDriver,
+  type DeviceLayout,
+  type DeviceRef,
+  type DeviceReport,
+  type HeldSlice,
+  type InstanceIds,
+  type NodeRef,
+} from './node-driver.js';
+import { SimulatedFaults } from './simulated-faults.js';
+
+const slowSwitchMs = 3_000;
+
+interface DeviceRow {
+  mode: SharingMode;
+  generation: number;
+  is_switching: boolean;
+  failure: string | null;
+  holders: string[];
+}
+
+/** Nodes without GPUs, for a platform on one machine and for specs. What goes wrong with them: `SimulatedFaults`. */
+@Injectable()
+export class SimulatedNodes extends NodeDriver {
+  constructor(
+    private readonly statements: Statements,
+    private readonly faults: SimulatedFaults,
+    private readonly settings: GpuaasSettings,
+  ) {
+    super();
+  }
+
+  canSwitchUnderTenants(mechanism: Mechanism): boolean {
+    return mechanism !== 'mig';
+  }
+
+  async initialise({ nodeName }: NodeRef, deviceUuids: readonly string[], signal: AbortSignal): Promise<void> {
+    if ((await this.faults.of(nodeName, 'init', signal)) === 'lie') return;
+    await this.statements.query(
+      'simulated.initialise',
+      `INSERT INTO simulated_device (uuid) SELECT * FROM unnest($1::text[]) ON CONFLICT (uuid) DO UPDATE
+         SET failure = NULL, pending_mode = CASE WHEN simulated_device.ready_at = 'infinity' THEN NULL ELSE simulated_device.pending_mode END`,
+      [deviceUuids],
+    );
+  }
+
+  async reset({ nodeName }: NodeRef, deviceUuids: readonly string[], signal: AbortSignal): Promise<void> {
+    if ((await this.faults.of(nodeName, 'init', signal)) === 'lie') return;
+    await this.statements.query(
+      'simulated.reset',
+      `INSERT INTO simulated_device (uuid) SELECT * FROM unnest($1::text[]) ON CONFLICT (uuid) DO UPDATE
+         SET failure = NULL, pending_mode = NULL, holders = '{}', mode = 'Spatial'`,
+      [deviceUuids],
+    );
+  }
+
+  async request({ nodeName, uuid }: DeviceRef, { mode, generation }: DeviceLayout, signal: AbortSignal): Promise<void> {
+    const fault = await this.faults.of(nodeName, 'switch', signal);
+    const readyAt =
+      fault === 'hang'
+        ? 'infinity'
+        : new Date(Date.now() + (fault === 'slow' ? slowSwitchMs : this.settings.simulatedSwitchMs)).toISOString();
+    await this.statements.query(
+      'simulated.request',
+      `UPDATE simulated_device SET generation = $2, failure = $5,
+         pending_mode = CASE WHEN $6 THEN NULL WHEN $5::text IS NOT NULL THEN NULL ELSE $3 END, ready_at = $4
+       WHERE uuid = $1 AND generation < $2`,
+      [uuid, generation, mode, readyAt, fault === 'fail' ? 'The device could not be switched.' : null, fault === 'lie'],
+    );
+  }
+
+  async observe({ nodeName, uuid }: DeviceRef, signal: AbortSignal): Promise<DeviceReport> {
+    const fault = await this.faults.of(nodeName, 'observe', signal);
+    await this.statements.query(
+      'simulated.arrive',
+      `UPDATE simulated_device SET mode = pending_mode, pending_mode = NULL
+       WHERE uuid = $1 AND pending_mode IS NOT NULL AND ready_at <= clock_timestamp()`,
+      [uuid],
+    );
+    const [device] = await this.statements.query<DeviceRow>(
+      'simulated.observe',
+      `SELECT mode, generation, pending_mode IS NOT NULL AS is_switching, failure, holders FROM simulated_device WHERE uuid = $1`,
+      [uuid],
+    );
+    if (!device) return { mode: null, generation: 0, state: 'failed', reason: 'The node does not have this device.', holders: [] };
+    const { mode, generation, is_switching, failure, holders } = device;
+    const state = is_switching ? 'switching' : failure ? 'failed' : 'settled';
+    return { mode, generation, state, reason: failure, holders: fault === 'busy' ? [...holders, 'another process'] : holders };
+  }
+
+  async confirm(slices: readonly HeldSlice[], signal: AbortSignal): Promise<InstanceIds> {
+    for (const nodeName of nodesOf(slices)) await this.faults.of(nodeName, 'confirm', signal);
+    return instanceIds(slices);
+  }
+
+  async occupy(slices: readonly HeldSlice[], signal: AbortSignal): Promise<InstanceIds> {
+    for (const nodeName of nodesOf(slices)) await this.faults.of(nodeName, 'occupy', signal);
+    for (const { uuid, leaseId } of slices) {
+      await this.statements.query(
+        'simulated.occupy',
+        'UPDATE simulated_device SET holders = array_append(array_remove(holders, $2), $2) WHERE uuid = $1',
+        [uuid, leaseId],
+      );
+    }
+    return instanceIds(slices);
+  }
+
+  async vacate(slices: readonly HeldSlice[], signal: AbortSignal): Promise<void> {
+    const stuck = new Set<string>();
+    for (const nodeName of nodesOf(slices)) {
+      const fault = await this.faults.of(nodeName, 'vacate', signal);
+      if (fault === 'busy' || fault === 'lie') stuck.add(nodeName);
+    }
+    for (const { uuid, leaseId } of slices.filter(({ nodeName }) => !stuck.has(nodeName))) {
+      await this.statements.query('simulated.vacate', 'UPDATE simulated_device SET holders = array_remove(holders, $2) WHERE uuid = $1', [
+        uuid,
+        leaseId,
+      ]);
+    }
+  }
+}
+
+function nodesOf(slices: readonly HeldSlice[]): Set<string> {
+  return new Set(slices.map(({ nodeName }) => nodeName));
+}
+
+/** MIG profiles are named `<compute>g.<memory>gb`. Ids of instances are not their starts; these are as good as any. */
+function instanceIds(slices: readonly HeldSlice[]): InstanceIds {
+  return new Map(
+    slices.flatMap(({ leaseId, profile, slotStart }) => (/^\dg\./.test(profile) && slotStart !== null ? [[leaseId, slotStart + 1]] : [])),
+  );
+}

@@ -1,0 +1,253 @@
+import { randomUUID } from 'node:crypto';
+import {
+  nodes,
+  pools,
+  regions,
+  subscriptions,
+  teamChanged,
+  workloads,
+  type CallContext,
+  type CreatePool,
+  type EventType,
+  type Gpu,
+  type GpuNode,
+  type MeteredSubscription,
+  type Operation,
+  type Pool,
+  type Subscribe,
+  type Subscription,
+  type TeamRole,
+  type UserCaller,
+  type Workload,
+} from '@atoll/contracts';
+import { newId, toAppError } from '@atoll/database';
+import { isAppError, type AppError } from '@atoll/errors';
+import { InProcessCourier, type Courier, type DomainEvent } from '@atoll/events';
+import { InProcessBus, InProcessStrategy, Rpc, RpcModule } from '@atoll/rpc';
+import { MachineWorkers } from '@atoll/state-machine';
+import { aTeam, createDatabase, OwnerOfTeams } from '@atoll/testing';
+import type { INestMicroservice, Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DataSource } from 'typeorm';
+import { TeamCapacity } from './capacity/team-capacity.js';
+import { GpuaasModule, type GpuaasOptions } from './gpuaas.module.js';
+
+const told = ['gpuaas.usage_told', 'gpuaas.team_capacity_changed', 'gpuaas.region_added', 'teams.team_deletion_answered'];
+const machines = ['gpu', 'node', 'subscription', 'workload'];
+
+const operator: Partial<UserCaller> = { platformAdmin: true };
+
+/** A team as the service was told of it, and a member of it who may use resources. */
+export interface ToldTeam {
+  team_id: string;
+  workspace_id: string;
+  member: Partial<UserCaller>;
+}
+
+export interface Inventory {
+  gpuaas_id: string;
+  node_id: string;
+  gpu_ids: string[];
+}
+
+/**
+ * The gpuaas service on a database of its own, with specs in the place of the gateway and of the other services. Unless `isRunning`, nothing is done
+ * by itself: `work` does what is due, `pass` lets time pass, `settle` both until all is at rest.
+ */
+export class GpuaasFixture {
+  private constructor(
+    readonly app: INestMicroservice,
+    readonly owner: OwnerOfTeams,
+    /** What the service told the others so far. */
+    readonly events: readonly DomainEvent[],
+    private readonly others: ReturnType<Courier['join']>,
+    private readonly dropDatabase: () => Promise<void>,
+  ) {}
+
+  static async start(options: Partial<GpuaasOptions> & { isRunning?: boolean } = {}): Promise<GpuaasFixture> {
+    const database = await createDatabase();
+    const bus = new InProcessBus();
+    const owner = new OwnerOfTeams(bus);
+    const courier = new InProcessCourier({ services: ['gpuaas', 'specs'] });
+    const { isRunning = false, ...given } = options;
+    const module = GpuaasModule.register({
+      databaseUrl: database.url,
+      rpc: RpcModule.forMemory({ bus }),
+      courier,
+      simulatedSwitchMs: 0,
+      workers: { isIdle: !isRunning, pollMs: 50 },
+      ...given,
+    });
+    const strategy = new InProcessStrategy({ service: 'gpuaas', bus, mapError: asAppError });
+    const app = await NestFactory.createMicroservice(module, { strategy, logger: ['error', 'fatal'], abortOnError: false });
+    await app.listen();
+    const events: DomainEvent[] = [];
+    const take = (event: DomainEvent): Promise<'done'> => {
+      if (!events.some(({ id }) => id === event.id)) events.push(event);
+      return Promise.resolve('done');
+    };
+    const others = courier.join('specs', [{ name: 'specs', eventNames: told, take }], () => undefined);
+    return new GpuaasFixture(app, owner, events, others, () => database.drop());
+  }
+
+  async stop(): Promise<void> {
+    await this.app.close();
+    await this.dropDatabase();
+  }
+
+  get<T>(type: Type<T> | (abstract new () => T)): T {
+    return this.app.get<T>(type, { strict: false });
+  }
+
+  call<I extends object, O extends object>(
+    operation: Operation<I, O>,
+    input: NoInfer<I>,
+    caller: Partial<UserCaller> = operator,
+    idempotency?: { key: string; fingerprint: string },
+  ): Promise<O> {
+    return this.get(Rpc).call(operation, input, contextOf(caller, idempotency));
+  }
+
+  query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    return this.get(DataSource).query<Row[]>(sql, values);
+  }
+
+  /** Hands the service an event as its owner would tell it, and waits until it has taken it. */
+  async tell<P extends object>(type: EventType<P>, payload: P): Promise<void> {
+    const event = { id: newId(), name: type.name, payload, occurredAt: new Date().toISOString() };
+    const outcome = await this.others.publish(event, 1);
+    if (outcome !== 'done') throw new Error(`${type.name} was not taken: ${outcome.reason}`);
+  }
+
+  async team(role: TeamRole = 'member'): Promise<ToldTeam> {
+    const team = aTeam();
+    await this.tell(teamChanged, team);
+    return { team_id: team.team_id, workspace_id: team.workspaces[0]?.id ?? '', member: memberOf(team.team_id, role) };
+  }
+
+  /** A region, a GPU service and a node that is ready. */
+  async inventory(board = 'A100-80GB', count = 1, nodeName = `node-${newId()}`): Promise<Inventory> {
+    const { region_id } = await this.call(regions.create, { region_name: `region-${newId()}` });
+    const { gpuaas_id } = await this.call(regions.createGpuaas, { region_id, name: 'a' });
+    const { node_id, gpus } = await this.call(nodes.register, { gpuaas_id, node_name: nodeName, gpus: [{ board, count }] });
+    await this.call(nodes.initialise, { node_id });
+    await this.work();
+    return { gpuaas_id, node_id, gpu_ids: gpus.map(({ gpu_id }) => gpu_id) };
+  }
+
+  /** A pool of all GPUs of a new node, at rest; MIG with all profiles unless said. */
+  async pool(
+    terms: Partial<CreatePool> = {},
+    { board = 'A100-80GB', count = 1, nodeName }: { board?: string; count?: number; nodeName?: string } = {},
+  ): Promise<Pool & Inventory> {
+    const inventory = await this.inventory(board, count, nodeName);
+    const { gpuaas_id, gpu_ids } = inventory;
+    const isMig = (terms.mechanism ?? 'mig') === 'mig';
+    const pool = await this.call(pools.create, {
+      gpuaas_id,
+      pool_name: `pool-${newId()}`,
+      gpu_ids,
+      sharing_mode: 'Spatial',
+      mechanism: 'mig',
+      ...(isMig && { profiles: ['1g.10gb', '2g.20gb', '3g.40gb', '4g.40gb', '7g.80gb'] }),
+      ...terms,
+    });
+    await this.settle();
+    return { ...inventory, ...pool };
+  }
+
+  subscribe({ team_id, member }: ToldTeam, terms: Omit<Subscribe, 'team_id' | 'vgpus'> & { vgpus?: number }): Promise<Subscription> {
+    return this.call(subscriptions.subscribe, { team_id, vgpus: 1, ...terms }, member);
+  }
+
+  unsubscribe({ member }: ToldTeam, { subscription_id }: { subscription_id: string }, force = false): Promise<Subscription> {
+    return this.call(subscriptions.unsubscribe, { subscription_id, force }, member);
+  }
+
+  start({ member }: ToldTeam, { subscription_id }: { subscription_id: string }, vgpus = 1): Promise<Workload> {
+    return this.call(workloads.start, { subscription_id, name: 'job', vgpus }, member);
+  }
+
+  stopWorkload({ member }: ToldTeam, { workload_id }: { workload_id: string }): Promise<Workload> {
+    return this.call(workloads.stop, { workload_id }, member);
+  }
+
+  async subscription({ team_id }: ToldTeam, { subscription_id }: { subscription_id: string }): Promise<MeteredSubscription> {
+    const { data } = await this.call(subscriptions.list, { team_id, subscription_id });
+    if (!data[0]) throw new Error('There is no such subscription.');
+    return data[0];
+  }
+
+  node(node_id: string): Promise<GpuNode> {
+    return this.call(nodes.get, { node_id });
+  }
+
+  async gpu({ node_id }: { node_id: string }, at = 0): Promise<Gpu> {
+    const gpu = (await this.node(node_id)).gpus[at];
+    if (!gpu) throw new Error('There is no such GPU.');
+    return gpu;
+  }
+
+  /** Does what is due, until nothing is. */
+  async work(): Promise<void> {
+    for (const worker of this.get(MachineWorkers).workers) await worker.settle();
+  }
+
+  /** As if so much time had passed. */
+  async pass(seconds: number): Promise<void> {
+    const back = `interval '${seconds} seconds'`;
+    for (const table of machines) {
+      await this.query(
+        `UPDATE ${table} SET due_at = due_at - ${back}, deadline_at = deadline_at - ${back}, claimed_until = claimed_until - ${back}
+         WHERE due_at IS NOT NULL`,
+      );
+    }
+    await this.query(`UPDATE simulated_device SET ready_at = ready_at - ${back} WHERE ready_at IS NOT NULL`);
+  }
+
+  /** Until nothing is on its way any more; throws if that takes longer than the deadlines allow. */
+  async settle(): Promise<void> {
+    for (let seconds = 0; seconds < 900; seconds += 1) {
+      await this.work();
+      const [{ transient = 0 } = {}] = await this.query<{ transient: number }>(
+        machines.map((table) => `SELECT count(*)::int AS transient FROM ${table} WHERE deadline_at IS NOT NULL`).join(' UNION ALL '),
+      ).then((rows) => [{ transient: rows.reduce((sum, row) => sum + row.transient, 0) }]);
+      if (transient === 0) {
+        await this.get(TeamCapacity).tell();
+        return;
+      }
+      await this.pass(1);
+    }
+    throw new Error('Something does not come to rest.');
+  }
+}
+
+/** A member of one team. */
+function memberOf(teamId: string, role: TeamRole = 'member'): Partial<UserCaller> {
+  return { platformAdmin: false, scope: 'membership', teams: [{ teamId, role }] };
+}
+
+function contextOf(caller: Partial<UserCaller>, idempotency?: { key: string; fingerprint: string }): CallContext {
+  const nobody = { userId: newId(), keyId: newId(), scope: 'user', platformAdmin: false, timezone: 'UTC', teams: [] } as const;
+  return {
+    requestId: randomUUID(),
+    deadlineAtMs: Date.now() + 15_000,
+    caller: { kind: 'user', ...nobody, ...caller },
+    ...(idempotency && { idempotency: { ...idempotency, scope: 'specs' } }),
+  };
+}
+
+/** What a call failed of. */
+export async function errorOf(call: Promise<unknown>): Promise<AppError> {
+  const error: unknown = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (isAppError(error)) return error;
+  throw new Error('The call should have failed.', { cause: error });
+}
+
+function asAppError(error: unknown): AppError | undefined {
+  const mapped = toAppError(error);
+  return isAppError(mapped) ? mapped : undefined;
+}

@@ -1,0 +1,174 @@
+import { DurableMachine, StepFailed, touchRows, type Cause, type Outcome, type StepContext } from '@atoll/state-machine';
+import type { SharingMode } from '@atoll/gpu';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { NodeDriver, type DeviceLayout, type DeviceRef, type DeviceReport } from '../driver/node-driver.js';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import { leasesOn, wakeHolders } from '../leases/lease-store.js';
+import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
+import { soldProfiles, turnsOf } from '../pools/pool-terms.js';
+import { giveSlots, giveTurns, settleInSpatial, settleInTemporal, settleOffline } from './gpu-leases.js';
+import { GpuEntity } from './gpu.entity.js';
+import { gpuDefinition, type GpuEvent, type GpuState } from './gpu.machine.js';
+
+type Found = Outcome<GpuEntity, GpuEvent>;
+
+const lookAgainMs = 50;
+const isBusy = () => new StepFailed('device_busy', 'The device still holds memory of what has stopped.');
+
+/** The sharing mode of each GPU: what the device is asked, what its answers mean, and what becomes of the leases. */
+@Injectable()
+export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
+  constructor(
+    dataSource: DataSource,
+    private readonly driver: NodeDriver,
+    private readonly pools: PoolCatalogue,
+    private readonly settings: GpuaasSettings,
+  ) {
+    super(dataSource, gpuDefinition, GpuEntity);
+  }
+
+  /** Begins the fall back of a GPU that the transaction has locked. Whoever is on it gets a turn; newcomers are leased after it. */
+  async fallBack(manager: EntityManager, gpu: GpuEntity, cause: Cause): Promise<void> {
+    await giveTurns(manager, gpu.gpuId);
+    await this.begin(manager, gpu, 'FALL_BACK', cause);
+  }
+
+  /** Begins the return of a GPU that the transaction has locked, if it is in Temporal, what is on it fits, and its mechanism lets it. */
+  async returnIfFits(manager: EntityManager, gpu: GpuEntity, cause: Cause): Promise<boolean> {
+    if (gpu.state !== 'temporal') return false;
+    const pool = await this.poolOf(gpu);
+    const isFree = this.driver.canSwitchUnderTenants(pool.mechanism) || (await leasesOn(manager, gpu.gpuId)).length === 0;
+    if (!isFree || !(await giveSlots(manager, gpu.gpuId, soldProfiles(pool)))) return false;
+    return (await this.begin(manager, gpu, 'RETURN', cause)) !== undefined;
+  }
+
+  /** Moves a locked GPU by an event that asks the device for a layout. */
+  begin(manager: EntityManager, gpu: GpuEntity, event: 'PREPARE' | 'FALL_BACK' | 'RETURN', cause: Cause): Promise<GpuEntity | undefined> {
+    return this.move(manager, gpu, event, cause, { generation: gpu.generation + 1 });
+  }
+
+  async step(gpu: GpuEntity, { signal }: StepContext): Promise<Found> {
+    if (gpu.state === 'temporal') {
+      return { decide: (manager, row) => this.returnIfFits(manager, row, { actor: 'system:gpuaas', reason: 'tried again by time' }) };
+    }
+    const device = await this.deviceOf(gpu);
+    const report = await this.driver.observe(device, signal);
+    if (gpu.state === 'doubting_temporal' || gpu.state === 'doubting_spatial') return this.resolve(gpu, report);
+    const layout = await this.layoutOf(gpu);
+    if (report.generation < gpu.generation) {
+      if (layout.mode === 'Spatial') await this.requireVacated(gpu, report);
+      await this.driver.request(device, layout, signal);
+      return { againAfterMs: lookAgainMs };
+    }
+    // What was asked for was replaced by something newer, or never was: the device tells what is.
+    if (report.generation > gpu.generation) return { event: gpu.state === 'preparing' ? 'LOST' : 'DOUBT', reason: unexpected };
+    if (report.state === 'switching') return { againAfterMs: lookAgainMs };
+    const { sharingMode } = await this.poolOf(gpu);
+    return gpu.state === 'preparing' ? prepared(sharingMode, layout, report) : switched(gpu, layout, report);
+  }
+
+  protected override async entered(manager: EntityManager, gpu: GpuEntity, from: GpuState, cause: Cause): Promise<void> {
+    const reason = gpu.lastError?.message ?? 'The GPU could not be switched.';
+    switch (gpu.state as GpuState) {
+      case 'spatial':
+        await settleInSpatial(manager, gpu.gpuId, soldProfiles(await this.poolOf(gpu)), reason);
+        break;
+      case 'temporal':
+        await settleInTemporal(manager, gpu.gpuId);
+        break;
+      case 'offline':
+        if (from !== 'unpooled' && from !== 'temporal' && from !== 'configured_temporal' && from !== 'preparing') {
+          await settleOffline(manager, gpu.gpuId, reason);
+        }
+        await touchRows(manager, 'node', 'node_id', [gpu.nodeId]);
+        break;
+      default:
+        return;
+    }
+    await wakeHolders(manager, gpu.gpuId);
+    if (gpu.state === 'temporal') await this.afterFallBack(manager, gpu, from, cause);
+  }
+
+  /** Somebody may have gone on the way. A device that has just refused to return is left alone for a while. */
+  private async afterFallBack(manager: EntityManager, gpu: GpuEntity, from: GpuState, cause: Cause): Promise<void> {
+    if (from !== 'to_spatial' && from !== 'doubting_spatial') {
+      await this.returnIfFits(manager, gpu, cause);
+      return;
+    }
+    await manager.query(`UPDATE gpu SET due_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE gpu_id = $1`, [
+      gpu.gpuId,
+      this.settings.returnRetryMs,
+    ]);
+  }
+
+  /** After a switch that failed or did not end: only what the device says of itself counts. */
+  private resolve(gpu: GpuEntity, report: DeviceReport): Found {
+    const reason = { code: 'switch_failed', message: gpu.lastError?.message ?? report.reason ?? 'The switch did not end.' };
+    if (report.state === 'switching') throw new StepFailed('switch_endless', reason.message);
+    const isToSpatial = gpu.state === 'doubting_spatial';
+    const wasAsked = report.generation >= gpu.generation;
+    if (!isToSpatial) {
+      if (report.mode === 'Spatial') return { event: 'STAYED', reason };
+      return report.state === 'settled' && report.mode === 'Temporal' && wasAsked ? { event: 'ARRIVED' } : { event: 'LOST', reason };
+    }
+    if (report.state === 'settled' && report.mode === 'Spatial' && wasAsked) return { event: 'ARRIVED' };
+    // It was busy all the time and never asked: it is where it was, and is asked again later.
+    return report.state === 'settled' && report.mode === 'Temporal' && !wasAsked ? { event: 'STAYED', reason } : { event: 'LOST', reason };
+  }
+
+  private async requireVacated(gpu: GpuEntity, { holders }: DeviceReport): Promise<void> {
+    if (holders.length === 0) return;
+    const [{ strangers = 0 } = {}] = await this.query<{ strangers: number }>(
+      `SELECT count(*)::int AS strangers FROM unnest($2::text[]) holder
+       WHERE NOT EXISTS (SELECT FROM lease WHERE gpu_id = $1 AND lease_id::text = holder)`,
+      [gpu.gpuId, holders],
+    );
+    if (strangers > 0) throw isBusy();
+  }
+
+  /** The mode that its leases need while it is prepared, or the one it goes to. */
+  private async layoutOf(gpu: GpuEntity): Promise<DeviceLayout> {
+    const pool = await this.poolOf(gpu);
+    const isSpatial = gpu.state === 'to_spatial' || (gpu.state === 'preparing' && pool.sharingMode === 'Spatial' && gpu.turnsUsed === '0');
+    const { generation } = gpu;
+    if (isSpatial) return { mode: 'Spatial', mechanism: pool.mechanism, replicas: pool.replicas, generation };
+    return { mode: 'Temporal', mechanism: 'time_slicing', replicas: turnsOf(pool), generation };
+  }
+
+  private async poolOf({ poolId }: GpuEntity): Promise<KnownPool> {
+    return this.pools.pool(poolId ?? '0');
+  }
+
+  private async deviceOf({ uuid, nodeId }: GpuEntity): Promise<DeviceRef> {
+    const [node] = await this.query<{ nodeName: string; gpuaasId: string }>(
+      'SELECT node_name AS "nodeName", gpuaas_id AS "gpuaasId" FROM node WHERE node_id = $1',
+      [nodeId],
+    );
+    if (!node) throw new Error(`GPU ${uuid} has no node.`);
+    return { ...node, uuid };
+  }
+}
+
+const unexpected = { code: 'unexpected_answer', message: 'The device answers to something else than what it was asked.' };
+
+/** The device is at rest, or has failed, after what was asked. */
+function switched({ state }: GpuEntity, layout: DeviceLayout, report: DeviceReport): Found {
+  if (hasArrived(layout, report)) return { event: 'ARRIVED' };
+  const event = state === 'to_temporal' && report.mode === 'Spatial' ? 'STAYED' : 'DOUBT';
+  return { event, reason: failureOf(report) };
+}
+
+function prepared(sharingMode: SharingMode, layout: DeviceLayout, report: DeviceReport): Found {
+  if (!hasArrived(layout, report)) return { event: 'LOST', reason: failureOf(report) };
+  if (layout.mode === 'Spatial') return { event: 'IS_SPATIAL' };
+  return { event: sharingMode === 'Temporal' ? 'IS_CONFIGURED_TEMPORAL' : 'IS_TEMPORAL' };
+}
+
+function hasArrived(layout: DeviceLayout, { mode, state }: DeviceReport): boolean {
+  return state === 'settled' && mode === layout.mode;
+}
+
+function failureOf({ reason }: DeviceReport): { code: string; message: string } {
+  return { code: 'switch_failed', message: reason ?? 'The device says that it is done, and is not.' };
+}

@@ -1,0 +1,60 @@
+import type { Gpu, GpuSlice, GpuTenant } from '@atoll/contracts';
+import { boardNamed, vRamGb } from '@atoll/gpu';
+import type { LeaseEntity } from '../leases/lease.entity.js';
+import type { GpuEntity } from './gpu.entity.js';
+import type { GpuState } from './gpu.machine.js';
+
+type SharedAs = Pick<Gpu, 'mode' | 'origin' | 'transition'>;
+
+const configured: SharedAs = { mode: 'Spatial', origin: 'configured', transition: null };
+const fallenBack: SharedAs = { mode: 'Temporal', origin: 'dynamic_fallback', transition: null };
+
+/** What a user is told of each state; of a GPU that is not at rest, where it comes from. */
+const sharedAs: Record<Exclude<GpuState, 'unpooled' | 'offline' | 'preparing'>, SharedAs> = {
+  spatial: configured,
+  to_temporal: { ...configured, transition: 'to_temporal' },
+  doubting_temporal: { ...configured, transition: 'to_temporal' },
+  temporal: fallenBack,
+  to_spatial: { ...fallenBack, transition: 'to_spatial' },
+  doubting_spatial: { ...fallenBack, transition: 'to_spatial' },
+  configured_temporal: { ...configured, mode: 'Temporal' },
+};
+
+/** A GPU on the wire, with its leases; `configuredMode` is its pool's. */
+export function gpuView(gpu: GpuEntity, leases: readonly LeaseEntity[], configuredMode: 'Spatial' | 'Temporal' | null): Gpu {
+  return {
+    gpu_id: String(gpu.gpuId),
+    uuid: gpu.uuid,
+    board: gpu.board,
+    pool_id: gpu.poolId && String(gpu.poolId),
+    ...modeOf(gpu, leases, configuredMode),
+    reason: gpu.lastError?.message ?? null,
+    slices: leases.flatMap((lease) => sliceOf(lease, gpu)),
+    tenants: leases.filter(({ turn }) => turn !== null).map(tenantOf),
+  };
+}
+
+function modeOf({ state }: GpuEntity, leases: readonly LeaseEntity[], configuredMode: 'Spatial' | 'Temporal' | null): SharedAs {
+  if (state !== 'unpooled' && state !== 'offline' && state !== 'preparing') return sharedAs[state as keyof typeof sharedAs];
+  const hasFallenBack = configuredMode === 'Spatial' && leases.some(({ turn }) => turn !== null);
+  return hasFallenBack ? fallenBack : { ...configured, mode: configuredMode };
+}
+
+function sliceOf(lease: LeaseEntity, { board, state }: GpuEntity): GpuSlice[] {
+  if (lease.slotStart === null) return [];
+  const known = boardNamed(board);
+  return [
+    {
+      profile: lease.profile,
+      start: lease.slotStart,
+      size: lease.slotSize,
+      v_ram_gb: known ? vRamGb(known, lease.profile) : 0,
+      ...tenantOf(lease),
+      state: state !== 'spatial' ? 'reserved' : lease.workloadId === null ? 'leased' : 'occupied',
+    },
+  ];
+}
+
+function tenantOf({ subscriptionId, workloadId }: LeaseEntity): GpuTenant {
+  return { subscription_id: String(subscriptionId), workload_id: workloadId === null ? null : String(workloadId) };
+}

@@ -1,0 +1,41 @@
+import { MachineRow } from '@atoll/state-machine';
+import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import { NodeEntity } from '../nodes/node.entity.js';
+import { PoolEntity } from '../pools/pool.entity.js';
+
+/** A physical GPU, an instance of the machine of sharing modes. */
+@Entity('gpu')
+@Unique(['uuid'])
+@Index('gpu_due', { synchronize: false })
+export class GpuEntity extends MachineRow {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
+  gpuId!: string;
+
+  @Index()
+  @ForeignKey(() => NodeEntity)
+  @Column('bigint')
+  nodeId!: string;
+
+  @Column('text')
+  uuid!: string;
+
+  @Column('text')
+  board!: string;
+
+  @Index()
+  @ForeignKey(() => PoolEntity)
+  @Column('bigint', { nullable: true })
+  poolId!: string | null;
+
+  /** Counts the layouts asked of the device. */
+  @Column('integer', { default: 0 })
+  generation!: number;
+
+  /** Bit i: slot i is leased. Made of the rows of `lease` whenever those change, for the search for room. */
+  @Column('bigint', { default: 0 })
+  slotsUsed!: string;
+
+  /** Bit i: turn i is leased. */
+  @Column('bigint', { default: 0 })
+  turnsUsed!: string;
+}

@@ -1,0 +1,133 @@
+import { touchRows } from '@atoll/state-machine';
+import type { EntityManager } from 'typeorm';
+import type { HeldSlice, InstanceIds } from '../driver/node-driver.js';
+import type { LeaseEntity } from './lease.entity.js';
+
+/** Bits of what leases hold, from their rows. */
+const slotBits = `coalesce((SELECT bit_or(((1::bigint << slot_size) - 1) << slot_start) FROM lease WHERE lease.gpu_id = gpu.gpu_id AND slot_start IS NOT NULL), 0)`;
+const turnBits = `coalesce((SELECT bit_or(1::bigint << turn) FROM lease WHERE lease.gpu_id = gpu.gpu_id AND turn IS NOT NULL), 0)`;
+
+/** One lease to be made. */
+export interface NewLease {
+  readonly gpuId: string;
+  readonly slotStart: number | null;
+  readonly turn: number | null;
+}
+
+export interface Holder {
+  readonly subscriptionId: string;
+  readonly workloadId: string | null;
+  readonly profile: string;
+  readonly slotSize: number;
+}
+
+/** Writes leases on GPUs that the transaction has locked. */
+export async function insertLeases(manager: EntityManager, leases: readonly NewLease[], holder: Holder): Promise<void> {
+  await manager.query(
+    `INSERT INTO lease (gpu_id, slot_start, turn, subscription_id, workload_id, profile, slot_size)
+     SELECT gpu_id, slot_start, turn, $4, $5, $6, $7 FROM unnest($1::bigint[], $2::smallint[], $3::smallint[]) lease (gpu_id, slot_start, turn)`,
+    [
+      leases.map(({ gpuId }) => gpuId),
+      leases.map(({ slotStart }) => slotStart),
+      leases.map(({ turn }) => turn),
+      holder.subscriptionId,
+      holder.workloadId,
+      holder.profile,
+      holder.slotSize,
+    ],
+  );
+  await recount(manager, [...new Set(leases.map(({ gpuId }) => gpuId))]);
+}
+
+/** Sets what is used of these GPUs, locked by the transaction, to what the rows of their leases say. */
+export async function recount(manager: EntityManager, gpuIds: readonly string[]): Promise<void> {
+  await manager.query(`UPDATE gpu SET slots_used = ${slotBits}, turns_used = ${turnBits} WHERE gpu_id = ANY ($1)`, [gpuIds]);
+}
+
+/** The leases of a GPU that hold a place there, in the order they were made. */
+export async function leasesOn(manager: EntityManager, gpuId: string): Promise<LeaseEntity[]> {
+  return manager.query(
+    `SELECT lease_id AS "leaseId", profile, slot_start AS "slotStart", slot_size AS "slotSize", turn,
+       subscription_id AS "subscriptionId", workload_id AS "workloadId"
+     FROM lease WHERE gpu_id = $1 AND lost_reason IS NULL ORDER BY lease_id`,
+    [gpuId],
+  );
+}
+
+/** Gives leases of one GPU their places, by id. What is left out of a place is null. */
+export async function movePlaces(
+  manager: EntityManager,
+  gpuId: string,
+  moves: readonly Pick<LeaseEntity, 'leaseId' | 'slotStart' | 'turn'>[],
+): Promise<void> {
+  await manager.query(
+    `UPDATE lease SET slot_start = moved.slot_start, turn = moved.turn
+     FROM unnest($2::bigint[], $3::smallint[], $4::smallint[]) moved (lease_id, slot_start, turn)
+     WHERE lease.lease_id = moved.lease_id AND lease.gpu_id = $1`,
+    [gpuId, moves.map(({ leaseId }) => leaseId), moves.map(({ slotStart }) => slotStart), moves.map(({ turn }) => turn)],
+  );
+  await recount(manager, [gpuId]);
+}
+
+/** Takes their places from leases of one GPU that is not where they were to be; whoever asked for them finds the reason. */
+export async function loseLeases(manager: EntityManager, gpuId: string, leaseIds: readonly string[], reason: string): Promise<void> {
+  if (leaseIds.length === 0) return;
+  await manager.query('UPDATE lease SET slot_start = NULL, turn = NULL, lost_reason = $3 WHERE gpu_id = $1 AND lease_id = ANY ($2)', [
+    gpuId,
+    leaseIds,
+    reason,
+  ]);
+  await recount(manager, [gpuId]);
+}
+
+/** Has whoever waits for this GPU look again. */
+export async function wakeHolders(manager: EntityManager, gpuId: string): Promise<void> {
+  const holders = await manager.query<{ subscription_id: string; workload_id: string | null }[]>(
+    `SELECT lease.subscription_id, lease.workload_id FROM lease
+     JOIN subscription USING (subscription_id) LEFT JOIN workload USING (workload_id)
+     WHERE gpu_id = $1 AND (subscription.state = 'subscribing' OR workload.state = 'pending')`,
+    [gpuId],
+  );
+  if (holders.length === 0) return;
+  await touchRows(
+    manager,
+    'subscription',
+    'subscription_id',
+    holders.map(({ subscription_id }) => subscription_id),
+  );
+  await touchRows(
+    manager,
+    'workload',
+    'workload_id',
+    holders.flatMap(({ workload_id }) => workload_id ?? []),
+  );
+}
+
+/** For a query outside of any transaction. */
+type Query = <Row extends object>(sql: string, values: unknown[]) => Promise<Row[]>;
+
+/** Keeps what a node told of the MIG instances of these leases. */
+export async function noteInstances(query: Query, ids: InstanceIds): Promise<void> {
+  if (ids.size === 0) return;
+  await query(
+    `UPDATE lease SET gpu_instance_id = told.id FROM unnest($1::bigint[], $2::smallint[]) told (lease_id, id)
+     WHERE lease.lease_id = told.lease_id AND gpu_instance_id IS DISTINCT FROM told.id`,
+    [[...ids.keys()], [...ids.values()]],
+  );
+}
+
+export interface HeldLease extends HeldSlice {
+  readonly gpuId: string;
+  readonly gpuState: string;
+  readonly lostReason: string | null;
+}
+
+/** What a subscription, or one of its workloads, holds, and where. */
+export async function heldBy(query: Query, of: 'subscription_id' | 'workload_id', id: string): Promise<HeldLease[]> {
+  return query<HeldLease>(
+    `SELECT lease_id AS "leaseId", lease.profile, slot_start AS "slotStart", lost_reason AS "lostReason", gpu_id AS "gpuId", gpu.state AS "gpuState", gpu.uuid,
+       node_name AS "nodeName", gpuaas_id AS "gpuaasId"
+     FROM lease JOIN gpu USING (gpu_id) JOIN node USING (node_id) WHERE lease.${of} = $1 ORDER BY lease_id`,
+    [id],
+  );
+}

@@ -1,0 +1,153 @@
+import { AppError } from '@atoll/errors';
+import type { SliceProfile } from '@atoll/gpu';
+import type { Cause } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { NodeDriver } from '../driver/node-driver.js';
+import type { GpuEntity } from '../gpus/gpu.entity.js';
+import { GpuMachine } from '../gpus/gpu-machine.js';
+import type { GpuState } from '../gpus/gpu.machine.js';
+import type { KnownPool } from '../pools/pool-catalogue.js';
+import { soldProfiles, turnsOf } from '../pools/pool-terms.js';
+import { insertLeases, recount, type Holder } from './lease-store.js';
+import { planLeases, roomByFallback, roomOn, type GpuPlan, type GpuRoom, type PlacingRules } from './plan.js';
+
+/** The first look found too little, or found it locked by others: the second one waits for them. */
+class LookAgain extends Error {}
+
+export interface Asked extends Omit<Holder, 'slotSize'> {
+  readonly vgpus: number;
+}
+
+/** Leases: taken where there is room, given back, and in the same transaction what that does to the modes of their GPUs. */
+@Injectable()
+export class Placement {
+  constructor(
+    private readonly gpus: GpuMachine,
+    private readonly driver: NodeDriver,
+  ) {}
+
+  /**
+   * Does the work, in which leases are taken, in a transaction of its own: first by whatever GPUs nobody else is at, and where those do not suffice once
+   * more by all, one after the other. So many callers do not stand in a line, and nobody is refused because of another who is.
+   */
+  async placing<T>(work: (isThorough: boolean) => Promise<T>): Promise<T> {
+    try {
+      return await work(false);
+    } catch (error) {
+      if (error instanceof LookAgain) return work(true);
+      throw error;
+    }
+  }
+
+  /** Leases what is asked. Throws `insufficient_capacity`, saying what would fit. */
+  async take(manager: EntityManager, pool: KnownPool, asked: Asked, isThorough: boolean, cause: Cause): Promise<void> {
+    const rules = this.rulesOf(pool);
+    const profile = rules.sold.find(({ name }) => name === asked.profile);
+    if (!profile) throw new Error(`Pool ${pool.poolId} does not sell ${asked.profile}.`);
+    const gpus = isThorough ? await this.lockAll(manager, pool) : await this.lockFree(manager, pool, profile, asked.vgpus);
+    const plans = planLeases(gpus.map(roomOf), profile, asked.vgpus, rules);
+    const isPlain = plans?.every(({ fallsBack }) => !fallsBack);
+    if (!isThorough && !isPlain) throw new LookAgain();
+    if (!plans) throw await this.refusal(manager, pool, asked, rules);
+    for (const { gpu } of plans.filter(({ fallsBack }) => fallsBack)) {
+      const entity = gpus.find(({ gpuId }) => gpuId === gpu.gpuId);
+      if (entity) await this.gpus.fallBack(manager, entity, cause);
+    }
+    await insertLeases(manager, plans.flatMap(leasesOf), { ...asked, slotSize: profile.size });
+  }
+
+  /** Gives back the leases of a subscription, or of a workload of its own leases; what still runs may return to Spatial. */
+  async release(manager: EntityManager, of: 'subscription_id' | 'workload_id', id: string, cause: Cause, limit?: number): Promise<void> {
+    const chosen = `SELECT lease_id FROM lease WHERE ${of} = $1 ${limit === undefined ? '' : `AND workload_id IS NULL ORDER BY lease_id DESC LIMIT ${limit}`}`;
+    const raw = await manager.query<object[]>(
+      `SELECT * FROM gpu WHERE gpu_id IN (SELECT gpu_id FROM lease WHERE lease_id IN (${chosen})) ORDER BY gpu_id FOR NO KEY UPDATE`,
+      [id],
+    );
+    await manager.query(`DELETE FROM lease WHERE lease_id IN (${chosen})`, [id]);
+    const gpus = raw.map((row) => this.gpus.rowOf(row));
+    await recount(
+      manager,
+      gpus.map(({ gpuId }) => gpuId),
+    );
+    const now = Date.now();
+    for (const gpu of gpus) if (!gpu.dueAt || gpu.dueAt.getTime() <= now) await this.gpus.returnIfFits(manager, gpu, cause);
+  }
+
+  /** Takes the GPUs of what was not given back out of service: their node is looked after before anybody else comes there. */
+  async distrust(manager: EntityManager, of: 'subscription_id' | 'workload_id', id: string, message: string, cause: Cause): Promise<void> {
+    const gpus = await manager.query<{ gpu_id: string }[]>(`SELECT DISTINCT gpu_id FROM lease WHERE ${of} = $1 ORDER BY gpu_id`, [id]);
+    for (const { gpu_id } of gpus) {
+      const gpu = await this.gpus.lock(manager, gpu_id);
+      if (gpu) await this.gpus.move(manager, gpu, 'GO_OFFLINE', cause, {}, { code: 'not_given_back', message });
+    }
+  }
+
+  /** How much of each profile a pool has room for now, without any GPU falling back. */
+  async roomIn(
+    query: <Row extends object>(sql: string, values: unknown[]) => Promise<Row[]>,
+    pool: KnownPool,
+  ): Promise<Map<string, number>> {
+    const rules = this.rulesOf(pool);
+    const gpus = await query<GpuEntity>(
+      `SELECT gpu_id AS "gpuId", gpu.state, slots_used AS "slotsUsed", turns_used AS "turnsUsed"
+       FROM gpu JOIN node USING (node_id) WHERE pool_id = $1 AND node.state = 'ready'`,
+      [pool.poolId],
+    );
+    const rooms = gpus.map(roomOf);
+    return new Map(rules.sold.map((profile) => [profile.name, rooms.reduce((sum, gpu) => sum + roomOn(gpu, profile, rules), 0)]));
+  }
+
+  private rulesOf(pool: KnownPool): PlacingRules {
+    return {
+      isTemporal: pool.sharingMode === 'Temporal',
+      turns: turnsOf(pool),
+      allowFallback: pool.allowFallback,
+      canSwitchUnderTenants: this.driver.canSwitchUnderTenants(pool.mechanism),
+      sold: soldProfiles(pool),
+    };
+  }
+
+  /** GPUs at rest with room, the fullest first, that no other transaction has locked. */
+  private async lockFree(manager: EntityManager, pool: KnownPool, { starts, size }: SliceProfile, vgpus: number): Promise<GpuEntity[]> {
+    const isTemporal = pool.sharingMode === 'Temporal';
+    const masks = starts.map((start) => String(((1n << BigInt(size)) - 1n) << BigInt(start)));
+    const raw = await manager.query<object[]>(
+      `SELECT gpu.* FROM gpu JOIN node USING (node_id)
+       WHERE pool_id = $1 AND gpu.state = $2 AND node.state = 'ready'
+         AND EXISTS (SELECT FROM unnest($3::bigint[]) mask WHERE ${isTemporal ? 'turns_used' : 'slots_used'} & mask = 0)
+       ORDER BY bit_count((slots_used | turns_used)::bit(64)) DESC, gpu_id LIMIT $4 FOR NO KEY UPDATE OF gpu SKIP LOCKED`,
+      [pool.poolId, isTemporal ? 'configured_temporal' : 'spatial', masks, vgpus],
+    );
+    return raw.map((row) => this.gpus.rowOf(row));
+  }
+
+  private async lockAll(manager: EntityManager, pool: KnownPool): Promise<GpuEntity[]> {
+    const raw = await manager.query<object[]>(
+      `SELECT gpu.* FROM gpu JOIN node USING (node_id) WHERE pool_id = $1 AND gpu.state NOT IN ('unpooled', 'offline') AND node.state = 'ready'
+       ORDER BY gpu_id FOR NO KEY UPDATE OF gpu`,
+      [pool.poolId],
+    );
+    return raw.map((row) => this.gpus.rowOf(row));
+  }
+
+  private async refusal(manager: EntityManager, pool: KnownPool, { profile, vgpus }: Asked, rules: PlacingRules): Promise<AppError> {
+    const gpus = (await this.lockAll(manager, pool)).map(roomOf);
+    const fits = rules.sold
+      .map((sold) => {
+        const count = gpus.reduce((sum, gpu) => sum + Math.max(roomOn(gpu, sold, rules), roomByFallback(gpu, rules)), 0);
+        return { count, text: `${count} of ${sold.name}` };
+      })
+      .filter(({ count }) => count > 0);
+    const would = fits.length > 0 ? `What would fit: ${fits.map(({ text }) => text).join(', or ')}.` : 'Nothing would fit at present.';
+    return new AppError('insufficient_capacity', `The pool has no room for ${vgpus} vGPUs of ${profile}. ${would}`);
+  }
+}
+
+function roomOf({ gpuId, state, slotsUsed, turnsUsed }: GpuEntity): GpuRoom {
+  return { gpuId, state: state as GpuState, slotsUsed: BigInt(slotsUsed), turnsUsed: BigInt(turnsUsed) };
+}
+
+function leasesOf({ gpu, places }: GpuPlan): { gpuId: string; slotStart: number | null; turn: number | null }[] {
+  return places.map((at) => ({ gpuId: gpu.gpuId, ...at }));
+}

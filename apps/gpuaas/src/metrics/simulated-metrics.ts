@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import type { MetricWindow } from '@atoll/contracts';
+import { averages, noData, type Figure, type Sample } from './averages.js';
+import { MetricsSource, type MeasuredSubscription, type SubscriptionMetrics } from './metrics-source.js';
+import { measuredFromMs, timeline } from './timeline.js';
+
+export interface SimulatedMetricsOptions {
+  readonly now?: () => number;
+  /** Everything is `no_data` while this is true. */
+  readonly isDown?: () => boolean;
+  /** True where a sample is missing. */
+  readonly isGap?: (figure: Figure, series: string, atMs: number) => boolean;
+}
+
+const dayMs = 86_400_000;
+const wobbleMs = 37 * 60_000;
+
+/**
+ * Plausible figures of GPUs that do not exist: the same for the same question at the same time. Each series has a level of its own and goes
+ * up and down with the day; tenants of one GPU see one figure, as with a real one.
+ */
+export class SimulatedMetrics extends MetricsSource {
+  readonly #options: Required<SimulatedMetricsOptions>;
+
+  constructor(options: SimulatedMetricsOptions = {}) {
+    super();
+    this.#options = { now: Date.now, isDown: () => false, isGap: () => false, ...options };
+  }
+
+  override read(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<Map<string, SubscriptionMetrics>> {
+    const nowMs = this.#options.now();
+    const isDown = this.#options.isDown();
+    const one = (subscription: MeasuredSubscription): SubscriptionMetrics => {
+      const fromMs = measuredFromMs(subscription, window, nowMs);
+      if (fromMs === null || isDown) return noData;
+      return averages(subscription, fromMs, nowMs, (figure, series) => this.#samples(figure, series, fromMs, nowMs));
+    };
+    return Promise.resolve(new Map(subscriptions.map((subscription) => [subscription.subscriptionId, one(subscription)])));
+  }
+
+  #samples(figure: Figure, series: string, fromMs: number, nowMs: number): Sample[] {
+    const { startS, endS, stepS } = timeline(fromMs, nowMs, 60);
+    const percentAt = wave(`${figure} ${series}`);
+    const samples: Sample[] = [];
+    for (let atS = startS; atS <= endS; atS += stepS) {
+      const atMs = atS * 1000;
+      if (!this.#options.isGap(figure, series, atMs)) samples.push({ atMs, percent: percentAt(atMs) });
+    }
+    return samples;
+  }
+}
+
+/** A level of 30 to 70, up to 20 more or less in the course of the day, and up to 5 in that of the hour: always within 5 and 95. */
+function wave(seed: string): (atMs: number) => number {
+  const bytes = createHash('sha256').update(seed).digest();
+  const share = (index: number) => bytes.readUInt32BE(4 * index) / 2 ** 32;
+  const turn = (atMs: number, periodMs: number, phase: number) => Math.sin(2 * Math.PI * (atMs / periodMs + phase));
+  const [level, swing] = [30 + 40 * share(0), 10 + 10 * share(1)];
+  return (atMs) => level + swing * turn(atMs, dayMs, share(2)) + 5 * turn(atMs, wobbleMs, share(3));
+}

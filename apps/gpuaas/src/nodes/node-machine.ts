@@ -1,0 +1,87 @@
+import { DurableMachine, StepFailed, type Cause, type Outcome, type StepContext } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { NodeDriver } from '../driver/node-driver.js';
+import { GpuMachine } from '../gpus/gpu-machine.js';
+import type { GpuEvent } from '../gpus/gpu.machine.js';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import { NodeEntity } from './node.entity.js';
+import { nodeDefinition, type NodeEvent, type NodeState } from './node.machine.js';
+
+const longestRetryMs = 10 * 60_000;
+
+/** Nodes: brought into service, taken out of it when a GPU of theirs is lost, and tried again by time. */
+@Injectable()
+export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent> {
+  constructor(
+    dataSource: DataSource,
+    private readonly driver: NodeDriver,
+    private readonly gpus: GpuMachine,
+    private readonly settings: GpuaasSettings,
+  ) {
+    super(dataSource, nodeDefinition, NodeEntity);
+  }
+
+  async step(node: NodeEntity, { signal }: StepContext): Promise<Outcome<NodeEntity, NodeEvent>> {
+    switch (node.state as NodeState) {
+      case 'initialising':
+        return this.initialise(node, signal);
+      case 'init_failed':
+        return { event: 'INITIALISE' };
+      case 'ready':
+      case 'cordoned':
+        return this.lookForLostGpus(node);
+      default:
+        return 'rest';
+    }
+  }
+
+  protected override async entered(manager: EntityManager, node: NodeEntity, _from: NodeState, cause: Cause): Promise<void> {
+    if (node.state === 'initialising' && node.isReset) await this.sendGpus(manager, node, 'GO_OFFLINE', cause);
+    if (node.state === 'ready') {
+      await manager.query('UPDATE node SET failures = 0, is_reset = false WHERE node_id = $1', [node.nodeId]);
+      await this.sendGpus(manager, node, 'PREPARE', cause);
+    }
+    if (node.state === 'init_failed') {
+      const retryMs = Math.min(longestRetryMs, this.settings.initRetryMs * 2 ** node.failures);
+      await manager.query(
+        `UPDATE node SET failures = failures + 1, due_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE node_id = $1`,
+        [node.nodeId, retryMs],
+      );
+    }
+  }
+
+  private async initialise(
+    { nodeId, nodeName, gpuaasId, isReset }: NodeEntity,
+    signal: AbortSignal,
+  ): Promise<Outcome<NodeEntity, NodeEvent>> {
+    const gpus = await this.query<{ uuid: string }>('SELECT uuid FROM gpu WHERE node_id = $1 ORDER BY gpu_id', [nodeId]);
+    const uuids = gpus.map(({ uuid }) => uuid);
+    const node = { nodeName, gpuaasId };
+    await (isReset ? this.driver.reset(node, uuids, signal) : this.driver.initialise(node, uuids, signal));
+    for (const uuid of uuids) {
+      const report = await this.driver.observe({ ...node, uuid }, signal);
+      if (report.mode === null) throw new StepFailed('device_missing', `The node says that it is ready, and does not have ${uuid}.`);
+    }
+    return { event: 'SUCCEEDED' };
+  }
+
+  /** What a GPU that was lost needs is its node's to give. */
+  private async lookForLostGpus({ nodeId }: NodeEntity): Promise<Outcome<NodeEntity, NodeEvent>> {
+    const [lost] = await this.query<{ uuid: string; reason: string | null }>(
+      `SELECT uuid, last_error->>'message' AS reason FROM gpu WHERE node_id = $1 AND state = 'offline' AND pool_id IS NOT NULL LIMIT 1`,
+      [nodeId],
+    );
+    if (!lost) return 'rest';
+    return { event: 'FAULT', reason: { code: 'gpu_lost', message: `${lost.uuid}: ${lost.reason ?? 'was lost'}` } };
+  }
+
+  private async sendGpus(manager: EntityManager, { nodeId }: NodeEntity, event: GpuEvent, cause: Cause): Promise<void> {
+    const gpus = await manager.query<object[]>('SELECT * FROM gpu WHERE node_id = $1 ORDER BY gpu_id FOR NO KEY UPDATE', [nodeId]);
+    for (const raw of gpus) {
+      const gpu = this.gpus.rowOf(raw);
+      if (event === 'PREPARE') await this.gpus.begin(manager, gpu, event, cause);
+      else await this.gpus.move(manager, gpu, event, cause, {}, { code: 'node_reset', message: 'Its node is being reset.' });
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import { MachineRow } from '@atoll/state-machine';
+import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import { GpuaasEntity } from '../regions/region.entity.js';
+
+@Entity('node')
+@Unique(['gpuaasId', 'nodeName'])
+@Index('node_due', { synchronize: false })
+export class NodeEntity extends MachineRow {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
+  nodeId!: string;
+
+  @ForeignKey(() => GpuaasEntity)
+  @Column('bigint')
+  gpuaasId!: string;
+
+  @Column('text')
+  nodeName!: string;
+
+  /** Whether what is under way, or failed, is a reset. */
+  @Column('boolean', { default: false })
+  isReset!: boolean;
+
+  /** Runs that did not succeed, in a row. */
+  @Column('integer', { default: 0 })
+  failures!: number;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  createdAt!: Date;
+}

@@ -1,0 +1,27 @@
+import { defineMachine, type EventOf, type StateOf, type TransientRule } from '@atoll/state-machine';
+import { setup } from 'xstate';
+
+/** A node, as the operator sees it. A run that did not succeed is tried again by time and by hand. */
+const machine = setup({
+  types: {
+    meta: {} as TransientRule,
+    events: {} as { type: 'INITIALISE' | 'RESET' | 'SUCCEEDED' | 'FAILED' | 'FAULT' | 'CORDON' | 'UNCORDON' },
+  },
+}).createMachine({
+  id: 'node',
+  initial: 'registered',
+  states: {
+    registered: { on: { INITIALISE: 'initialising', RESET: 'initialising' } },
+    initialising: {
+      meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', tries: 3, backOff: { firstMs: 1_000, maxMs: 8_000 } },
+      on: { SUCCEEDED: 'ready', FAILED: 'init_failed' },
+    },
+    ready: { on: { RESET: 'initialising', FAULT: 'init_failed', CORDON: 'cordoned' } },
+    init_failed: { on: { INITIALISE: 'initialising', RESET: 'initialising' } },
+    cordoned: { on: { UNCORDON: 'ready', RESET: 'initialising', FAULT: 'init_failed' } },
+  },
+});
+
+export const nodeDefinition = defineMachine(machine);
+export type NodeState = StateOf<typeof machine>;
+export type NodeEvent = EventOf<typeof machine>;

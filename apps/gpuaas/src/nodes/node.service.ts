@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import {
+  notFound,
+  pageWindow,
+  requirePlatformAdmin,
+  type CallContext,
+  type GpuNode,
+  type ListNodes,
+  type NodePage,
+  type NodePath,
+  type RegisterNode,
+} from '@atoll/contracts';
+import { isUniqueViolation, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { boardNamed, boards } from '@atoll/gpu';
+import { causeOf } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { GpuMachine } from '../gpus/gpu-machine.js';
+import { invalidField } from '../invalid-field.js';
+import { GpuaasEntity } from '../regions/region.entity.js';
+import { NodeMachine } from './node-machine.js';
+import { NodeReader } from './node-reader.js';
+import { NodeEntity } from './node.entity.js';
+import type { NodeEvent, NodeState } from './node.machine.js';
+
+/** From which states the operator may do what, and what it is for a node that is already there. */
+const commands = {
+  initialise: { event: 'INITIALISE', from: ['registered', 'init_failed'], already: ['initialising'] },
+  reset: { event: 'RESET', from: ['registered', 'ready', 'init_failed', 'cordoned'], already: [] },
+  cordon: { event: 'CORDON', from: ['ready'], already: ['cordoned'] },
+  uncordon: { event: 'UNCORDON', from: ['cordoned'], already: ['ready'] },
+} as const satisfies Record<string, { event: NodeEvent; from: NodeState[]; already: NodeState[] }>;
+
+/** The inventory of nodes, and what the operator does with them. */
+@Injectable()
+export class NodesService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly nodes: NodeMachine,
+    private readonly gpus: GpuMachine,
+    private readonly reader: NodeReader,
+  ) {}
+
+  async register({ gpuaas_id, node_name, gpus }: RegisterNode, context: CallContext): Promise<GpuNode> {
+    requirePlatformAdmin(context.caller);
+    gpus.forEach(({ board }, at) => {
+      if (!boardNamed(board))
+        throw invalidField(`gpus.${at}.board`, 'isBoard', `must be one of: ${boards.map(({ name }) => name).join(', ')}.`);
+    });
+    const cause = causeOf(context);
+    return this.transactions.once(context, async (manager) => {
+      if (!(await manager.existsBy(GpuaasEntity, { gpuaasId: gpuaas_id }))) throw notFound('gpuaas');
+      const node = await this.insert(manager, gpuaas_id, node_name, context);
+      for (const { board, count } of gpus) {
+        for (let at = 0; at < count; at += 1) {
+          await this.gpus.insert(manager, { nodeId: node.nodeId, uuid: `GPU-${randomUUID()}`, board }, cause);
+        }
+      }
+      return this.view(manager, node.nodeId);
+    });
+  }
+
+  async list({ gpuaas_id, ...asked }: ListNodes, { caller }: CallContext): Promise<NodePage> {
+    requirePlatformAdmin(caller);
+    const { page, limit, offset } = pageWindow(asked, 1);
+    const [nodes, total] = await this.dataSource.manager.findAndCount(NodeEntity, {
+      where: { ...(gpuaas_id !== undefined && { gpuaasId: gpuaas_id }) },
+      order: { createdAt: 'ASC', nodeId: 'ASC' },
+      take: limit,
+      skip: offset,
+    });
+    return { data: await this.reader.read(nodes), pagination: { page, limit, total } };
+  }
+
+  async get({ node_id }: NodePath, { caller }: CallContext): Promise<GpuNode> {
+    requirePlatformAdmin(caller);
+    return this.view(this.dataSource.manager, node_id);
+  }
+
+  /** Repeated it changes nothing. Throws `conflict` where the node is not in a state for it, or a reset would end what runs there. */
+  async command(name: keyof typeof commands, { node_id }: NodePath, context: CallContext): Promise<GpuNode> {
+    requirePlatformAdmin(context.caller);
+    const { event, from, already } = commands[name];
+    return this.transactions.once(context, async (manager) => {
+      const node = await this.nodes.lock(manager, node_id);
+      if (!node) throw notFound('node');
+      const state = node.state as NodeState;
+      if ((already as readonly NodeState[]).includes(state)) return this.view(manager, node_id);
+      if (!(from as readonly NodeState[]).includes(state)) {
+        throw new AppError('conflict', `The node is ${state}: ${name} works on one that is ${from.join(' or ')}.`);
+      }
+      if (name === 'reset') await this.requireEmpty(manager, node_id);
+      await this.nodes.move(manager, node, event, causeOf(context, name), {
+        ...(name === 'reset' && { isReset: true }),
+        ...(name === 'initialise' && { isReset: false }),
+      });
+      return this.view(manager, node_id);
+    });
+  }
+
+  private async insert(manager: EntityManager, gpuaasId: string, nodeName: string, context: CallContext): Promise<NodeEntity> {
+    try {
+      return await this.nodes.insert(manager, { gpuaasId, nodeName }, causeOf(context));
+    } catch (error) {
+      if (isUniqueViolation(error)) throw new AppError('conflict', 'The GPU service has a node of this name already.');
+      throw error;
+    }
+  }
+
+  /** A reset ends whatever runs on the node. */
+  private async requireEmpty(manager: EntityManager, nodeId: string): Promise<void> {
+    const [{ held = 0 } = {}] = await manager.query<{ held: number }[]>(
+      'SELECT count(*)::int AS held FROM lease JOIN gpu USING (gpu_id) WHERE node_id = $1 AND lost_reason IS NULL',
+      [nodeId],
+    );
+    if (held > 0)
+      throw new AppError('conflict', `${held} slices of the node are held by subscriptions: cordon it, and reset it when they have gone.`);
+  }
+
+  private async view(manager: EntityManager, nodeId: string): Promise<GpuNode> {
+    const node = await manager.findOneBy(NodeEntity, { nodeId });
+    const [view] = node ? await this.reader.read([node], manager) : [];
+    if (!view) throw notFound('node');
+    return view;
+  }
+}

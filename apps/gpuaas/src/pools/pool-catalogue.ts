@@ -1,0 +1,35 @@
+import { notFound } from '@atoll/contracts';
+import { Statements } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
+import type { PoolEntity } from './pool.entity.js';
+
+export interface KnownPool extends PoolEntity {
+  readonly regionId: string;
+}
+
+/** Pools by their ids. What a pool is never changes, so whoever was read once is kept. */
+@Injectable()
+export class PoolCatalogue {
+  private readonly known = new Map<string, KnownPool>();
+
+  constructor(private readonly statements: Statements) {}
+
+  /** Throws `not_found`. */
+  async pool(poolId: string): Promise<KnownPool> {
+    const known = this.known.get(poolId) ?? (await this.read(poolId));
+    if (!known) throw notFound('pool');
+    this.known.set(poolId, known);
+    return known;
+  }
+
+  private async read(poolId: string): Promise<KnownPool | undefined> {
+    const [pool] = await this.statements.query<KnownPool>(
+      'pool.read',
+      `SELECT pool_id AS "poolId", gpuaas_id AS "gpuaasId", region_id AS "regionId", pool_name AS "poolName", board, sharing_mode AS "sharingMode",
+         mechanism, profiles, replicas, overcommit, allow_fallback AS "allowFallback", temporal_replicas AS "temporalReplicas", pool.created_at AS "createdAt"
+       FROM pool JOIN gpuaas USING (gpuaas_id) WHERE pool_id = $1`,
+      [poolId],
+    );
+    return pool;
+  }
+}

@@ -1,0 +1,34 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** A price as billing told of it. */
+@Entity('price')
+@Index('price_in_force', { synchronize: false })
+export class KnownPriceEntity {
+  @PrimaryColumn('uuid')
+  priceId!: string;
+
+  @Column('text')
+  sku!: string;
+
+  /** null: for every team. */
+  @Column('uuid', { nullable: true })
+  teamId!: string | null;
+
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  validFrom!: Date;
+
+  /** Decimal text, as told: it is shown and not calculated with. */
+  @Column('text')
+  unitPrice!: string;
+
+  /** Of two with the same SKU, team and start the later holds. */
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  createdAt!: Date;
+}
+
+/** One row, once all prices there were at the first start have been fetched from billing. */
+@Entity('price_snapshot')
+export class PriceSnapshotEntity {
+  @PrimaryColumn({ type: 'timestamp with time zone', precision: 3 })
+  completedAt!: Date;
+}

@@ -1,0 +1,39 @@
+import { priceChanged, type Price } from '@atoll/contracts';
+import { Statements } from '@atoll/database';
+import { OnEvent, type EventDelivery } from '@atoll/events';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+
+/** What billing tells of prices, to show them beside what they are of. */
+@Injectable()
+export class KnownPrices {
+  constructor(private readonly statements: Statements) {}
+
+  @OnEvent(priceChanged, { consumer: 'prices' })
+  async onPriceChanged(price: Price, { manager }: EventDelivery): Promise<void> {
+    await this.apply(manager, price);
+  }
+
+  /** Whatever the order prices come in, the end is the same. */
+  async apply(manager: EntityManager, { price_id, sku, team_id, valid_from, unit_price, created_at }: Price): Promise<void> {
+    await manager.query(
+      `INSERT INTO price (price_id, sku, team_id, valid_from, unit_price, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+       ON CONFLICT (sku, team_id, valid_from) DO UPDATE
+         SET price_id = excluded.price_id, unit_price = excluded.unit_price, created_at = excluded.created_at
+         WHERE price.created_at < excluded.created_at`,
+      [price_id, sku, team_id, valid_from, unit_price, created_at],
+    );
+  }
+
+  /** What a unit of each SKU costs the team now: its own price before the general one. SKUs without a price are left out. */
+  async of(skus: readonly string[], teamId: string): Promise<Map<string, string>> {
+    const rows = await this.statements.query<{ sku: string; unit_price: string }>(
+      'prices.of',
+      `SELECT DISTINCT ON (sku) sku, unit_price FROM price
+       WHERE sku = ANY ($1) AND (team_id IS NULL OR team_id = $2) AND valid_from <= now()
+       ORDER BY sku, team_id IS NULL, valid_from DESC`,
+      [skus, teamId],
+    );
+    return new Map(rows.map(({ sku, unit_price }) => [sku, unit_price]));
+  }
+}

@@ -1,0 +1,92 @@
+import {
+  notFound,
+  pageWindow,
+  regionAdded,
+  requirePlatformAdmin,
+  type CallContext,
+  type CreateGpuaas,
+  type CreateRegion,
+  type Gpuaas,
+  type GpuaasPage,
+  type PageFromOne,
+  type Region,
+  type RegionPage,
+} from '@atoll/contracts';
+import { isUniqueViolation, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Outbox } from '@atoll/events';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { GpuaasEntity, RegionEntity } from './region.entity.js';
+
+/** Regions, and the GPU service of each. */
+@Injectable()
+export class RegionsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly outbox: Outbox,
+  ) {}
+
+  async create({ region_name, city, country }: CreateRegion, context: CallContext): Promise<Region> {
+    requirePlatformAdmin(context.caller);
+    return this.transactions.once(context, async (manager) => {
+      const values = { regionName: region_name, city: city ?? null, country: country ?? null };
+      const region = await unique(manager.save(manager.create(RegionEntity, values)), 'There is a region of this name already.');
+      await this.outbox.add(manager, regionAdded, { region_id: region.regionId, region_name }, context);
+      return regionView(region);
+    });
+  }
+
+  async list(asked: PageFromOne, { caller }: CallContext): Promise<RegionPage> {
+    requirePlatformAdmin(caller);
+    const { page, limit, offset } = pageWindow(asked, 1);
+    const [regions, total] = await this.dataSource.manager.findAndCount(RegionEntity, {
+      order: { createdAt: 'ASC', regionId: 'ASC' },
+      take: limit,
+      skip: offset,
+    });
+    return { data: regions.map(regionView), pagination: { page, limit, total } };
+  }
+
+  async createGpuaas({ region_id, name }: CreateGpuaas, context: CallContext): Promise<Gpuaas> {
+    requirePlatformAdmin(context.caller);
+    return this.transactions.once(context, async (manager) => {
+      await this.requireRegion(manager, region_id);
+      const gpuaas = manager.save(manager.create(GpuaasEntity, { regionId: region_id, name }));
+      return gpuaasView(await unique(gpuaas, 'The region has a GPU service of this name already.'));
+    });
+  }
+
+  async listGpuaas(asked: PageFromOne, { caller }: CallContext): Promise<GpuaasPage> {
+    requirePlatformAdmin(caller);
+    const { page, limit, offset } = pageWindow(asked, 1);
+    const [found, total] = await this.dataSource.manager.findAndCount(GpuaasEntity, {
+      order: { createdAt: 'ASC', gpuaasId: 'ASC' },
+      take: limit,
+      skip: offset,
+    });
+    return { data: found.map(gpuaasView), pagination: { page, limit, total } };
+  }
+
+  private async requireRegion(manager: EntityManager, regionId: string): Promise<void> {
+    if (!(await manager.existsBy(RegionEntity, { regionId }))) throw notFound('region');
+  }
+}
+
+async function unique<T>(saving: Promise<T>, message: string): Promise<T> {
+  try {
+    return await saving;
+  } catch (error) {
+    if (isUniqueViolation(error)) throw new AppError('conflict', message);
+    throw error;
+  }
+}
+
+function regionView({ regionId, regionName, city, country, createdAt }: RegionEntity): Region {
+  return { region_id: regionId, region_name: regionName, city, country, created_at: createdAt.toISOString() };
+}
+
+function gpuaasView({ gpuaasId, regionId, name, createdAt }: GpuaasEntity): Gpuaas {
+  return { gpuaas_id: gpuaasId, region_id: regionId, name, created_at: createdAt.toISOString() };
+}

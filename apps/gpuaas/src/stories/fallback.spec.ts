@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
+
+let fixture: GpuaasFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await GpuaasFixture.start();
+  team = await fixture.team();
+});
+afterAll(() => fixture.stop());
+
+const mps = { mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 4 } as const;
+
+describe('a pool of MPS shares with overcommit', () => {
+  it('lets its GPU fall back when no share is left, and brings it back when what runs fits again', async () => {
+    const pool = await fixture.pool({ ...mps, overcommit: 2 });
+    const subscription = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 4 });
+    await fixture.settle();
+    expect(await fixture.subscription(team, subscription)).toMatchObject({ status: 'active', profile: 'mps-2', v_ram_gb: 40 });
+    await fixture.start(team, subscription);
+    await fixture.start(team, subscription);
+    await fixture.settle();
+    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', transition: null, tenants: [] });
+    const third = await fixture.start(team, subscription);
+    expect(third.status).toBe('pending');
+    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', transition: 'to_temporal' });
+    await fixture.settle();
+    const fallen = await fixture.gpu(pool);
+    expect(fallen).toMatchObject({ mode: 'Temporal', origin: 'dynamic_fallback', transition: null, slices: [] });
+    expect(fallen.tenants.length).toBe(3);
+    await fixture.stopWorkload(team, third);
+    await fixture.settle();
+    expect(await fixture.gpu(pool)).toMatchObject({
+      mode: 'Spatial',
+      origin: 'configured',
+      transition: null,
+      tenants: [],
+      slices: [{}, {}],
+    });
+  });
+});
+
+describe('a pool of MIG slices', () => {
+  it('falls back only where nothing is leased, and returns when the last has gone', async () => {
+    const pool: Inventory & { pool_id: string } = await fixture.pool({ profiles: ['3g.40gb'], allow_fallback: true, temporal_replicas: 4 });
+    const three = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 3 });
+    expect(three.status).toBe('subscribing');
+    await fixture.settle();
+    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Temporal', origin: 'dynamic_fallback' });
+    const fourth = await fixture.subscribe(team, { pool_id: pool.pool_id });
+    const refused = await errorOf(fixture.subscribe(team, { pool_id: pool.pool_id }));
+    expect([refused.code, refused.message]).toEqual([
+      'insufficient_capacity',
+      'The pool has no room for 1 vGPUs of 3g.40gb. Nothing would fit at present.',
+    ]);
+    await fixture.unsubscribe(team, three);
+    await fixture.settle();
+    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Temporal' });
+    await fixture.unsubscribe(team, fourth);
+    await fixture.settle();
+    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', slices: [], tenants: [] });
+  });
+});

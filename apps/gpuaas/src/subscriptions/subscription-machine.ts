@@ -1,0 +1,111 @@
+import { DurableMachine, StepFailed, type Cause, type Outcome, type StepContext } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { TeamCapacity } from '../capacity/team-capacity.js';
+import { NodeDriver } from '../driver/node-driver.js';
+import { heldBy, noteInstances, type HeldLease } from '../leases/lease-store.js';
+import { Placement } from '../leases/placement.js';
+import { PoolCatalogue } from '../pools/pool-catalogue.js';
+import { settledStates } from '../pools/pool-terms.js';
+import { UsageFacts } from '../usage/usage-facts.js';
+import { liveWorkload } from '../workloads/workload.machine.js';
+import { SubscriptionEntity } from './subscription.entity.js';
+import { subscriptionDefinition, type SubscriptionEvent, type SubscriptionState } from './subscription.machine.js';
+
+type Found = Outcome<SubscriptionEntity, SubscriptionEvent>;
+
+const lookAgainMs = 250;
+
+/** Subscriptions: granted when their GPUs are where they are to be, ended when what ran on them has stopped. */
+@Injectable()
+export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, SubscriptionState, SubscriptionEvent> {
+  constructor(
+    dataSource: DataSource,
+    private readonly driver: NodeDriver,
+    private readonly pools: PoolCatalogue,
+    private readonly placement: Placement,
+    private readonly usage: UsageFacts,
+    private readonly capacity: TeamCapacity,
+  ) {
+    super(dataSource, subscriptionDefinition, SubscriptionEntity);
+  }
+
+  async step(subscription: SubscriptionEntity, { signal }: StepContext): Promise<Found> {
+    if (subscription.state === 'subscribing') return this.grant(subscription, signal);
+    if (subscription.state === 'unsubscribing') return this.giveBack(subscription, signal);
+    return 'rest';
+  }
+
+  protected override async entered(
+    manager: EntityManager,
+    subscription: SubscriptionEntity,
+    from: SubscriptionState,
+    cause: Cause,
+  ): Promise<void> {
+    const { subscriptionId, teamId, vgpus } = subscription;
+    switch (subscription.state as SubscriptionState) {
+      case 'active':
+        await this.usage.tell(manager, subscription, vgpus);
+        if (from === 'subscribing') {
+          await manager.query('UPDATE subscription SET active_since = entered_at WHERE subscription_id = $1', [subscriptionId]);
+        }
+        break;
+      case 'unsubscribed':
+      case 'failed':
+        // A node that did not give back what was held is looked after before anybody else comes there.
+        if (from === 'unsubscribing' && subscription.state === 'failed') {
+          await this.placement.distrust(
+            manager,
+            'subscription_id',
+            subscriptionId,
+            subscription.lastError?.message ?? 'It did not give back what was held.',
+            cause,
+          );
+        }
+        await this.placement.release(manager, 'subscription_id', subscriptionId, cause);
+        if (subscription.activeSince) await this.usage.tell(manager, subscription, 0);
+        break;
+      default:
+        return;
+    }
+    await this.capacity.note(manager, teamId);
+  }
+
+  private async grant({ subscriptionId, poolId, vgpus }: SubscriptionEntity, signal: AbortSignal): Promise<Found> {
+    const { overcommit } = await this.pools.pool(poolId);
+    // An entitlement: its workloads take the leases.
+    if (overcommit > 1) return { event: 'GRANTED' };
+    const leases = await this.leasesOf(subscriptionId);
+    const verdict = readiness(leases, vgpus);
+    if (verdict) return verdict;
+    await noteInstances((sql, values) => this.query(sql, values), await this.driver.confirm(leases, signal));
+    return { event: 'GRANTED' };
+  }
+
+  private async giveBack({ subscriptionId }: SubscriptionEntity, signal: AbortSignal): Promise<Found> {
+    const running = await this.query(`SELECT FROM workload WHERE subscription_id = $1 AND ${liveWorkload} LIMIT 1`, [subscriptionId]);
+    if (running.length > 0) {
+      return { againAfterMs: lookAgainMs, reason: { code: 'stopping', message: 'It waits for its workloads to stop.' } };
+    }
+    await this.driver.vacate(await this.leasesOf(subscriptionId), signal);
+    return { event: 'RELEASED' };
+  }
+
+  private leasesOf(subscriptionId: string): Promise<HeldLease[]> {
+    return heldBy((sql, values) => this.query(sql, values), 'subscription_id', subscriptionId);
+  }
+}
+
+/** Whether all of it can be used: undefined. Otherwise what is waited for; throws where it never will. */
+export function readiness(
+  leases: readonly HeldLease[],
+  vgpus: number,
+): { againAfterMs: number; reason: { code: string; message: string } } | undefined {
+  const lost = leases.find(({ lostReason }) => lostReason !== null);
+  if (lost) throw new StepFailed('switch_failed', `The GPU could not be brought to where it was to be. ${lost.lostReason}`, true);
+  if (leases.length < vgpus) throw new StepFailed('lost', 'What was reserved for it is gone.', true);
+  const isReady = leases.every(({ gpuState }) => (settledStates as readonly string[]).includes(gpuState));
+  return isReady
+    ? undefined
+    : { againAfterMs: lookAgainMs, reason: { code: 'in_transition', message: 'It waits for a GPU that is switching.' } };
+}

@@ -1,0 +1,48 @@
+import {
+  subscriptions,
+  type CallContext,
+  type ListAllSubscriptions,
+  type ListSubscriptions,
+  type ResizeSubscription,
+  type Subscribe,
+  type Subscription,
+  type SubscriptionPage,
+  type Unsubscribe,
+} from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { SubscriptionListing } from './subscription-listing.js';
+import { SubscriptionsService } from './subscription.service.js';
+
+@Controller()
+export class SubscriptionsController implements Handlers<typeof subscriptions> {
+  constructor(
+    private readonly subscriptions: SubscriptionsService,
+    private readonly listing: SubscriptionListing,
+  ) {}
+
+  @Handle(subscriptions.subscribe)
+  subscribe(input: Subscribe, context: CallContext): Promise<Subscription> {
+    return this.subscriptions.subscribe(input, context);
+  }
+
+  @Handle(subscriptions.unsubscribe)
+  unsubscribe(input: Unsubscribe, context: CallContext): Promise<Subscription> {
+    return this.subscriptions.unsubscribe(input, context);
+  }
+
+  @Handle(subscriptions.resize)
+  resize(input: ResizeSubscription, context: CallContext): Promise<Subscription> {
+    return this.subscriptions.resize(input, context);
+  }
+
+  @Handle(subscriptions.listAll)
+  listAll(input: ListAllSubscriptions, context: CallContext): Promise<SubscriptionPage> {
+    return this.listing.all(input, context);
+  }
+
+  @Handle(subscriptions.list)
+  list(input: ListSubscriptions, context: CallContext): Promise<SubscriptionPage> {
+    return this.listing.ofTeam(input, context);
+  }
+}

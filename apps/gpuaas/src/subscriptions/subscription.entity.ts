@@ -1,0 +1,44 @@
+import { MachineRow } from '@atoll/state-machine';
+import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
+import { PoolEntity } from '../pools/pool.entity.js';
+
+@Entity('subscription')
+@Index(['createdAt', 'subscriptionId'])
+@Index(['teamId', 'createdAt', 'subscriptionId'])
+@Index('subscription_live', { synchronize: false })
+@Index('subscription_due', { synchronize: false })
+export class SubscriptionEntity extends MachineRow {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
+  subscriptionId!: string;
+
+  @Column('uuid')
+  teamId!: string;
+
+  @Column('uuid')
+  workspaceId!: string;
+
+  @ForeignKey(() => PoolEntity)
+  @Index()
+  @Column('bigint')
+  poolId!: string;
+
+  @Column('text', { nullable: true })
+  name!: string | null;
+
+  @Column('text')
+  profile!: string;
+
+  /** As granted: every endpoint and billing show this figure. */
+  @Column('numeric', { precision: 9, scale: 2 })
+  vRamGb!: string;
+
+  @Column('integer')
+  vgpus!: number;
+
+  /** From when on it is billed; null: it never was active. */
+  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  activeSince!: Date | null;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  createdAt!: Date;
+}

@@ -1,0 +1,32 @@
+import { defineMachine, type EventOf, type StateOf, type TransientRule } from '@atoll/state-machine';
+import { setup } from 'xstate';
+
+/** `failed`: holds nothing and costs nothing, whatever it failed of. */
+const machine = setup({
+  types: {
+    meta: {} as TransientRule,
+    events: {} as { type: 'GRANTED' | 'RESIZED' | 'UNSUBSCRIBE' | 'RELEASED' | 'FAILED' },
+  },
+}).createMachine({
+  id: 'subscription',
+  initial: 'subscribing',
+  states: {
+    subscribing: {
+      meta: { deadlineMs: 180_000, givesUpBy: 'FAILED', tries: 5, backOff: { firstMs: 500, maxMs: 8_000 } },
+      on: { GRANTED: 'active', UNSUBSCRIBE: 'unsubscribing', FAILED: 'failed' },
+    },
+    active: { on: { RESIZED: 'active', UNSUBSCRIBE: 'unsubscribing' } },
+    unsubscribing: {
+      meta: { deadlineMs: 180_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 } },
+      on: { RELEASED: 'unsubscribed', FAILED: 'failed' },
+    },
+    unsubscribed: { type: 'final' },
+    failed: { type: 'final' },
+  },
+});
+
+export const subscriptionDefinition = defineMachine(machine);
+export type SubscriptionState = StateOf<typeof machine>;
+export type SubscriptionEvent = EventOf<typeof machine>;
+/** In SQL: those that still hold something. */
+export const liveSubscription = `state NOT IN ('unsubscribed', 'failed')`;

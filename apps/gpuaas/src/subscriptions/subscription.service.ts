@@ -1,0 +1,168 @@
+import {
+  notFound,
+  requirePermission,
+  type CallContext,
+  type ResizeSubscription,
+  type Subscribe,
+  type Subscription,
+  type Unsubscribe,
+} from '@atoll/contracts';
+import { Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { causeOf } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { TeamCapacity } from '../capacity/team-capacity.js';
+import { invalidField } from '../invalid-field.js';
+import { Placement } from '../leases/placement.js';
+import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
+import { soldProfiles } from '../pools/pool-terms.js';
+import { TeamGate } from '../teams/team-gate.js';
+import { WorkloadMachine } from '../workloads/workload-machine.js';
+import { liveWorkload } from '../workloads/workload.machine.js';
+import { Entitlements } from './entitlements.js';
+import type { SubscriptionEntity } from './subscription.entity.js';
+import { SubscriptionMachine } from './subscription-machine.js';
+import { subscriptionView } from './subscription-view.js';
+
+/** Subscribing to pools, changing what is held, and giving it back. */
+@Injectable()
+export class SubscriptionsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly gate: TeamGate,
+    private readonly pools: PoolCatalogue,
+    private readonly placement: Placement,
+    private readonly entitlements: Entitlements,
+    private readonly subscriptions: SubscriptionMachine,
+    private readonly workloads: WorkloadMachine,
+    private readonly capacity: TeamCapacity,
+  ) {}
+
+  async subscribe({ team_id, workspace_id, pool_id, vgpus, profile, name }: Subscribe, context: CallContext): Promise<Subscription> {
+    const workspaceId = await this.gate.requireGrowth(context.caller, team_id, workspace_id);
+    const pool = await this.pools.pool(pool_id);
+    const sold = requireSold(pool, profile);
+    const cause = causeOf(context);
+    const values = {
+      teamId: team_id,
+      workspaceId,
+      poolId: pool_id,
+      name: name ?? null,
+      profile: sold.name,
+      vRamGb: String(sold.vRamGb),
+      vgpus,
+    };
+    return this.placement.placing((isThorough) =>
+      this.transactions.once(context, async (manager) => {
+        await this.gate.holdOpen(manager, team_id);
+        const subscription = await this.subscriptions.insert(manager, values, cause);
+        await this.reserve(manager, pool, subscription, vgpus, isThorough, context);
+        await this.capacity.note(manager, team_id);
+        return subscriptionView(subscription, pool);
+      }),
+    );
+  }
+
+  /** More or less of the same: what is added must fit as the pool is, what is taken away must not be in use. */
+  async resize({ subscription_id, vgpus }: ResizeSubscription, context: CallContext): Promise<Subscription> {
+    const { teamId, poolId } = await this.find(subscription_id, context);
+    const pool = await this.pools.pool(poolId);
+    return this.placement.placing((isThorough) =>
+      this.transactions.run(async (manager) => {
+        const held = await this.lock(manager, subscription_id);
+        if (held.state !== 'active')
+          throw new AppError('conflict', `The subscription is ${held.state}: only an active one can be changed.`);
+        if (vgpus === held.vgpus) return subscriptionView(held, pool);
+        if (vgpus > held.vgpus) {
+          await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
+          await this.gate.holdOpen(manager, teamId);
+          await this.reserve(manager, pool, held, vgpus - held.vgpus, isThorough, context);
+        } else await this.shrink(manager, pool, held, vgpus, context);
+        const changed = await this.subscriptions.move(manager, held, 'RESIZED', causeOf(context, `from ${held.vgpus} to ${vgpus} vGPUs`), {
+          vgpus,
+        });
+        return subscriptionView(changed ?? held, pool);
+      }),
+    );
+  }
+
+  /** Repeated it changes nothing. With `force` what runs is stopped first. */
+  async unsubscribe({ subscription_id, force = false }: Unsubscribe, context: CallContext): Promise<Subscription> {
+    const { poolId } = await this.find(subscription_id, context);
+    const pool = await this.pools.pool(poolId);
+    const cause = causeOf(context);
+    return this.transactions.once(context, async (manager) => {
+      const held = await this.lock(manager, subscription_id);
+      if (held.state !== 'subscribing' && held.state !== 'active') return subscriptionView(held, pool);
+      const running = await manager.query<{ workload_id: string; name: string }[]>(
+        `SELECT workload_id, name FROM workload WHERE subscription_id = $1 AND ${liveWorkload} ORDER BY workload_id`,
+        [subscription_id],
+      );
+      if (running.length > 0 && !force) throw inUse(running);
+      for (const { workload_id } of running) await this.workloads.send(manager, workload_id, 'STOP', cause);
+      const left = await this.subscriptions.move(manager, held, 'UNSUBSCRIBE', cause);
+      return subscriptionView(left ?? held, pool);
+    });
+  }
+
+  private async reserve(
+    manager: EntityManager,
+    pool: KnownPool,
+    { subscriptionId, profile }: SubscriptionEntity,
+    vgpus: number,
+    isThorough: boolean,
+    context: CallContext,
+  ): Promise<void> {
+    if (pool.overcommit > 1) return this.entitlements.require(manager, pool, { subscriptionId, profile, vgpus });
+    return this.placement.take(manager, pool, { subscriptionId, workloadId: null, profile, vgpus }, isThorough, causeOf(context));
+  }
+
+  private async shrink(
+    manager: EntityManager,
+    pool: KnownPool,
+    { subscriptionId, vgpus: before }: SubscriptionEntity,
+    vgpus: number,
+    context: CallContext,
+  ): Promise<void> {
+    const [{ used = 0 } = {}] = await manager.query<{ used: number }[]>(
+      `SELECT coalesce(sum(vgpus), 0)::int AS used FROM workload WHERE subscription_id = $1 AND ${liveWorkload}`,
+      [subscriptionId],
+    );
+    if (used > vgpus)
+      throw new AppError('conflict', `${used} of its ${before} vGPUs are in use: stop workloads first, or keep at least ${used}.`);
+    if (pool.overcommit > 1) return;
+    await this.placement.release(manager, 'subscription_id', subscriptionId, causeOf(context), before - vgpus);
+  }
+
+  /** The subscription's team and pool, for its members alone. */
+  private async find(subscriptionId: string, { caller }: CallContext): Promise<{ teamId: string; poolId: string }> {
+    const [found] = await this.dataSource.query<{ teamId: string; poolId: string }[]>(
+      'SELECT team_id AS "teamId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1',
+      [subscriptionId],
+    );
+    if (!found) throw notFound('subscription');
+    requirePermission(caller, found.teamId, 'useResources', 'subscription');
+    return found;
+  }
+
+  private async lock(manager: EntityManager, subscriptionId: string): Promise<SubscriptionEntity> {
+    const held = await this.subscriptions.lock(manager, subscriptionId);
+    if (!held) throw notFound('subscription');
+    return held;
+  }
+}
+
+function requireSold(pool: KnownPool, profile?: string): ReturnType<typeof soldProfiles>[number] {
+  const sold = soldProfiles(pool);
+  const found = profile === undefined ? sold[0] : sold.find(({ name }) => name === profile);
+  if (!found) throw invalidField('profile', 'isSold', `must be one that the pool sells: ${sold.map(({ name }) => name).join(', ')}.`);
+  return found;
+}
+
+function inUse(running: readonly { workload_id: string; name: string }[]): AppError {
+  const shown = running.slice(0, 10).map(({ workload_id, name }) => `${workload_id} (${name})`);
+  const more = running.length > shown.length ? ` and ${running.length - shown.length} more` : '';
+  return new AppError('conflict', `Workloads run on the subscription: ${shown.join(', ')}${more}. Stop them, or send force: true.`);
+}

@@ -1,0 +1,11 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+
+/** A team that was said to hold nothing, because it is to be deleted. */
+@Entity('team_closing')
+export class TeamClosingEntity {
+  @PrimaryColumn('uuid')
+  teamId!: string;
+
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  until!: Date;
+}

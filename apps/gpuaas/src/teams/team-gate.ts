@@ -1,0 +1,45 @@
+import { isPlatformAdmin, notFound, requirePermission, type Caller } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { TeamDirectory } from '@atoll/team-directory';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+
+/** Which team may have more, and which may not. */
+@Injectable()
+export class TeamGate {
+  constructor(private readonly teams: TeamDirectory) {}
+
+  /**
+   * For what gives to a team, before its transaction. Throws `not_found` for another's or an unknown team, `forbidden`, `team_suspended`, and
+   * `conflict` for one that is being deleted. Returns the workspace that it falls to: the one asked for, or the default one.
+   */
+  async requireGrowth(caller: Caller, teamId: string, workspaceId?: string, what = 'team'): Promise<string> {
+    requirePermission(caller, teamId, 'useResources', what);
+    const team = await this.teams.team(teamId);
+    if (team.status === 'deleted') throw notFound('team');
+    if (team.status === 'deleting') throw isBeingDeleted();
+    if (team.isSuspended && !isPlatformAdmin(caller)) {
+      throw new AppError('team_suspended', 'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.');
+    }
+    if (workspaceId === undefined) return team.defaultWorkspaceId ?? '';
+    const workspace = await this.teams.workspace(workspaceId);
+    if (workspace.teamId !== teamId) throw notFound('workspace');
+    return workspaceId;
+  }
+
+  /**
+   * Within the transaction that gives: until it ends, nobody is told that the team holds nothing. Throws `conflict` where that has been told.
+   */
+  async holdOpen(manager: EntityManager, teamId: string): Promise<void> {
+    const [row] = await manager.query<{ is_closing: boolean }[]>(
+      `SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1)),
+         EXISTS (SELECT FROM team_closing WHERE team_id = $1::uuid AND until > clock_timestamp()) AS is_closing`,
+      [teamId],
+    );
+    if (row?.is_closing) throw isBeingDeleted();
+  }
+}
+
+function isBeingDeleted(): AppError {
+  return new AppError('conflict', 'The team is being deleted.');
+}

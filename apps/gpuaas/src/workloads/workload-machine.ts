@@ -1,0 +1,69 @@
+import { DurableMachine, touchRows, type Cause, type Outcome, type StepContext } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { TeamCapacity } from '../capacity/team-capacity.js';
+import { NodeDriver } from '../driver/node-driver.js';
+import { heldBy, noteInstances, type HeldLease } from '../leases/lease-store.js';
+import { Placement } from '../leases/placement.js';
+import { PoolCatalogue } from '../pools/pool-catalogue.js';
+import { readiness } from '../subscriptions/subscription-machine.js';
+import { WorkloadEntity } from './workload.entity.js';
+import { workloadDefinition, type WorkloadEvent, type WorkloadState } from './workload.machine.js';
+
+type Found = Outcome<WorkloadEntity, WorkloadEvent>;
+
+/** Workloads: running once their GPUs are where they are to be, stopped when the nodes say so. */
+@Injectable()
+export class WorkloadMachine extends DurableMachine<WorkloadEntity, WorkloadState, WorkloadEvent> {
+  constructor(
+    dataSource: DataSource,
+    private readonly driver: NodeDriver,
+    private readonly pools: PoolCatalogue,
+    private readonly placement: Placement,
+    private readonly capacity: TeamCapacity,
+  ) {
+    super(dataSource, workloadDefinition, WorkloadEntity);
+  }
+
+  async step(workload: WorkloadEntity, { signal }: StepContext): Promise<Found> {
+    const leases = await this.leasesOf(workload.workloadId);
+    if (workload.state === 'pending') {
+      const verdict = readiness(leases, workload.vgpus);
+      if (verdict) return verdict;
+      await noteInstances((sql, values) => this.query(sql, values), await this.driver.occupy(leases, signal));
+      return { event: 'STARTED' };
+    }
+    if (workload.state !== 'stopping') return 'rest';
+    await this.driver.vacate(leases, signal);
+    return { event: 'STOPPED' };
+  }
+
+  protected override async entered(manager: EntityManager, workload: WorkloadEntity, from: WorkloadState, cause: Cause): Promise<void> {
+    const { workloadId, subscriptionId, teamId } = workload;
+    if (workload.state !== 'stopped' && workload.state !== 'failed') return;
+    if (from === 'stopping' && workload.state === 'failed') {
+      await this.placement.distrust(
+        manager,
+        'workload_id',
+        workloadId,
+        workload.lastError?.message ?? 'It did not give back what was held.',
+        cause,
+      );
+    }
+    const [pool] = await manager.query<{ pool_id: string }[]>('SELECT pool_id FROM subscription WHERE subscription_id = $1', [
+      subscriptionId,
+    ]);
+    const { overcommit } = await this.pools.pool(pool?.pool_id ?? '');
+    if (overcommit > 1) {
+      await this.placement.release(manager, 'workload_id', workloadId, cause);
+      await this.capacity.note(manager, teamId);
+    } else {
+      await manager.query('UPDATE lease SET workload_id = NULL WHERE workload_id = $1', [workloadId]);
+    }
+    await touchRows(manager, 'subscription', 'subscription_id', [subscriptionId]);
+  }
+
+  private leasesOf(workloadId: string): Promise<HeldLease[]> {
+    return heldBy((sql, values) => this.query(sql, values), 'workload_id', workloadId);
+  }
+}

@@ -1,0 +1,28 @@
+import { MachineRow } from '@atoll/state-machine';
+import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
+import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
+
+@Entity('workload')
+@Index(['teamId', 'createdAt', 'workloadId'])
+@Index('workload_due', { synchronize: false })
+export class WorkloadEntity extends MachineRow {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
+  workloadId!: string;
+
+  @ForeignKey(() => SubscriptionEntity)
+  @Index()
+  @Column('bigint')
+  subscriptionId!: string;
+
+  @Column('uuid')
+  teamId!: string;
+
+  @Column('text')
+  name!: string;
+
+  @Column('integer')
+  vgpus!: number;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  createdAt!: Date;
+}

@@ -1,0 +1,32 @@
+import { defineMachine, type EventOf, type StateOf, type TransientRule } from '@atoll/state-machine';
+import { setup } from 'xstate';
+
+/** `failed`: runs nowhere and occupies nothing. */
+const machine = setup({
+  types: {
+    meta: {} as TransientRule,
+    events: {} as { type: 'STARTED' | 'STOP' | 'STOPPED' | 'FAILED' },
+  },
+}).createMachine({
+  id: 'workload',
+  initial: 'pending',
+  states: {
+    pending: {
+      meta: { deadlineMs: 150_000, givesUpBy: 'FAILED', tries: 5, backOff: { firstMs: 500, maxMs: 8_000 } },
+      on: { STARTED: 'running', STOP: 'stopping', FAILED: 'failed' },
+    },
+    running: { on: { STOP: 'stopping' } },
+    stopping: {
+      meta: { deadlineMs: 90_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 } },
+      on: { STOPPED: 'stopped', FAILED: 'failed' },
+    },
+    stopped: { type: 'final' },
+    failed: { type: 'final' },
+  },
+});
+
+export const workloadDefinition = defineMachine(machine);
+export type WorkloadState = StateOf<typeof machine>;
+export type WorkloadEvent = EventOf<typeof machine>;
+/** In SQL: those that have not ended. */
+export const liveWorkload = `state NOT IN ('stopped', 'failed')`;

@@ -1,0 +1,149 @@
+import {
+  notFound,
+  pageWindow,
+  requirePermission,
+  type CallContext,
+  type ListWorkloads,
+  type StartWorkload,
+  type Workload,
+  type WorkloadPage,
+  type WorkloadPath,
+  type WorkloadStatus,
+} from '@atoll/contracts';
+import { Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { causeOf } from '@atoll/state-machine';
+import { TeamDirectory } from '@atoll/team-directory';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { TeamCapacity } from '../capacity/team-capacity.js';
+import { Placement } from '../leases/placement.js';
+import { PoolCatalogue } from '../pools/pool-catalogue.js';
+import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
+import { SubscriptionMachine } from '../subscriptions/subscription-machine.js';
+import { TeamGate } from '../teams/team-gate.js';
+import type { WorkloadEntity } from './workload.entity.js';
+import { WorkloadMachine } from './workload-machine.js';
+import { liveWorkload } from './workload.machine.js';
+
+/** What runs on subscriptions. */
+@Injectable()
+export class WorkloadsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly gate: TeamGate,
+    private readonly teams: TeamDirectory,
+    private readonly pools: PoolCatalogue,
+    private readonly placement: Placement,
+    private readonly subscriptions: SubscriptionMachine,
+    private readonly workloads: WorkloadMachine,
+    private readonly capacity: TeamCapacity,
+  ) {}
+
+  async start({ subscription_id, name, vgpus = 1 }: StartWorkload, context: CallContext): Promise<Workload> {
+    const teamId = await this.teamOf(subscription_id, context);
+    await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
+    const cause = causeOf(context);
+    return this.placement.placing((isThorough) =>
+      this.transactions.once(context, async (manager) => {
+        const subscription = await this.subscriptions.lock(manager, subscription_id);
+        if (subscription?.state !== 'active') {
+          throw new AppError('conflict', `The subscription is ${subscription?.state}: workloads start on an active one.`);
+        }
+        await this.requireFree(manager, subscription, vgpus);
+        const workload = await this.workloads.insert(manager, { subscriptionId: subscription_id, teamId, name, vgpus }, cause);
+        await this.occupy(manager, subscription, workload, isThorough, context);
+        return viewOf(workload);
+      }),
+    );
+  }
+
+  /** Repeated it changes nothing. */
+  async stop({ workload_id }: WorkloadPath, context: CallContext): Promise<Workload> {
+    const [found] = await this.dataSource.query<{ team_id: string }[]>('SELECT team_id FROM workload WHERE workload_id = $1', [
+      workload_id,
+    ]);
+    if (!found) throw notFound('workload');
+    requirePermission(context.caller, found.team_id, 'useResources', 'workload');
+    return this.transactions.run(async (manager) => {
+      const workload = await this.workloads.lock(manager, workload_id);
+      if (!workload) throw notFound('workload');
+      return viewOf((await this.workloads.move(manager, workload, 'STOP', causeOf(context))) ?? workload);
+    });
+  }
+
+  async list(asked: ListWorkloads, { caller }: CallContext): Promise<WorkloadPage> {
+    const { team_id, subscription_id, include_ended } = asked;
+    requirePermission(caller, team_id, 'readTeam');
+    await this.teams.team(team_id);
+    const { page, limit, offset } = pageWindow(asked, 1);
+    const chosen = `workload WHERE team_id = $1 AND ($2::bigint IS NULL OR subscription_id = $2) AND ($3 OR ${liveWorkload})`;
+    const [row] = await this.statements.query<{ total: number; data: object[] | null }>(
+      'workloads.list',
+      `SELECT (SELECT count(*)::int FROM ${chosen}) AS total, (SELECT json_agg(page) FROM (
+         SELECT * FROM ${chosen} ORDER BY created_at, workload_id LIMIT $4 OFFSET $5
+       ) page) AS data`,
+      [team_id, subscription_id ?? null, include_ended === 'true', limit, offset],
+    );
+    const data = (row?.data ?? []).map((raw) => viewOf(this.workloads.rowOf(raw)));
+    return { data, pagination: { page, limit, total: row?.total ?? 0 } };
+  }
+
+  private async teamOf(subscriptionId: string, { caller }: CallContext): Promise<string> {
+    const [found] = await this.dataSource.query<{ team_id: string }[]>('SELECT team_id FROM subscription WHERE subscription_id = $1', [
+      subscriptionId,
+    ]);
+    if (!found) throw notFound('subscription');
+    requirePermission(caller, found.team_id, 'useResources', 'subscription');
+    return found.team_id;
+  }
+
+  private async requireFree(manager: EntityManager, { subscriptionId, vgpus: held }: SubscriptionEntity, vgpus: number): Promise<void> {
+    const [{ used = 0 } = {}] = await manager.query<{ used: number }[]>(
+      `SELECT coalesce(sum(vgpus), 0)::int AS used FROM workload WHERE subscription_id = $1 AND ${liveWorkload}`,
+      [subscriptionId],
+    );
+    if (used + vgpus <= held) return;
+    throw new AppError(
+      'insufficient_capacity',
+      `The subscription has ${held} vGPUs, of which ${used} are in use. What would fit: ${held - used}.`,
+    );
+  }
+
+  /** Without overcommit the subscription's own leases; with it the workload takes some. */
+  private async occupy(
+    manager: EntityManager,
+    { subscriptionId, poolId, profile, teamId }: SubscriptionEntity,
+    { workloadId, vgpus }: WorkloadEntity,
+    isThorough: boolean,
+    context: CallContext,
+  ): Promise<void> {
+    const pool = await this.pools.pool(poolId);
+    if (pool.overcommit > 1) {
+      await this.placement.take(manager, pool, { subscriptionId, workloadId, profile, vgpus }, isThorough, causeOf(context));
+      await this.capacity.note(manager, teamId);
+      return;
+    }
+    await manager.query(
+      `UPDATE lease SET workload_id = $2 WHERE lease_id IN (
+         SELECT lease_id FROM lease WHERE subscription_id = $1 AND workload_id IS NULL AND lost_reason IS NULL ORDER BY gpu_id, lease_id LIMIT $3
+       )`,
+      [subscriptionId, workloadId, vgpus],
+    );
+  }
+}
+
+function viewOf({ workloadId, subscriptionId, teamId, name, vgpus, state, lastError, createdAt }: WorkloadEntity): Workload {
+  return {
+    workload_id: String(workloadId),
+    subscription_id: String(subscriptionId),
+    team_id: teamId,
+    name,
+    vgpus,
+    status: state as WorkloadStatus,
+    reason: lastError?.message ?? null,
+    created_at: new Date(createdAt).toISOString(),
+  };
+}

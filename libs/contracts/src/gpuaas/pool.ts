@@ -1,0 +1,176 @@
+import { ApiProperty, ApiPropertyOptional, IntersectionType, OmitType } from '@nestjs/swagger';
+import { Transform } from 'class-transformer';
+import { contract, operation } from '../contract.js';
+import { DecimalText, Flag, Instant, ListOf, Names, Nested, NumberedId, NumberedIds, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { PageFromOne, Pagination } from '../page.js';
+import { Region } from './region.js';
+
+const sharingModes = ['Spatial', 'Temporal'] as const;
+const mechanisms = ['mig', 'mps', 'time_slicing'] as const;
+const isolations = ['hardware', 'software', 'none'] as const;
+
+class PoolTerms {
+  @NumberedId({ example: '1' })
+  gpuaas_id!: string;
+
+  @Text({ max: 100, example: 'a100-mig', description: 'Unique in its gpuaas.' })
+  pool_name!: string;
+
+  @NumberedIds({ max: 10_000, example: ['1', '2'], description: 'GPUs of one board, in no other pool.' })
+  gpu_ids!: string[];
+
+  @Transform(({ value }: { value: unknown }) => sharingModes.find((mode) => mode.toLowerCase() === String(value).toLowerCase()) ?? value)
+  @OneOf(sharingModes, { example: 'Spatial', description: 'In either case.' })
+  sharing_mode!: (typeof sharingModes)[number];
+
+  @OneOf(mechanisms, { example: 'mig', description: 'Spatial: mig or mps. Temporal: time_slicing.' })
+  mechanism!: (typeof mechanisms)[number];
+}
+
+export class CreatePool extends PoolTerms {
+  @Names({ max: 6, optional: true, example: ['1g.10gb', '3g.40gb'], description: 'MIG: the profiles it sells.' })
+  profiles?: string[];
+
+  @WholeNumber({ min: 2, max: 48, optional: true, example: 4, description: 'MPS and time slicing: the parts of each GPU.' })
+  replicas?: number;
+
+  @ApiPropertyOptional({ default: 1 })
+  @WholeNumber({ min: 1, max: 16, optional: true, example: 1, description: 'How often each slice is sold.' })
+  overcommit?: number;
+
+  @ApiPropertyOptional({ default: false })
+  @Flag({ optional: true, description: 'Whether a GPU may fall back to Temporal when no slice is left. Spatial pools only.' })
+  allow_fallback?: boolean;
+
+  @WholeNumber({
+    min: 2,
+    max: 48,
+    optional: true,
+    example: 12,
+    description: 'The turns of a GPU that fell back: more than it has slices; twice as many unless given.',
+  })
+  temporal_replicas?: number;
+}
+
+export class Pool extends PoolTerms {
+  @NumberedId({ example: '1' })
+  pool_id!: string;
+
+  @NumberedId({ example: '1' })
+  region_id!: string;
+
+  @Text({ max: 64, example: 'A100-80GB' })
+  board!: string;
+
+  @Names({ max: 6, example: ['1g.10gb', '3g.40gb'], description: 'What it sells: MIG profiles, `mps-<n>` or `ts-<n>`.' })
+  profiles!: string[];
+
+  @WholeNumber({ min: 2, max: 48, nullable: true })
+  replicas!: number | null;
+
+  @WholeNumber({ min: 1, max: 16, example: 1 })
+  overcommit!: number;
+
+  @Flag()
+  allow_fallback!: boolean;
+
+  @WholeNumber({ min: 2, max: 48, nullable: true })
+  temporal_replicas!: number | null;
+
+  @Instant()
+  created_at!: string;
+}
+
+export class ListPools extends PageFromOne {
+  @NumberedId({ optional: true, example: '1' })
+  gpuaas_id?: string;
+}
+
+export class PoolPage {
+  @ListOf(() => Pool, { max: 100 })
+  data!: Pool[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+}
+
+export class OfferedProfile {
+  @Text({ max: 64, example: '1g.10gb' })
+  profile!: string;
+
+  @ApiProperty({ type: Number, example: 10, description: 'Nominal where the isolation is none.' })
+  v_ram_gb!: number;
+
+  @ApiProperty({
+    type: 'integer',
+    example: 7,
+    description: 'What a subscription of this profile can have now, if it is the only one; more may fit where a GPU falls back.',
+  })
+  available_vgpus!: number;
+
+  @DecimalText({
+    max: 1_000_000_000,
+    nullable: true,
+    example: '1.25',
+    description: 'Per vGPU and hour, for this team; null: it has no price.',
+  })
+  unit_price!: string | null;
+}
+
+export class AvailablePool extends OmitType(Pool, [
+  'gpu_ids',
+  'mechanism',
+  'profiles',
+  'replicas',
+  'overcommit',
+  'allow_fallback',
+  'temporal_replicas',
+  'created_at',
+] as const) {
+  @OneOf(isolations, { example: 'hardware' })
+  isolation!: (typeof isolations)[number];
+
+  @ListOf(() => OfferedProfile, { max: 6 })
+  profiles!: OfferedProfile[];
+}
+
+export class AvailablePoolPage {
+  @ListOf(() => AvailablePool, { max: 100 })
+  data!: AvailablePool[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+}
+
+export class AvailableRegionsQuery extends PageFromOne {
+  @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
+  team_id!: string;
+}
+
+/** A region in which something can be subscribed, with its GPU services. */
+export class AvailableRegion extends OmitType(Region, ['created_at'] as const) {
+  @Names({ max: 1000, example: ['1'], description: 'Ids of its GPU services.' })
+  gpuaas_ids!: string[];
+}
+
+export class AvailableRegionPage {
+  @ListOf(() => AvailableRegion, { max: 100 })
+  data!: AvailableRegion[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+}
+
+class OfGpuaas {
+  @NumberedId({ optional: true, example: '1' })
+  gpuaas_id?: string;
+}
+
+export class AvailablePoolsQuery extends IntersectionType(AvailableRegionsQuery, OfGpuaas) {}
+
+export const pools = contract('gpuaas.pools', {
+  create: operation(CreatePool, Pool),
+  list: operation(ListPools, PoolPage),
+  availableRegions: operation(AvailableRegionsQuery, AvailableRegionPage),
+  available: operation(AvailablePoolsQuery, AvailablePoolPage),
+});

@@ -1,0 +1,77 @@
+import { contract, operation } from '../contract.js';
+import { Instant, ListOf, Nested, NumberedId, Text } from '../fields.js';
+import { PageFromOne, Pagination } from '../page.js';
+
+export class CreateRegion {
+  @Text({ max: 100, example: 'eu-north', description: 'Unique.' })
+  region_name!: string;
+
+  @Text({ max: 100, optional: true, example: 'Oslo' })
+  city?: string;
+
+  @Text({ max: 100, optional: true, example: 'Norway' })
+  country?: string;
+}
+
+export class Region {
+  @NumberedId({ example: '1' })
+  region_id!: string;
+
+  @Text({ max: 100, example: 'eu-north' })
+  region_name!: string;
+
+  @Text({ max: 100, nullable: true, example: 'Oslo' })
+  city!: string | null;
+
+  @Text({ max: 100, nullable: true, example: 'Norway' })
+  country!: string | null;
+
+  @Instant()
+  created_at!: string;
+}
+
+export class RegionPage {
+  @ListOf(() => Region, { max: 100 })
+  data!: Region[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+}
+
+export class CreateGpuaas {
+  @NumberedId({ example: '1' })
+  region_id!: string;
+
+  @Text({ max: 100, example: 'oslo-a', description: 'Unique in its region.' })
+  name!: string;
+}
+
+/** One region's GPU service: a cluster with nodes and pools. */
+export class Gpuaas {
+  @NumberedId({ example: '1' })
+  gpuaas_id!: string;
+
+  @NumberedId({ example: '1' })
+  region_id!: string;
+
+  @Text({ max: 100, example: 'oslo-a' })
+  name!: string;
+
+  @Instant()
+  created_at!: string;
+}
+
+export class GpuaasPage {
+  @ListOf(() => Gpuaas, { max: 100 })
+  data!: Gpuaas[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+}
+
+export const regions = contract('gpuaas.regions', {
+  create: operation(CreateRegion, Region),
+  list: operation(PageFromOne, RegionPage),
+  createGpuaas: operation(CreateGpuaas, Gpuaas),
+  listGpuaas: operation(PageFromOne, GpuaasPage),
+});

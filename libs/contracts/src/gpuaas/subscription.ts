@@ -1,0 +1,156 @@
+import { ApiProperty, ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
+import { contract, operation } from '../contract.js';
+import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { IncludeEnded, PageFromOne, PageFromOneOrAll, Pagination } from '../page.js';
+
+const aTeam = { example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' };
+const vgpus = { min: 1, max: 10_000, example: 2, description: 'Slices of the profile; they may lie on several GPUs of the pool.' };
+
+export class Subscribe {
+  @Uuid(aTeam)
+  team_id!: string;
+
+  @Uuid({ optional: true, description: 'The team’s default workspace unless given.' })
+  workspace_id?: string;
+
+  @NumberedId({ example: '1' })
+  pool_id!: string;
+
+  @WholeNumber(vgpus)
+  vgpus!: number;
+
+  @Text({ max: 64, optional: true, example: '1g.10gb', description: 'The smallest that the pool sells unless given.' })
+  profile?: string;
+
+  @Text({ max: 100, optional: true, example: 'training' })
+  name?: string;
+}
+
+export class Unsubscribe {
+  @NumberedId({ example: '42' })
+  subscription_id!: string;
+
+  @Flag({ optional: true, description: 'Stops the workloads that run on it.' })
+  force?: boolean;
+}
+
+export class SubscriptionPath {
+  @NumberedId({ example: '42' })
+  subscription_id!: string;
+}
+
+export class ResizeBody {
+  @WholeNumber(vgpus)
+  vgpus!: number;
+}
+
+export class ResizeSubscription extends IntersectionType(SubscriptionPath, ResizeBody) {}
+
+export const subscriptionStatuses = ['subscribing', 'active', 'unsubscribing', 'unsubscribed', 'failed'] as const;
+export type SubscriptionStatus = (typeof subscriptionStatuses)[number];
+
+export class Subscription {
+  @NumberedId({ example: '42' })
+  subscription_id!: string;
+
+  @Uuid(aTeam)
+  team_id!: string;
+
+  @Uuid()
+  workspace_id!: string;
+
+  @Text({ max: 100, nullable: true, example: 'training' })
+  name!: string | null;
+
+  @NumberedId({ example: '1' })
+  pool_id!: string;
+
+  @Text({ max: 100, example: 'a100-mig' })
+  pool_name!: string;
+
+  @NumberedId({ example: '1' })
+  gpuaas_id!: string;
+
+  @NumberedId({ example: '1' })
+  region_id!: string;
+
+  @OneOf(subscriptionStatuses, { example: 'active' })
+  status!: SubscriptionStatus;
+
+  @Text({ max: 500, nullable: true, description: 'Why it failed, or what it waits for.' })
+  reason!: string | null;
+
+  @Text({ max: 64, example: '1g.10gb' })
+  profile!: string;
+
+  @ApiProperty({ type: Number, example: 10, description: 'Of each vGPU.' })
+  v_ram_gb!: number;
+
+  @ApiProperty({ type: 'integer', example: 2, description: 'What it holds, from acceptance to its end; 0 from then on.' })
+  vgpus_allocated!: number;
+
+  @Instant()
+  created_at!: string;
+}
+
+export const metricWindows = ['last_1h', 'last_6h', 'last_24h', 'last_7d', 'last_30d'] as const;
+export type MetricWindow = (typeof metricWindows)[number];
+
+/** Averages over the window, in percent with two decimals; 0 where there is no sample. */
+export class SubscriptionMetrics {
+  @ApiProperty({ type: Number, example: 12.5 })
+  cpu_usage!: number;
+
+  @ApiProperty({ type: Number, example: 48.25, description: 'Of the GPU memory.' })
+  memory_usage!: number;
+
+  @ApiProperty({ type: Number, example: 91.07, description: 'Of its slices; of the whole GPU where it is shared in time or by MPS.' })
+  gpu_utilization!: number;
+}
+
+export class MeteredSubscription extends Subscription {
+  @Nested(() => SubscriptionMetrics)
+  metrics!: SubscriptionMetrics;
+
+  @OneOf(['ok', 'partial', 'no_data'], { example: 'ok', description: 'Whether there are samples for all figures, for some, or for none.' })
+  metrics_status!: 'ok' | 'partial' | 'no_data';
+}
+
+export class SubscriptionPage {
+  @ListOf(() => MeteredSubscription, { max: 100 })
+  data!: MeteredSubscription[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+}
+
+class OverWindow {
+  @ApiPropertyOptional({ default: 'last_24h' })
+  @OneOf(metricWindows, { optional: true, example: 'last_24h', description: 'What the metrics are averages over.' })
+  metric_window?: MetricWindow;
+}
+
+export class ListAllSubscriptions extends IntersectionType(PageFromOne, OverWindow, IncludeEnded) {}
+
+class OfTeam {
+  @Uuid(aTeam)
+  team_id!: string;
+
+  @NumberedId({ optional: true, example: '1' })
+  gpuaas_id?: string;
+}
+
+class OneSubscription {
+  @NumberedId({ optional: true, example: '42', description: 'This one alone.' })
+  subscription_id?: string;
+}
+
+export class ListSubscriptions extends IntersectionType(OfTeam, OneSubscription, PageFromOneOrAll, OverWindow, IncludeEnded) {}
+
+export const subscriptions = contract('gpuaas.subscriptions', {
+  subscribe: operation(Subscribe, Subscription),
+  unsubscribe: operation(Unsubscribe, Subscription),
+  resize: operation(ResizeSubscription, Subscription),
+  listAll: operation(ListAllSubscriptions, SubscriptionPage),
+  list: operation(ListSubscriptions, SubscriptionPage),
+});

@@ -1,0 +1,74 @@
+import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
+import { contract, operation } from '../contract.js';
+import { Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { IncludeEnded, PageFromOne, Pagination } from '../page.js';
+
+export class StartWorkload {
+  @NumberedId({ example: '42' })
+  subscription_id!: string;
+
+  @Text({ max: 100, example: 'fine-tune' })
+  name!: string;
+
+  @ApiPropertyOptional({ default: 1 })
+  @WholeNumber({ min: 1, max: 10_000, optional: true, example: 1, description: 'Of the subscription’s; they may lie on several GPUs.' })
+  vgpus?: number;
+}
+
+export class WorkloadPath {
+  @NumberedId({ example: '7' })
+  workload_id!: string;
+}
+
+class OfTeam {
+  @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
+  team_id!: string;
+
+  @NumberedId({ optional: true, example: '42' })
+  subscription_id?: string;
+}
+
+export class ListWorkloads extends IntersectionType(OfTeam, PageFromOne, IncludeEnded) {}
+
+export const workloadStatuses = ['pending', 'running', 'stopping', 'stopped', 'failed'] as const;
+export type WorkloadStatus = (typeof workloadStatuses)[number];
+
+export class Workload {
+  @NumberedId({ example: '7' })
+  workload_id!: string;
+
+  @NumberedId({ example: '42' })
+  subscription_id!: string;
+
+  @Uuid()
+  team_id!: string;
+
+  @Text({ max: 100, example: 'fine-tune' })
+  name!: string;
+
+  @WholeNumber({ min: 1, max: 10_000, example: 1 })
+  vgpus!: number;
+
+  @OneOf(workloadStatuses, { example: 'running' })
+  status!: WorkloadStatus;
+
+  @Text({ max: 500, nullable: true, description: 'Why it failed, or what it waits for.' })
+  reason!: string | null;
+
+  @Instant()
+  created_at!: string;
+}
+
+export class WorkloadPage {
+  @ListOf(() => Workload, { max: 100 })
+  data!: Workload[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+}
+
+export const workloads = contract('gpuaas.workloads', {
+  start: operation(StartWorkload, Workload),
+  list: operation(ListWorkloads, WorkloadPage),
+  stop: operation(WorkloadPath, Workload),
+});
