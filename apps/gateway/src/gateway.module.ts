@@ -18,12 +18,18 @@ import { RateLimits } from './rate-limits/rate-limits.js';
 import { Admission } from './requests/admission.js';
 import { ReadRequest } from './requests/read-request.js';
 import { BillingController } from './routes/billing.controller.js';
+import { ConnectionsController } from './routes/connections.controller.js';
+import { GpuNodesController } from './routes/gpu-nodes.controller.js';
 import { ImagePoliciesController } from './routes/image-policies.controller.js';
 import { MembersController } from './routes/members.controller.js';
+import { PoolSubscriptionsController } from './routes/pool-subscriptions.controller.js';
+import { PoolsController } from './routes/pools.controller.js';
 import { PricesController } from './routes/prices.controller.js';
+import { RegionsController } from './routes/regions.controller.js';
 import { TeamsController } from './routes/teams.controller.js';
 import { UsageEventsController } from './routes/usage-events.controller.js';
 import { UsersController } from './routes/users.controller.js';
+import { WorkloadsController } from './routes/workloads.controller.js';
 import { WorkspacesController } from './routes/workspaces.controller.js';
 
 @Module({})
@@ -43,6 +49,12 @@ export class GatewayModule {
         BillingController,
         PricesController,
         UsageEventsController,
+        RegionsController,
+        GpuNodesController,
+        PoolsController,
+        PoolSubscriptionsController,
+        WorkloadsController,
+        ConnectionsController,
         ErrorsController,
         HealthController,
       ],

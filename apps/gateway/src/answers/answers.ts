@@ -1,16 +1,21 @@
 import { applyDecorators, Header, HttpCode } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiOperation, ApiResponse } from '@nestjs/swagger';
+import { ApiExtension, ApiOperation, ApiResponse } from '@nestjs/swagger';
 import { Nothing, type Wire } from '@atoll/contracts';
+import type { ErrorCode } from '@atoll/errors';
 import { headersOf } from '../openapi/headers.js';
+
+/** The extension of an operation in which its own refusal stands. */
+export const refusal = 'x-refuses';
+
+const descriptions = { 200: 'As asked.', 201: 'Made.', 202: 'Begun.', 204: 'Done.' };
 
 /** What a route answers when all goes well, for callers and for the OpenAPI document: status, body, and a line on what it does. */
 export function Answers(status: 200 | 201 | 202 | 204, type: Wire, summary: string): MethodDecorator {
-  const description = status === 204 ? 'Done.' : status === 201 ? 'Made.' : 'As asked.';
   return applyDecorators(
     HttpCode(status),
     ApiOperation({ summary }),
-    ApiResponse({ status, description, ...(type !== Nothing && { type }) }),
+    ApiResponse({ status, description: descriptions[status], ...(type !== Nothing && { type }) }),
   );
 }
 
@@ -24,7 +29,17 @@ export function AnswersPage(type: Wire, firstPage: 0 | 1, summary: string): Meth
   );
 }
 
+/** A listing whose pages count from 1, given whole and without a `Link` header unless `limit` is sent. */
+export function AnswersAllOrPage(type: Wire, summary: string): MethodDecorator {
+  return applyDecorators(AnswersPage(type, 1, summary), RouteConfig({ firstPage: 1, allWithoutLimit: true }));
+}
+
 /** An answer passed on as the JSON that came over the bus: `rpc.callForJson`. */
 export function AnswersJson(type: Wire, summary: string): MethodDecorator {
   return applyDecorators(Answers(200, type, summary), Header('content-type', 'application/json; charset=utf-8'));
+}
+
+/** For the OpenAPI document: what a route may refuse with besides what every route may. */
+export function Refuses(code: ErrorCode): MethodDecorator {
+  return ApiExtension(refusal, code);
 }

@@ -1,6 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
 import type { ErrorCode } from '@atoll/errors';
 import { DocumentBuilder, getSchemaPath, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import { refusal } from '../answers/answers.js';
 import { errorKinds } from '../errors/error-kinds.js';
 import { Problem } from '../errors/problem.js';
 import { removedPaths } from '../requests/removed-paths.js';
@@ -23,6 +24,11 @@ const tags: [string, string][] = [
   ['Image policies', 'Which images a team may run.'],
   ['Billing', 'What was held, for how long, and what it cost.'],
   ['Prices and usage', 'What units cost, and facts of what is held. For a platform_admin.'],
+  ['GPU inventory', 'Regions, the GPU services in them, and their nodes. For a platform_admin.'],
+  ['GPU pools', 'GPUs that are shared in one way, and what teams can have of them.'],
+  ['Pool subscriptions', 'What a team holds of a pool.'],
+  ['Workloads', 'What runs on a subscription.'],
+  ['Connections', 'How what runs is reached, and what may attach to it.'],
   ['User', 'The caller: profile and keys of their own.'],
   ['Removed', 'What is gone, and what replaces it.'],
 ];
@@ -101,10 +107,12 @@ function addHeaders(response: Response | undefined): void {
 }
 
 function addProblems(operation: Operation, method: string): void {
+  const { [refusal]: own } = operation as { [refusal]?: ErrorCode };
   const kinds = [
     ...everywhere,
     ...(method === 'get' ? [] : (['conflict'] as const)),
     ...(method === 'post' ? (['idempotency_mismatch'] as const) : []),
+    ...(own ? [own] : []),
   ];
   Object.assign(operation.responses, referencesTo(kinds));
   const names = ['RequestId', ...(method === 'post' ? ['IdempotencyKey'] : [])];
@@ -128,19 +136,26 @@ function addRemovedPaths({ paths }: OpenAPIObject): void {
 }
 
 function referencesTo(codes: readonly ErrorCode[]): Operation['responses'] {
-  return Object.fromEntries(codes.map((code) => [errorKinds[code].status, { $ref: `#/components/responses/${code}` }]));
+  const byStatus = Map.groupBy(codes, (code) => errorKinds[code].status);
+  const responses = [...byStatus].map(([status, [first, ...more]]) => [
+    status,
+    first && more.length > 0 ? problemResponse(first, ...more) : { $ref: `#/components/responses/${first}` },
+  ]);
+  return Object.fromEntries(responses) as Operation['responses'];
 }
 
 function problemResponses(): Record<string, Response> {
-  const responses = Object.entries(errorKinds).map(([code, { title, advice }]): [string, Response] => [
-    code,
-    {
-      description: `${title}. ${advice}`,
-      headers: problemHeadersOf(code as ErrorCode),
-      content: { 'application/problem+json': { schema: { $ref: getSchemaPath(Problem) } } },
-    },
-  ]);
-  return Object.fromEntries(responses);
+  const codes = Object.keys(errorKinds) as ErrorCode[];
+  return Object.fromEntries(codes.map((code) => [code, problemResponse(code)]));
+}
+
+/** Of the codes that share a status. */
+function problemResponse(first: ErrorCode, ...more: ErrorCode[]): Response {
+  return {
+    description: [first, ...more].map((code) => `${errorKinds[code].title}. ${errorKinds[code].advice}`).join(' Or: '),
+    headers: problemHeadersOf(first),
+    content: { 'application/problem+json': { schema: { $ref: getSchemaPath(Problem) } } },
+  };
 }
 
 const commonParameters = {

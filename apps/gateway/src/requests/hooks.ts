@@ -9,7 +9,7 @@ import { Admission } from './admission.js';
 import { ignoreTypeOfNothing } from './body-parser.js';
 import { pathOf } from './path.js';
 import { requireHost } from './strictness.js';
-import { unmatchedRoute } from './unmatched-route.js';
+import { refuseRemoved, unmatchedRoute } from './unmatched-route.js';
 
 /** What is answered to callers in general is not to be kept by caches; the documentation may be. */
 const documentation = /^\/api\/(?:docs(?:\/|$)|openapi\.json$)/;
@@ -33,13 +33,15 @@ export function installHooks(app: INestApplication, instance: FastifyInstance): 
     setCommonHeaders(request, reply);
     ignoreTypeOfNothing(request);
     await admission.admit(request, reply);
+    refuseRemoved(request);
     if (request.is404) throw unmatchedRoute(request, reply);
     requireHost(request);
   });
 
   instance.addHook('preSerialization', (request, reply, payload, done) => {
-    const { firstPage } = request.routeOptions.config;
-    const pagination = firstPage === undefined ? undefined : paginationOf(payload);
+    const { firstPage, allWithoutLimit } = request.routeOptions.config;
+    const isAll = allWithoutLimit === true && (request.query as { limit?: number }).limit === undefined;
+    const pagination = firstPage === undefined || isAll ? undefined : paginationOf(payload);
     if (pagination) reply.header('link', pageLinks(request.raw.url ?? '', pagination, firstPage ?? 0));
     done(null, payload);
   });

@@ -16,6 +16,8 @@ declare module 'fastify' {
     public?: boolean;
     /** The number of the first page, of a listing. */
     firstPage?: 0 | 1;
+    /** A listing that is given whole, and so has no other pages, unless `limit` is sent. */
+    allWithoutLimit?: boolean;
     /** Bytes that the body may have where it is not the usual limit. */
     maxBodyBytes?: number;
     /** Name of a field whose numbers are kept as they are written, in strings, wherever in the body it stands: a double would round them. */

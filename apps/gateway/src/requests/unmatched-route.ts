@@ -5,13 +5,16 @@ import { replacementOf } from './removed-paths.js';
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** Why no route was found: the path was removed (410), exists under other methods (405, with `Allow`), or is unknown (404). */
+/** A path that was removed is gone (410), also where a route that came later would take a segment of it for an id. */
+export function refuseRemoved(request: FastifyRequest): void {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return;
+  const replacement = replacementOf(pathOf(request));
+  if (replacement !== undefined) throw new AppError('gone', `This path was removed. Use ${replacement}.`);
+}
+
+/** Why no route was found: the path exists under other methods (405, with `Allow`), or is unknown (404). */
 export function unmatchedRoute(request: FastifyRequest, reply: FastifyReply): AppError {
   const path = pathOf(request);
-  const replacement = replacementOf(path);
-  if (replacement && (request.method === 'GET' || request.method === 'HEAD')) {
-    return new AppError('gone', `This path was removed. Use ${replacement}.`);
-  }
   const allowed = methods.filter((method) => request.server.findRoute({ method, url: path }) !== null);
   if (allowed.length === 0 || allowed.includes(request.method)) return new AppError('not_found', 'There is nothing at this path.');
   reply.header('allow', allowed.join(', '));

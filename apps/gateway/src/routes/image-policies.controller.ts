@@ -16,7 +16,7 @@ import {
   type CallContext,
 } from '@atoll/contracts';
 import { Rpc } from '@atoll/rpc';
-import { Answers, AnswersPage } from '../answers/answers.js';
+import { Answers, AnswersAllOrPage, AnswersPage } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
 
 @ApiTags('Image policies')
@@ -61,9 +61,8 @@ export class ImagePoliciesController {
   }
 
   @Get('team/:team_id/objects')
-  @AnswersPage(
+  @AnswersAllOrPage(
     TeamImages,
-    1,
     "Lists the images that a team's policy covers: all of them unless `limit` is sent. For every member of the team.",
   )
   teamImages(@Param() path: TeamPath, @Query() page: PageFromOneOrAll, @Context() context: CallContext): Promise<TeamImages> {

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import {
+  connections,
+  imagePolicies,
+  members,
+  nodes,
+  pools,
+  prices,
+  regions,
+  subscriptions,
+  teams,
+  users,
+  workloads,
+  workspaces,
+} from '@atoll/contracts';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { teamId } from '../testing/team-fixture.js';
+
+const uuid = '01890000-0000-7000-8000-000000000001';
+const ofPath: Record<string, string> = {
+  team_id: teamId,
+  user_id: uuid,
+  workspace_id: uuid,
+  id: uuid,
+  node_id: '7',
+  subscription_id: '42',
+  workload_id: '9',
+};
+const ofTeam = { team_id: teamId };
+const page = { page: 2, limit: 5 };
+const member = { email: 'a@example.com', name: 'A', role: 'member' };
+const price = { sku: 'pod', unit: 'pod', unit_price: '0.25', valid_from: '2026-10-01T00:00:00Z' };
+const node = { gpuaas_id: '1', node_name: 'gpu-01', gpus: [{ board: 'A100-80GB', count: 8 }] };
+const pool = { gpuaas_id: '1', pool_name: 'a100', gpu_ids: ['1', '2'], sharing_mode: 'Spatial', mechanism: 'mig' };
+const inWindow = { metric_window: 'last_1h', include_ended: 'true' };
+
+/** Method and path, status, operation, and what is sent: by the query of a GET, by the body of others. */
+const routes: [string, number, { subject: string }, object?][] = [
+  ['POST /team', 201, teams.create, { name: 'x' }],
+  ['GET /team', 200, teams.list, page],
+  ['GET /team/{team_id}', 200, teams.get],
+  ['PUT /team/{team_id}', 200, teams.update, { name: 'x' }],
+  ['DELETE /team/{team_id}', 204, teams.delete],
+  ['POST /team/{team_id}/suspend', 200, teams.suspend],
+  ['POST /team/{team_id}/unsuspend', 200, teams.unsuspend],
+  ['GET /team/{team_id}/members', 200, members.list, page],
+  ['POST /team/{team_id}/members', 201, members.add, member],
+  ['PUT /team/{team_id}/members/{user_id}', 200, members.changeRole, { role: 'viewer' }],
+  ['DELETE /team/{team_id}/members/{user_id}', 204, members.remove],
+  ['POST /team/{team_id}/members/{user_id}/api-key', 201, members.issueKey, { grace_seconds: 1 }],
+  ['DELETE /team/{team_id}/members/{user_id}/api-key', 204, members.revokeKey],
+  ['GET /workspace', 200, workspaces.list, { ...ofTeam, ...page }],
+  ['POST /workspace', 201, workspaces.create, { ...ofTeam, name: 'x' }],
+  ['DELETE /workspace/{workspace_id}', 204, workspaces.delete],
+  ['POST /policy/image', 201, imagePolicies.create, { name: 'x' }],
+  ['GET /policy/image', 200, imagePolicies.list, page],
+  ['GET /policy/image/{id}', 200, imagePolicies.get],
+  ['PUT /policy/image/{id}', 200, imagePolicies.update, { name: 'x' }],
+  ['DELETE /policy/image/{id}', 204, imagePolicies.delete],
+  ['POST /policy/image/{id}/assign-team', 200, imagePolicies.assign, ofTeam],
+  ['GET /policy/image/team/{team_id}/objects', 200, imagePolicies.teamImages, page],
+  ['GET /user/profile', 200, users.profile],
+  ['PUT /user/profile', 200, users.updateProfile, { timezone: 'UTC' }],
+  ['POST /user/api-key', 201, users.issueKey],
+  ['DELETE /user/api-key', 204, users.revokeKey],
+  ['GET /price', 200, prices.list, page],
+  ['POST /price', 201, prices.create, price],
+  ['POST /region', 201, regions.create, { region_name: 'eu-north', city: 'Oslo' }],
+  ['GET /region', 200, regions.list, page],
+  ['POST /gpuaas', 201, regions.createGpuaas, { region_id: '1', name: 'oslo-a' }],
+  ['GET /gpuaas', 200, regions.listGpuaas, page],
+  ['POST /gpuaas/node', 201, nodes.register, node],
+  ['GET /gpuaas/node', 200, nodes.list, { gpuaas_id: '1', ...page }],
+  ['GET /gpuaas/node/{node_id}', 200, nodes.get],
+  ['POST /gpuaas/node/{node_id}/initialise', 202, nodes.initialise],
+  ['POST /gpuaas/node/{node_id}/reset', 202, nodes.reset],
+  ['POST /gpuaas/node/{node_id}/cordon', 200, nodes.cordon],
+  ['POST /gpuaas/node/{node_id}/uncordon', 200, nodes.uncordon],
+  ['POST /gpuaas/pool/create', 201, pools.create, pool],
+  ['GET /gpuaas/all-pools', 200, pools.list, { gpuaas_id: '1', ...page }],
+  ['GET /gpuaas/available-regions', 200, pools.availableRegions, { ...ofTeam, ...page }],
+  ['GET /gpuaas/available-pools', 200, pools.available, { ...ofTeam, gpuaas_id: '1', ...page }],
+  ['POST /gpuaas/pool/subscribe', 202, subscriptions.subscribe, { ...ofTeam, pool_id: '1', vgpus: 2 }],
+  ['PUT /gpuaas/pool-subscription/{subscription_id}', 200, subscriptions.resize, { vgpus: 3 }],
+  ['POST /gpuaas/pool/unsubscribe', 200, subscriptions.unsubscribe, { subscription_id: '42', force: true }],
+  ['GET /gpuaas/pool-subscriptions/all', 200, subscriptions.listAll, { ...page, ...inWindow }],
+  ['GET /gpuaas/pool-subscription', 200, subscriptions.list, { ...ofTeam, gpuaas_id: '1', subscription_id: '42', ...page, ...inWindow }],
+  ['POST /gpuaas/workload', 202, workloads.start, { subscription_id: '42', name: 'fine-tune' }],
+  ['GET /gpuaas/workload', 200, workloads.list, { ...ofTeam, subscription_id: '42', ...page, include_ended: 'true' }],
+  ['DELETE /gpuaas/workload/{workload_id}', 202, workloads.stop],
+  ['GET /gpuaas/connection-info', 200, connections.read, { ...ofTeam, gpuaas_id: '1', search: '50%_a', ...page }],
+  ['POST /gpuaas/refresh-connections?team_id={team_id}', 202, connections.refresh],
+  ['GET /gpuaas/compatible-instances/{team_id}', 200, connections.compatibleInstances],
+];
+
+let gateway: GatewayUnderTest;
+let key: string;
+beforeAll(async () => {
+  gateway = await startGateway();
+  key = gateway.services.key();
+});
+afterAll(() => gateway.close());
+
+describe('every route', () => {
+  it.each(routes)(
+    '%s answers %i by its operation, with path, query and body in one input',
+    async (route, status, operation, ...[sent = {}]) => {
+      gateway.services.answer(operation as typeof teams.delete, () => ({}));
+      const [method = '', template = ''] = route.split(' ');
+      const named = [...template.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, ofPath[name]]);
+      const path = template.replace(/\{(\w+)\}/g, (_braces, name: string) => ofPath[name] ?? '');
+      const query = method === 'GET' ? `?${new URLSearchParams(Object.entries(sent)).toString()}` : '';
+      const body = method === 'GET' || Object.keys(sent).length === 0 ? undefined : sent;
+      const answer = await gateway.call<unknown>(method, `/api${path}${query}`, { key, body });
+      expect([answer.status, answer.body]).toEqual([status, status === 204 ? '' : {}]);
+      expect(gateway.services.callsOf(operation).map(({ input }) => input)).toEqual([{ ...Object.fromEntries(named), ...sent }]);
+    },
+  );
+
+  it('is in this list, but for what reports and takes usage', async () => {
+    const { paths } = (await gateway.call<OpenAPIObject>('GET', '/api/openapi.json')).body;
+    const documented = Object.entries(paths).flatMap(([path, item]) =>
+      Object.entries(item as Record<string, { deprecated?: boolean }>)
+        .filter(([, { deprecated }]) => !deprecated)
+        .map(([method]) => `${method.toUpperCase()} ${path.replace('/api', '')}`),
+    );
+    const listed = routes.map(([route]) => route.replace(/\?.*/, ''));
+    expect(listed.toSorted()).toEqual(
+      documented.filter((route) => !/ \/(?:(?:team|workspace)-billing|usage-events)/.test(route)).toSorted(),
+    );
+  });
+});
