@@ -141,10 +141,16 @@ export class GpuaasFixture {
     { board = 'A100-80GB', count = 1, nodeName }: { board?: string; count?: number; nodeName?: string } = {},
   ): Promise<Pool & Inventory> {
     const inventory = await this.inventory(board, count, nodeName);
-    const { gpuaas_id, gpu_ids } = inventory;
+    const pool = await this.poolOn(inventory, inventory.gpu_ids, terms);
+    await this.settle();
+    return pool;
+  }
+
+  /** A pool of some GPUs of a node. */
+  async poolOn(inventory: Inventory, gpu_ids: string[], terms: Partial<CreatePool> = {}): Promise<Pool & Inventory> {
     const isMig = (terms.mechanism ?? 'mig') === 'mig';
     const pool = await this.call(pools.create, {
-      gpuaas_id,
+      gpuaas_id: inventory.gpuaas_id,
       pool_name: `pool-${newId()}`,
       gpu_ids,
       sharing_mode: 'Spatial',
@@ -152,7 +158,6 @@ export class GpuaasFixture {
       ...(isMig && { profiles: ['1g.10gb', '2g.20gb', '3g.40gb', '4g.40gb', '7g.80gb'] }),
       ...terms,
     });
-    await this.settle();
     return { ...inventory, ...pool };
   }
 
@@ -207,7 +212,7 @@ export class GpuaasFixture {
 
   /** Until nothing is on its way any more; throws if that takes longer than the deadlines allow. */
   async settle(): Promise<void> {
-    for (let seconds = 0; seconds < 900; seconds += 1) {
+    for (let seconds = 1, passed = 0; passed < 900; passed += seconds, seconds = Math.min(10, seconds + 1)) {
       await this.work();
       const [{ transient = 0 } = {}] = await this.query<{ transient: number }>(
         machines.map((table) => `SELECT count(*)::int AS transient FROM ${table} WHERE deadline_at IS NOT NULL`).join(' UNION ALL '),
@@ -216,7 +221,7 @@ export class GpuaasFixture {
         await this.get(TeamCapacity).tell();
         return;
       }
-      await this.pass(1);
+      await this.pass(seconds);
     }
     throw new Error('Something does not come to rest.');
   }

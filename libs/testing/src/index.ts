@@ -1,3 +1,4 @@
+export { runs } from './law-runs.js';
 export { freePort } from './free-port.js';
 export { findNatsServer } from './find-nats-server.js';
 export { startNats } from './nats-server.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { BillingInterval } from '@atoll/contracts';
 import fc from 'fast-check';
 import { BillingFixture } from '../billing-fixture.js';
-import { runs } from '../laws/runs-fixture.js';
+import { runs } from '@atoll/testing';
 import { readPeriod, type BillingPeriod } from './billing-range.js';
 import { WallClock } from './wall-clock-fixture.js';
 import { Zone } from './zone.js';

@@ -5,7 +5,7 @@ import { BillingFixture } from '../billing-fixture.js';
 import { expectBill, expectGroupedBill } from './bill-check-fixture.js';
 import { instantOf } from './local-time-fixture.js';
 import { Oracle } from './oracle-fixture.js';
-import { runs } from './runs-fixture.js';
+import { runs } from '@atoll/testing';
 import { draftOf, nanoOf, Scenario, wallOf, type Draft } from './scenario-fixture.js';
 
 let billing: BillingFixture;

@@ -5,7 +5,7 @@ import { newId } from '@atoll/database';
 import { BillingFixture, memberOf } from '../billing-fixture.js';
 import { expectBill } from './bill-check-fixture.js';
 import { Oracle, perNano, type OracleFact } from './oracle-fixture.js';
-import { runs } from './runs-fixture.js';
+import { runs } from '@atoll/testing';
 import { decimal, draftOf, nanoOf, Scenario } from './scenario-fixture.js';
 
 let billing: BillingFixture;

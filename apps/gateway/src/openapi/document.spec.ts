@@ -116,8 +116,10 @@ describe('the OpenAPI document', () => {
   it('refuses unknown fields of what is sent, at any depth, and not of what is answered', () => {
     const sent = schemasOf(operations().map(([, { requestBody }]) => requestBody));
     const answered = schemasOf([operations().map(([, { responses }]) => responses), document.components?.responses]);
-    expect([...sent]).toEqual(expect.arrayContaining(['CreateTeam', 'NewMember', 'UpdateTeamBody', 'NewImageObject', 'KeyTerms']));
-    expect([...answered]).toEqual(expect.arrayContaining(['Team', 'TeamMember', 'Problem']));
+    expect([...sent]).toEqual(
+      expect.arrayContaining(['CreateTeam', 'NewMember', 'UpdateTeamBody', 'NewImageObject', 'KeyTerms', 'CreatePool', 'NodeGpus']),
+    );
+    expect([...answered]).toEqual(expect.arrayContaining(['Team', 'TeamMember', 'Pool', 'GpuTenant', 'Problem']));
     for (const name of sent) expect([name, document.components?.schemas?.[name]]).toMatchObject([name, { additionalProperties: false }]);
     for (const name of answered) {
       expect([name, document.components?.schemas?.[name]]).not.toMatchObject([name, { additionalProperties: false }]);
@@ -129,6 +131,19 @@ describe('the OpenAPI document', () => {
     for (const name of ['UpdateTeamBody', 'UpdateProfile', 'UpdateImagePolicyBody'])
       expect(schemas[name]).toMatchObject({ minProperties: 1 });
     for (const name of ['ChangeRoleBody', 'KeyTerms']) expect(schemas[name]).not.toHaveProperty('minProperties');
+  });
+
+  it('says where capacity may be refused, beside what else has that status', () => {
+    const refusing = everyOperation().filter(([, { responses }]) => JSON.stringify(responses['422'] ?? {}).match(/capacity/));
+    expect(refusing.map(([name]) => name).sort()).toEqual([
+      'post /api/gpuaas/pool/subscribe',
+      'post /api/gpuaas/workload',
+      'put /api/gpuaas/pool-subscription/{subscription_id}',
+    ]);
+    const { post } = document.paths['/api/gpuaas/pool/subscribe'] ?? {};
+    expect(post?.responses['422']).toMatchObject({
+      description: expect.stringMatching(/Idempotency key.* Or: Not enough capacity/) as unknown,
+    });
   });
 
   it('describes the headers of answers', () => {

@@ -1,0 +1,185 @@
+import { nodes, subscriptions, type CreatePool, type Pool } from '@atoll/contracts';
+import type { Transactions } from '@atoll/database';
+import { isAppError } from '@atoll/errors';
+import { MachineWorker, MachineWorkers, type DurableMachine, type MachineRow } from '@atoll/state-machine';
+import { DataSource } from 'typeorm';
+import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
+import { GpuMachine } from '../gpus/gpu-machine.js';
+import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
+import { NodeMachine } from '../nodes/node-machine.js';
+import { SubscriptionMachine } from '../subscriptions/subscription-machine.js';
+import { WorkloadMachine } from '../workloads/workload-machine.js';
+
+const stepMs = 400;
+
+/** What may happen. Numbers choose among what there is, whatever that is. */
+export type Happening =
+  | { kind: 'subscribe'; pool: number; vgpus: number; profile: number }
+  | { kind: 'unsubscribe'; subscription: number; force: boolean }
+  | { kind: 'resize'; subscription: number; vgpus: number }
+  | { kind: 'start'; subscription: number; vgpus: number }
+  | { kind: 'stop'; workload: number }
+  | { kind: 'work'; machine: number }
+  | { kind: 'crash'; machine: number }
+  | { kind: 'pass'; seconds: number }
+  | { kind: 'fault'; operation: SimulatedOperation; fault: FaultKind; times: number }
+  | { kind: 'mend' }
+  | { kind: 'cordon'; isOn: boolean }
+  | { kind: 'reset' }
+  | { kind: 'at once'; all: Happening[] };
+
+/** One node with three GPUs, a pool on each, and a team that does with them whatever it likes. */
+export class World {
+  readonly subscriptionIds: string[] = [];
+  readonly workloadIds: string[] = [];
+  private readonly machines: DurableMachine<MachineRow>[];
+
+  private constructor(
+    readonly fixture: GpuaasFixture,
+    readonly team: ToldTeam,
+    readonly pools: readonly (Pool & Inventory)[],
+    readonly nodeName: string,
+  ) {
+    this.machines = [fixture.get(GpuMachine), fixture.get(NodeMachine), fixture.get(SubscriptionMachine), fixture.get(WorkloadMachine)];
+  }
+
+  static startFixture(): Promise<GpuaasFixture> {
+    return GpuaasFixture.start({ workers: { isIdle: true, stepMs }, returnRetryMs: 2_000, initRetryMs: 2_000 });
+  }
+
+  static async make(fixture: GpuaasFixture): Promise<World> {
+    await fixture.query('TRUNCATE region, simulated_device, simulated_fault, capacity_change, machine_history CASCADE');
+    (fixture.events as unknown[]).length = 0;
+    const team = await fixture.team();
+    const fallback = { allow_fallback: true, temporal_replicas: 8 };
+    const terms: Partial<CreatePool>[] = [
+      { profiles: ['1g.10gb', '3g.40gb'], ...fallback },
+      { mechanism: 'mps', replicas: 2, ...fallback, temporal_replicas: 4 },
+      { mechanism: 'mps', replicas: 2, overcommit: 3, ...fallback, temporal_replicas: 4 },
+    ];
+    const nodeName = `world-${Date.now()}`;
+    const inventory = await fixture.inventory('A100-80GB', terms.length, nodeName);
+    const pools: (Pool & Inventory)[] = [];
+    for (const [at, term] of terms.entries()) pools.push(await fixture.poolOn(inventory, [inventory.gpu_ids[at] ?? ''], term));
+    await fixture.settle();
+    return new World(fixture, team, pools, nodeName);
+  }
+
+  /** Does it. A refusal is an answer like any other; a bug is not. */
+  async happen(what: Happening): Promise<void> {
+    try {
+      await this.act(what);
+    } catch (error) {
+      if (!isAppError(error) || error.code === 'internal') throw error;
+    }
+  }
+
+  /** Nothing goes wrong any more, and what was begun comes to its end. */
+  async rest(): Promise<void> {
+    await this.fixture.get(SimulatedFaults).mend(this.nodeName);
+    await this.fixture.query(`UPDATE simulated_device SET holders = (
+      SELECT coalesce(array_agg(holder), '{}') FROM unnest(holders) holder WHERE EXISTS (SELECT FROM lease WHERE lease_id::text = holder)
+    )`);
+    for (let round = 0; round < 40; round += 1) {
+      await this.fixture.settle();
+      if (await this.isAtRest()) return;
+      await this.fixture.pass(30);
+    }
+    throw new Error('Something stays between two states.');
+  }
+
+  /** Gives back whatever is held. */
+  async giveBackAll(): Promise<void> {
+    for (const subscription_id of this.subscriptionIds) {
+      await this.fixture.call(subscriptions.unsubscribe, { subscription_id, force: true }, this.team.member);
+    }
+    const { status } = await this.fixture.node(this.pools[0]?.node_id ?? '');
+    if (status === 'cordoned') await this.fixture.call(nodes.uncordon, { node_id: this.pools[0]?.node_id ?? '' });
+    await this.rest();
+  }
+
+  /** Every node is in service, and no GPU is where it has to leave again. */
+  private async isAtRest(): Promise<boolean> {
+    await this.fixture.work();
+    const rows = await this.fixture.query(
+      `SELECT FROM node WHERE state NOT IN ('ready', 'cordoned') UNION ALL SELECT FROM gpu WHERE due_at IS NOT NULL OR state = 'offline'`,
+    );
+    return rows.length === 0;
+  }
+
+  private async act(what: Happening): Promise<void> {
+    const { fixture, team } = this;
+    switch (what.kind) {
+      case 'subscribe': {
+        const pool = chosen(this.pools, what.pool);
+        if (!pool) return;
+        const profile = chosen(pool.profiles, what.profile) ?? '';
+        const { subscription_id } = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: what.vgpus, profile });
+        this.subscriptionIds.push(subscription_id);
+        return;
+      }
+      case 'unsubscribe':
+        await fixture.unsubscribe(team, { subscription_id: chosen(this.subscriptionIds, what.subscription) ?? '1' }, what.force);
+        return;
+      case 'resize': {
+        const subscription_id = chosen(this.subscriptionIds, what.subscription) ?? '1';
+        await fixture.call(subscriptions.resize, { subscription_id, vgpus: what.vgpus }, team.member);
+        return;
+      }
+      case 'start': {
+        const subscription_id = chosen(this.subscriptionIds, what.subscription) ?? '1';
+        this.workloadIds.push((await fixture.start(team, { subscription_id }, what.vgpus)).workload_id);
+        return;
+      }
+      case 'stop':
+        await fixture.stopWorkload(team, { workload_id: chosen(this.workloadIds, what.workload) ?? '1' });
+        return;
+      default:
+        await this.actOnNodes(what);
+    }
+  }
+
+  private async actOnNodes(what: Happening): Promise<void> {
+    const { fixture } = this;
+    const node_id = this.pools[0]?.node_id ?? '';
+    switch (what.kind) {
+      case 'work':
+        await chosen(fixture.get(MachineWorkers).workers, what.machine)?.settle();
+        return;
+      case 'crash':
+        await this.crash(chosen(this.machines, what.machine));
+        return;
+      case 'pass':
+        await fixture.pass(what.seconds);
+        return;
+      case 'fault':
+        await fixture.get(SimulatedFaults).inject(this.nodeName, what.operation, what.fault, what.times);
+        return;
+      case 'mend':
+        await fixture.get(SimulatedFaults).mend(this.nodeName);
+        return;
+      case 'cordon':
+        await fixture.call(what.isOn ? nodes.cordon : nodes.uncordon, { node_id });
+        return;
+      case 'reset':
+        await fixture.call(nodes.reset, { node_id });
+        return;
+      case 'at once':
+        await Promise.all(what.all.map((one) => this.happen(one)));
+        return;
+      default:
+        throw new Error(`Nobody knows how to ${what.kind}.`);
+    }
+  }
+
+  /** A process does the work of what is due, and dies before any of it is kept. */
+  private async crash(machine: DurableMachine<MachineRow> | undefined): Promise<void> {
+    if (!machine) return;
+    const dead = { run: () => Promise.reject(new Error('the process died')) } as unknown as Transactions;
+    await new MachineWorker(machine, this.fixture.get(DataSource), dead, { service: 'gpuaas', stepMs }).settle();
+  }
+}
+
+function chosen<T>(from: readonly T[], number: number): T | undefined {
+  return from[number % from.length];
+}
