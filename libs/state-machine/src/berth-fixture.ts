@@ -6,7 +6,7 @@ import { NestFactory } from '@nestjs/core';
 import { Column, DataSource, Entity, PrimaryGeneratedColumn, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { setup } from 'xstate';
 import { defineMachine, type EventOf, type StateOf, type TransientRule } from './definition.js';
-import { DurableMachine, type Outcome, type StepContext } from './durable-machine.js';
+import { DurableMachine, type Outcome, type Passage, type StepContext } from './durable-machine.js';
 import { createHistoryTable, MachineHistory } from './history.entity.js';
 import { dueIndex, machineColumns, MachineRow, type Cause } from './machine-row.js';
 import { MachineWorker, type WorkerOptions } from './machine-worker.js';
@@ -77,7 +77,7 @@ export class BerthMachine extends DurableMachine<BerthEntity, BerthState, BerthE
     return berth.state === 'filling' ? { event: 'UNDONE' } : 'rest';
   }
 
-  protected override entered(_manager: unknown, berth: BerthEntity, from: BerthState): Promise<void> {
+  protected override entered(_manager: unknown, berth: BerthEntity, { from }: Passage<BerthState, BerthEvent>): Promise<void> {
     this.enteredStates.push(`${from}>${berth.state}`);
     return Promise.resolve();
   }

@@ -1,6 +1,13 @@
 import type { AnyStateMachine, AnyStateNode, EventFrom, StateValueFrom } from 'xstate';
 
 /** What a state of a definition says of itself in its `meta`; a state without is stable. */
+export type StateRule = TransientRule | ReviewRule;
+
+/** Of a stable state in which something may be found to be done: its step is run once after the entry, and whenever the row is touched. */
+export interface ReviewRule {
+  readonly isReviewed: true;
+}
+
 export interface TransientRule {
   /** Milliseconds from the moment of entry until it is given up, whatever is under way. */
   readonly deadlineMs: number;
@@ -18,7 +25,9 @@ export interface BackOff {
 }
 
 interface StateDefinition {
+  /** Of a transient state. */
   readonly rule: TransientRule | undefined;
+  readonly isReviewed: boolean;
   readonly isFinal: boolean;
   /** Event → the state it leads to. */
   readonly on: ReadonlyMap<string, string>;
@@ -43,12 +52,7 @@ export type EventOf<Machine extends AnyStateMachine> = EventFrom<Machine>['type'
  */
 export function defineMachine<Machine extends AnyStateMachine>(machine: Machine): MachineDefinition<StateOf<Machine>, EventOf<Machine>> {
   const nodes = Object.entries(machine.states) as [string, AnyStateNode][];
-  const states = new Map(
-    nodes.map(([name, node]) => [
-      name,
-      { rule: node.meta as TransientRule | undefined, isFinal: node.type === 'final', on: targetsOf(node) },
-    ]),
-  );
+  const states = new Map(nodes.map(([name, node]) => [name, { ...metaOf(node), isFinal: node.type === 'final', on: targetsOf(node) }]));
   const initial = machine.root.initial.target[0]?.key ?? '';
   const faults = [...nodes.flatMap(([name, node]) => impurities(name, node)), ...faultsOf(initial, states)];
   if (faults.length > 0) throw new Error(`The machine "${machine.id}" cannot be made durable: ${faults.join('; ')}.`);
@@ -58,6 +62,12 @@ export function defineMachine<Machine extends AnyStateMachine>(machine: Machine)
     states: states,
     next: (state, event) => states.get(state)?.on.get(event),
   };
+}
+
+function metaOf({ meta }: AnyStateNode): Pick<StateDefinition, 'rule' | 'isReviewed'> {
+  const said = meta as StateRule | undefined;
+  const isReviewed = said !== undefined && 'isReviewed' in said;
+  return { rule: isReviewed ? undefined : said, isReviewed };
 }
 
 function targetsOf(node: AnyStateNode): Map<string, string> {

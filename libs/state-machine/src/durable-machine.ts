@@ -14,6 +14,13 @@ export type Outcome<Row, Event extends string> =
   /** There is nothing to do here: for stable states that were looked at once. */
   | 'rest';
 
+/** How a row came into its state. */
+export interface Passage<State, Event> {
+  readonly from: State;
+  readonly event: Event;
+  readonly cause: Cause;
+}
+
 export interface StepContext {
   /** Aborted when the step has taken too long, when its deadline passes, or at a shutdown. What it answers then is dropped. */
   readonly signal: AbortSignal;
@@ -44,7 +51,7 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
   abstract step(row: Row, context: StepContext): Promise<Outcome<Row, Event>>;
 
   /** What else happens, in the same transaction, when a row has come into its state. The database only. */
-  protected entered(_manager: EntityManager, _row: Row, _from: State, _cause: Cause): Promise<void> {
+  protected entered(_manager: EntityManager, _row: Row, _passage: Passage<State, Event>): Promise<void> {
     return Promise.resolve();
   }
 
@@ -118,7 +125,7 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
       ],
     );
     const result = this.rowOf(moved ?? {});
-    await this.entered(manager, result, row.state as State, cause);
+    await this.entered(manager, result, { from: row.state as State, event, cause });
     this.wakeAfter(manager);
     return result;
   }
@@ -175,7 +182,8 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
   /** For SELECT from a `clock`: entered_at, deadline_at, due_at. */
   private armed(state: State): string {
     const rule = this.ruleOf(state);
-    return rule ? `now, now + interval '${rule.deadlineMs} milliseconds', now` : 'now, NULL::timestamptz, NULL::timestamptz';
+    if (rule) return `now, now + interval '${rule.deadlineMs} milliseconds', now`;
+    return `now, NULL::timestamptz, ${this.definition.states.get(state)?.isReviewed ? 'now' : 'NULL::timestamptz'}`;
   }
 
   private wakeAfter(manager: EntityManager): void {

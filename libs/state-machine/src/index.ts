@@ -1,7 +1,7 @@
 export { defineMachine } from './definition.js';
-export type { BackOff, EventOf, MachineDefinition, StateOf, TransientRule } from './definition.js';
+export type { BackOff, EventOf, MachineDefinition, StateOf, StateRule, TransientRule } from './definition.js';
 export { DurableMachine, touchRows } from './durable-machine.js';
-export type { Outcome, StepContext } from './durable-machine.js';
+export type { Outcome, Passage, StepContext } from './durable-machine.js';
 export { createHistoryTable, dropHistoryTable, MachineHistory } from './history.entity.js';
 export { causeOf, dueIndex, machineColumns, MachineRow } from './machine-row.js';
 export type { Cause, MachineError } from './machine-row.js';

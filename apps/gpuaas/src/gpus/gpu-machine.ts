@@ -1,4 +1,4 @@
-import { DurableMachine, StepFailed, touchRows, type Cause, type Outcome, type StepContext } from '@atoll/state-machine';
+import { DurableMachine, StepFailed, touchRows, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import type { SharingMode } from '@atoll/gpu';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
@@ -68,7 +68,7 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     return gpu.state === 'preparing' ? prepared(sharingMode, layout, report) : switched(gpu, layout, report);
   }
 
-  protected override async entered(manager: EntityManager, gpu: GpuEntity, from: GpuState, cause: Cause): Promise<void> {
+  protected override async entered(manager: EntityManager, gpu: GpuEntity, { from, cause }: Passage<GpuState, GpuEvent>): Promise<void> {
     const reason = gpu.lastError?.message ?? 'The GPU could not be switched.';
     switch (gpu.state as GpuState) {
       case 'spatial':

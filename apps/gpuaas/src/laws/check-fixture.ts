@@ -47,13 +47,13 @@ export async function checkLaws({ fixture }: World): Promise<void> {
   expect(
     await fixture.query(
       `SELECT subscription_id, vgpus, count(lease_id) FROM subscription JOIN pool USING (pool_id) LEFT JOIN lease USING (subscription_id)
-       WHERE overcommit = 1 AND state IN ('subscribing', 'active', 'unsubscribing') GROUP BY subscription_id HAVING count(lease_id) <> vgpus`,
+       WHERE overcommit = 1 AND state IN ('subscribing', 'active', 'unsubscribing', 'undoing') GROUP BY subscription_id HAVING count(lease_id) <> vgpus`,
     ),
   ).toEqual([]);
   expect(
     await fixture.query(
       `SELECT workload_id, vgpus, count(lease_id) FROM workload LEFT JOIN lease USING (workload_id)
-       WHERE state IN ('pending', 'running', 'stopping') GROUP BY workload_id HAVING count(lease_id) <> vgpus`,
+       WHERE state IN ('pending', 'running', 'stopping', 'undoing') GROUP BY workload_id HAVING count(lease_id) <> vgpus`,
     ),
   ).toEqual([]);
 }

@@ -2,6 +2,7 @@ import { nodes, subscriptions, type CreatePool, type Pool } from '@atoll/contrac
 import type { Transactions } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { MachineWorker, MachineWorkers, type DurableMachine, type MachineRow } from '@atoll/state-machine';
+import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
 import { GpuMachine } from '../gpus/gpu-machine.js';
@@ -62,7 +63,15 @@ export class World {
     const pools: (Pool & Inventory)[] = [];
     for (const [at, term] of terms.entries()) pools.push(await fixture.poolOn(inventory, [inventory.gpu_ids[at] ?? ''], term));
     await fixture.settle();
-    return new World(fixture, team, pools, nodeName);
+    const world = new World(fixture, team, pools, nodeName);
+    // Something to run workloads on.
+    for (const [pool, vgpus] of [
+      [2, 6],
+      [1, 1],
+    ] as const)
+      await world.happen({ kind: 'subscribe', pool, vgpus, profile: 0 });
+    await fixture.settle();
+    return world;
   }
 
   /** Does it. A refusal is an answer like any other; a bug is not. */
@@ -80,12 +89,13 @@ export class World {
     await this.fixture.query(`UPDATE simulated_device SET holders = (
       SELECT coalesce(array_agg(holder), '{}') FROM unnest(holders) holder WHERE EXISTS (SELECT FROM lease WHERE lease_id::text = holder)
     )`);
-    for (let round = 0; round < 40; round += 1) {
+    for (let round = 0; round < 12; round += 1) {
       await this.fixture.settle();
       if (await this.isAtRest()) return;
       await this.fixture.pass(30);
     }
-    throw new Error('Something stays between two states.');
+    const left = await this.fixture.query(`SELECT state, due_at, last_error FROM node UNION ALL SELECT state, due_at, last_error FROM gpu`);
+    throw new Error(`Something stays between two states: ${JSON.stringify(left)}`);
   }
 
   /** Gives back whatever is held. */
@@ -144,7 +154,8 @@ export class World {
     const node_id = this.pools[0]?.node_id ?? '';
     switch (what.kind) {
       case 'work':
-        await chosen(fixture.get(MachineWorkers).workers, what.machine)?.settle();
+        if (what.machine >= this.machines.length) await fixture.work();
+        else await chosen(fixture.get(MachineWorkers).workers, what.machine)?.settle();
         return;
       case 'crash':
         await this.crash(chosen(this.machines, what.machine));
@@ -176,7 +187,9 @@ export class World {
   private async crash(machine: DurableMachine<MachineRow> | undefined): Promise<void> {
     if (!machine) return;
     const dead = { run: () => Promise.reject(new Error('the process died')) } as unknown as Transactions;
+    Logger.overrideLogger(false);
     await new MachineWorker(machine, this.fixture.get(DataSource), dead, { service: 'gpuaas', stepMs }).settle();
+    Logger.overrideLogger(['error']);
   }
 }
 

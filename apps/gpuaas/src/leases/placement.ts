@@ -8,7 +8,7 @@ import type { GpuEntity } from '../gpus/gpu.entity.js';
 import { GpuMachine } from '../gpus/gpu-machine.js';
 import type { GpuState } from '../gpus/gpu.machine.js';
 import type { KnownPool } from '../pools/pool-catalogue.js';
-import { soldProfiles, turnsOf } from '../pools/pool-terms.js';
+import { settledStates, soldProfiles, turnsOf } from '../pools/pool-terms.js';
 import { insertLeases, recount, type Holder } from './lease-store.js';
 import { planLeases, roomByFallback, roomOn, type GpuPlan, type GpuRoom, type PlacingRules } from './plan.js';
 
@@ -17,6 +17,8 @@ class LookAgain extends Error {}
 
 export interface Asked extends Omit<Holder, 'slotSize'> {
   readonly vgpus: number;
+  /** Only where it can be used at once: on GPUs that are at rest, and no GPU falls back for it. */
+  readonly isForNow?: boolean;
 }
 
 /** Leases: taken where there is room, given back, and in the same transaction what that does to the modes of their GPUs. */
@@ -42,10 +44,11 @@ export class Placement {
 
   /** Leases what is asked. Throws `insufficient_capacity`, saying what would fit. */
   async take(manager: EntityManager, pool: KnownPool, asked: Asked, isThorough: boolean, cause: Cause): Promise<void> {
-    const rules = this.rulesOf(pool);
+    const { isForNow = false } = asked;
+    const rules = { ...this.rulesOf(pool), ...(isForNow && { allowFallback: false }) };
     const profile = rules.sold.find(({ name }) => name === asked.profile);
     if (!profile) throw new Error(`Pool ${pool.poolId} does not sell ${asked.profile}.`);
-    const gpus = isThorough ? await this.lockAll(manager, pool) : await this.lockFree(manager, pool, profile, asked.vgpus);
+    const gpus = isThorough ? await this.lockAll(manager, pool, isForNow) : await this.lockFree(manager, pool, profile, asked.vgpus);
     const plans = planLeases(gpus.map(roomOf), profile, asked.vgpus, rules);
     const isPlain = plans?.every(({ fallsBack }) => !fallsBack);
     if (!isThorough && !isPlain) throw new LookAgain();
@@ -122,17 +125,23 @@ export class Placement {
     return raw.map((row) => this.gpus.rowOf(row));
   }
 
-  private async lockAll(manager: EntityManager, pool: KnownPool): Promise<GpuEntity[]> {
+  private async lockAll(manager: EntityManager, pool: KnownPool, isForNow = false): Promise<GpuEntity[]> {
     const raw = await manager.query<object[]>(
       `SELECT gpu.* FROM gpu JOIN node USING (node_id) WHERE pool_id = $1 AND gpu.state NOT IN ('unpooled', 'offline') AND node.state = 'ready'
        ORDER BY gpu_id FOR NO KEY UPDATE OF gpu`,
       [pool.poolId],
     );
-    return raw.map((row) => this.gpus.rowOf(row));
+    const gpus = raw.map((row) => this.gpus.rowOf(row));
+    return isForNow ? gpus.filter(({ state }) => (settledStates as readonly string[]).includes(state)) : gpus;
   }
 
-  private async refusal(manager: EntityManager, pool: KnownPool, { profile, vgpus }: Asked, rules: PlacingRules): Promise<AppError> {
-    const gpus = (await this.lockAll(manager, pool)).map(roomOf);
+  private async refusal(
+    manager: EntityManager,
+    pool: KnownPool,
+    { profile, vgpus, isForNow }: Asked,
+    rules: PlacingRules,
+  ): Promise<AppError> {
+    const gpus = (await this.lockAll(manager, pool, isForNow)).map(roomOf);
     const fits = rules.sold
       .map((sold) => {
         const count = gpus.reduce((sum, gpu) => sum + Math.max(roomOn(gpu, sold, rules), roomByFallback(gpu, rules)), 0);
@@ -140,7 +149,10 @@ export class Placement {
       })
       .filter(({ count }) => count > 0);
     const would = fits.length > 0 ? `What would fit: ${fits.map(({ text }) => text).join(', or ')}.` : 'Nothing would fit at present.';
-    return new AppError('insufficient_capacity', `The pool has no room for ${vgpus} vGPUs of ${profile}. ${would}`);
+    return new AppError(
+      'insufficient_capacity',
+      `The pool has no room for ${vgpus} ${vgpus === 1 ? 'vGPU' : 'vGPUs'} of ${profile}. ${would}`,
+    );
   }
 }
 

@@ -1,4 +1,4 @@
-import { DurableMachine, StepFailed, type Cause, type Outcome, type StepContext } from '@atoll/state-machine';
+import { DurableMachine, StepFailed, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { NodeDriver } from '../driver/node-driver.js';
@@ -36,7 +36,7 @@ export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent
     }
   }
 
-  protected override async entered(manager: EntityManager, node: NodeEntity, _from: NodeState, cause: Cause): Promise<void> {
+  protected override async entered(manager: EntityManager, node: NodeEntity, { cause }: Passage<NodeState, NodeEvent>): Promise<void> {
     if (node.state === 'initialising' && node.isReset) await this.sendGpus(manager, node, 'GO_OFFLINE', cause);
     if (node.state === 'ready') {
       await manager.query('UPDATE node SET failures = 0, is_reset = false WHERE node_id = $1', [node.nodeId]);

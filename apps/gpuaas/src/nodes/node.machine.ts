@@ -1,10 +1,10 @@
-import { defineMachine, type EventOf, type StateOf, type TransientRule } from '@atoll/state-machine';
+import { defineMachine, type EventOf, type StateOf, type StateRule } from '@atoll/state-machine';
 import { setup } from 'xstate';
 
 /** A node, as the operator sees it. A run that did not succeed is tried again by time and by hand. */
 const machine = setup({
   types: {
-    meta: {} as TransientRule,
+    meta: {} as StateRule,
     events: {} as { type: 'INITIALISE' | 'RESET' | 'SUCCEEDED' | 'FAILED' | 'FAULT' | 'CORDON' | 'UNCORDON' },
   },
 }).createMachine({
@@ -16,9 +16,10 @@ const machine = setup({
       meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', tries: 3, backOff: { firstMs: 1_000, maxMs: 8_000 } },
       on: { SUCCEEDED: 'ready', FAILED: 'init_failed' },
     },
-    ready: { on: { RESET: 'initialising', FAULT: 'init_failed', CORDON: 'cordoned' } },
+    // A GPU of it may have been lost meanwhile.
+    ready: { meta: { isReviewed: true }, on: { RESET: 'initialising', FAULT: 'init_failed', CORDON: 'cordoned' } },
     init_failed: { on: { INITIALISE: 'initialising', RESET: 'initialising' } },
-    cordoned: { on: { UNCORDON: 'ready', RESET: 'initialising', FAULT: 'init_failed' } },
+    cordoned: { meta: { isReviewed: true }, on: { UNCORDON: 'ready', RESET: 'initialising', FAULT: 'init_failed' } },
   },
 });
 

@@ -51,7 +51,7 @@ describe('a pool of MIG slices', () => {
     const refused = await errorOf(fixture.subscribe(team, { pool_id: pool.pool_id }));
     expect([refused.code, refused.message]).toEqual([
       'insufficient_capacity',
-      'The pool has no room for 1 vGPUs of 3g.40gb. Nothing would fit at present.',
+      'The pool has no room for 1 vGPU of 3g.40gb. Nothing would fit at present.',
     ]);
     await fixture.unsubscribe(team, three);
     await fixture.settle();

@@ -67,5 +67,8 @@ function greatestCommonDivisor(one: number, other: number): number {
 function refusal({ profile, vgpus }: { profile: string; vgpus: number }, free: number, parts: Map<string, number>): AppError {
   const fits = [...parts].flatMap(([name, part]) => (free >= part ? [`${Math.floor(free / part)} of ${name}`] : []));
   const would = fits.length > 0 ? `What would fit: ${fits.join(', or ')}.` : 'Nothing would fit at present.';
-  return new AppError('insufficient_capacity', `The pool is sold out: ${vgpus} more vGPUs of ${profile} do not fit. ${would}`);
+  return new AppError(
+    'insufficient_capacity',
+    `The pool is sold out: it has no ${vgpus} ${vgpus === 1 ? 'vGPU' : 'vGPUs'} of ${profile} left. ${would}`,
+  );
 }

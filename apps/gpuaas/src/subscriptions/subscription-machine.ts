@@ -1,13 +1,14 @@
-import { DurableMachine, StepFailed, type Cause, type Outcome, type StepContext } from '@atoll/state-machine';
+import { DurableMachine, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { NodeDriver } from '../driver/node-driver.js';
 import { heldBy, noteInstances, type HeldLease } from '../leases/lease-store.js';
+import { readiness } from '../leases/readiness.js';
 import { Placement } from '../leases/placement.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
-import { settledStates } from '../pools/pool-terms.js';
 import { UsageFacts } from '../usage/usage-facts.js';
+import { WorkloadMachine } from '../workloads/workload-machine.js';
 import { liveWorkload } from '../workloads/workload.machine.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import { subscriptionDefinition, type SubscriptionEvent, type SubscriptionState } from './subscription.machine.js';
@@ -24,6 +25,7 @@ export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, Subs
     private readonly driver: NodeDriver,
     private readonly pools: PoolCatalogue,
     private readonly placement: Placement,
+    private readonly workloads: WorkloadMachine,
     private readonly usage: UsageFacts,
     private readonly capacity: TeamCapacity,
   ) {
@@ -33,14 +35,14 @@ export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, Subs
   async step(subscription: SubscriptionEntity, { signal }: StepContext): Promise<Found> {
     if (subscription.state === 'subscribing') return this.grant(subscription, signal);
     if (subscription.state === 'unsubscribing') return this.giveBack(subscription, signal);
+    if (subscription.state === 'undoing') return this.undo(subscription, signal);
     return 'rest';
   }
 
   protected override async entered(
     manager: EntityManager,
     subscription: SubscriptionEntity,
-    from: SubscriptionState,
-    cause: Cause,
+    { from, event, cause }: Passage<SubscriptionState, SubscriptionEvent>,
   ): Promise<void> {
     const { subscriptionId, teamId, vgpus } = subscription;
     switch (subscription.state as SubscriptionState) {
@@ -52,8 +54,9 @@ export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, Subs
         break;
       case 'unsubscribed':
       case 'failed':
+        if (event === 'FAILED') await this.abandon(manager, subscriptionId, cause);
         // A node that did not give back what was held is looked after before anybody else comes there.
-        if (from === 'unsubscribing' && subscription.state === 'failed') {
+        if (event === 'FAILED') {
           await this.placement.distrust(
             manager,
             'subscription_id',
@@ -91,21 +94,21 @@ export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, Subs
     return { event: 'RELEASED' };
   }
 
+  /** What still runs on it is given up with it. */
+  private async abandon(manager: EntityManager, subscriptionId: string, cause: Cause): Promise<void> {
+    const live = await manager.query<{ workload_id: string }[]>(
+      `SELECT workload_id FROM workload WHERE subscription_id = $1 AND ${liveWorkload} ORDER BY workload_id`,
+      [subscriptionId],
+    );
+    for (const { workload_id } of live) await this.workloads.send(manager, workload_id, 'FAILED', cause);
+  }
+
+  private async undo({ subscriptionId, lastError }: SubscriptionEntity, signal: AbortSignal): Promise<Found> {
+    await this.driver.vacate(await this.leasesOf(subscriptionId), signal);
+    return { event: 'UNDONE', ...(lastError && { reason: lastError }) };
+  }
+
   private leasesOf(subscriptionId: string): Promise<HeldLease[]> {
     return heldBy((sql, values) => this.query(sql, values), 'subscription_id', subscriptionId);
   }
-}
-
-/** Whether all of it can be used: undefined. Otherwise what is waited for; throws where it never will. */
-export function readiness(
-  leases: readonly HeldLease[],
-  vgpus: number,
-): { againAfterMs: number; reason: { code: string; message: string } } | undefined {
-  const lost = leases.find(({ lostReason }) => lostReason !== null);
-  if (lost) throw new StepFailed('switch_failed', `The GPU could not be brought to where it was to be. ${lost.lostReason}`, true);
-  if (leases.length < vgpus) throw new StepFailed('lost', 'What was reserved for it is gone.', true);
-  const isReady = leases.every(({ gpuState }) => (settledStates as readonly string[]).includes(gpuState));
-  return isReady
-    ? undefined
-    : { againAfterMs: lookAgainMs, reason: { code: 'in_transition', message: 'It waits for a GPU that is switching.' } };
 }

@@ -19,7 +19,7 @@ export function subscriptionView(row: Row, pool: Pick<KnownPool, 'poolName' | 'g
     pool_name: pool.poolName,
     gpuaas_id: pool.gpuaasId,
     region_id: pool.regionId,
-    status: row.state as SubscriptionStatus,
+    status: row.state === 'undoing' ? 'unsubscribing' : (row.state as SubscriptionStatus),
     reason: row.lastError?.message ?? null,
     profile: row.profile,
     v_ram_gb: Number(row.vRamGb),

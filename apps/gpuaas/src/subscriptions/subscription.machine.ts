@@ -5,7 +5,7 @@ import { setup } from 'xstate';
 const machine = setup({
   types: {
     meta: {} as TransientRule,
-    events: {} as { type: 'GRANTED' | 'RESIZED' | 'UNSUBSCRIBE' | 'RELEASED' | 'FAILED' },
+    events: {} as { type: 'GRANTED' | 'RESIZED' | 'UNSUBSCRIBE' | 'RELEASED' | 'UNDONE' | 'FAILED' },
   },
 }).createMachine({
   id: 'subscription',
@@ -13,12 +13,17 @@ const machine = setup({
   states: {
     subscribing: {
       meta: { deadlineMs: 180_000, givesUpBy: 'FAILED', tries: 5, backOff: { firstMs: 500, maxMs: 8_000 } },
-      on: { GRANTED: 'active', UNSUBSCRIBE: 'unsubscribing', FAILED: 'failed' },
+      on: { GRANTED: 'active', UNSUBSCRIBE: 'unsubscribing', FAILED: 'undoing' },
     },
     active: { on: { RESIZED: 'active', UNSUBSCRIBE: 'unsubscribing' } },
     unsubscribing: {
       meta: { deadlineMs: 180_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 } },
       on: { RELEASED: 'unsubscribed', FAILED: 'failed' },
+    },
+    /** It could not be granted, and may have been in part: what was done is taken back before anybody else comes there. */
+    undoing: {
+      meta: { deadlineMs: 180_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 } },
+      on: { UNDONE: 'failed', FAILED: 'failed' },
     },
     unsubscribed: { type: 'final' },
     failed: { type: 'final' },

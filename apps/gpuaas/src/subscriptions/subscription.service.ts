@@ -65,7 +65,7 @@ export class SubscriptionsService {
     );
   }
 
-  /** More or less of the same: what is added must fit as the pool is, what is taken away must not be in use. */
+  /** More or less of the same: what is added must fit on GPUs as they are now, what is taken away must not be in use. */
   async resize({ subscription_id, vgpus }: ResizeSubscription, context: CallContext): Promise<Subscription> {
     const { teamId, poolId } = await this.find(subscription_id, context);
     const pool = await this.pools.pool(poolId);
@@ -110,13 +110,14 @@ export class SubscriptionsService {
   private async reserve(
     manager: EntityManager,
     pool: KnownPool,
-    { subscriptionId, profile }: SubscriptionEntity,
+    { subscriptionId, profile, state }: SubscriptionEntity,
     vgpus: number,
     isThorough: boolean,
     context: CallContext,
   ): Promise<void> {
     if (pool.overcommit > 1) return this.entitlements.require(manager, pool, { subscriptionId, profile, vgpus });
-    return this.placement.take(manager, pool, { subscriptionId, workloadId: null, profile, vgpus }, isThorough, causeOf(context));
+    const isForNow = state === 'active';
+    return this.placement.take(manager, pool, { subscriptionId, workloadId: null, profile, vgpus, isForNow }, isThorough, causeOf(context));
   }
 
   private async shrink(

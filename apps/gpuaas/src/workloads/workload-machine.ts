@@ -1,12 +1,12 @@
-import { DurableMachine, touchRows, type Cause, type Outcome, type StepContext } from '@atoll/state-machine';
+import { DurableMachine, touchRows, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { NodeDriver } from '../driver/node-driver.js';
 import { heldBy, noteInstances, type HeldLease } from '../leases/lease-store.js';
+import { readiness } from '../leases/readiness.js';
 import { Placement } from '../leases/placement.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
-import { readiness } from '../subscriptions/subscription-machine.js';
 import { WorkloadEntity } from './workload.entity.js';
 import { workloadDefinition, type WorkloadEvent, type WorkloadState } from './workload.machine.js';
 
@@ -27,21 +27,27 @@ export class WorkloadMachine extends DurableMachine<WorkloadEntity, WorkloadStat
 
   async step(workload: WorkloadEntity, { signal }: StepContext): Promise<Found> {
     const leases = await this.leasesOf(workload.workloadId);
+    if (workload.state !== 'pending' && workload.state !== 'stopping' && workload.state !== 'undoing') return 'rest';
     if (workload.state === 'pending') {
       const verdict = readiness(leases, workload.vgpus);
       if (verdict) return verdict;
       await noteInstances((sql, values) => this.query(sql, values), await this.driver.occupy(leases, signal));
       return { event: 'STARTED' };
     }
-    if (workload.state !== 'stopping') return 'rest';
     await this.driver.vacate(leases, signal);
-    return { event: 'STOPPED' };
+    if (workload.state === 'stopping') return { event: 'STOPPED' };
+    return { event: 'UNDONE', ...(workload.lastError && { reason: workload.lastError }) };
   }
 
-  protected override async entered(manager: EntityManager, workload: WorkloadEntity, from: WorkloadState, cause: Cause): Promise<void> {
+  protected override async entered(
+    manager: EntityManager,
+    workload: WorkloadEntity,
+    { event, cause }: Passage<WorkloadState, WorkloadEvent>,
+  ): Promise<void> {
     const { workloadId, subscriptionId, teamId } = workload;
     if (workload.state !== 'stopped' && workload.state !== 'failed') return;
-    if (from === 'stopping' && workload.state === 'failed') {
+    // A node that did not give back what was held is looked after before anybody else comes there.
+    if (event === 'FAILED') {
       await this.placement.distrust(
         manager,
         'workload_id',

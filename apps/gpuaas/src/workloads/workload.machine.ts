@@ -5,7 +5,7 @@ import { setup } from 'xstate';
 const machine = setup({
   types: {
     meta: {} as TransientRule,
-    events: {} as { type: 'STARTED' | 'STOP' | 'STOPPED' | 'FAILED' },
+    events: {} as { type: 'STARTED' | 'STOP' | 'STOPPED' | 'UNDONE' | 'FAILED' },
   },
 }).createMachine({
   id: 'workload',
@@ -13,12 +13,17 @@ const machine = setup({
   states: {
     pending: {
       meta: { deadlineMs: 150_000, givesUpBy: 'FAILED', tries: 5, backOff: { firstMs: 500, maxMs: 8_000 } },
-      on: { STARTED: 'running', STOP: 'stopping', FAILED: 'failed' },
+      on: { STARTED: 'running', STOP: 'stopping', FAILED: 'undoing' },
     },
     running: { on: { STOP: 'stopping' } },
     stopping: {
       meta: { deadlineMs: 90_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 } },
       on: { STOPPED: 'stopped', FAILED: 'failed' },
+    },
+    /** It could not be started, and may have been in part: what was done is taken back before anybody else comes there. */
+    undoing: {
+      meta: { deadlineMs: 90_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 } },
+      on: { UNDONE: 'failed', FAILED: 'failed' },
     },
     stopped: { type: 'final' },
     failed: { type: 'final' },

@@ -142,7 +142,7 @@ function viewOf({ workloadId, subscriptionId, teamId, name, vgpus, state, lastEr
     team_id: teamId,
     name,
     vgpus,
-    status: state as WorkloadStatus,
+    status: state === 'undoing' ? 'stopping' : (state as WorkloadStatus),
     reason: lastError?.message ?? null,
     created_at: new Date(createdAt).toISOString(),
   };
