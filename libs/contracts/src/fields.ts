@@ -147,13 +147,14 @@ export function Nested(type: () => Wire, options: FieldOptions = {}): PropertyDe
 }
 
 /** A list of objects of another wire class. */
-export function ListOf(type: () => Wire, options: FieldOptions & { max: number }): PropertyDecorator {
-  const { max } = options;
+export function ListOf(type: () => Wire, options: FieldOptions & { min?: number; max: number }): PropertyDecorator {
+  const { min = 0, max } = options;
   const message = 'each entry of $property must be an object';
   return field(
     options,
-    { type: () => type(), isArray: true, maxItems: max },
+    { type: () => type(), isArray: true, ...(min > 0 && { minItems: min }), maxItems: max },
     IsArray({ message: '$property must be a list' }),
+    ArrayMinSize(min, { message: `$property must hold at least ${min} ${min === 1 ? 'entry' : 'entries'}` }),
     ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
     // ValidateNested alone would take a list for an object, and look at the entries of that.
     IsObject({ each: true, message }),

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import {
   CompatibleInstances,
-  ConnectionPage,
+  ConnectionList,
   ReadConnections,
   RefreshBegun,
   RefreshConnections,
@@ -21,10 +21,10 @@ export class ConnectionsController {
 
   @Get('connection-info')
   @AnswersAllOrPage(
-    ConnectionPage,
+    ConnectionList,
     'How what runs on a team’s subscriptions is reached, as last refreshed; all of it unless `limit` is sent.',
   )
-  read(@Query() query: ReadConnections, @Context() context: CallContext): Promise<ConnectionPage> {
+  read(@Query() query: ReadConnections, @Context() context: CallContext): Promise<ConnectionList> {
     return this.rpc.call(connections.read, query, context);
   }
 

@@ -6,6 +6,7 @@ import {
   ResizeBody,
   Subscribe,
   Subscription,
+  SubscriptionList,
   SubscriptionPage,
   SubscriptionPath,
   Unsubscribe,
@@ -53,10 +54,10 @@ export class PoolSubscriptionsController {
 
   @Get('pool-subscription')
   @AnswersAllOrPage(
-    SubscriptionPage,
+    SubscriptionList,
     'Lists the subscriptions of a team, with metrics: all of them unless `limit` is sent. For every member of the team.',
   )
-  list(@Query() query: ListSubscriptions, @Context() context: CallContext): Promise<SubscriptionPage> {
+  list(@Query() query: ListSubscriptions, @Context() context: CallContext): Promise<SubscriptionList> {
     return this.rpc.call(subscriptions.list, query, context);
   }
 }

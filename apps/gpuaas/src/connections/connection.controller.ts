@@ -2,7 +2,7 @@ import {
   connections,
   type CallContext,
   type CompatibleInstances,
-  type ConnectionPage,
+  type ConnectionList,
   type ReadConnections,
   type RefreshBegun,
   type RefreshConnections,
@@ -17,7 +17,7 @@ export class ConnectionsController implements Handlers<typeof connections> {
   constructor(private readonly connections: ConnectionsService) {}
 
   @Handle(connections.read)
-  read(input: ReadConnections, context: CallContext): Promise<ConnectionPage> {
+  read(input: ReadConnections, context: CallContext): Promise<ConnectionList> {
     return this.connections.read(input, context);
   }
 

@@ -5,7 +5,7 @@ import {
   type CallContext,
   type CompatibleInstances,
   type Connection,
-  type ConnectionPage,
+  type ConnectionList,
   type ReadConnections,
   type RefreshBegun,
   type RefreshConnections,
@@ -28,7 +28,7 @@ export class ConnectionsService {
     private readonly refreshes: ConnectionRefresh,
   ) {}
 
-  async read(query: ReadConnections, { caller }: CallContext): Promise<ConnectionPage> {
+  async read(query: ReadConnections, { caller }: CallContext): Promise<ConnectionList> {
     const { team_id, gpuaas_id, search, page: askedPage, limit: askedLimit } = query;
     requirePermission(caller, team_id, 'useResources');
     await this.teams.team(team_id);
@@ -42,7 +42,7 @@ export class ConnectionsService {
       offset,
     ]);
     const data = found?.data ?? [];
-    return { data, pagination: { page, limit: askedLimit === undefined ? Math.max(1, data.length) : limit, total: found?.total ?? 0 } };
+    return { data, ...(askedLimit !== undefined && { pagination: { page, limit, total: found?.total ?? 0 } }) };
   }
 
   /** Begins a refresh, or joins the one under way: 202 either way. */

@@ -7,6 +7,7 @@ import {
   type ListSubscriptions,
   type MeteredSubscription,
   type MetricWindow,
+  type SubscriptionList,
   type SubscriptionPage,
 } from '@atoll/contracts';
 import { Statements } from '@atoll/database';
@@ -61,7 +62,7 @@ export class SubscriptionListing {
   }
 
   /** Everything unless `limit` is sent. */
-  async ofTeam(query: ListSubscriptions, { caller }: CallContext): Promise<SubscriptionPage> {
+  async ofTeam(query: ListSubscriptions, { caller }: CallContext): Promise<SubscriptionList> {
     const { team_id, gpuaas_id, subscription_id, metric_window, include_ended, page: askedPage, limit: askedLimit } = query;
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
@@ -78,8 +79,7 @@ export class SubscriptionListing {
       [team_id, gpuaas_id ?? null, subscription_id ?? null, isWhole, askedLimit === undefined ? null : limit, offset],
     );
     const data = await this.measured(found, metric_window);
-    const shownLimit = askedLimit === undefined ? Math.max(data.length, 1) : limit;
-    return { data, pagination: { page, limit: shownLimit, total: found?.total ?? 0 } };
+    return { data, ...(askedLimit !== undefined && { pagination: { page, limit, total: found?.total ?? 0 } }) };
   }
 
   private async measured(found: Page | undefined, window: MetricWindow = 'last_24h'): Promise<MeteredSubscription[]> {

@@ -6,6 +6,7 @@ import {
   type ResizeSubscription,
   type Subscribe,
   type Subscription,
+  type SubscriptionList,
   type SubscriptionPage,
   type Unsubscribe,
 } from '@atoll/contracts';
@@ -42,7 +43,7 @@ export class SubscriptionsController implements Handlers<typeof subscriptions> {
   }
 
   @Handle(subscriptions.list)
-  list(input: ListSubscriptions, context: CallContext): Promise<SubscriptionPage> {
+  list(input: ListSubscriptions, context: CallContext): Promise<SubscriptionList> {
     return this.listing.ofTeam(input, context);
   }
 }

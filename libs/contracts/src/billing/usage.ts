@@ -68,8 +68,7 @@ export class UsageEvent {
 
 /** Reads itself: a thousand facts are too many for a validator that looks at each by its decorators. */
 export class RecordUsage {
-  @ListOf(() => UsageEvent, { max: 1000 })
-  @ArrayMinSize(1)
+  @ListOf(() => UsageEvent, { min: 1, max: 1000 })
   events!: UsageEvent[];
 
   /** Throws `invalid_input` that names each fault by the index of its event. */

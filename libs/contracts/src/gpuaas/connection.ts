@@ -67,12 +67,13 @@ export class Connection {
   stale!: boolean;
 }
 
-export class ConnectionPage {
+/** Given whole, without `pagination`, unless `limit` was sent. */
+export class ConnectionList {
   @ListOf(() => Connection, { max: 100_000 })
   data!: Connection[];
 
-  @Nested(() => Pagination)
-  pagination!: Pagination;
+  @Nested(() => Pagination, { optional: true })
+  pagination?: Pagination;
 }
 
 class ConnectionFilter extends TeamPath {
@@ -124,7 +125,7 @@ export class CompatibleInstances {
 }
 
 export const connections = contract('gpuaas.connections', {
-  read: operation(ReadConnections, ConnectionPage),
+  read: operation(ReadConnections, ConnectionList),
   refresh: operation(RefreshConnections, RefreshBegun),
   compatibleInstances: operation(TeamPath, CompatibleInstances),
 });

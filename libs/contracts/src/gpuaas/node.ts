@@ -1,4 +1,3 @@
-import { ArrayMinSize } from 'class-validator';
 import { ApiProperty } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Instant, ListOf, Nested, NumberedId, OneOf, Text, WholeNumber } from '../fields.js';
@@ -19,15 +18,14 @@ export class RegisterNode {
 
   @Text({
     max: 253,
-    pattern: /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/,
-    patternHint: 'a name of lower-case letters, digits, hyphens and dots',
+    pattern: /^[a-z0-9]+(?:(?:\.|-+)[a-z0-9]+)*$/,
+    patternHint: 'a host name: lower-case letters and digits, with hyphens and dots between them',
     example: 'gpu-01',
     description: 'Unique in its gpuaas.',
   })
   node_name!: string;
 
-  @ListOf(() => NodeGpus, { max: 16 })
-  @ArrayMinSize(1)
+  @ListOf(() => NodeGpus, { min: 1, max: 16 })
   gpus!: NodeGpus[];
 }
 

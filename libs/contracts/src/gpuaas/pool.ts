@@ -9,6 +9,11 @@ const sharingModes = ['Spatial', 'Temporal'] as const;
 const mechanisms = ['mig', 'mps', 'time_slicing'] as const;
 const isolations = ['hardware', 'software', 'none'] as const;
 
+/** `spatial` is `Spatial` from here on. */
+function inItsSpelling(value: string): string {
+  return sharingModes.find((mode) => mode.toLowerCase() === value.toLowerCase()) ?? value;
+}
+
 class PoolTerms {
   @NumberedId({ example: '1' })
   gpuaas_id!: string;
@@ -16,11 +21,11 @@ class PoolTerms {
   @Text({ max: 100, example: 'a100-mig', description: 'Unique in its gpuaas.' })
   pool_name!: string;
 
-  @NumberedIds({ max: 10_000, example: ['1', '2'], description: 'GPUs of one board, in no other pool.' })
+  @NumberedIds({ max: 4_000, example: ['1', '2'], description: 'GPUs of one board; a GPU is in one pool at most.' })
   gpu_ids!: string[];
 
-  @Transform(({ value }: { value: unknown }) => sharingModes.find((mode) => mode.toLowerCase() === String(value).toLowerCase()) ?? value)
-  @OneOf(sharingModes, { example: 'Spatial', description: 'In either case.' })
+  @Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? inItsSpelling(value) : value))
+  @OneOf(sharingModes, { example: 'Spatial', description: 'Understood in either case.' })
   sharing_mode!: (typeof sharingModes)[number];
 
   @OneOf(mechanisms, { example: 'mig', description: 'Spatial: mig or mps. Temporal: time_slicing.' })

@@ -124,6 +124,15 @@ export class SubscriptionPage {
   pagination!: Pagination;
 }
 
+/** Given whole, without `pagination`, unless `limit` was sent. */
+export class SubscriptionList {
+  @ListOf(() => MeteredSubscription, { max: 100_000 })
+  data!: MeteredSubscription[];
+
+  @Nested(() => Pagination, { optional: true })
+  pagination?: Pagination;
+}
+
 class OverWindow {
   @ApiPropertyOptional({ default: 'last_24h' })
   @OneOf(metricWindows, { optional: true, example: 'last_24h', description: 'What the metrics are averages over.' })
@@ -152,5 +161,5 @@ export const subscriptions = contract('gpuaas.subscriptions', {
   unsubscribe: operation(Unsubscribe, Subscription),
   resize: operation(ResizeSubscription, Subscription),
   listAll: operation(ListAllSubscriptions, SubscriptionPage),
-  list: operation(ListSubscriptions, SubscriptionPage),
+  list: operation(ListSubscriptions, SubscriptionList),
 });
