@@ -4,7 +4,7 @@ import type { AnyStateMachine, AnyStateNode, EventFrom, StateValueFrom } from 'x
 export type StateRule = TransientRule | ReviewRule;
 
 /** Of a stable state in which something may be found to be done: its step is run once after the entry, and whenever the row is touched. */
-export interface ReviewRule {
+interface ReviewRule {
   readonly isReviewed: true;
 }
 

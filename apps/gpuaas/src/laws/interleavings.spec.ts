@@ -81,4 +81,5 @@ it('whatever is asked, in whatever order, whatever fails and whoever dies: nothi
     // A run ends at the first failure: to make it smaller would take long, and its happenings can be read as they are.
     { ...runs(20), endOnFailure: true },
   );
-}, 600_000);
+  // As long as `npm run laws` may take.
+}, 7_200_000);
