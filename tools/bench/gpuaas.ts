@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startEmbeddedPostgres } from '@atoll/database';
+import { measureListing } from './gpuaas-listing.js';
+import { measureSubscribing } from './gpuaas-subscribe.js';
+import { stopAll } from './processes.js';
+
+/** `npm run bench:gpuaas`: listing and subscribing, each figure beside its floor, in one run, on a database of its own. Smaller by its flags. */
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    /** Live ones, of the listing. */
+    subscriptions: { type: 'string', default: '100000' },
+    teams: { type: 'string', default: '2000' },
+    /** The one compared with page 1. */
+    page: { type: 'string', default: '1000' },
+    /** Calls of each page that count. */
+    calls: { type: 'string', default: '200' },
+    /** Of 7 slices each, in the pool that is filled. */
+    gpus: { type: 'string', default: '715' },
+    callers: { type: 'string', default: '50' },
+    /** How often the pool is filled for each number of vGPUs. */
+    fills: { type: 'string', default: '5' },
+    /** A request. */
+    vgpus: { type: 'string', default: '1,4' },
+  },
+});
+const wanted = (name: string) => values.only === undefined || values.only === name;
+const met = (isMet: boolean) => (isMet ? 'met' : 'MISSED');
+const milliseconds = (value: number) => `${value.toFixed(2).padStart(7)} ms`;
+
+async function showListing(url: string, folder: string): Promise<void> {
+  const size = { subscriptions: Number(values.subscriptions), teams: Number(values.teams) };
+  const figures = await measureListing(url, folder, size, [1, Number(values.page)], Number(values.calls));
+  console.log(`GET /gpuaas/pool-subscriptions/all, ${size.subscriptions.toLocaleString('en')} live, limit 10, p50 of ${values.calls} calls`);
+  for (const { page, httpMs, pageSqlMs, allSqlMs } of figures) {
+    const ratio = httpMs / pageSqlMs;
+    console.log(
+      `  ${`page ${page}`.padEnd(12)} ${milliseconds(httpMs)}   SQL of the page ${milliseconds(pageSqlMs)}   ratio ${ratio.toFixed(2)}   ` +
+        `(goal 3: ${met(ratio <= 3)})   all its SQL ${milliseconds(allSqlMs)}`,
+    );
+  }
+  const [first, late] = figures.map(({ httpMs }) => httpMs);
+  const ratio = (late ?? NaN) / (first ?? NaN);
+  console.log(`  late page to first: ratio ${ratio.toFixed(2)}   (goal 1.5 either way: ${met(ratio <= 1.5 && ratio >= 1 / 1.5)})\n`);
+}
+
+async function showSubscribing(url: string, folder: string): Promise<void> {
+  const load = {
+    gpus: Number(values.gpus),
+    callers: Number(values.callers),
+    fills: Number(values.fills),
+    vgpus: values.vgpus.split(',').map(Number),
+  };
+  console.log(`POST /gpuaas/pool/subscribe, ${load.callers} callers, a pool of ${load.gpus * 7} slices until it is full, ${load.fills} times`);
+  for (const { vgpus, accepted, activated, fullMs, activeMs } of await measureSubscribing(url, folder, load)) {
+    console.log(
+      `  ${`${vgpus} vGPU`.padEnd(8)} accepted ${accepted.product.toFixed(0).padStart(6)} /s   floor ${accepted.floor.toFixed(0).padStart(6)} /s   ` +
+        `ratio ${accepted.ratio.toFixed(3)}   (goal 0.2: ${met(accepted.ratio >= 0.2)})   full after ${(fullMs / 1000).toFixed(2)} s`,
+    );
+    console.log(
+      `  ${''.padEnd(8)} active   ${activated.product.toFixed(0).padStart(6)} /s   floor ${activated.floor.toFixed(0).padStart(6)} /s   ` +
+        `ratio ${activated.ratio.toFixed(3)}   all active after ${(activeMs / 1000).toFixed(2)} s`,
+    );
+  }
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
+const postgres = await startEmbeddedPostgres({ dataDir: folder });
+try {
+  console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}\n`);
+  if (wanted('listing')) await showListing(postgres.url, folder);
+  if (wanted('subscribe')) await showSubscribing(postgres.url, folder);
+} finally {
+  await stopAll();
+  await postgres.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
