@@ -1,3 +1,4 @@
+import { maskOf } from '@atoll/gpu';
 import { touchRows } from '@atoll/state-machine';
 import type { EntityManager } from 'typeorm';
 import type { HeldSlice, InstanceIds } from '../driver/node-driver.js';
@@ -21,11 +22,20 @@ export interface Holder {
   readonly slotSize: number;
 }
 
-/** Writes leases on GPUs that the transaction has locked. */
+/** Writes leases on GPUs that the transaction has locked, and what is used of those. */
 export async function insertLeases(manager: EntityManager, leases: readonly NewLease[], holder: Holder): Promise<void> {
+  const used = [...Map.groupBy(leases, ({ gpuId }) => gpuId)].map(([gpuId, on]) => ({
+    gpuId,
+    slots: on.reduce((mask, { slotStart }) => (slotStart === null ? mask : mask | maskOf(slotStart, holder.slotSize)), 0n),
+    turns: on.reduce((mask, { turn }) => (turn === null ? mask : mask | maskOf(turn, 1)), 0n),
+  }));
   await manager.query(
-    `INSERT INTO lease (gpu_id, slot_start, turn, subscription_id, workload_id, profile, slot_size)
-     SELECT gpu_id, slot_start, turn, $4, $5, $6, $7 FROM unnest($1::bigint[], $2::smallint[], $3::smallint[]) lease (gpu_id, slot_start, turn)`,
+    `WITH made AS (
+       INSERT INTO lease (gpu_id, slot_start, turn, subscription_id, workload_id, profile, slot_size)
+       SELECT gpu_id, slot_start, turn, $4, $5, $6, $7 FROM unnest($1::bigint[], $2::smallint[], $3::smallint[]) lease (gpu_id, slot_start, turn)
+     )
+     UPDATE gpu SET slots_used = slots_used | used.slots, turns_used = turns_used | used.turns
+     FROM unnest($8::bigint[], $9::bigint[], $10::bigint[]) used (gpu_id, slots, turns) WHERE gpu.gpu_id = used.gpu_id`,
     [
       leases.map(({ gpuId }) => gpuId),
       leases.map(({ slotStart }) => slotStart),
@@ -34,9 +44,11 @@ export async function insertLeases(manager: EntityManager, leases: readonly NewL
       holder.workloadId,
       holder.profile,
       holder.slotSize,
+      used.map(({ gpuId }) => gpuId),
+      used.map(({ slots }) => String(slots)),
+      used.map(({ turns }) => String(turns)),
     ],
   );
-  await recount(manager, [...new Set(leases.map(({ gpuId }) => gpuId))]);
 }
 
 /** Sets what is used of these GPUs, locked by the transaction, to what the rows of their leases say. */
