@@ -43,6 +43,7 @@ import { WorkloadsService } from './workloads/workload.service.js';
 
 export interface GpuaasOptions {
   databaseUrl: string;
+  /** 20 unless given: requests and workers. */
   poolSize?: number;
   /** Gives the application its `Rpc`. */
   rpc: DynamicModule;
@@ -106,13 +107,13 @@ const workers = (options: GpuaasOptions): Provider => ({
 })
 export class GpuaasModule {
   static register(options: GpuaasOptions): DynamicModule {
-    const { databaseUrl: url, poolSize, rpc, courier, prometheusUrl } = options;
+    const { databaseUrl: url, poolSize = 20, rpc, courier, prometheusUrl } = options;
     const { returnRetryMs = 30_000, initRetryMs = 30_000, simulatedSwitchMs = 150 } = options;
     const settings: GpuaasSettings = { returnRetryMs, initRetryMs, simulatedSwitchMs };
     return {
       module: GpuaasModule,
       imports: [
-        DatabaseModule.forRoot({ ...gpuaasSchema, url, ...(poolSize !== undefined && { poolSize }) }),
+        DatabaseModule.forRoot({ ...gpuaasSchema, url, poolSize }),
         EventsModule.forRoot({ service: 'gpuaas', courier }),
         TeamDirectoryModule.forRoot({ service: 'gpuaas' }),
         rpc,

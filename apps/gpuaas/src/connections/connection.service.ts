@@ -1,5 +1,4 @@
 import {
-  notFound,
   pageWindow,
   requirePermission,
   type CallContext,
@@ -11,10 +10,10 @@ import {
   type RefreshConnections,
   type TeamPath,
 } from '@atoll/contracts';
-import { Statements, Transactions } from '@atoll/database';
+import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { GpuaasEntity } from '../regions/region.entity.js';
+import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { liveSubscription } from '../subscriptions/subscription.machine.js';
 import { ConnectionRefresh } from './connection-refresh.js';
 
@@ -23,7 +22,7 @@ import { ConnectionRefresh } from './connection-refresh.js';
 export class ConnectionsService {
   constructor(
     private readonly statements: Statements,
-    private readonly transactions: Transactions,
+    private readonly pools: PoolCatalogue,
     private readonly teams: TeamDirectory,
     private readonly refreshes: ConnectionRefresh,
   ) {}
@@ -32,7 +31,7 @@ export class ConnectionsService {
     const { team_id, gpuaas_id, search, page: askedPage, limit: askedLimit } = query;
     requirePermission(caller, team_id, 'useResources');
     await this.teams.team(team_id);
-    await this.requireGpuaas(gpuaas_id);
+    await this.pools.requireGpuaas(gpuaas_id);
     const { page, limit, offset } = pageWindow({ ...(askedLimit && { limit: askedLimit, page: askedPage ?? 1 }) }, 1);
     const [found] = await this.statements.query<{ total: number; data: Connection[] | null }>('connections.read', readQuery, [
       team_id,
@@ -49,7 +48,7 @@ export class ConnectionsService {
   async refresh({ team_id, gpuaas_id }: RefreshConnections, { caller }: CallContext): Promise<RefreshBegun> {
     requirePermission(caller, team_id, 'useResources');
     await this.teams.team(team_id);
-    await this.requireGpuaas(gpuaas_id);
+    await this.pools.requireGpuaas(gpuaas_id);
     const startedAt = await this.refreshes.begin(team_id, gpuaas_id);
     return { status: 'refreshing', started_at: startedAt.toISOString() };
   }
@@ -59,11 +58,6 @@ export class ConnectionsService {
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
     return { data: [] };
-  }
-
-  private async requireGpuaas(gpuaasId?: string): Promise<void> {
-    if (gpuaasId === undefined) return;
-    if (!(await this.transactions.run((manager) => manager.existsBy(GpuaasEntity, { gpuaasId })))) throw notFound('gpuaas');
   }
 }
 

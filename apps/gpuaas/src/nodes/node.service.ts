@@ -18,6 +18,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { GpuMachine } from '../gpus/gpu-machine.js';
 import { invalidField } from '../invalid-field.js';
+import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { GpuaasEntity } from '../regions/region.entity.js';
 import { NodeMachine } from './node-machine.js';
 import { NodeReader } from './node-reader.js';
@@ -41,6 +42,7 @@ export class NodesService {
     private readonly nodes: NodeMachine,
     private readonly gpus: GpuMachine,
     private readonly reader: NodeReader,
+    private readonly pools: PoolCatalogue,
   ) {}
 
   async register({ gpuaas_id, node_name, gpus }: RegisterNode, context: CallContext): Promise<GpuNode> {
@@ -64,6 +66,7 @@ export class NodesService {
 
   async list({ gpuaas_id, ...asked }: ListNodes, { caller }: CallContext): Promise<NodePage> {
     requirePlatformAdmin(caller);
+    await this.pools.requireGpuaas(gpuaas_id);
     const { page, limit, offset } = pageWindow(asked, 1);
     const [nodes, total] = await this.dataSource.manager.findAndCount(NodeEntity, {
       where: { ...(gpuaas_id !== undefined && { gpuaasId: gpuaas_id }) },

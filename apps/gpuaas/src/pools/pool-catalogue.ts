@@ -7,10 +7,11 @@ export interface KnownPool extends PoolEntity {
   readonly regionId: string;
 }
 
-/** Pools by their ids. What a pool is never changes, so whoever was read once is kept. */
+/** Pools and GPU services by their ids. What a pool is never changes, and none of them goes, so whoever was read once is kept. */
 @Injectable()
 export class PoolCatalogue {
   private readonly known = new Map<string, KnownPool>();
+  private readonly gpuaasIds = new Set<string>();
 
   constructor(private readonly statements: Statements) {}
 
@@ -20,6 +21,14 @@ export class PoolCatalogue {
     if (!known) throw notFound('pool');
     this.known.set(poolId, known);
     return known;
+  }
+
+  /** Throws `not_found` for a GPU service that there is not; none asked for is fine. */
+  async requireGpuaas(gpuaasId: string | undefined): Promise<void> {
+    if (gpuaasId === undefined || this.gpuaasIds.has(gpuaasId)) return;
+    const found = await this.statements.query('gpuaas.exists', 'SELECT FROM gpuaas WHERE gpuaas_id = $1', [gpuaasId]);
+    if (found.length === 0) throw notFound('gpuaas');
+    this.gpuaasIds.add(gpuaasId);
   }
 
   private async read(poolId: string): Promise<KnownPool | undefined> {

@@ -77,6 +77,7 @@ export class PoolsService {
 
   async list({ gpuaas_id, ...asked }: ListPools, { caller }: CallContext): Promise<PoolPage> {
     requirePlatformAdmin(caller);
+    await this.catalogue.requireGpuaas(gpuaas_id);
     const { page, limit, offset } = pageWindow(asked, 1);
     const { ids, total } = await this.page(gpuaas_id, limit, offset);
     const gpus = await this.statements.query<{ poolId: string; gpuId: string }>(
@@ -98,6 +99,7 @@ export class PoolsService {
   async available({ team_id, gpuaas_id, ...asked }: AvailablePoolsQuery, { caller }: CallContext): Promise<AvailablePoolPage> {
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
+    await this.catalogue.requireGpuaas(gpuaas_id);
     const { page, limit, offset } = pageWindow(asked, 1);
     const { ids, total } = await this.page(gpuaas_id, limit, offset);
     const pools = await Promise.all(ids.map((id) => this.catalogue.pool(id)));

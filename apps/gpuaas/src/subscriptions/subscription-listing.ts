@@ -1,4 +1,5 @@
 import {
+  notFound,
   pageWindow,
   requirePermission,
   requirePlatformAdmin,
@@ -66,6 +67,7 @@ export class SubscriptionListing {
     const { team_id, gpuaas_id, subscription_id, metric_window, include_ended, page: askedPage, limit: askedLimit } = query;
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
+    await this.pools.requireGpuaas(gpuaas_id);
     const { page, limit, offset } = pageWindow({ ...(askedLimit && { limit: askedLimit, page: askedPage ?? 1 }) }, 1);
     // Asked for by its id a subscription is shown whatever became of it.
     const isWhole = include_ended === 'true' || subscription_id !== undefined;
@@ -78,6 +80,7 @@ export class SubscriptionListing {
        ) page) AS data`,
       [team_id, gpuaas_id ?? null, subscription_id ?? null, isWhole, askedLimit === undefined ? null : limit, offset],
     );
+    if (subscription_id !== undefined && !found?.data) throw notFound('subscription');
     const data = await this.measured(found, metric_window);
     return { data, ...(askedLimit !== undefined && { pagination: { page, limit, total: found?.total ?? 0 } }) };
   }

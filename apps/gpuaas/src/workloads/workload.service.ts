@@ -78,6 +78,7 @@ export class WorkloadsService {
     const { team_id, subscription_id, include_ended } = asked;
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
+    if (subscription_id !== undefined) await this.requireOfTeam(subscription_id, team_id);
     const { page, limit, offset } = pageWindow(asked, 1);
     const chosen = `workload WHERE team_id = $1 AND ($2::bigint IS NULL OR subscription_id = $2) AND ($3 OR ${liveWorkload})`;
     const [row] = await this.statements.query<{ total: number; data: object[] | null }>(
@@ -98,6 +99,12 @@ export class WorkloadsService {
     if (!found) throw notFound('subscription');
     requirePermission(caller, found.team_id, 'useResources', 'subscription');
     return found.team_id;
+  }
+
+  private async requireOfTeam(subscriptionId: string, teamId: string): Promise<void> {
+    const query = 'SELECT FROM subscription WHERE subscription_id = $1 AND team_id = $2';
+    const found = await this.statements.query('workloads.subscription', query, [subscriptionId, teamId]);
+    if (found.length === 0) throw notFound('subscription');
   }
 
   private async requireFree(manager: EntityManager, { subscriptionId, vgpus: held }: SubscriptionEntity, vgpus: number): Promise<void> {
