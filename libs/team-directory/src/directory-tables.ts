@@ -10,10 +10,7 @@ export async function createTeamDirectoryTables(runner: QueryRunner, schema: str
     no integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id uuid NOT NULL UNIQUE,
     name text,
-    revision bigint NOT NULL DEFAULT 0,
-    is_suspended boolean NOT NULL DEFAULT false,
-    status text NOT NULL DEFAULT 'active',
-    default_workspace_id uuid
+    revision bigint NOT NULL DEFAULT 0
   )`);
   await runner.query(`CREATE TABLE "${schema}".workspace (
     id uuid PRIMARY KEY,
@@ -23,6 +20,19 @@ export async function createTeamDirectoryTables(runner: QueryRunner, schema: str
   )`);
   await runner.query(`CREATE INDEX ON "${schema}".workspace (team_id)`);
   await runner.query(`CREATE TABLE "${schema}".team_snapshot (completed_at timestamptz(3) PRIMARY KEY)`);
+  await addTeamStanding(runner, schema);
+}
+
+/** For a later migration of a service whose directory is older than these columns. */
+export async function addTeamStanding(runner: QueryRunner, schema: string): Promise<void> {
+  await runner.query(`ALTER TABLE "${schema}".team
+    ADD COLUMN is_suspended boolean NOT NULL DEFAULT false,
+    ADD COLUMN status text NOT NULL DEFAULT 'active',
+    ADD COLUMN default_workspace_id uuid`);
+}
+
+export async function dropTeamStanding(runner: QueryRunner, schema: string): Promise<void> {
+  await runner.query(`ALTER TABLE "${schema}".team DROP COLUMN is_suspended, DROP COLUMN status, DROP COLUMN default_workspace_id`);
 }
 
 export async function dropTeamDirectoryTables(runner: QueryRunner, schema: string): Promise<void> {

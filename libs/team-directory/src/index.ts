@@ -1,4 +1,10 @@
-export { createTeamDirectoryTables, dropTeamDirectoryTables, teamDirectoryEntities } from './directory-tables.js';
+export {
+  addTeamStanding,
+  createTeamDirectoryTables,
+  dropTeamDirectoryTables,
+  dropTeamStanding,
+  teamDirectoryEntities,
+} from './directory-tables.js';
 export { TeamEntity } from './known-team.entity.js';
 export { TeamDirectory } from './team-directory.js';
 export type { KnownTeam, KnownWorkspace } from './team-directory.js';

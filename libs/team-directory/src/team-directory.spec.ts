@@ -70,10 +70,19 @@ describe('what a service knows of teams', () => {
     expect(await directory.team(team.team_id)).toMatchObject({
       isSuspended: true,
       status: 'deleting',
-      defaultWorkspaceId: team.workspaces[0]?.id,
+      defaultWorkspaceId: team.workspaces[0]!.id,
     });
-    await fixture.tell(teamChanged, { ...team, revision: 2 });
-    expect(await directory.team(team.team_id)).toMatchObject({ isSuspended: false, status: 'active' });
+    const [first] = team.workspaces;
+    await fixture.tell(teamChanged, { ...team, revision: 2, workspaces: [first!, workspace('newest')] });
+    expect(await directory.team(team.team_id)).toMatchObject({ isSuspended: false, status: 'active', defaultWorkspaceId: first!.id });
+  });
+
+  it('is nothing yet of a team that only facts have named', async () => {
+    const id = newId();
+    await fixture.query('INSERT INTO team (id) VALUES ($1)', [id]);
+    expect(await directory.knownTeams([id])).toEqual(new Set());
+    const bare = await fixture.query('SELECT name, is_suspended, status, default_workspace_id FROM team WHERE id = $1', [id]);
+    expect(bare).toEqual([{ name: null, is_suspended: false, status: 'active', default_workspace_id: null }]);
   });
 
   it('keeps a workspace and a team that are gone, since their costs stay', async () => {

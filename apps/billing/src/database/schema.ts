@@ -3,6 +3,7 @@ import { teamDirectoryEntities } from '@atoll/team-directory';
 import { PriceAuditEntity, PriceEntity, SkuEntity } from '../prices/price.entity.js';
 import { OpenSegmentEntity, RegionEntity, SegmentEntity, SeriesEntity, TimelineEntity, UsageFactEntity } from '../usage/usage.entity.js';
 import { Billing1790000000000 } from './migrations/1790000000000-billing.js';
+import { TeamStanding1795000000000 } from './migrations/1795000000000-team-standing.js';
 
 /** The PostgreSQL schema that the billing service owns. */
 export const billingSchema = {
@@ -20,5 +21,5 @@ export const billingSchema = {
     TimelineEntity,
     UsageFactEntity,
   ],
-  migrations: [Billing1790000000000],
+  migrations: [Billing1790000000000, TeamStanding1795000000000],
 };

@@ -21,7 +21,10 @@ export class TeamGate {
     if (team.isSuspended && !isPlatformAdmin(caller)) {
       throw new AppError('team_suspended', 'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.');
     }
-    if (workspaceId === undefined) return team.defaultWorkspaceId ?? '';
+    if (workspaceId === undefined) {
+      if (team.defaultWorkspaceId === null) throw notFound('workspace');
+      return team.defaultWorkspaceId;
+    }
     const workspace = await this.teams.workspace(workspaceId);
     if (workspace.teamId !== teamId) throw notFound('workspace');
     return workspaceId;

@@ -23,7 +23,7 @@ export class TeamChanged extends TeamFact {
   @OneOf(['active', 'deleting', 'deleted'])
   status!: 'active' | 'deleting' | 'deleted';
 
-  @ListOf(() => WorkspaceName, { max: 100_000 })
+  @ListOf(() => WorkspaceName, { max: 100_000, description: 'In the order they were made: the first is the default one.' })
   workspaces!: WorkspaceName[];
 }
 /** A team was made, renamed, suspended, given or deprived of a workspace, marked for deletion, deleted. */

@@ -1,6 +1,5 @@
 import { createIdempotencyTable, dropIdempotencyTable } from '@atoll/database';
 import { createEventTables, dropEventTables } from '@atoll/events';
-import { createTeamDirectoryTables, dropTeamDirectoryTables } from '@atoll/team-directory';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
@@ -8,9 +7,25 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  * Facts and segments are many, and written by one statement that finds their timeline and series itself: no foreign keys on them.
  */
 const tables = [
+  `CREATE TABLE team (
+    no integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id uuid NOT NULL UNIQUE,
+    name text,
+    revision bigint NOT NULL DEFAULT 0
+  )`,
+  `CREATE TABLE workspace (
+    id uuid PRIMARY KEY,
+    team_id uuid NOT NULL,
+    name text NOT NULL,
+    is_deleted boolean NOT NULL DEFAULT false
+  )`,
+  `CREATE INDEX ON workspace (team_id)`,
   `CREATE TABLE region (
     region_id bigint PRIMARY KEY,
     name text
+  )`,
+  `CREATE TABLE team_snapshot (
+    completed_at timestamptz(3) PRIMARY KEY
   )`,
   `CREATE TABLE sku (
     sku text PRIMARY KEY,
@@ -99,13 +114,13 @@ export class Billing1790000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await createIdempotencyTable(runner, 'billing');
     await createEventTables(runner, 'billing');
-    await createTeamDirectoryTables(runner, 'billing');
     for (const statement of tables) await runner.query(statement);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE open_segment, segment, usage_fact, timeline, series, price_audit, price, sku, region');
-    await dropTeamDirectoryTables(runner, 'billing');
+    await runner.query(
+      'DROP TABLE open_segment, segment, usage_fact, timeline, series, price_audit, price, sku, team_snapshot, region, workspace, team',
+    );
     await dropEventTables(runner, 'billing');
     await dropIdempotencyTable(runner, 'billing');
   }
