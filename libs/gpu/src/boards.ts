@@ -1,4 +1,7 @@
+/** Spatial: the GPU is cut, each slice has memory of its own. Temporal: the whole GPU is lent in turns. */
 export type SharingMode = 'Spatial' | 'Temporal';
+
+/** How: `mig` cuts in hardware, `mps` in software, `time_slicing` lends turns. */
 export type Mechanism = 'mig' | 'mps' | 'time_slicing';
 
 /** What is sold of a GPU: a MIG profile, an MPS share, or a turn. */
@@ -8,6 +11,7 @@ export interface SliceProfile {
   readonly size: number;
   /** The slots where one may begin. */
   readonly starts: readonly number[];
+  /** See the function `vRamGb`. */
   readonly vRamGb: number;
 }
 
@@ -29,7 +33,10 @@ interface Geometry {
   readonly starts: readonly number[];
 }
 
-/** NVIDIA's MIG user guide, "Supported MIG profiles": A100, H100, H200, GH200, B200. */
+/**
+ * NVIDIA's MIG user guide, "Supported MIG profiles", and the placements that `nvidia-smi mig -lgipp` lists of A100, H100 and GH200; taken to be the same
+ * for H200 and B200. Without the profiles with media extensions (`+me`), which are the same slices.
+ */
 const eight: readonly Geometry[] = [
   { compute: 1, size: 1, starts: [0, 1, 2, 3, 4, 5, 6] },
   { compute: 1, size: 2, starts: [0, 2, 4, 6] },
@@ -57,6 +64,7 @@ function board(name: string, memoryGb: number, memorySlices: 0 | 4 | 8, memoryMi
   return { name, memoryGb, memoryMib, memorySlices, migProfiles };
 }
 
+/** Every board the platform knows. Their profiles bear the names that NVIDIA's mig-parted has for them (its `config-default.yaml`). */
 export const boards: readonly Board[] = [
   board('A30-24GB', 24, 4),
   board('A100-40GB', 40, 8),
@@ -73,6 +81,7 @@ export const boards: readonly Board[] = [
   board('RTX-PRO-6000-96GB', 96, 4),
 ];
 
+/** By its exact name, with its size. */
 export function boardNamed(name: string): Board | undefined {
   return boards.find((candidate) => candidate.name === name);
 }

@@ -27,7 +27,7 @@ function replicaProfile({ name: boardName, memoryMib }: Board, name: string, rep
  * time slicing floor(total MiB / n) / 1024, to two decimals. Throws RangeError for a profile that the board does not have.
  */
 export function vRamGb(board: Board, profile: string): number {
-  const [, kind, replicas] = /^(mps|ts)-(\d+)$/.exec(profile) ?? [];
+  const [, kind, replicas] = /^(mps|ts)-([1-9]\d*)$/.exec(profile) ?? [];
   if (kind === 'mps') return mpsProfile(board, Number(replicas)).vRamGb;
   if (kind === 'ts') return timeSliceProfile(board, Number(replicas)).vRamGb;
   const found = board.migProfiles.find(({ name }) => name === profile);
