@@ -54,10 +54,10 @@ export abstract class NodeDriver {
   /** Whether a device can be switched while slices of it are held: MPS shares give way to time slices and come back, MIG instances do not. */
   abstract canSwitchUnderTenants(mechanism: Mechanism): boolean;
 
-  /** Finds the devices of a node and puts it into service. What runs on it goes on. */
-  abstract initialise(node: NodeRef, deviceUuids: readonly string[], signal: AbortSignal): Promise<void>;
+  /** Finds the devices of a node and puts it into service. What runs on these leases goes on; whatever else holds a device is ended. */
+  abstract initialise(node: NodeRef, deviceUuids: readonly string[], leaseIds: readonly string[], signal: AbortSignal): Promise<void>;
 
-  /** As `initialise`, from nothing: whatever runs on the node ends. */
+  /** As `initialise`, from nothing: the devices are as new. */
   abstract reset(node: NodeRef, deviceUuids: readonly string[], signal: AbortSignal): Promise<void>;
 
   /** Asks for a layout and returns at once. A generation that was asked for before changes nothing. */

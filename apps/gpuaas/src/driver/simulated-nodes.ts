@@ -38,13 +38,14 @@ export class SimulatedNodes extends NodeDriver {
     return mechanism !== 'mig';
   }
 
-  async initialise({ nodeName }: NodeRef, deviceUuids: readonly string[], signal: AbortSignal): Promise<void> {
+  async initialise({ nodeName }: NodeRef, deviceUuids: readonly string[], leaseIds: readonly string[], signal: AbortSignal): Promise<void> {
     if ((await this.faults.of(nodeName, 'init', signal)) === 'lie') return;
     await this.statements.query(
       'simulated.initialise',
       `INSERT INTO simulated_device (uuid) SELECT * FROM unnest($1::text[]) ON CONFLICT (uuid) DO UPDATE
-         SET failure = NULL, pending_mode = CASE WHEN simulated_device.ready_at = 'infinity' THEN NULL ELSE simulated_device.pending_mode END`,
-      [deviceUuids],
+         SET failure = NULL, holders = ARRAY(SELECT unnest(simulated_device.holders) INTERSECT SELECT unnest($2::text[])),
+           pending_mode = CASE WHEN simulated_device.ready_at = 'infinity' THEN NULL ELSE simulated_device.pending_mode END`,
+      [deviceUuids, leaseIds],
     );
   }
 

@@ -1,4 +1,4 @@
-import { placeAll, type SliceProfile } from '@atoll/gpu';
+import { place, placeAll, type SliceProfile } from '@atoll/gpu';
 import type { EntityManager } from 'typeorm';
 import type { LeaseEntity } from '../leases/lease.entity.js';
 import { leasesOn, loseLeases, movePlaces } from '../leases/lease-store.js';
@@ -56,7 +56,7 @@ export async function settleInSpatial(
   let used = placed.reduce((mask, lease) => mask | bitsOf(lease), 0n);
   const lost: string[] = [];
   for (const lease of leases.filter(({ slotStart }) => slotStart === null)) {
-    const [start] = placeAll([profileNamed(profiles, lease.profile)], used) ?? [];
+    const [start] = place(profileNamed(profiles, lease.profile), 1, used, profiles) ?? [];
     if (start === undefined) lost.push(lease.leaseId);
     else {
       placed.push({ ...lease, slotStart: start });

@@ -58,12 +58,17 @@ export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent
     const gpus = await this.query<{ uuid: string }>('SELECT uuid FROM gpu WHERE node_id = $1 ORDER BY gpu_id', [nodeId]);
     const uuids = gpus.map(({ uuid }) => uuid);
     const node = { nodeName, gpuaasId };
-    await (isReset ? this.driver.reset(node, uuids, signal) : this.driver.initialise(node, uuids, signal));
+    await (isReset ? this.driver.reset(node, uuids, signal) : this.driver.initialise(node, uuids, await this.leasesOn(nodeId), signal));
     for (const uuid of uuids) {
       const report = await this.driver.observe({ ...node, uuid }, signal);
       if (report.mode === null) throw new StepFailed('device_missing', `The node says that it is ready, and does not have ${uuid}.`);
     }
     return { event: 'SUCCEEDED' };
+  }
+
+  private async leasesOn(nodeId: string): Promise<string[]> {
+    const rows = await this.query<{ lease_id: string }>('SELECT lease_id FROM lease JOIN gpu USING (gpu_id) WHERE node_id = $1', [nodeId]);
+    return rows.map(({ lease_id }) => lease_id);
   }
 
   /** What a GPU that was lost needs is its node's to give. */

@@ -1,12 +1,10 @@
 import type { CreatePool } from '@atoll/contracts';
 import type { AppError } from '@atoll/errors';
-import { boardNamed, type Board } from '@atoll/gpu';
+import { boardNamed, maxReplicas, type Board } from '@atoll/gpu';
 import { invalidField } from '../invalid-field.js';
 import type { PoolEntity } from './pool.entity.js';
 
 type Terms = Pick<PoolEntity, 'profiles' | 'replicas' | 'overcommit' | 'allowFallback' | 'temporalReplicas'>;
-
-const largestReplicas = 48;
 
 /** What a pool of GPUs of one board is to be, with its defaults; throws `invalid_input` that names the field and what is allowed. */
 export function poolTermsOf(asked: CreatePool, boardName: string): Terms {
@@ -44,7 +42,7 @@ function migTerms({ profiles, replicas }: CreatePool, board: Board): { profiles:
 
 function replicaTerms({ mechanism, profiles, replicas }: CreatePool): { profiles: string[]; slices: number } {
   if (profiles) throw fault('profiles', 'must be left out but with mig: replicas says how a GPU is shared.');
-  if (replicas === undefined) throw fault('replicas', `must say in how many parts each GPU is shared: from 2 to ${largestReplicas}.`);
+  if (replicas === undefined) throw fault('replicas', `must say in how many parts each GPU is shared: from 2 to ${maxReplicas}.`);
   return { profiles: [`${mechanism === 'mps' ? 'mps' : 'ts'}-${replicas}`], slices: replicas };
 }
 
@@ -55,11 +53,11 @@ function temporalReplicasOf({ sharing_mode, allow_fallback = false, temporal_rep
     if (temporal_replicas !== undefined) throw fault('temporal_replicas', 'must be left out unless allow_fallback is true.');
     return null;
   }
-  const turns = temporal_replicas ?? Math.min(largestReplicas, 2 * slices);
+  const turns = temporal_replicas ?? Math.min(maxReplicas, 2 * slices);
   if (turns <= slices) {
     throw fault(
       'temporal_replicas',
-      `must be more than the ${slices} slices of a GPU, and at most ${largestReplicas}: a fallback is for what does not fit.`,
+      `must be more than the ${slices} slices of a GPU, and at most ${maxReplicas}: a fallback is for what does not fit.`,
     );
   }
   return turns;
