@@ -26,7 +26,7 @@ export const berthLogic = setup({
       on: { DREDGED: 'in_use', CANCEL: 'filling', FAILED: 'filling' },
     },
     in_use: { on: { LEAVE: 'clearing' } },
-    clearing: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED' }, on: { CLEARED: 'free', FAILED: 'lost' } },
+    clearing: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', isTriedLate: true }, on: { CLEARED: 'free', FAILED: 'lost' } },
     /** Undoes what the dredging did. */
     filling: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED' }, on: { UNDONE: 'free', FAILED: 'lost' } },
     free: { type: 'final' },

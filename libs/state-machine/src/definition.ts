@@ -17,6 +17,8 @@ export interface TransientRule {
   readonly tries?: number;
   /** Before the second try; doubled before each further one up to `maxMs`, with up to 50 % of jitter downwards. 500 ms to 30 s unless given. */
   readonly backOff?: BackOff;
+  /** Of what gives something back: where nobody has tried before the deadline, it is tried once after it before it is given up. */
+  readonly isTriedLate?: true;
 }
 
 export interface BackOff {

@@ -88,7 +88,10 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
     return row && this.move(manager, row, event, cause, values);
   }
 
-  /** Moves a row that this transaction has locked, and tells its history; undefined where the event changes nothing in its state. */
+  /**
+   * Moves a row that this transaction has locked, and tells its history; undefined where the event changes nothing in its state. What a step is doing that is
+   * under way comes to nothing; the next step waits until it has ended.
+   */
   async move(
     manager: EntityManager,
     row: Row,
@@ -104,7 +107,7 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
       `WITH clock AS MATERIALIZED (SELECT GREATEST(clock_timestamp()::timestamptz(3), $8) AS now),
        moved AS (
          UPDATE ${this.table} SET (entered_at, deadline_at, due_at) = (SELECT ${this.armed(to)} FROM clock),
-           attempts = 0, claim_token = NULL, claimed_until = NULL, revision = revision + 1, request_id = coalesce($7, request_id),
+           attempts = 0, claim_token = NULL, revision = revision + 1, request_id = coalesce($7, request_id),
            ${[...set.keys()].map((name, at) => `${name} = $${at + 9}`).join(', ')}
          WHERE ${this.key} = $1 RETURNING *
        ), told AS (
@@ -175,7 +178,7 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
     return this.dataSource.query<Result[]>(sql, values);
   }
 
-  private keyOf(row: Row): unknown {
+  keyOf(row: Row): unknown {
     return this.columnsOf(row).get(this.key);
   }
 
@@ -191,14 +194,20 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
   }
 }
 
-/** Has workers look at these rows of a machine's table now; where only the table is known. As `DurableMachine.touch`. */
-export async function touchRows(manager: EntityManager, table: string, key: string, keys: readonly string[]): Promise<void> {
+/** Has workers look at these rows of a machine's table now; where only the table is known, and those in `states` alone where given. As `DurableMachine.touch`. */
+export async function touchRows(
+  manager: EntityManager,
+  table: string,
+  key: string,
+  keys: readonly string[],
+  states: readonly string[] | null = null,
+): Promise<void> {
   await manager.query(
     // Never the instant that was due before: whoever is at it sees by that that there is something new.
     `UPDATE ${table} SET due_at = CASE WHEN due_at <= clock_timestamp() THEN GREATEST(clock_timestamp(), due_at + interval '1 millisecond') ELSE clock_timestamp() END
      WHERE ${key} IN (
-       SELECT ${key} FROM ${table} WHERE ${key} = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED
+       SELECT ${key} FROM ${table} WHERE ${key} = ANY ($1) AND ($2::text[] IS NULL OR state = ANY ($2)) FOR NO KEY UPDATE SKIP LOCKED
      )`,
-    [keys],
+    [keys, states],
   );
 }

@@ -114,6 +114,37 @@ describe('workers against each other', () => {
   });
 });
 
+it('the next step waits for one under way that somebody has overtaken, and begins at once when that has ended', async () => {
+  let answer: (outcome: { event: 'DREDGED' }) => void = () => undefined;
+  harbour.machine.does.dredging = () => new Promise((resolve) => (answer = resolve));
+  const id = await harbour.ask();
+  const slow = harbour.worker().settle();
+  await eventually(() => harbour.machine.begun.length === 1);
+  await harbour.send(id, 'CANCEL');
+  await harbour.worker().settle();
+  expect(harbour.machine.begun).toEqual(['dredging:Kon-Tiki']);
+  answer({ event: 'DREDGED' });
+  await slow;
+  await harbour.worker().settle();
+  expect([await stateOf(id), harbour.machine.begun]).toEqual(['free', ['dredging:Kon-Tiki', 'filling:Kon-Tiki']]);
+});
+
+it('what is to be given back is tried once where nobody was there before its deadline, and given up then', async () => {
+  const id = await harbour.ask();
+  await harbour.worker().settle();
+  await harbour.send(id, 'LEAVE');
+  await harbour.pass(61);
+  await harbour.worker().settle();
+  expect(await stateOf(id)).toBe('free');
+  const other = await harbour.ask();
+  await harbour.worker().settle();
+  await harbour.send(other, 'LEAVE');
+  await harbour.pass(61);
+  harbour.machine.does.clearing = () => refused();
+  await harbour.worker().settle();
+  expect(await stateOf(other)).toBe('lost');
+});
+
 it('what is touched while its step is under way is looked at again', async () => {
   let answer: (outcome: 'rest') => void = () => undefined;
   const id = await harbour.ask();

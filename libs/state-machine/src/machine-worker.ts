@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { Transactions } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
+import { Claims, type Claim } from './claims.js';
 import type { BackOff } from './definition.js';
 import type { DurableMachine, Outcome } from './durable-machine.js';
 import type { MachineError, MachineRow } from './machine-row.js';
@@ -18,11 +18,10 @@ export interface WorkerOptions {
   readonly stepMs?: number;
 }
 
-/** A claim outlives its step by what applying the outcome may take. */
-const marginMs = 5_000;
 const defaultBackOff: BackOff = { firstMs: 500, maxMs: 30_000 };
 
 type Failure = Omit<MachineError, 'at'> & { isPermanent: boolean };
+type Found<Row, Event extends string> = Outcome<Row, Event> | Failure | undefined;
 
 /** Looks for what is due of one machine, does its steps, and applies what they find out where the claim still holds. Any number of them may run. */
 export class MachineWorker<Row extends MachineRow, State extends string, Event extends string> {
@@ -32,16 +31,18 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private readonly concurrency: number;
   private readonly pollMs: number;
   private readonly stepMs: number;
+  private readonly claims: Claims<Row, State, Event>;
   private bell = new AbortController();
   private loop: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly machine: DurableMachine<Row, State, Event>,
-    private readonly dataSource: DataSource,
+    dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly options: WorkerOptions,
   ) {
     ({ concurrency: this.concurrency = 4, pollMs: this.pollMs = 500, stepMs: this.stepMs = 10_000 } = options);
+    this.claims = new Claims(machine, dataSource, this.stepMs);
   }
 
   start(): void {
@@ -63,61 +64,47 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 
   /** Does everything that is due now, one thing after the other, until nothing is. For specs that want no time to pass. */
   async settle(): Promise<void> {
-    for (let rows = await this.claim(1); rows.length > 0; rows = await this.claim(1)) for (const row of rows) await this.take(row);
+    for (let found = await this.claims.make(1); found.length > 0; found = await this.claims.make(1))
+      for (const claim of found) await this.take(claim);
   }
 
   private async run(): Promise<void> {
     while (!this.stopping.signal.aborted) {
       this.bell = new AbortController();
       const free = this.concurrency - this.underWay.size;
-      const rows = free > 0 ? await this.claimQuietly(free) : [];
-      for (const row of rows) this.begin(row);
-      if (rows.length === 0 && !this.stopping.signal.aborted) await rung(this.bell.signal, this.pollMs);
+      const found = free > 0 ? await this.claimQuietly(free) : [];
+      for (const claim of found) this.begin(claim);
+      if (found.length === 0 && !this.stopping.signal.aborted) await rung(this.bell.signal, this.pollMs);
     }
   }
 
-  private begin(row: Row): void {
-    const work = this.take(row).finally(() => {
+  private begin(claim: Claim<Row>): void {
+    const work = this.take(claim).finally(() => {
       this.underWay.delete(work);
       this.bell.abort();
     });
     this.underWay.add(work);
   }
 
-  private async claimQuietly(limit: number): Promise<Row[]> {
+  private async claimQuietly(limit: number): Promise<Claim<Row>[]> {
     try {
-      return await this.claim(limit);
+      return await this.claims.make(limit);
     } catch (error) {
       this.logger.warn(`What is due of ${this.machine.definition.id} could not be looked for: ${messageOf(error)}`);
       return [];
     }
   }
 
-  /** A claim made before the deadline does not keep others from giving up what has passed it. */
-  private async claim(limit: number): Promise<Row[]> {
-    const { table, key } = this.machine;
-    const claimMs = this.stepMs + marginMs;
-    const [rows] = await this.dataSource.query<[object[], number]>(
-      `UPDATE ${table} SET claim_token = $1, claimed_until = clock_timestamp() + $2 * interval '1 millisecond'
-       WHERE ${key} IN (
-         SELECT ${key} FROM ${table}
-         WHERE due_at IS NOT NULL AND LEAST(due_at, deadline_at) <= clock_timestamp() AND (
-           claimed_until IS NULL OR claimed_until < clock_timestamp()
-           OR (deadline_at <= clock_timestamp() AND claimed_until < deadline_at + $2 * interval '1 millisecond'))
-         ORDER BY due_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
-       ) RETURNING *`,
-      [randomUUID(), claimMs, limit],
-    );
-    return rows.map((row) => this.machine.rowOf(row));
-  }
-
-  private async take(row: Row): Promise<void> {
+  private async take(claim: Claim<Row>): Promise<void> {
+    const { row } = claim;
     try {
-      const found = await this.find(row);
-      await this.transactions.run(async (manager) => {
-        const held = await this.held(manager, row);
-        if (held) await this.apply(manager, held, found, wasTouched(row, held));
+      const found = await this.find(claim);
+      const isHeld = await this.transactions.run(async (manager) => {
+        const held = await this.claims.held(manager, row);
+        if (held) await this.apply(manager, held, found, { isOverdue: claim.leftMs <= 0, wasTouched: wasTouched(row, held) });
+        return held !== undefined;
       });
+      if (!isHeld && (await this.claims.endSuperseded(row))) this.wake();
     } catch (error) {
       // The claim runs out, and whoever comes then begins the step again.
       this.logger.error(`A step of ${this.machine.definition.id} in ${row.state} could not be applied: ${messageOf(error)}`);
@@ -125,10 +112,10 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   }
 
   /** What the step found out, or how it failed; undefined: it was interrupted by a shutdown. */
-  private async find(row: Row): Promise<Outcome<Row, Event> | Failure | undefined> {
-    const leftMs = row.deadlineAt ? row.deadlineAt.getTime() - Date.now() : Infinity;
-    if (leftMs <= 0) return this.overdue(row);
-    const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(Math.min(this.stepMs, Math.max(1, leftMs)))]);
+  private async find({ row, leftMs }: Claim<Row>): Promise<Found<Row, Event>> {
+    if (leftMs <= 0 && !this.isLastTry(row)) return overdue(row);
+    const timeoutMs = leftMs <= 0 ? this.stepMs : Math.min(this.stepMs, Math.max(1, leftMs));
+    const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(timeoutMs)]);
     try {
       return await Promise.race([this.machine.step(row, { signal }), aborted(signal)]);
     } catch (error) {
@@ -141,62 +128,61 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     }
   }
 
-  private overdue({ lastError }: Row): Failure {
-    const why = lastError ? ` ${lastError.message}` : '';
-    return { code: lastError?.code ?? 'deadline_exceeded', message: `It was not done in time.${why}`, isPermanent: true };
+  /** Nobody was there to try before the deadline: what is to be given back is tried once all the same. */
+  private isLastTry({ state, attempts }: Row): boolean {
+    return this.machine.ruleOf(state)?.isTriedLate === true && attempts === 0;
   }
 
-  /** The row, locked, if the claim is still this one. */
-  private async held(manager: EntityManager, row: Row): Promise<Row | undefined> {
-    const { table, key } = this.machine;
-    const values = this.machine.columnsOf(row);
-    const [held] = await manager.query<object[]>(`SELECT * FROM ${table} WHERE ${key} = $1 AND claim_token = $2 FOR NO KEY UPDATE`, [
-      values.get(key),
-      row.claimToken,
-    ]);
-    return held && this.machine.rowOf(held);
-  }
-
-  private async apply(manager: EntityManager, row: Row, found: Outcome<Row, Event> | Failure | undefined, isDue: boolean): Promise<void> {
-    if (found === undefined) return this.release(manager, row, {});
-    if (found === 'rest') return this.release(manager, row, { lastError: null, ...(!isDue && { dueAt: null }) });
-    if ('isPermanent' in found) return this.fail(manager, row, found);
+  private async apply(manager: EntityManager, row: Row, found: Found<Row, Event>, at: Circumstances): Promise<void> {
+    if (found === undefined) return this.claims.release(manager, row, {});
+    if (found === 'rest') return this.rest(manager, row, at);
+    if ('isPermanent' in found) return this.fail(manager, row, found, at);
     if ('againAfterMs' in found) {
+      if (at.isOverdue) return this.fail(manager, row, overdue(row), at);
       const lastError = found.reason ? { ...found.reason, at: new Date().toISOString() } : row.lastError;
-      return this.release(manager, row, { lastError, ...(!isDue && { dueAt: new Date(Date.now() + found.againAfterMs) }) });
+      return this.claims.release(manager, row, { lastError }, at.wasTouched ? undefined : found.againAfterMs);
     }
     if ('decide' in found) {
-      if (await found.decide(manager, row)) return;
-      return this.release(manager, row, isDue ? {} : { dueAt: null });
+      if (!(await found.decide(manager, row))) return this.rest(manager, row, at);
+      return this.claims.release(manager, row, {});
     }
-    await this.machine.move(manager, row, found.event, this.cause, {}, found.reason ?? null);
+    await this.move(manager, row, found.event, found.reason);
   }
 
-  private async fail(manager: EntityManager, row: Row, { code, message, isPermanent }: Failure): Promise<void> {
+  private async rest(manager: EntityManager, row: Row, { wasTouched }: Circumstances): Promise<void> {
+    if (this.machine.ruleOf(row.state)) throw new Error(`${row.state} is transient: it cannot be left to rest.`);
+    await this.claims.release(manager, row, {}, wasTouched ? undefined : null);
+  }
+
+  private async fail(manager: EntityManager, row: Row, { code, message, isPermanent }: Failure, at: Circumstances): Promise<void> {
     const rule = this.machine.ruleOf(row.state);
     const attempts = row.attempts + 1;
-    if (rule && (isPermanent || attempts >= (rule.tries ?? Infinity))) {
-      await this.machine.move(manager, row, rule.givesUpBy as Event, this.cause, {}, { code, message });
-      return;
+    if (rule && (isPermanent || at.isOverdue || attempts >= (rule.tries ?? Infinity))) {
+      return this.move(manager, row, rule.givesUpBy as Event, { code, message });
     }
-    const dueAt = new Date(Date.now() + backOffMs(rule?.backOff ?? defaultBackOff, attempts));
-    await this.release(manager, row, { attempts, dueAt, lastError: { code, message, at: new Date().toISOString() } });
+    const lastError = { code, message, at: new Date().toISOString() };
+    await this.claims.release(manager, row, { attempts, lastError }, backOffMs(rule?.backOff ?? defaultBackOff, attempts));
   }
 
-  private async release(manager: EntityManager, row: Row, values: Partial<MachineRow>): Promise<void> {
-    const { table, key } = this.machine;
-    const set = this.machine.columnsOf({ ...values, claimToken: null, claimedUntil: null });
-    const assignments = [...set.keys()].map((name, at) => `${name} = $${at + 2}`).join(', ');
-    const id = this.machine.columnsOf(row).get(key);
-    await manager.query(`UPDATE ${table} SET ${assignments} WHERE ${key} = $1`, [id, ...set.values()]);
-  }
-
-  private get cause(): { actor: string } {
-    return { actor: `system:${this.options.service}` };
+  private async move(manager: EntityManager, row: Row, event: Event, error?: Omit<MachineError, 'at'>): Promise<void> {
+    const free = { claimedUntil: null } as Partial<Row>;
+    const moved = await this.machine.move(manager, row, event, { actor: `system:${this.options.service}` }, free, error ?? null);
+    if (!moved) throw new Error(`${event} leads nowhere from ${row.state}.`);
   }
 }
 
-/** Whether there is something new to look at, that the step could not know of. */
+/** Under which an outcome is applied. */
+interface Circumstances {
+  readonly isOverdue: boolean;
+  /** Whether there is something new to look at, that the step could not know of. */
+  readonly wasTouched: boolean;
+}
+
+function overdue({ lastError }: MachineRow): Failure {
+  const why = lastError ? ` ${lastError.message}` : '';
+  return { code: lastError?.code ?? 'deadline_exceeded', message: `It was not done in time.${why}`, isPermanent: true };
+}
+
 function wasTouched(claimed: MachineRow, held: MachineRow): boolean {
   return held.dueAt?.getTime() !== claimed.dueAt?.getTime();
 }
@@ -218,7 +204,11 @@ function rung(bell: AbortSignal, timeoutMs: number): Promise<void> {
 }
 
 function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true }));
+  return new Promise((_, reject) => {
+    const end = () => reject(new Error('aborted'));
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  });
 }
 
 function messageOf(error: unknown): string {

@@ -57,6 +57,7 @@ describe.each(paths.map((path) => [path.map(({ event }) => event).join(' ') || '
 /** One worker takes what is due, once. */
 async function stepOnce(at: Harbour): Promise<void> {
   const worker = at.worker();
-  const [row] = await (worker as unknown as { claim(limit: number): Promise<object[]> }).claim(1);
-  await (worker as unknown as { take(row: object): Promise<void> }).take(row ?? {});
+  const { claims, take } = worker as unknown as { claims: { make(limit: number): Promise<object[]> }; take(claim: object): Promise<void> };
+  const [claim] = await claims.make(1);
+  await take.call(worker, claim ?? {});
 }
