@@ -1,3 +1,4 @@
+import type { CallContext } from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
 import { Injectable, Logger, type BeforeApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -5,12 +6,15 @@ import { liveSubscription } from '../subscriptions/subscription.machine.js';
 import { ConnectionSource } from './connection-source.js';
 
 /** After this a refresh that nobody ended is over: its process has died. */
-const patienceMs = 30_000;
+export const patienceMs = 30_000;
+/** How long the source may take. */
+const sourceMs = 10_000;
 
 /** Refreshes of connection information: at most one at a time of what a team has in a GPU service, whichever replica is asked. */
 @Injectable()
 export class ConnectionRefresh implements BeforeApplicationShutdown {
   private readonly logger = new Logger(ConnectionRefresh.name);
+  private readonly stopping = new AbortController();
   private readonly underWay = new Set<Promise<void>>();
 
   constructor(
@@ -20,13 +24,15 @@ export class ConnectionRefresh implements BeforeApplicationShutdown {
   ) {}
 
   async beforeApplicationShutdown(): Promise<void> {
+    this.stopping.abort();
     await Promise.all(this.underWay);
   }
 
   /** Begins what is not under way already. Returns when the oldest began that the caller is part of. */
-  async begin(teamId: string, gpuaasId?: string): Promise<Date> {
-    const { startedAt, begun } = await this.transactions.run(async (manager) => {
-      const begun = await manager.query<{ gpuaas_id: string; started_at: Date }[]>(
+  async begin(teamId: string, gpuaasId: string | undefined, context: CallContext): Promise<Date> {
+    let begun: { gpuaas_id: string; started_at: Date }[] = [];
+    const { startedAt } = await this.transactions.once(context, async (manager) => {
+      begun = await manager.query<{ gpuaas_id: string; started_at: Date }[]>(
         `INSERT INTO connection_refresh (team_id, gpuaas_id, started_at)
          SELECT DISTINCT $1::uuid, gpuaas_id, clock_timestamp() FROM subscription JOIN pool USING (pool_id)
          WHERE team_id = $1 AND ($2::bigint IS NULL OR gpuaas_id = $2) AND subscription.${liveSubscription}
@@ -40,10 +46,10 @@ export class ConnectionRefresh implements BeforeApplicationShutdown {
          WHERE team_id = $1 AND ($2::bigint IS NULL OR gpuaas_id = $2) AND ended_at IS NULL`,
         [teamId, gpuaasId ?? null],
       );
-      return { startedAt: started_at ?? new Date(), begun };
+      return { startedAt: (started_at ?? new Date()).toISOString() };
     });
     for (const { gpuaas_id, started_at } of begun) this.track(this.run(teamId, gpuaas_id, started_at));
-    return startedAt;
+    return new Date(startedAt);
   }
 
   private track(work: Promise<void>): void {
@@ -55,7 +61,8 @@ export class ConnectionRefresh implements BeforeApplicationShutdown {
   private async run(teamId: string, gpuaasId: string, startedAt: Date): Promise<void> {
     try {
       const ids = await this.subscriptionsOf(teamId, gpuaasId);
-      const pods = await this.source.read(teamId, ids);
+      const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(sourceMs)]);
+      const pods = await this.source.read(teamId, ids, signal);
       await this.transactions.run(async (manager) => {
         await manager.query(
           `INSERT INTO connection (subscription_id, pods, refreshed_at)

@@ -15,7 +15,7 @@ import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { liveSubscription } from '../subscriptions/subscription.machine.js';
-import { ConnectionRefresh } from './connection-refresh.js';
+import { ConnectionRefresh, patienceMs } from './connection-refresh.js';
 
 /** How what runs on a team's subscriptions is reached, as last refreshed. */
 @Injectable()
@@ -45,11 +45,11 @@ export class ConnectionsService {
   }
 
   /** Begins a refresh, or joins the one under way: 202 either way. */
-  async refresh({ team_id, gpuaas_id }: RefreshConnections, { caller }: CallContext): Promise<RefreshBegun> {
-    requirePermission(caller, team_id, 'useResources');
+  async refresh({ team_id, gpuaas_id }: RefreshConnections, context: CallContext): Promise<RefreshBegun> {
+    requirePermission(context.caller, team_id, 'useResources');
     await this.teams.team(team_id);
     await this.pools.requireGpuaas(gpuaas_id);
-    const startedAt = await this.refreshes.begin(team_id, gpuaas_id);
+    const startedAt = await this.refreshes.begin(team_id, gpuaas_id, context);
     return { status: 'refreshing', started_at: startedAt.toISOString() };
   }
 
@@ -64,7 +64,7 @@ export class ConnectionsService {
 /** `search` is a plain part of a name: position() knows no wildcards. */
 const readQuery = `WITH chosen AS (
     SELECT subscription_id, subscription.created_at, pool_name, gpuaas_id, region_id, coalesce(pods, '[]') AS pods, refreshed_at,
-      coalesce(connection_refresh.has_failed, false) AS stale
+      coalesce(has_failed OR (ended_at IS NULL AND started_at < clock_timestamp() - interval '${patienceMs} milliseconds'), false) AS stale
     FROM subscription JOIN pool USING (pool_id) JOIN gpuaas USING (gpuaas_id)
     LEFT JOIN connection USING (subscription_id)
     LEFT JOIN connection_refresh USING (team_id, gpuaas_id)

@@ -10,6 +10,7 @@ export type FaultKind = 'slow' | 'refuse' | 'fail' | 'hang' | 'busy' | 'lie';
 
 const named = /(init|switch|observe|confirm|occupy|vacate)-(slow|refuse|fail|hang|busy|lie)/g;
 const slowMs = 2_000;
+const foreverMs = 2 ** 31 - 1;
 
 /**
  * What goes wrong on simulated nodes: chosen by a node's name (`gpu-01.switch-hang` never ends a switch, `a.init-fail.vacate-slow` does two things wrong),
@@ -44,7 +45,7 @@ export class SimulatedFaults {
     if (kind === 'refuse') throw new StepFailed('node_refused', `The node refused: ${operation}.`);
     if (kind === 'fail' && operation !== 'switch') throw new StepFailed('node_failed', `The node failed: ${operation}.`, true);
     if (kind === 'slow' && operation !== 'switch') await delay(slowMs, undefined, { signal });
-    if (kind === 'hang' && operation !== 'switch') await new Promise((_, reject) => signal.addEventListener('abort', reject));
+    if (kind === 'hang' && operation !== 'switch') await delay(foreverMs, undefined, { signal, ref: false });
     return kind;
   }
 

@@ -44,8 +44,15 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
   }
 
   /** Moves a locked GPU by an event that asks the device for a layout. */
-  begin(manager: EntityManager, gpu: GpuEntity, event: 'PREPARE' | 'FALL_BACK' | 'RETURN', cause: Cause): Promise<GpuEntity | undefined> {
-    return this.move(manager, gpu, event, cause, { generation: gpu.generation + 1 });
+  async begin(
+    manager: EntityManager,
+    gpu: GpuEntity,
+    event: 'PREPARE' | 'FALL_BACK' | 'RETURN',
+    cause: Cause,
+  ): Promise<GpuEntity | undefined> {
+    const { sharingMode } = await this.poolOf(gpu);
+    const isSpatial = event === 'RETURN' || (event === 'PREPARE' && sharingMode === 'Spatial' && gpu.turnsUsed === '0');
+    return this.move(manager, gpu, event, cause, { generation: gpu.generation + 2, askedMode: isSpatial ? 'Spatial' : 'Temporal' });
   }
 
   async step(gpu: GpuEntity, { signal }: StepContext): Promise<Found> {
@@ -54,10 +61,10 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     }
     const device = await this.deviceOf(gpu);
     const report = await this.driver.observe(device, signal);
-    if (gpu.state === 'doubting_temporal' || gpu.state === 'doubting_spatial') return this.resolve(gpu, report);
-    const layout = await this.layoutOf(gpu);
+    if (gpu.state === 'doubting_temporal' || gpu.state === 'doubting_spatial') return this.resolve(gpu, device, report, signal);
+    const layout = await this.layoutOf(gpu, gpu.askedMode ?? 'Spatial', gpu.generation);
     if (report.generation < gpu.generation) {
-      if (layout.mode === 'Spatial') await this.requireVacated(gpu, report);
+      if (gpu.state !== 'to_temporal') await this.requireVacated(gpu, report);
       await this.driver.request(device, layout, signal);
       return { againAfterMs: lookAgainMs };
     }
@@ -81,7 +88,7 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
         if (from !== 'unpooled' && from !== 'temporal' && from !== 'configured_temporal' && from !== 'preparing') {
           await settleOffline(manager, gpu.gpuId, reason);
         }
-        await touchRows(manager, 'node', 'node_id', [gpu.nodeId]);
+        await touchRows(manager, 'node', 'node_id', [gpu.nodeId], ['ready', 'cordoned']);
         break;
       default:
         return;
@@ -103,18 +110,20 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
   }
 
   /** After a switch that failed or did not end: only what the device says of itself counts. */
-  private resolve(gpu: GpuEntity, report: DeviceReport): Found {
+  private async resolve(gpu: GpuEntity, device: DeviceRef, report: DeviceReport, signal: AbortSignal): Promise<Found> {
     const reason = { code: 'switch_failed', message: gpu.lastError?.message ?? report.reason ?? 'The switch did not end.' };
     if (report.state === 'switching') throw new StepFailed('switch_endless', reason.message);
-    const isToSpatial = gpu.state === 'doubting_spatial';
-    const wasAsked = report.generation >= gpu.generation;
-    if (!isToSpatial) {
-      if (report.mode === 'Spatial') return { event: 'STAYED', reason };
-      return report.state === 'settled' && report.mode === 'Temporal' && wasAsked ? { event: 'ARRIVED' } : { event: 'LOST', reason };
+    const to = gpu.askedMode ?? 'Spatial';
+    if (report.generation < gpu.generation) {
+      // It never heard of the switch, and could yet: what it hears first is to stay, and what comes after that is older.
+      await this.driver.request(device, await this.layoutOf(gpu, to === 'Spatial' ? 'Temporal' : 'Spatial', gpu.generation + 1), signal);
+      return { againAfterMs: lookAgainMs };
     }
-    if (report.state === 'settled' && report.mode === 'Spatial' && wasAsked) return { event: 'ARRIVED' };
-    // It was busy all the time and never asked: it is where it was, and is asked again later.
-    return report.state === 'settled' && report.mode === 'Temporal' && !wasAsked ? { event: 'STAYED', reason } : { event: 'LOST', reason };
+    const isStaying = report.generation > gpu.generation || to === 'Temporal';
+    if (report.state === 'settled' && report.mode === to) return { event: 'ARRIVED' };
+    // A device that failed on its way back is in no state to be trusted; one that failed on its way out says where it is.
+    const hasStayed = isStaying && report.mode !== null && report.mode !== to;
+    return hasStayed ? { event: 'STAYED', reason } : { event: 'LOST', reason };
   }
 
   private async requireVacated(gpu: GpuEntity, { holders }: DeviceReport): Promise<void> {
@@ -127,13 +136,10 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     if (strangers > 0) throw isBusy();
   }
 
-  /** The mode that its leases need while it is prepared, or the one it goes to. */
-  private async layoutOf(gpu: GpuEntity): Promise<DeviceLayout> {
+  private async layoutOf(gpu: GpuEntity, mode: SharingMode, generation: number): Promise<DeviceLayout> {
     const pool = await this.poolOf(gpu);
-    const isSpatial = gpu.state === 'to_spatial' || (gpu.state === 'preparing' && pool.sharingMode === 'Spatial' && gpu.turnsUsed === '0');
-    const { generation } = gpu;
-    if (isSpatial) return { mode: 'Spatial', mechanism: pool.mechanism, replicas: pool.replicas, generation };
-    return { mode: 'Temporal', mechanism: 'time_slicing', replicas: turnsOf(pool), generation };
+    if (mode === 'Spatial') return { mode, mechanism: pool.mechanism, replicas: pool.replicas, generation };
+    return { mode, mechanism: 'time_slicing', replicas: turnsOf(pool), generation };
   }
 
   private async poolOf({ poolId }: GpuEntity): Promise<KnownPool> {

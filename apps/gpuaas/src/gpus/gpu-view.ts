@@ -4,6 +4,11 @@ import type { LeaseEntity } from '../leases/lease.entity.js';
 import type { GpuEntity } from './gpu.entity.js';
 import type { GpuState } from './gpu.machine.js';
 
+/** A lease, and whether who asked for it still waits. */
+export interface ShownLease extends Pick<LeaseEntity, 'profile' | 'slotStart' | 'slotSize' | 'turn' | 'subscriptionId' | 'workloadId'> {
+  readonly isAwaited: boolean;
+}
+
 type SharedAs = Pick<Gpu, 'mode' | 'origin' | 'transition'>;
 
 const configured: SharedAs = { mode: 'Spatial', origin: 'configured', transition: null };
@@ -21,7 +26,7 @@ const sharedAs: Record<Exclude<GpuState, 'unpooled' | 'offline' | 'preparing'>, 
 };
 
 /** A GPU on the wire, with its leases; `configuredMode` is its pool's. */
-export function gpuView(gpu: GpuEntity, leases: readonly LeaseEntity[], configuredMode: 'Spatial' | 'Temporal' | null): Gpu {
+export function gpuView(gpu: GpuEntity, leases: readonly ShownLease[], configuredMode: 'Spatial' | 'Temporal' | null): Gpu {
   return {
     gpu_id: String(gpu.gpuId),
     uuid: gpu.uuid,
@@ -34,13 +39,13 @@ export function gpuView(gpu: GpuEntity, leases: readonly LeaseEntity[], configur
   };
 }
 
-function modeOf({ state }: GpuEntity, leases: readonly LeaseEntity[], configuredMode: 'Spatial' | 'Temporal' | null): SharedAs {
+function modeOf({ state }: GpuEntity, leases: readonly ShownLease[], configuredMode: 'Spatial' | 'Temporal' | null): SharedAs {
   if (state !== 'unpooled' && state !== 'offline' && state !== 'preparing') return sharedAs[state as keyof typeof sharedAs];
   const hasFallenBack = configuredMode === 'Spatial' && leases.some(({ turn }) => turn !== null);
   return hasFallenBack ? fallenBack : { ...configured, mode: configuredMode };
 }
 
-function sliceOf(lease: LeaseEntity, { board, state }: GpuEntity): GpuSlice[] {
+function sliceOf(lease: ShownLease, { board }: GpuEntity): GpuSlice[] {
   if (lease.slotStart === null) return [];
   const known = boardNamed(board);
   return [
@@ -50,11 +55,11 @@ function sliceOf(lease: LeaseEntity, { board, state }: GpuEntity): GpuSlice[] {
       size: lease.slotSize,
       v_ram_gb: known ? vRamGb(known, lease.profile) : 0,
       ...tenantOf(lease),
-      state: state !== 'spatial' ? 'reserved' : lease.workloadId === null ? 'leased' : 'occupied',
+      state: lease.isAwaited ? 'reserved' : lease.workloadId === null ? 'leased' : 'occupied',
     },
   ];
 }
 
-function tenantOf({ subscriptionId, workloadId }: LeaseEntity): GpuTenant {
+function tenantOf({ subscriptionId, workloadId }: ShownLease): GpuTenant {
   return { subscription_id: String(subscriptionId), workload_id: workloadId === null ? null : String(workloadId) };
 }

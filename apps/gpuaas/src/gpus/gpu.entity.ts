@@ -1,3 +1,4 @@
+import type { SharingMode } from '@atoll/gpu';
 import { MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
 import { NodeEntity } from '../nodes/node.entity.js';
@@ -27,9 +28,13 @@ export class GpuEntity extends MachineRow {
   @Column('bigint', { nullable: true })
   poolId!: string | null;
 
-  /** Counts the layouts asked of the device. */
+  /** Of the layout that the device was asked for last. Even: to go there; the odd one after it: to stay where it is. */
   @Column('integer', { default: 0 })
   generation!: number;
+
+  /** What the device was asked for last; null: nothing yet. */
+  @Column('text', { nullable: true })
+  askedMode!: SharingMode | null;
 
   /** Bit i: slot i is leased. Made of the rows of `lease` whenever those change, for the search for room. */
   @Column('bigint', { default: 0 })

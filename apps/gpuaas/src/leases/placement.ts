@@ -60,15 +60,21 @@ export class Placement {
     await insertLeases(manager, plans.flatMap(leasesOf), { ...asked, slotSize: profile.size });
   }
 
-  /** Gives back the leases of a subscription, or of a workload of its own leases; what still runs may return to Spatial. */
-  async release(manager: EntityManager, of: 'subscription_id' | 'workload_id', id: string, cause: Cause, limit?: number): Promise<void> {
-    const chosen = `SELECT lease_id FROM lease WHERE ${of} = $1 ${limit === undefined ? '' : `AND workload_id IS NULL ORDER BY lease_id DESC LIMIT ${limit}`}`;
-    const raw = await manager.query<object[]>(
-      `SELECT * FROM gpu WHERE gpu_id IN (SELECT gpu_id FROM lease WHERE lease_id IN (${chosen})) ORDER BY gpu_id FOR NO KEY UPDATE`,
-      [id],
+  /**
+   * Gives back the leases of a subscription, or of a workload of its own leases, or so many of them that are idle; what still runs may return to Spatial. The
+   * subscription's, or the workload's, row is locked by the transaction.
+   */
+  async release(manager: EntityManager, of: 'subscription_id' | 'workload_id', id: string, cause: Cause, idle?: number): Promise<void> {
+    // Chosen once: a look after the wait for the GPUs could see others.
+    const chosen = await manager.query<{ lease_id: string; gpu_id: string }[]>(
+      `SELECT lease_id, gpu_id FROM lease WHERE ${of} = $1 ${idle === undefined ? '' : 'AND workload_id IS NULL'} ORDER BY lease_id DESC LIMIT $2`,
+      [id, idle ?? null],
     );
-    await manager.query(`DELETE FROM lease WHERE lease_id IN (${chosen})`, [id]);
-    const gpus = raw.map((row) => this.gpus.rowOf(row));
+    const gpus = await this.lock(
+      manager,
+      chosen.map(({ gpu_id }) => gpu_id),
+    );
+    await manager.query('DELETE FROM lease WHERE lease_id = ANY ($1::bigint[])', [chosen.map(({ lease_id }) => lease_id)]);
     await recount(
       manager,
       gpus.map(({ gpuId }) => gpuId),
@@ -79,11 +85,25 @@ export class Placement {
 
   /** Takes the GPUs of what was not given back out of service: their node is looked after before anybody else comes there. */
   async distrust(manager: EntityManager, of: 'subscription_id' | 'workload_id', id: string, message: string, cause: Cause): Promise<void> {
-    const gpus = await manager.query<{ gpu_id: string }[]>(`SELECT DISTINCT gpu_id FROM lease WHERE ${of} = $1 ORDER BY gpu_id`, [id]);
-    for (const { gpu_id } of gpus) {
-      const gpu = await this.gpus.lock(manager, gpu_id);
-      if (gpu) await this.gpus.move(manager, gpu, 'GO_OFFLINE', cause, {}, { code: 'not_given_back', message });
+    for (const gpu of await this.lockHeld(manager, of, id)) {
+      await this.gpus.move(manager, gpu, 'GO_OFFLINE', cause, {}, { code: 'not_given_back', message });
     }
+  }
+
+  /** Locks the GPUs of what is held, as everybody does: in the order of their ids. */
+  async lockHeld(manager: EntityManager, of: 'subscription_id' | 'workload_id', id: string): Promise<GpuEntity[]> {
+    const held = await manager.query<{ gpu_id: string }[]>(`SELECT DISTINCT gpu_id FROM lease WHERE ${of} = $1`, [id]);
+    return this.lock(
+      manager,
+      held.map(({ gpu_id }) => gpu_id),
+    );
+  }
+
+  private async lock(manager: EntityManager, gpuIds: readonly string[]): Promise<GpuEntity[]> {
+    const raw = await manager.query<object[]>('SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE', [
+      gpuIds,
+    ]);
+    return raw.map((row) => this.gpus.rowOf(row));
   }
 
   /** How much of each profile a pool has room for now, without any GPU falling back. */

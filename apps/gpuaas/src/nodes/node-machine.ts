@@ -9,6 +9,7 @@ import { NodeEntity } from './node.entity.js';
 import { nodeDefinition, type NodeEvent, type NodeState } from './node.machine.js';
 
 const longestRetryMs = 10 * 60_000;
+const lookAgainMs = 30_000;
 
 /** Nodes: brought into service, taken out of it when a GPU of theirs is lost, and tried again by time. */
 @Injectable()
@@ -38,8 +39,11 @@ export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent
 
   protected override async entered(manager: EntityManager, node: NodeEntity, { cause }: Passage<NodeState, NodeEvent>): Promise<void> {
     if (node.state === 'initialising' && node.isReset) await this.sendGpus(manager, node, 'GO_OFFLINE', cause);
-    if (node.state === 'ready') {
-      await manager.query('UPDATE node SET failures = 0, is_reset = false WHERE node_id = $1', [node.nodeId]);
+    if (node.state === 'ready' || node.state === 'cordoned') {
+      await manager.query('UPDATE node SET is_reset = false, is_cordoned = $2 WHERE node_id = $1', [
+        node.nodeId,
+        node.state === 'cordoned',
+      ]);
       await this.sendGpus(manager, node, 'PREPARE', cause);
     }
     if (node.state === 'init_failed') {
@@ -52,7 +56,7 @@ export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent
   }
 
   private async initialise(
-    { nodeId, nodeName, gpuaasId, isReset }: NodeEntity,
+    { nodeId, nodeName, gpuaasId, isReset, isCordoned }: NodeEntity,
     signal: AbortSignal,
   ): Promise<Outcome<NodeEntity, NodeEvent>> {
     const gpus = await this.query<{ uuid: string }>('SELECT uuid FROM gpu WHERE node_id = $1 ORDER BY gpu_id', [nodeId]);
@@ -63,7 +67,7 @@ export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent
       const report = await this.driver.observe({ ...node, uuid }, signal);
       if (report.mode === null) throw new StepFailed('device_missing', `The node says that it is ready, and does not have ${uuid}.`);
     }
-    return { event: 'SUCCEEDED' };
+    return { event: isCordoned ? 'SUCCEEDED_ASIDE' : 'SUCCEEDED' };
   }
 
   private async leasesOn(nodeId: string): Promise<string[]> {
@@ -71,14 +75,19 @@ export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent
     return rows.map(({ lease_id }) => lease_id);
   }
 
-  /** What a GPU that was lost needs is its node's to give. */
+  /** What a GPU that was lost needs is its node's to give. Looked for by time too: whoever lost it may have found the node's row locked. */
   private async lookForLostGpus({ nodeId }: NodeEntity): Promise<Outcome<NodeEntity, NodeEvent>> {
-    const [lost] = await this.query<{ uuid: string; reason: string | null }>(
-      `SELECT uuid, last_error->>'message' AS reason FROM gpu WHERE node_id = $1 AND state = 'offline' AND pool_id IS NOT NULL LIMIT 1`,
+    const [gpu] = await this.query<{ uuid: string; state: string; reason: string | null }>(
+      `SELECT uuid, state, last_error->>'message' AS reason FROM gpu WHERE node_id = $1 AND state IN ('offline', 'preparing') AND pool_id IS NOT NULL
+       ORDER BY state LIMIT 1`,
       [nodeId],
     );
-    if (!lost) return 'rest';
-    return { event: 'FAULT', reason: { code: 'gpu_lost', message: `${lost.uuid}: ${lost.reason ?? 'was lost'}` } };
+    if (gpu?.state === 'offline') {
+      return { event: 'FAULT', reason: { code: 'gpu_lost', message: `${gpu.uuid}: ${gpu.reason ?? 'was lost'}` } };
+    }
+    // All of it is in service: whatever failed before is over.
+    if (!gpu) await this.query('UPDATE node SET failures = 0 WHERE node_id = $1 AND failures > 0', [nodeId]);
+    return { againAfterMs: lookAgainMs };
   }
 
   private async sendGpus(manager: EntityManager, { nodeId }: NodeEntity, event: GpuEvent, cause: Cause): Promise<void> {

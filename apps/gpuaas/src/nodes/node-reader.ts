@@ -2,8 +2,7 @@ import type { GpuNode, NodeStatus } from '@atoll/contracts';
 import { Injectable } from '@nestjs/common';
 import { DataSource, In, type EntityManager } from 'typeorm';
 import { GpuEntity } from '../gpus/gpu.entity.js';
-import { gpuView } from '../gpus/gpu-view.js';
-import { LeaseEntity } from '../leases/lease.entity.js';
+import { gpuView, type ShownLease } from '../gpus/gpu-view.js';
 import { PoolEntity } from '../pools/pool.entity.js';
 import { NodeEntity } from './node.entity.js';
 
@@ -15,16 +14,10 @@ export class NodeReader {
   /** Four statements for any number of nodes. */
   async read(nodes: readonly NodeEntity[], manager: EntityManager = this.dataSource.manager): Promise<GpuNode[]> {
     const gpus = await manager.find(GpuEntity, { where: { nodeId: In(nodes.map(({ nodeId }) => nodeId)) }, order: { gpuId: 'ASC' } });
-    const leases = await manager.find(LeaseEntity, {
-      where: { gpuId: In(gpus.map(({ gpuId }) => gpuId)) },
-      order: { slotStart: 'ASC', turn: 'ASC', leaseId: 'ASC' },
-    });
+    const leases = await this.leasesOn(manager, gpus);
     const pools = await manager.find(PoolEntity, { where: { poolId: In(gpus.flatMap(({ poolId }) => poolId ?? [])) } });
     const modes = new Map(pools.map(({ poolId, sharingMode }) => [poolId, sharingMode]));
-    const byGpu = Map.groupBy(
-      leases.filter(({ lostReason }) => lostReason === null),
-      ({ gpuId }) => gpuId,
-    );
+    const byGpu = Map.groupBy(leases, ({ gpuId }) => gpuId);
     const views = gpus.map((gpu) => ({
       nodeId: gpu.nodeId,
       view: gpuView(gpu, byGpu.get(gpu.gpuId) ?? [], modes.get(gpu.poolId ?? '') ?? null),
@@ -39,5 +32,15 @@ export class NodeReader {
       gpus: views.filter(({ nodeId }) => nodeId === node.nodeId).map(({ view }) => view),
       created_at: node.createdAt.toISOString(),
     }));
+  }
+
+  private async leasesOn(manager: EntityManager, gpus: readonly GpuEntity[]): Promise<(ShownLease & { gpuId: string })[]> {
+    return manager.query(
+      `SELECT gpu_id AS "gpuId", lease.profile, slot_start AS "slotStart", slot_size AS "slotSize", turn, lease.subscription_id AS "subscriptionId",
+         lease.workload_id AS "workloadId", subscription.state = 'subscribing' OR coalesce(workload.state = 'pending', false) AS "isAwaited"
+       FROM lease JOIN subscription USING (subscription_id) LEFT JOIN workload ON workload.workload_id = lease.workload_id
+       WHERE gpu_id = ANY ($1::bigint[]) AND lost_reason IS NULL ORDER BY slot_start, turn, lease_id`,
+      [gpus.map(({ gpuId }) => gpuId)],
+    );
   }
 }

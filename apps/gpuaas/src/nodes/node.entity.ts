@@ -20,6 +20,10 @@ export class NodeEntity extends MachineRow {
   @Column('boolean', { default: false })
   isReset!: boolean;
 
+  /** Newcomers are kept away, whatever becomes of the node meanwhile, until it is uncordoned. */
+  @Column('boolean', { default: false })
+  isCordoned!: boolean;
+
   /** Runs that did not succeed, in a row. */
   @Column('integer', { default: 0 })
   failures!: number;

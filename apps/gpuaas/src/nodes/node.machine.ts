@@ -1,11 +1,11 @@
 import { defineMachine, type EventOf, type StateOf, type StateRule } from '@atoll/state-machine';
 import { setup } from 'xstate';
 
-/** A node, as the operator sees it. A run that did not succeed is tried again by time and by hand. */
+/** A node, as the operator sees it. `SUCCEEDED_ASIDE`: and it was cordoned before, so it is again. A run that did not succeed is tried again by time and by hand. */
 const machine = setup({
   types: {
     meta: {} as StateRule,
-    events: {} as { type: 'INITIALISE' | 'RESET' | 'SUCCEEDED' | 'FAILED' | 'FAULT' | 'CORDON' | 'UNCORDON' },
+    events: {} as { type: 'INITIALISE' | 'RESET' | 'SUCCEEDED' | 'SUCCEEDED_ASIDE' | 'FAILED' | 'FAULT' | 'CORDON' | 'UNCORDON' },
   },
 }).createMachine({
   id: 'node',
@@ -14,7 +14,7 @@ const machine = setup({
     registered: { on: { INITIALISE: 'initialising', RESET: 'initialising' } },
     initialising: {
       meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', tries: 3, backOff: { firstMs: 1_000, maxMs: 8_000 } },
-      on: { SUCCEEDED: 'ready', FAILED: 'init_failed' },
+      on: { SUCCEEDED: 'ready', SUCCEEDED_ASIDE: 'cordoned', FAILED: 'init_failed' },
     },
     // A GPU of it may have been lost meanwhile.
     ready: { meta: { isReviewed: true }, on: { RESET: 'initialising', FAULT: 'init_failed', CORDON: 'cordoned' } },

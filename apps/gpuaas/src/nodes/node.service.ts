@@ -114,6 +114,8 @@ export class NodesService {
 
   /** A reset ends whatever runs on the node. */
   private async requireEmpty(manager: EntityManager, nodeId: string): Promise<void> {
+    // Whoever is taking a part of one of its GPUs commits first, and is seen by the next statement.
+    await manager.query('SELECT FROM gpu WHERE node_id = $1 ORDER BY gpu_id FOR NO KEY UPDATE', [nodeId]);
     const [{ held = 0 } = {}] = await manager.query<{ held: number }[]>(
       'SELECT count(*)::int AS held FROM lease JOIN gpu USING (gpu_id) WHERE node_id = $1 AND lost_reason IS NULL',
       [nodeId],

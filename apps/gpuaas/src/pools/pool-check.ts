@@ -53,6 +53,11 @@ function temporalReplicasOf({ sharing_mode, allow_fallback = false, temporal_rep
     if (temporal_replicas !== undefined) throw fault('temporal_replicas', 'must be left out unless allow_fallback is true.');
     return null;
   }
+  if (slices >= maxReplicas)
+    throw fault(
+      'allow_fallback',
+      `must be false where a GPU has ${slices} slices: a fallback is for more, and there are at most ${maxReplicas} turns.`,
+    );
   const turns = temporal_replicas ?? Math.min(maxReplicas, 2 * slices);
   if (turns <= slices) {
     throw fault(

@@ -80,7 +80,7 @@ export class SubscriptionListing {
        ) page) AS data`,
       [team_id, gpuaas_id ?? null, subscription_id ?? null, isWhole, askedLimit === undefined ? null : limit, offset],
     );
-    if (subscription_id !== undefined && !found?.data) throw notFound('subscription');
+    if (subscription_id !== undefined && !found?.total) throw notFound('subscription');
     const data = await this.measured(found, metric_window);
     return { data, ...(askedLimit !== undefined && { pagination: { page, limit, total: found?.total ?? 0 } }) };
   }

@@ -100,6 +100,7 @@ export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, Subs
       `SELECT workload_id FROM workload WHERE subscription_id = $1 AND ${liveWorkload} ORDER BY workload_id`,
       [subscriptionId],
     );
+    await this.placement.lockHeld(manager, 'subscription_id', subscriptionId);
     for (const { workload_id } of live) await this.workloads.send(manager, workload_id, 'FAILED', cause);
   }
 

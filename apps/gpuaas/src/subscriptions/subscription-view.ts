@@ -19,11 +19,16 @@ export function subscriptionView(row: Row, pool: Pick<KnownPool, 'poolName' | 'g
     pool_name: pool.poolName,
     gpuaas_id: pool.gpuaasId,
     region_id: pool.regionId,
-    status: row.state === 'undoing' ? 'unsubscribing' : (row.state as SubscriptionStatus),
+    status: statusOf(row.state),
     reason: row.lastError?.message ?? null,
     profile: row.profile,
     v_ram_gb: Number(row.vRamGb),
     vgpus_allocated: hasEnded ? 0 : row.vgpus,
     created_at: row.createdAt.toISOString(),
   };
+}
+
+/** What could not be granted is on its way out, as what is given back is. */
+export function statusOf(state: string): SubscriptionStatus {
+  return state === 'undoing' ? 'unsubscribing' : (state as SubscriptionStatus);
 }

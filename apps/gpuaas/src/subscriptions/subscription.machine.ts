@@ -1,6 +1,8 @@
 import { defineMachine, type EventOf, type StateOf, type TransientRule } from '@atoll/state-machine';
 import { setup } from 'xstate';
 
+const givingBack: TransientRule = { deadlineMs: 180_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 }, isTriedLate: true };
+
 /** `failed`: holds nothing and costs nothing, whatever it failed of. */
 const machine = setup({
   types: {
@@ -17,12 +19,12 @@ const machine = setup({
     },
     active: { on: { RESIZED: 'active', UNSUBSCRIBE: 'unsubscribing' } },
     unsubscribing: {
-      meta: { deadlineMs: 180_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 } },
+      meta: givingBack,
       on: { RELEASED: 'unsubscribed', FAILED: 'failed' },
     },
     /** It could not be granted, and may have been in part: what was done is taken back before anybody else comes there. */
     undoing: {
-      meta: { deadlineMs: 180_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 } },
+      meta: givingBack,
       on: { UNDONE: 'failed', FAILED: 'failed' },
     },
     unsubscribed: { type: 'final' },

@@ -23,7 +23,7 @@ import { liveWorkload } from '../workloads/workload.machine.js';
 import { Entitlements } from './entitlements.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
 import { SubscriptionMachine } from './subscription-machine.js';
-import { subscriptionView } from './subscription-view.js';
+import { statusOf, subscriptionView } from './subscription-view.js';
 
 /** Subscribing to pools, changing what is held, and giving it back. */
 @Injectable()
@@ -73,7 +73,7 @@ export class SubscriptionsService {
       this.transactions.run(async (manager) => {
         const held = await this.lock(manager, subscription_id);
         if (held.state !== 'active')
-          throw new AppError('conflict', `The subscription is ${held.state}: only an active one can be changed.`);
+          throw new AppError('conflict', `The subscription is ${statusOf(held.state)}: only an active one can be changed.`);
         if (vgpus === held.vgpus) return subscriptionView(held, pool);
         if (vgpus > held.vgpus) {
           await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');

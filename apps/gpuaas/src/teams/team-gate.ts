@@ -34,12 +34,10 @@ export class TeamGate {
    * Within the transaction that gives: until it ends, nobody is told that the team holds nothing. Throws `conflict` where that has been told.
    */
   async holdOpen(manager: EntityManager, teamId: string): Promise<void> {
-    const [row] = await manager.query<{ is_closing: boolean }[]>(
-      `SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1)),
-         EXISTS (SELECT FROM team_closing WHERE team_id = $1::uuid AND until > clock_timestamp()) AS is_closing`,
-      [teamId],
-    );
-    if (row?.is_closing) throw isBeingDeleted();
+    await manager.query('SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1))', [teamId]);
+    // A statement of its own, so that it sees what was committed before the lock was had.
+    const closing = await manager.query<object[]>('SELECT FROM team_closing WHERE team_id = $1 AND until > clock_timestamp()', [teamId]);
+    if (closing.length > 0) throw isBeingDeleted();
   }
 }
 

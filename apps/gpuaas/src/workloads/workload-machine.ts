@@ -66,7 +66,7 @@ export class WorkloadMachine extends DurableMachine<WorkloadEntity, WorkloadStat
     } else {
       await manager.query('UPDATE lease SET workload_id = NULL WHERE workload_id = $1', [workloadId]);
     }
-    await touchRows(manager, 'subscription', 'subscription_id', [subscriptionId]);
+    await touchRows(manager, 'subscription', 'subscription_id', [subscriptionId], ['unsubscribing']);
   }
 
   private leasesOf(workloadId: string): Promise<HeldLease[]> {

@@ -1,6 +1,8 @@
 import { defineMachine, type EventOf, type StateOf, type TransientRule } from '@atoll/state-machine';
 import { setup } from 'xstate';
 
+const givingBack: TransientRule = { deadlineMs: 90_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 }, isTriedLate: true };
+
 /** `failed`: runs nowhere and occupies nothing. */
 const machine = setup({
   types: {
@@ -17,12 +19,12 @@ const machine = setup({
     },
     running: { on: { STOP: 'stopping' } },
     stopping: {
-      meta: { deadlineMs: 90_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 } },
+      meta: givingBack,
       on: { STOPPED: 'stopped', FAILED: 'failed' },
     },
     /** It could not be started, and may have been in part: what was done is taken back before anybody else comes there. */
     undoing: {
-      meta: { deadlineMs: 90_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 } },
+      meta: givingBack,
       on: { UNDONE: 'failed', FAILED: 'failed' },
     },
     stopped: { type: 'final' },

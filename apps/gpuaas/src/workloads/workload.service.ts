@@ -19,8 +19,10 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { Placement } from '../leases/placement.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
+import { settledStates } from '../pools/pool-terms.js';
 import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { SubscriptionMachine } from '../subscriptions/subscription-machine.js';
+import { statusOf } from '../subscriptions/subscription-view.js';
 import { TeamGate } from '../teams/team-gate.js';
 import type { WorkloadEntity } from './workload.entity.js';
 import { WorkloadMachine } from './workload-machine.js';
@@ -50,7 +52,7 @@ export class WorkloadsService {
       this.transactions.once(context, async (manager) => {
         const subscription = await this.subscriptions.lock(manager, subscription_id);
         if (subscription?.state !== 'active') {
-          throw new AppError('conflict', `The subscription is ${subscription?.state}: workloads start on an active one.`);
+          throw new AppError('conflict', `The subscription is ${statusOf(subscription?.state ?? '')}: workloads start on an active one.`);
         }
         await this.requireFree(manager, subscription, vgpus);
         const workload = await this.workloads.insert(manager, { subscriptionId: subscription_id, teamId, name, vgpus }, cause);
@@ -133,11 +135,13 @@ export class WorkloadsService {
       await this.capacity.note(manager, teamId);
       return;
     }
+    // On GPUs that can be used now, before those that cannot.
     await manager.query(
       `UPDATE lease SET workload_id = $2 WHERE lease_id IN (
-         SELECT lease_id FROM lease WHERE subscription_id = $1 AND workload_id IS NULL AND lost_reason IS NULL ORDER BY gpu_id, lease_id LIMIT $3
+         SELECT lease_id FROM lease JOIN gpu USING (gpu_id) WHERE subscription_id = $1 AND workload_id IS NULL AND lost_reason IS NULL
+         ORDER BY gpu.state = ANY ($4) DESC, gpu_id, lease_id LIMIT $3
        )`,
-      [subscriptionId, workloadId, vgpus],
+      [subscriptionId, workloadId, vgpus, settledStates],
     );
   }
 }

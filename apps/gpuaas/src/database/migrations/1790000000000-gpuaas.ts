@@ -26,6 +26,7 @@ const tables = [
     gpuaas_id bigint NOT NULL REFERENCES gpuaas,
     node_name text NOT NULL,
     is_reset boolean NOT NULL DEFAULT false,
+    is_cordoned boolean NOT NULL DEFAULT false,
     failures integer NOT NULL DEFAULT 0,
     created_at timestamptz(3) NOT NULL DEFAULT now(),
     ${machineColumns},
@@ -54,6 +55,7 @@ const tables = [
     board text NOT NULL,
     pool_id bigint REFERENCES pool,
     generation integer NOT NULL DEFAULT 0,
+    asked_mode text,
     slots_used bigint NOT NULL DEFAULT 0,
     turns_used bigint NOT NULL DEFAULT 0,
     ${machineColumns}
