@@ -8,6 +8,8 @@ export interface Answer<Body = Record<string, unknown>> {
 }
 
 export interface CallOptions {
+  /** Of another platform than the one under test. */
+  url?: string;
   key?: string;
   /** Sent as JSON. */
   body?: unknown;
@@ -26,7 +28,7 @@ export const adminKey = process.env.ATOLL_E2E_ADMIN_KEY ?? '';
  */
 export function call<Body = Record<string, unknown>>(method: string, path: string, options: CallOptions = {}): Promise<Answer<Body>> {
   const { key, body, raw, headers = {} } = options;
-  const url = new URL(platformUrl);
+  const url = new URL(options.url ?? platformUrl);
   const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
   const sent: Record<string, string | string[]> = {
     ...(key !== undefined && { authorization: `Bearer ${key}` }),
@@ -75,22 +77,190 @@ export interface TeamView {
 
 let sequence = 0;
 
+/** A name that no other story uses. */
+export function fresh(name: string): string {
+  sequence += 1;
+  return `${name}-${process.pid}-${Date.now()}-${sequence}`;
+}
+
 /** An e-mail address that no other story uses. */
 export function freshEmail(name: string): string {
-  sequence += 1;
-  return `${name}.${process.pid}.${Date.now()}.${sequence}@example.com`;
+  return `${fresh(name)}@example.com`;
+}
+
+/** Asks again until what is read is as it should be; throws after 15 s, with what was read last. */
+export async function until<T>(read: () => Promise<T>, isAsItShould: (found: T) => boolean, deadlineMs = 15_000): Promise<T> {
+  const deadline = Date.now() + deadlineMs;
+  for (;;) {
+    const found = await read();
+    if (isAsItShould(found)) return found;
+    if (Date.now() > deadline) throw new Error(`Still ${JSON.stringify(found)} after ${deadlineMs} ms.`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** A platform, and who may do everything there. */
+export interface Operated {
+  url: string;
+  adminKey: string;
+}
+
+const underTest: Operated = { url: platformUrl, adminKey };
+
+/** What the call answers, which must be a success. */
+export async function succeed<Body>(method: string, path: string, options: CallOptions = {}): Promise<Body> {
+  const { status, body } = await call<Body>(method, path, options);
+  if (status >= 300) throw new Error(`${method} ${path} answered ${status}: ${JSON.stringify(body)}`);
+  return body;
 }
 
 /** A team with an owner of its own (besides the operator who makes it) and whoever else is named. */
 export async function createTeam(
   name: string,
   roles: string[] = ['team_owner'],
+  platform: Operated = underTest,
 ): Promise<{ team: TeamView; keys: Record<string, string>; ids: Record<string, string> }> {
   const members = roles.map((role) => ({ email: freshEmail(role), name: role, role }));
-  const { status, body } = await call<TeamView>('POST', '/team', { key: adminKey, body: { name, members } });
-  if (status !== 201) throw new Error(`POST /team answered ${status}: ${JSON.stringify(body)}`);
+  const body = await succeed<TeamView>('POST', '/team', { url: platform.url, key: platform.adminKey, body: { name, members } });
   const added = body.members.filter((member) => members.some(({ email }) => email === member.email));
   const keys = Object.fromEntries(added.map((member) => [member.role, member.api_key ?? '']));
   const ids = Object.fromEntries(added.map((member) => [member.role, member.user_id]));
   return { team: body, keys, ids };
+}
+
+interface GpuTenant {
+  subscription_id: string;
+  workload_id: string | null;
+}
+
+export interface GpuView {
+  gpu_id: string;
+  mode: string | null;
+  origin: string;
+  transition: string | null;
+  reason: string | null;
+  slices: (GpuTenant & { profile: string; start: number; size: number; state: string })[];
+  tenants: GpuTenant[];
+}
+
+export interface NodeView {
+  node_id: string;
+  gpuaas_id: string;
+  status: string;
+  reason: string | null;
+  retry_at: string | null;
+  gpus: GpuView[];
+}
+
+/** A region with a GPU service of one simulated node, which is told to get ready. */
+export async function createNode(
+  options: { name?: string; board?: string; count?: number; platform?: Operated } = {},
+): Promise<{ regionId: string; gpuaasId: string; nodeId: string; gpuIds: string[]; read: () => Promise<NodeView> }> {
+  const { name = 'gpu-01', board = 'A100-80GB', count = 1, platform = underTest } = options;
+  const { url, adminKey: key } = platform;
+  const region = await succeed<{ region_id: string }>('POST', '/region', { url, key, body: { region_name: fresh('region') } });
+  const gpuaas = await succeed<{ gpuaas_id: string }>('POST', '/gpuaas', { url, key, body: { region_id: region.region_id, name: 'a' } });
+  const body = { gpuaas_id: gpuaas.gpuaas_id, node_name: name, gpus: [{ board, count }] };
+  const node = await succeed<NodeView>('POST', '/gpuaas/node', { url, key, body });
+  await succeed('POST', `/gpuaas/node/${node.node_id}/initialise`, { url, key });
+  return {
+    regionId: region.region_id,
+    gpuaasId: gpuaas.gpuaas_id,
+    nodeId: node.node_id,
+    gpuIds: node.gpus.map(({ gpu_id }) => gpu_id),
+    read: () => succeed<NodeView>('GET', `/gpuaas/node/${node.node_id}`, { url, key }),
+  };
+}
+
+/** A pool of all GPUs of a node, once that is ready. Returns its id. */
+export async function createPool(
+  node: Awaited<ReturnType<typeof createNode>>,
+  terms: object,
+  platform: Operated = underTest,
+): Promise<{ poolId: string; poolName: string }> {
+  await until(node.read, ({ status }) => status === 'ready');
+  const poolName = fresh('pool');
+  const body = { gpuaas_id: node.gpuaasId, pool_name: poolName, gpu_ids: node.gpuIds, ...terms };
+  const { url, adminKey: key } = platform;
+  return { poolId: (await succeed<{ pool_id: string }>('POST', '/gpuaas/pool/create', { url, key, body })).pool_id, poolName };
+}
+
+export interface Refusal {
+  code: string;
+  detail: string;
+  errors?: { path: string; message: string }[];
+}
+
+export interface SubscriptionView {
+  subscription_id: string;
+  team_id: string;
+  pool_id: string;
+  status: string;
+  reason: string | null;
+  profile: string;
+  v_ram_gb: number;
+  vgpus_allocated: number;
+  metrics: { cpu_usage: number; memory_usage: number; gpu_utilization: number };
+  metrics_status: string;
+}
+
+export interface WorkloadView {
+  workload_id: string;
+  status: string;
+  reason: string | null;
+}
+
+interface AvailablePool {
+  pool_id: string;
+  profiles: { profile: string; v_ram_gb: number; available_vgpus: number; unit_price: string | null }[];
+}
+
+/** A team with a member, and what that member does with GPU pools. */
+export async function createTenant(name: string, roles: string[] = ['member'], platform: Operated = underTest) {
+  const created = await createTeam(name, roles, platform);
+  const teamId = created.team.id;
+  const access = { url: platform.url, key: created.keys.member ?? '' };
+  const ask = <Body>(method: string, path: string, body?: object) => call<Body & Refusal>(method, path, { ...access, body });
+  const subscription = async (id: string) => {
+    const path = `/gpuaas/pool-subscription?team_id=${teamId}&subscription_id=${id}`;
+    const [found] = (await succeed<{ data: SubscriptionView[] }>('GET', path, access)).data;
+    if (!found) throw new Error(`${path} answered nothing`);
+    return found;
+  };
+  const workload = async (id: string) => {
+    const path = `/gpuaas/workload?team_id=${teamId}&include_ended=true&limit=100`;
+    const found = (await succeed<{ data: WorkloadView[] }>('GET', path, access)).data.find(({ workload_id }) => workload_id === id);
+    if (!found) throw new Error(`${path} does not name ${id}`);
+    return found;
+  };
+  return {
+    ...created,
+    teamId,
+    key: access.key,
+    subscription,
+    workload,
+    subscribe: (body: object) => ask<SubscriptionView>('POST', '/gpuaas/pool/subscribe', { team_id: teamId, ...body }),
+    unsubscribe: (id: string, body: object = {}) =>
+      ask<SubscriptionView>('POST', '/gpuaas/pool/unsubscribe', { subscription_id: id, ...body }),
+    resize: (id: string, vgpus: number) => ask<SubscriptionView>('PUT', `/gpuaas/pool-subscription/${id}`, { vgpus }),
+    start: (id: string, body: object = {}) => ask<WorkloadView>('POST', '/gpuaas/workload', { subscription_id: id, name: 'job', ...body }),
+    stop: (id: string) => ask<WorkloadView>('DELETE', `/gpuaas/workload/${id}`),
+    /** The subscription when it has come to this status. */
+    subscribed: (id: string, status = 'active') =>
+      until(
+        () => subscription(id),
+        (found) => found.status === status,
+      ),
+    /** The workload when it has come to this status. */
+    runs: (id: string, status = 'running') =>
+      until(
+        () => workload(id),
+        (found) => found.status === status,
+      ),
+    /** What the pool of a GPU service with no other pool has for the team. */
+    offers: async (gpuaasId: string) => {
+      const path = `/gpuaas/available-pools?team_id=${teamId}&gpuaas_id=${gpuaasId}`;
+      return (await succeed<{ data: AvailablePool[] }>('GET', path, access)).data[0]?.profiles ?? [];
+    },
+  };
 }

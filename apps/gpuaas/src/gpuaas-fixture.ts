@@ -132,6 +132,8 @@ export class GpuaasFixture {
     const { node_id, gpus } = await this.call(nodes.register, { gpuaas_id, node_name: nodeName, gpus: [{ board, count }] });
     await this.call(nodes.initialise, { node_id });
     await this.work();
+    const { status } = await this.node(node_id);
+    if (status !== 'ready') throw new Error(`The node is ${status}.`);
     return { gpuaas_id, node_id, gpu_ids: gpus.map(({ gpu_id }) => gpu_id) };
   }
 

@@ -50,8 +50,8 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     event: 'PREPARE' | 'FALL_BACK' | 'RETURN',
     cause: Cause,
   ): Promise<GpuEntity | undefined> {
-    const { sharingMode } = await this.poolOf(gpu);
-    const isSpatial = event === 'RETURN' || (event === 'PREPARE' && sharingMode === 'Spatial' && gpu.turnsUsed === '0');
+    if (this.definition.next(gpu.state as GpuState, event) === undefined) return undefined;
+    const isSpatial = event === 'RETURN' || (event === 'PREPARE' && gpu.turnsUsed === '0' && (await isInSpatialPool(manager, gpu)));
     return this.move(manager, gpu, event, cause, { generation: gpu.generation + 2, askedMode: isSpatial ? 'Spatial' : 'Temporal' });
   }
 
@@ -154,6 +154,12 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     if (!node) throw new Error(`GPU ${uuid} has no node.`);
     return { ...node, uuid };
   }
+}
+
+/** Within the transaction, which may be the one that makes the pool. */
+async function isInSpatialPool(manager: EntityManager, { poolId }: GpuEntity): Promise<boolean> {
+  const found = await manager.query<object[]>(`SELECT FROM pool WHERE pool_id = $1 AND sharing_mode = 'Spatial'`, [poolId]);
+  return found.length > 0;
 }
 
 const unexpected = { code: 'unexpected_answer', message: 'The device answers to something else than what it was asked.' };
