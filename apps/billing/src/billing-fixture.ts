@@ -18,6 +18,8 @@ import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { BillingModule, type BillingOptions } from './billing.module.js';
 
+export { errorOf } from '@atoll/testing';
+
 /** A team as billing was told of it. */
 export interface ToldTeam {
   team_id: string;
@@ -114,17 +116,6 @@ function contextOf(caller: Partial<UserCaller>, idempotency?: { key: string; fin
     caller: whole,
     ...(idempotency && { idempotency: { ...idempotency, scope: 'specs' } }),
   };
-}
-
-/** What a call failed of. */
-export async function errorOf(call: Promise<unknown>): Promise<AppError> {
-  try {
-    await call;
-  } catch (error) {
-    if (isAppError(error)) return error;
-    throw error;
-  }
-  throw new Error('The call should have failed.');
 }
 
 function asAppError(error: unknown): AppError | undefined {

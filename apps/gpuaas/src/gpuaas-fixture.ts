@@ -32,6 +32,8 @@ import { DataSource } from 'typeorm';
 import { TeamCapacity } from './capacity/team-capacity.js';
 import { GpuaasModule, type GpuaasOptions } from './gpuaas.module.js';
 
+export { errorOf } from '@atoll/testing';
+
 const told = ['gpuaas.usage_told', 'gpuaas.team_capacity_changed', 'gpuaas.region_added', 'teams.team_deletion_answered'];
 const machines = ['gpu', 'node', 'subscription', 'workload'];
 
@@ -242,16 +244,6 @@ function contextOf(caller: Partial<UserCaller>, idempotency?: { key: string; fin
     caller: { kind: 'user', ...nobody, ...caller },
     ...(idempotency && { idempotency: { ...idempotency, scope: 'specs' } }),
   };
-}
-
-/** What a call failed of. */
-export async function errorOf(call: Promise<unknown>): Promise<AppError> {
-  const error: unknown = await call.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (isAppError(error)) return error;
-  throw new Error('The call should have failed.', { cause: error });
 }
 
 function asAppError(error: unknown): AppError | undefined {

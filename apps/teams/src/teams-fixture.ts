@@ -28,6 +28,8 @@ import { DataSource } from 'typeorm';
 import { TeamsModule, type TeamsOptions } from './teams.module.js';
 import { Administrators } from './users/administrators.service.js';
 
+export { errorOf } from '@atoll/testing';
+
 export const pepper = 'the pepper of the specs';
 export const operatorEmail = 'operator@example.com';
 /** An id that nothing has. */
@@ -159,17 +161,6 @@ export interface MadeTeam {
   keys: string[];
   userIds: string[];
   emails: string[];
-}
-
-/** What a call failed of. */
-export async function errorOf(call: Promise<unknown>): Promise<AppError> {
-  try {
-    await call;
-  } catch (error) {
-    if (isAppError(error)) return error;
-    throw error;
-  }
-  throw new Error('The call should have failed.');
 }
 
 function asAppError(error: unknown): AppError | undefined {

@@ -1,6 +1,8 @@
 export type { Courier, DomainEvent } from './courier.js';
 export { DeadLetter } from './dead-letter.entity.js';
 export { DeadLetters } from './dead-letters.js';
+export { FirstSnapshot } from './first-snapshot.js';
+export type { SnapshotPage } from './first-snapshot.js';
 export { InvalidPayload } from './event-payload.js';
 export { createEventTables, dropEventTables, eventEntities } from './event-tables.js';
 export { Events } from './events.js';

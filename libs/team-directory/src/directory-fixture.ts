@@ -1,6 +1,5 @@
 import type { EventType, TeamChanged } from '@atoll/contracts';
 import { createIdempotencyTable, DatabaseModule, newId } from '@atoll/database';
-import { isAppError, type AppError } from '@atoll/errors';
 import { createEventTables, eventEntities, EventsModule, InProcessCourier, type Courier } from '@atoll/events';
 import { InProcessBus, RpcModule } from '@atoll/rpc';
 import { createDatabase, OwnerOfTeams } from '@atoll/testing';
@@ -9,6 +8,8 @@ import { NestFactory } from '@nestjs/core';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { createTeamDirectoryTables, teamDirectoryEntities } from './directory-tables.js';
 import { TeamDirectoryModule } from './team-directory.module.js';
+
+export { errorOf } from '@atoll/testing';
 
 class Reader1 implements MigrationInterface {
   readonly name = 'Reader1790000000000';
@@ -67,14 +68,4 @@ export class DirectoryFixture {
     const outcome = await this.others.publish(event, 1);
     if (outcome !== 'done') throw new Error(`${type.name} was not taken: ${outcome.reason}`);
   }
-}
-
-/** What a call failed of. */
-export async function errorOf(call: Promise<unknown>): Promise<AppError> {
-  const error: unknown = await call.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (isAppError(error)) return error;
-  throw new Error('The call should have failed.', { cause: error });
 }

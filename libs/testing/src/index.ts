@@ -1,3 +1,4 @@
+export { errorOf } from './error-of.js';
 export { runs } from './law-runs.js';
 export { freePort } from './free-port.js';
 export { findNatsServer } from './find-nats-server.js';
