@@ -5,6 +5,7 @@ import { createApiKey } from '@atoll/api-keys';
 import type pg from 'pg';
 import { generate, historyMonths, holdings, startOfMonth, type AskedTeam, type DataSize } from './billing-data.js';
 import type { BillingDatabase } from './billing-reports.js';
+import { createDatabase, dropDatabase, nameOf, urlOf } from './databases.js';
 import { Installation } from './installation.js';
 import { withClient } from './with-client.js';
 
@@ -30,32 +31,12 @@ export async function openBillingDatabase(serverUrl: string, name: string, folde
 /** Works on a copy, so that data which is kept stays as it was made. */
 export async function withCopy<T>(serverUrl: string, original: BillingDatabase, work: (copy: BillingDatabase) => Promise<T>): Promise<T> {
   const name = `${nameOf(original.url)}_copy`;
-  await createDatabase(serverUrl, name, `TEMPLATE ${nameOf(original.url)} STRATEGY file_copy`);
+  const url = await createDatabase(serverUrl, name, nameOf(original.url));
   try {
-    return await work({ ...original, url: urlOf(serverUrl, name) });
+    return await work({ ...original, url });
   } finally {
-    await runOn(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
+    await dropDatabase(serverUrl, name);
   }
-}
-
-async function createDatabase(serverUrl: string, name: string, like = ''): Promise<void> {
-  await runOn(serverUrl, `DROP DATABASE IF EXISTS ${name}`, `CREATE DATABASE ${name} ${like}`);
-}
-
-async function runOn(url: string, ...statements: string[]): Promise<void> {
-  await withClient(url, async (client) => {
-    for (const statement of statements) await client.query(statement);
-  });
-}
-
-function urlOf(serverUrl: string, name: string): string {
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
-  return url.href;
-}
-
-function nameOf(url: string): string {
-  return new URL(url).pathname.slice(1);
 }
 
 /** Teams and prices come in by the API, all else by SQL. */

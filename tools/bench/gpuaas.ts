@@ -3,6 +3,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '@atoll/database';
+import { createDatabase } from './databases.js';
 import { measureListing } from './gpuaas-listing.js';
 import { measureSubscribing } from './gpuaas-subscribe.js';
 import { stopAll } from './processes.js';
@@ -22,7 +23,7 @@ const { values } = parseArgs({
     gpus: { type: 'string', default: '715' },
     callers: { type: 'string', default: '50' },
     /** How often the pool is filled for each number of vGPUs. */
-    fills: { type: 'string', default: '5' },
+    fills: { type: 'string', default: '3' },
     /** A request. */
     vgpus: { type: 'string', default: '1,4' },
   },
@@ -34,7 +35,9 @@ const milliseconds = (value: number) => `${value.toFixed(2).padStart(7)} ms`;
 async function showListing(url: string, folder: string): Promise<void> {
   const size = { subscriptions: Number(values.subscriptions), teams: Number(values.teams) };
   const figures = await measureListing(url, folder, size, [1, Number(values.page)], Number(values.calls));
-  console.log(`GET /gpuaas/pool-subscriptions/all, ${size.subscriptions.toLocaleString('en')} live, limit 10, p50 of ${values.calls} calls`);
+  console.log(
+    `GET /gpuaas/pool-subscriptions/all, ${size.subscriptions.toLocaleString('en')} live, limit 10, p50 of ${values.calls} calls`,
+  );
   for (const { page, httpMs, pageSqlMs, allSqlMs } of figures) {
     const ratio = httpMs / pageSqlMs;
     console.log(
@@ -54,7 +57,9 @@ async function showSubscribing(url: string, folder: string): Promise<void> {
     fills: Number(values.fills),
     vgpus: values.vgpus.split(',').map(Number),
   };
-  console.log(`POST /gpuaas/pool/subscribe, ${load.callers} callers, a pool of ${load.gpus * 7} slices until it is full, ${load.fills} times`);
+  console.log(
+    `POST /gpuaas/pool/subscribe, ${load.callers} callers, a pool of ${load.gpus * 7} slices until it is full, ${load.fills} times`,
+  );
   for (const { vgpus, accepted, activated, fullMs, activeMs } of await measureSubscribing(url, folder, load)) {
     console.log(
       `  ${`${vgpus} vGPU`.padEnd(8)} accepted ${accepted.product.toFixed(0).padStart(6)} /s   floor ${accepted.floor.toFixed(0).padStart(6)} /s   ` +
@@ -71,8 +76,8 @@ const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
 const postgres = await startEmbeddedPostgres({ dataDir: folder });
 try {
   console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}\n`);
-  if (wanted('listing')) await showListing(postgres.url, folder);
-  if (wanted('subscribe')) await showSubscribing(postgres.url, folder);
+  if (wanted('listing')) await showListing(await createDatabase(postgres.url, 'bench_listing'), folder);
+  if (wanted('subscribe')) await showSubscribing(await createDatabase(postgres.url, 'bench_subscribe'), folder);
 } finally {
   await stopAll();
   await postgres.stop();

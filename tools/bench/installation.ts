@@ -5,6 +5,11 @@ import { start, stop, untilReady } from './processes.js';
 
 const keyPepper = 'a pepper for benchmarks only';
 
+export interface Answer {
+  status: number;
+  body: Buffer;
+}
+
 /** The platform in one process on a database of its own, limits off, asked as its operator over connections that stay open. */
 export class Installation {
   private readonly agent: Agent;
@@ -32,8 +37,8 @@ export class Installation {
     return new Installation(child, port, adminKey, connections);
   }
 
-  /** The body of the answer, whole. Throws where it is not 2xx: a fast refusal is no figure. */
-  call(method: string, path: string, json?: string): Promise<Buffer> {
+  /** The answer, whole, whatever its status. */
+  ask(method: string, path: string, json?: string): Promise<Answer> {
     const headers = {
       authorization: `Bearer ${this.adminKey}`,
       ...(json !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) }),
@@ -45,11 +50,7 @@ export class Installation {
           const chunks: Buffer[] = [];
           incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
           incoming.on('error', reject);
-          incoming.on('end', () => {
-            const body = Buffer.concat(chunks);
-            if (incoming.statusCode === 200 || incoming.statusCode === 201) resolve(body);
-            else reject(new Error(`${method} ${path} answered ${incoming.statusCode}: ${body.toString('utf8', 0, 500)}`));
-          });
+          incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(chunks) }));
         },
       );
       outgoing.on('error', reject);
@@ -57,8 +58,15 @@ export class Installation {
     });
   }
 
-  async send<Answer>(method: string, path: string, body?: object): Promise<Answer> {
-    return JSON.parse((await this.call(method, path, body && JSON.stringify(body))).toString()) as Answer;
+  /** The body of the answer. Throws where it is not 2xx: a fast refusal is no figure. */
+  async call(method: string, path: string, json?: string): Promise<Buffer> {
+    const { status, body } = await this.ask(method, path, json);
+    if (status >= 200 && status < 300) return body;
+    throw new Error(`${method} ${path} answered ${status}: ${body.toString('utf8', 0, 500)}`);
+  }
+
+  async send<Reply>(method: string, path: string, body?: object): Promise<Reply> {
+    return JSON.parse((await this.call(method, path, body && JSON.stringify(body))).toString()) as Reply;
   }
 
   async stop(): Promise<void> {

@@ -88,7 +88,7 @@ export function freshEmail(name: string): string {
   return `${fresh(name)}@example.com`;
 }
 
-/** Asks again until what is read is as it should be; throws after 15 s, with what was read last. */
+/** Asks again until what is read is as it should be; throws after the deadline, with what was read last. */
 export async function until<T>(read: () => Promise<T>, isAsItShould: (found: T) => boolean, deadlineMs = 15_000): Promise<T> {
   const deadline = Date.now() + deadlineMs;
   for (;;) {
@@ -154,25 +154,30 @@ export interface NodeView {
 
 /** A region with a GPU service of one simulated node, which is told to get ready. */
 export async function createNode(
-  options: { name?: string; board?: string; count?: number; platform?: Operated } = {},
+  options: { name?: string; gpus?: { board: string; count: number }[]; platform?: Operated } = {},
 ): Promise<{ regionId: string; gpuaasId: string; nodeId: string; gpuIds: string[]; read: () => Promise<NodeView> }> {
-  const { name = 'gpu-01', board = 'A100-80GB', count = 1, platform = underTest } = options;
-  const { url, adminKey: key } = platform;
-  const region = await succeed<{ region_id: string }>('POST', '/region', { url, key, body: { region_name: fresh('region') } });
-  const gpuaas = await succeed<{ gpuaas_id: string }>('POST', '/gpuaas', { url, key, body: { region_id: region.region_id, name: 'a' } });
-  const body = { gpuaas_id: gpuaas.gpuaas_id, node_name: name, gpus: [{ board, count }] };
-  const node = await succeed<NodeView>('POST', '/gpuaas/node', { url, key, body });
-  await succeed('POST', `/gpuaas/node/${node.node_id}/initialise`, { url, key });
+  const { name = 'gpu-01', gpus = [{ board: 'A100-80GB', count: 1 }], platform = underTest } = options;
+  const access = () => ({ url: platform.url, key: platform.adminKey });
+  // A gateway can be ready before the services behind it.
+  await until(
+    () => call('GET', '/region', access()),
+    ({ status }) => status === 200,
+  );
+  const region = await succeed<{ region_id: string }>('POST', '/region', { ...access(), body: { region_name: fresh('region') } });
+  const gpuaas = await succeed<{ gpuaas_id: string }>('POST', '/gpuaas', { ...access(), body: { region_id: region.region_id, name: 'a' } });
+  const body = { gpuaas_id: gpuaas.gpuaas_id, node_name: name, gpus };
+  const node = await succeed<NodeView>('POST', '/gpuaas/node', { ...access(), body });
+  await succeed('POST', `/gpuaas/node/${node.node_id}/initialise`, access());
   return {
     regionId: region.region_id,
     gpuaasId: gpuaas.gpuaas_id,
     nodeId: node.node_id,
     gpuIds: node.gpus.map(({ gpu_id }) => gpu_id),
-    read: () => succeed<NodeView>('GET', `/gpuaas/node/${node.node_id}`, { url, key }),
+    read: () => succeed<NodeView>('GET', `/gpuaas/node/${node.node_id}`, access()),
   };
 }
 
-/** A pool of all GPUs of a node, once that is ready. Returns its id. */
+/** A pool of all GPUs of a node unless `gpu_ids` are among the terms, made once the node is ready. */
 export async function createPool(
   node: Awaited<ReturnType<typeof createNode>>,
   terms: object,
@@ -181,8 +186,8 @@ export async function createPool(
   await until(node.read, ({ status }) => status === 'ready');
   const poolName = fresh('pool');
   const body = { gpuaas_id: node.gpuaasId, pool_name: poolName, gpu_ids: node.gpuIds, ...terms };
-  const { url, adminKey: key } = platform;
-  return { poolId: (await succeed<{ pool_id: string }>('POST', '/gpuaas/pool/create', { url, key, body })).pool_id, poolName };
+  const access = { url: platform.url, key: platform.adminKey };
+  return { poolId: (await succeed<{ pool_id: string }>('POST', '/gpuaas/pool/create', { ...access, body })).pool_id, poolName };
 }
 
 export interface Refusal {
@@ -219,24 +224,24 @@ interface AvailablePool {
 export async function createTenant(name: string, roles: string[] = ['member'], platform: Operated = underTest) {
   const created = await createTeam(name, roles, platform);
   const teamId = created.team.id;
-  const access = { url: platform.url, key: created.keys.member ?? '' };
-  const ask = <Body>(method: string, path: string, body?: object) => call<Body & Refusal>(method, path, { ...access, body });
+  const access = () => ({ url: platform.url, key: created.keys.member ?? '' });
+  const ask = <Body>(method: string, path: string, body?: object) => call<Body & Refusal>(method, path, { ...access(), body });
   const subscription = async (id: string) => {
     const path = `/gpuaas/pool-subscription?team_id=${teamId}&subscription_id=${id}`;
-    const [found] = (await succeed<{ data: SubscriptionView[] }>('GET', path, access)).data;
+    const [found] = (await succeed<{ data: SubscriptionView[] }>('GET', path, access())).data;
     if (!found) throw new Error(`${path} answered nothing`);
     return found;
   };
   const workload = async (id: string) => {
     const path = `/gpuaas/workload?team_id=${teamId}&include_ended=true&limit=100`;
-    const found = (await succeed<{ data: WorkloadView[] }>('GET', path, access)).data.find(({ workload_id }) => workload_id === id);
+    const found = (await succeed<{ data: WorkloadView[] }>('GET', path, access())).data.find(({ workload_id }) => workload_id === id);
     if (!found) throw new Error(`${path} does not name ${id}`);
     return found;
   };
   return {
     ...created,
     teamId,
-    key: access.key,
+    key: created.keys.member ?? '',
     subscription,
     workload,
     subscribe: (body: object) => ask<SubscriptionView>('POST', '/gpuaas/pool/subscribe', { team_id: teamId, ...body }),
@@ -246,10 +251,11 @@ export async function createTenant(name: string, roles: string[] = ['member'], p
     start: (id: string, body: object = {}) => ask<WorkloadView>('POST', '/gpuaas/workload', { subscription_id: id, name: 'job', ...body }),
     stop: (id: string) => ask<WorkloadView>('DELETE', `/gpuaas/workload/${id}`),
     /** The subscription when it has come to this status. */
-    subscribed: (id: string, status = 'active') =>
+    subscribed: (id: string, status = 'active', deadlineMs?: number) =>
       until(
         () => subscription(id),
         (found) => found.status === status,
+        deadlineMs,
       ),
     /** The workload when it has come to this status. */
     runs: (id: string, status = 'running') =>
@@ -260,7 +266,7 @@ export async function createTenant(name: string, roles: string[] = ['member'], p
     /** What the pool of a GPU service with no other pool has for the team. */
     offers: async (gpuaasId: string) => {
       const path = `/gpuaas/available-pools?team_id=${teamId}&gpuaas_id=${gpuaasId}`;
-      return (await succeed<{ data: AvailablePool[] }>('GET', path, access)).data[0]?.profiles ?? [];
+      return (await succeed<{ data: AvailablePool[] }>('GET', path, access())).data[0]?.profiles ?? [];
     },
   };
 }

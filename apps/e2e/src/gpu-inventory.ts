@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { adminKey, call } from './client.js';
 
-export interface GpuView {
+interface GpuView {
   gpu_id: string;
   mode: string;
   origin: string;
@@ -78,10 +78,4 @@ export async function createPool(terms: object, { board = 'A100-80GB', count = 1
   const gpu_ids = gpus.map(({ gpu_id }) => gpu_id);
   const { pool_id } = await asked<{ pool_id: string }>('/gpuaas/pool/create', { gpuaas_id, pool_name: fresh('pool'), gpu_ids, ...terms });
   return { pool_id, node_id, gpuaas_id, region_id };
-}
-
-export async function gpuOf({ node_id }: PoolUnderTest): Promise<GpuView> {
-  const [gpu] = (await nodeOf(node_id)).gpus;
-  if (!gpu) throw new Error('The node has no GPU.');
-  return gpu;
 }

@@ -10,7 +10,7 @@ import { StepFailed } from './step-failed.js';
 export interface WorkerOptions {
   /** `system:<service>` in histories. */
   readonly service: string;
-  /** Steps of one machine that run at once in this process. 4 unless given. */
+  /** Steps of one machine that run at once in this process. 2 unless given: requests go first. */
   readonly concurrency?: number;
   /** Longest time between two looks for what is due, for what other replicas leave. 500 ms unless given. */
   readonly pollMs?: number;
@@ -41,7 +41,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     private readonly transactions: Transactions,
     private readonly options: WorkerOptions,
   ) {
-    ({ concurrency: this.concurrency = 4, pollMs: this.pollMs = 500, stepMs: this.stepMs = 10_000 } = options);
+    ({ concurrency: this.concurrency = 2, pollMs: this.pollMs = 500, stepMs: this.stepMs = 10_000 } = options);
     this.claims = new Claims(machine, dataSource, this.stepMs);
   }
 

@@ -24,6 +24,7 @@ export interface KnownWorkspace {
   name: string;
   teamId: string;
   teamNo: number;
+  isDeleted: boolean;
 }
 
 /** Teams and their workspaces, as their owner tells of them; what is not known here is asked of the owner once. */
@@ -129,7 +130,7 @@ export class TeamDirectory {
   private async findWorkspace(workspaceId: string): Promise<KnownWorkspace | undefined> {
     const [row] = await this.statements.query<KnownWorkspace>(
       'directory.workspace',
-      `SELECT workspace.id, workspace.name, team.id AS "teamId", team.no AS "teamNo"
+      `SELECT workspace.id, workspace.name, is_deleted AS "isDeleted", team.id AS "teamId", team.no AS "teamNo"
        FROM workspace JOIN team ON team.id = workspace.team_id WHERE workspace.id = $1`,
       [workspaceId],
     );

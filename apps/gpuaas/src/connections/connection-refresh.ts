@@ -34,8 +34,10 @@ export class ConnectionRefresh implements BeforeApplicationShutdown {
     const { startedAt } = await this.transactions.once(context, async (manager) => {
       begun = await manager.query<{ gpuaas_id: string; started_at: Date }[]>(
         `INSERT INTO connection_refresh (team_id, gpuaas_id, started_at)
-         SELECT DISTINCT $1::uuid, gpuaas_id, clock_timestamp() FROM subscription JOIN pool USING (pool_id)
-         WHERE team_id = $1 AND ($2::bigint IS NULL OR gpuaas_id = $2) AND subscription.${liveSubscription}
+         SELECT $1::uuid, gpuaas_id, clock_timestamp() FROM (
+           SELECT DISTINCT gpuaas_id FROM subscription JOIN pool USING (pool_id)
+           WHERE team_id = $1 AND ($2::bigint IS NULL OR gpuaas_id = $2) AND subscription.${liveSubscription} ORDER BY gpuaas_id
+         ) held
          ON CONFLICT (team_id, gpuaas_id) DO UPDATE SET started_at = excluded.started_at, ended_at = NULL
            WHERE connection_refresh.ended_at IS NOT NULL OR connection_refresh.started_at < clock_timestamp() - $3 * interval '1 millisecond'
          RETURNING gpuaas_id, started_at`,
@@ -64,13 +66,15 @@ export class ConnectionRefresh implements BeforeApplicationShutdown {
       const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(sourceMs)]);
       const pods = await this.source.read(teamId, ids, signal);
       await this.transactions.run(async (manager) => {
+        const [, count] = await manager.query<[unknown, number]>(endQuery, [teamId, gpuaasId, startedAt, false]);
+        // Another began meanwhile, since this one took too long: what that one finds is newer.
+        if (count === 0) return;
         await manager.query(
           `INSERT INTO connection (subscription_id, pods, refreshed_at)
            SELECT id, pods, clock_timestamp() FROM unnest($1::bigint[], $2::jsonb[]) fresh (id, pods)
            ON CONFLICT (subscription_id) DO UPDATE SET pods = excluded.pods, refreshed_at = excluded.refreshed_at`,
           [ids, ids.map((id) => JSON.stringify(pods.get(id) ?? []))],
         );
-        await manager.query(endQuery, [teamId, gpuaasId, startedAt, false]);
       });
     } catch (error) {
       this.logger.warn(

@@ -13,7 +13,6 @@ interface Search {
   rules: PlacingRules;
 }
 
-const atRest = ['spatial', 'temporal', 'configured_temporal'];
 const onWayToTemporal = ['temporal', 'to_temporal', 'doubting_temporal'];
 const onWayToSpatial = ['to_spatial', 'doubting_spatial'];
 const lowest = (count: number) => (1n << BigInt(count)) - 1n;

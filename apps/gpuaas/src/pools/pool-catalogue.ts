@@ -1,6 +1,7 @@
 import { notFound } from '@atoll/contracts';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import type { PoolEntity } from './pool.entity.js';
 
 export interface KnownPool extends PoolEntity {
@@ -15,9 +16,9 @@ export class PoolCatalogue {
 
   constructor(private readonly statements: Statements) {}
 
-  /** Throws `not_found`. */
-  async pool(poolId: string): Promise<KnownPool> {
-    const known = this.known.get(poolId) ?? (await this.read(poolId));
+  /** Throws `not_found`. Within a transaction by its connection: one that waits for a second keeps the first from whoever would give that back. */
+  async pool(poolId: string, manager?: EntityManager): Promise<KnownPool> {
+    const known = this.known.get(poolId) ?? (await this.read(poolId, manager));
     if (!known) throw notFound('pool');
     this.known.set(poolId, known);
     return known;
@@ -31,14 +32,14 @@ export class PoolCatalogue {
     this.gpuaasIds.add(gpuaasId);
   }
 
-  private async read(poolId: string): Promise<KnownPool | undefined> {
-    const [pool] = await this.statements.query<KnownPool>(
-      'pool.read',
-      `SELECT pool_id AS "poolId", gpuaas_id AS "gpuaasId", region_id AS "regionId", pool_name AS "poolName", board, sharing_mode AS "sharingMode",
-         mechanism, profiles, replicas, overcommit, allow_fallback AS "allowFallback", temporal_replicas AS "temporalReplicas", pool.created_at AS "createdAt"
-       FROM pool JOIN gpuaas USING (gpuaas_id) WHERE pool_id = $1`,
-      [poolId],
-    );
+  private async read(poolId: string, manager?: EntityManager): Promise<KnownPool | undefined> {
+    const [pool] = manager
+      ? await manager.query<KnownPool[]>(readQuery, [poolId])
+      : await this.statements.query<KnownPool>('pool.read', readQuery, [poolId]);
     return pool;
   }
 }
+
+const readQuery = `SELECT pool_id AS "poolId", gpuaas_id AS "gpuaasId", region_id AS "regionId", pool_name AS "poolName", board, sharing_mode AS "sharingMode",
+    mechanism, profiles, replicas, overcommit, allow_fallback AS "allowFallback", temporal_replicas AS "temporalReplicas", pool.created_at AS "createdAt"
+  FROM pool JOIN gpuaas USING (gpuaas_id) WHERE pool_id = $1`;

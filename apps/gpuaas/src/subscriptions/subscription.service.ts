@@ -69,6 +69,7 @@ export class SubscriptionsService {
   async resize({ subscription_id, vgpus }: ResizeSubscription, context: CallContext): Promise<Subscription> {
     const { teamId, poolId } = await this.find(subscription_id, context);
     const pool = await this.pools.pool(poolId);
+    const refusal = await this.gate.growthRefusal(context.caller, teamId, 'subscription');
     return this.placement.placing((isThorough) =>
       this.transactions.run(async (manager) => {
         const held = await this.lock(manager, subscription_id);
@@ -76,7 +77,7 @@ export class SubscriptionsService {
           throw new AppError('conflict', `The subscription is ${statusOf(held.state)}: only an active one can be changed.`);
         if (vgpus === held.vgpus) return subscriptionView(held, pool);
         if (vgpus > held.vgpus) {
-          await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
+          if (refusal) throw refusal;
           await this.gate.holdOpen(manager, teamId);
           await this.reserve(manager, pool, held, vgpus - held.vgpus, isThorough, context);
         } else await this.shrink(manager, pool, held, vgpus, context);

@@ -1,5 +1,5 @@
 import { isPlatformAdmin, notFound, requirePermission, type Caller } from '@atoll/contracts';
-import { AppError } from '@atoll/errors';
+import { AppError, isAppError } from '@atoll/errors';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -26,8 +26,19 @@ export class TeamGate {
       return team.defaultWorkspaceId;
     }
     const workspace = await this.teams.workspace(workspaceId);
-    if (workspace.teamId !== teamId) throw notFound('workspace');
+    if (workspace.teamId !== teamId || workspace.isDeleted) throw notFound('workspace');
     return workspaceId;
+  }
+
+  /** For what turns out only within its transaction to give: what `requireGrowth` would throw. Nothing there may wait for a second connection. */
+  async growthRefusal(caller: Caller, teamId: string, what: string): Promise<AppError | undefined> {
+    try {
+      await this.requireGrowth(caller, teamId, undefined, what);
+      return undefined;
+    } catch (error) {
+      if (isAppError(error)) return error;
+      throw error;
+    }
   }
 
   /**

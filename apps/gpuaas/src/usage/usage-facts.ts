@@ -17,7 +17,7 @@ export class UsageFacts {
   /** From the subscription's `enteredAt` on it holds this many vGPUs. The fact is one for ever: its id is the transition's. */
   async tell(manager: EntityManager, subscription: SubscriptionEntity, vgpus: number): Promise<void> {
     const { subscriptionId, enteredAt, revision, name, profile, teamId, workspaceId, poolId, vRamGb } = subscription;
-    const pool = await this.pools.pool(poolId);
+    const pool = await this.pools.pool(poolId, manager);
     const fact = {
       id: `subscription:${subscriptionId}:${revision}`,
       time: enteredAt.toISOString(),

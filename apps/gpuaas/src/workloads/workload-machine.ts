@@ -59,7 +59,7 @@ export class WorkloadMachine extends DurableMachine<WorkloadEntity, WorkloadStat
     const [pool] = await manager.query<{ pool_id: string }[]>('SELECT pool_id FROM subscription WHERE subscription_id = $1', [
       subscriptionId,
     ]);
-    const { overcommit } = await this.pools.pool(pool?.pool_id ?? '');
+    const { overcommit } = await this.pools.pool(pool?.pool_id ?? '', manager);
     if (overcommit > 1) {
       await this.placement.release(manager, 'workload_id', workloadId, cause);
       await this.capacity.note(manager, teamId);

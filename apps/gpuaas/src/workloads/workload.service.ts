@@ -129,7 +129,7 @@ export class WorkloadsService {
     isThorough: boolean,
     context: CallContext,
   ): Promise<void> {
-    const pool = await this.pools.pool(poolId);
+    const pool = await this.pools.pool(poolId, manager);
     if (pool.overcommit > 1) {
       await this.placement.take(manager, pool, { subscriptionId, workloadId, profile, vgpus }, isThorough, causeOf(context));
       await this.capacity.note(manager, teamId);

@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { metricWindows, subscriptions, type MetricWindow } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
+import { MetricsSource, type MeasuredSubscription, type SubscriptionMetrics } from '../metrics/metrics-source.js';
+
+/** Remembers what was asked of it; measures the subscriptions in `known` alone. */
+class Meter extends MetricsSource {
+  readonly asked: { window: MetricWindow; subscriptions: readonly MeasuredSubscription[] }[] = [];
+  readonly known = new Set<string>();
+
+  read(window: MetricWindow, measured: readonly MeasuredSubscription[]): Promise<Map<string, SubscriptionMetrics>> {
+    this.asked.push({ window, subscriptions: measured });
+    const figures = { cpu_usage: 1.5, memory_usage: 2.25, gpu_utilization: 3, status: 'partial' as const };
+    return Promise.resolve(
+      new Map(measured.flatMap(({ subscriptionId }) => (this.known.has(subscriptionId) ? [[subscriptionId, figures]] : []))),
+    );
+  }
+}
+
+const meter = new Meter();
+let fixture: GpuaasFixture;
+let team: ToldTeam;
+let pool: Inventory & { pool_id: string };
+const held: string[] = [];
+
+beforeAll(async () => {
+  fixture = await GpuaasFixture.start({ metrics: meter });
+  team = await fixture.team();
+  pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
+  for (let count = 0; count < 12; count += 1) held.push((await fixture.subscribe(team, { pool_id: pool.pool_id })).subscription_id);
+  await fixture.settle();
+  await fixture.unsubscribe(team, { subscription_id: held[0] ?? '' });
+  await fixture.settle();
+});
+afterAll(() => fixture.stop());
+
+const ofTeam = (more: object = {}, caller = team.member) => fixture.call(subscriptions.list, { team_id: team.team_id, ...more }, caller);
+const all = (more: object = {}) => fixture.call(subscriptions.listAll, more);
+const idsOf = ({ data }: { data: { subscription_id: string }[] }) => data.map(({ subscription_id }) => subscription_id);
+
+describe('the subscriptions of a team', () => {
+  it('are given whole, in the order they were made, without pagination, without those that ended', async () => {
+    const list = await ofTeam();
+    expect([idsOf(list), list.pagination]).toEqual([held.slice(1), undefined]);
+  });
+
+  it('are given in pages where limit is sent, counted from 1; past the end a page is empty', async () => {
+    const second = await ofTeam({ limit: 5, page: 2 });
+    expect([idsOf(second), second.pagination]).toEqual([held.slice(6, 11), { page: 2, limit: 5, total: 11 }]);
+    expect((await ofTeam({ limit: 5 })).pagination).toEqual({ page: 1, limit: 5, total: 11 });
+    expect(await ofTeam({ limit: 5, page: 9 })).toEqual({ data: [], pagination: { page: 9, limit: 5, total: 11 } });
+    expect(idsOf(await ofTeam({ page: 3 }))).toEqual(held.slice(1));
+  });
+
+  it('are listed with those that ended where asked for, at 0 vGPUs', async () => {
+    const list = await ofTeam({ include_ended: 'true' });
+    expect(idsOf(list)).toEqual(held);
+    expect(list.data[0]).toMatchObject({ status: 'unsubscribed', vgpus_allocated: 0 });
+    expect(idsOf(await ofTeam({ include_ended: 'false' }))).toEqual(held.slice(1));
+  });
+
+  it('are of one id where asked for, whatever became of it', async () => {
+    expect(idsOf(await ofTeam({ subscription_id: held[3] }))).toEqual([held[3]]);
+    expect((await ofTeam({ subscription_id: held[0] })).data[0]?.status).toBe('unsubscribed');
+  });
+
+  it('of another team, of another GPU service or of nobody are not found by their id', async () => {
+    const other = await fixture.team();
+    const { subscription_id } = await fixture.subscribe(other, { pool_id: pool.pool_id });
+    const foreign = await errorOf(ofTeam({ subscription_id }));
+    const unknown = await errorOf(ofTeam({ subscription_id: '999999999' }));
+    expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
+    const { gpuaas_id } = await fixture.inventory();
+    expect((await errorOf(ofTeam({ subscription_id: held[3], gpuaas_id }))).code).toBe('not_found');
+    expect(await ofTeam({ gpuaas_id })).toEqual({ data: [] });
+    expect((await errorOf(ofTeam({ gpuaas_id: '999999999' }))).code).toBe('not_found');
+  });
+
+  it('are for everybody of the team to see, and for nobody else', async () => {
+    for (const role of ['viewer', 'billing_viewer', 'team_owner'] as const) {
+      expect(idsOf(await ofTeam({}, { ...team.member, teams: [{ teamId: team.team_id, role }] }))).toEqual(held.slice(1));
+    }
+    const foreign = await errorOf(ofTeam({}, (await fixture.team()).member));
+    const unknown = await errorOf(fixture.call(subscriptions.list, { team_id: newId() }, team.member));
+    expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
+    expect((await errorOf(fixture.call(subscriptions.list, { team_id: newId() }))).code).toBe('not_found');
+  });
+
+  it.each([
+    { limit: 0 },
+    { limit: 101 },
+    { page: 0 },
+    { page: 1.5 },
+    { subscription_id: 'x' },
+    { include_ended: 'yes' },
+    { metric_window: 'last_2h' },
+  ])('are not listed by %j', async (query) => {
+    const { code, details } = await errorOf(ofTeam(query));
+    expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', Object.keys(query)[0]]);
+  });
+});
+
+describe('the subscriptions of all teams', () => {
+  it('are the operator’s to see', async () => {
+    expect((await errorOf(fixture.call(subscriptions.listAll, {}, team.member))).code).toBe('forbidden');
+  });
+
+  it('come in pages of ten unless said, each once, in the order they were made', async () => {
+    const first = await all();
+    expect([first.data.length, first.pagination.page, first.pagination.limit]).toEqual([10, 1, 10]);
+    const pages = [];
+    for (let page = 1; page <= 4; page += 1) pages.push(...idsOf(await all({ page, limit: 4 })));
+    expect(pages).toHaveLength(first.pagination.total);
+    expect(pages).toEqual(pages.toSorted((one, other) => Number(one) - Number(other)));
+    expect(new Set(pages).size).toBe(pages.length);
+    expect((await all({ page: 1_000_000_000 })).data).toEqual([]);
+  });
+
+  it('count those that ended only where asked for', async () => {
+    const [live, whole] = [await all({ limit: 100 }), await all({ limit: 100, include_ended: 'true' })];
+    expect(whole.pagination.total).toBe(live.pagination.total + 1);
+    expect([idsOf(live).includes(held[0] ?? ''), idsOf(whole).includes(held[0] ?? '')]).toEqual([false, true]);
+  });
+
+  it('are, field by field, what their team sees of them', async () => {
+    const { data } = await all({ limit: 100 });
+    expect(data.filter(({ team_id }) => team_id === team.team_id)).toEqual((await ofTeam()).data);
+  });
+});
+
+describe('the figures of a listing', () => {
+  it('are averages over last_24h unless said', async () => {
+    for (const list of [ofTeam, all]) {
+      await list();
+      expect(meter.asked.at(-1)?.window).toBe('last_24h');
+    }
+  });
+
+  it.each(metricWindows)('are averages over %s where that is asked for', async (metric_window) => {
+    for (const list of [ofTeam, all]) {
+      await list({ metric_window });
+      expect(meter.asked.at(-1)?.window).toBe(metric_window);
+    }
+  });
+
+  it('are had by one query a page, of what is on it', async () => {
+    const before = meter.asked.length;
+    const list = await all({ limit: 4, page: 2 });
+    expect(meter.asked.length).toBe(before + 1);
+    expect(meter.asked.at(-1)?.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual(idsOf(list));
+  });
+
+  it('are those of the source, and 0 with no_data for what it did not measure', async () => {
+    meter.known.add(held[2] ?? '');
+    const [none, measured] = (await ofTeam()).data;
+    expect(none).toMatchObject({ metrics: { cpu_usage: 0, memory_usage: 0, gpu_utilization: 0 }, metrics_status: 'no_data' });
+    expect([measured?.subscription_id, measured?.metrics, measured?.metrics_status]).toEqual([
+      held[2],
+      { cpu_usage: 1.5, memory_usage: 2.25, gpu_utilization: 3 },
+      'partial',
+    ]);
+  });
+
+  it('are asked for the slices that are held now: none of what ended, and by its MIG instance what MIG cut', async () => {
+    const mig = await fixture.pool({ profiles: ['3g.40gb'] });
+    const { subscription_id } = await fixture.subscribe(team, { pool_id: mig.pool_id, vgpus: 2 });
+    await fixture.settle();
+    await ofTeam({ include_ended: 'true' });
+    const asked = new Map(meter.asked.at(-1)?.subscriptions.map((each) => [each.subscriptionId, each]));
+    const { uuid } = await fixture.gpu(mig);
+    const { slices = [], activeSince = null } = asked.get(subscription_id) ?? {};
+    expect(activeSince).toBeInstanceOf(Date);
+    expect(slices.map(({ gpuUuid, mechanism, mode }) => [gpuUuid, mechanism, mode])).toEqual([
+      [uuid, 'mig', 'Spatial'],
+      [uuid, 'mig', 'Spatial'],
+    ]);
+    expect(new Set(slices.map(({ gpuInstanceId }) => gpuInstanceId)).size).toBe(2);
+    expect(slices.every(({ gpuInstanceId }) => typeof gpuInstanceId === 'number')).toBe(true);
+    expect(asked.get(held[0] ?? '')?.slices).toEqual([]);
+    expect(asked.get(held[2] ?? '')?.slices).toEqual([expect.objectContaining({ mechanism: 'mps', gpuInstanceId: null })]);
+  });
+});

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { subscriptions, teamDeletionRequested, type TeamDeletionAnswered } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
+
+let fixture: GpuaasFixture;
+let team: ToldTeam;
+let pool_id: string;
+beforeAll(async () => {
+  fixture = await GpuaasFixture.start();
+  ({ pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 48 }, { count: 4 }));
+});
+beforeEach(async () => {
+  team = await fixture.team();
+});
+afterAll(() => fixture.stop());
+
+/** Asks what a team holds, as whoever wants to delete it does, and waits for the answer. */
+async function answerTo({ team_id }: ToldTeam, revision = 2): Promise<TeamDeletionAnswered> {
+  const attempt_id = newId();
+  await fixture.tell(teamDeletionRequested, { team_id, revision, attempt_id });
+  for (;;) {
+    const answers = fixture.events.map(({ payload }) => payload as TeamDeletionAnswered).filter((each) => each.attempt_id === attempt_id);
+    if (answers[0]) return answers[0];
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const subscribe = (of = team) => fixture.subscribe(of, { pool_id });
+const isAccepted = (call: Promise<unknown>) =>
+  call.then(
+    () => true,
+    () => false,
+  );
+const live = async ({ team_id }: ToldTeam) =>
+  (await fixture.query(`SELECT FROM subscription WHERE team_id = $1 AND state NOT IN ('unsubscribed', 'failed')`, [team_id])).length;
+
+describe('a team that is to be deleted', () => {
+  it('holds what it has subscribed to, until that has ended', async () => {
+    const one = await subscribe();
+    expect(await answerTo(team)).toMatchObject({ team_id: team.team_id, holder: 'gpuaas', holds: '1 GPU pool subscription' });
+    const two = await subscribe();
+    await fixture.settle();
+    expect((await answerTo(team)).holds).toBe('2 GPU pool subscriptions');
+    await fixture.unsubscribe(team, one);
+    await fixture.unsubscribe(team, two);
+    expect((await answerTo(team)).holds).toBe('2 GPU pool subscriptions');
+    await fixture.settle();
+    expect((await answerTo(team)).holds).toBeNull();
+  });
+
+  it('that holds something is not closed: it goes on as before', async () => {
+    const held = await subscribe();
+    await answerTo(team);
+    expect((await subscribe()).status).toBe('subscribing');
+    await fixture.settle();
+    const { subscription_id } = held;
+    expect((await fixture.call(subscriptions.resize, { subscription_id, vgpus: 2 }, team.member)).vgpus_allocated).toBe(2);
+  });
+
+  it('gets nothing new once it was said that it holds nothing, before anybody told that it is being deleted; the others do', async () => {
+    const other = await fixture.team();
+    expect((await answerTo(team)).holds).toBeNull();
+    const { code, message } = await errorOf(subscribe());
+    expect([code, message]).toEqual(['conflict', 'The team is being deleted.']);
+    expect((await errorOf(fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id, vgpus: 1 }))).code).toBe('conflict');
+    expect((await subscribe(other)).status).toBe('subscribing');
+  });
+
+  it('gets something again where nobody concluded the deletion in time, and is closed again by another attempt', async () => {
+    await answerTo(team);
+    await fixture.query(`UPDATE team_closing SET until = until - interval '61 seconds' WHERE team_id = $1`, [team.team_id]);
+    const held = await subscribe();
+    expect((await answerTo(team, 3)).holds).toBe('1 GPU pool subscription');
+    await fixture.unsubscribe(team, held);
+    await fixture.settle();
+    expect((await answerTo(team, 4)).holds).toBeNull();
+    expect((await errorOf(subscribe())).code).toBe('conflict');
+  });
+
+  it('is answered each time it is asked about, also where nothing is known of it', async () => {
+    const attempts = await Promise.all([answerTo(team), answerTo(team), answerTo({ ...team, team_id: newId() })]);
+    expect(attempts.map(({ holds, holder }) => [holds, holder])).toEqual([
+      [null, 'gpuaas'],
+      [null, 'gpuaas'],
+      [null, 'gpuaas'],
+    ]);
+  });
+
+  it('never both holds nothing and has a subscription, whoever comes first', async () => {
+    const outcomes = await Promise.all(
+      Array.from({ length: 24 }, async (_, round) => {
+        const racing = await fixture.team();
+        const before = Array.from({ length: round % 3 }, () => isAccepted(subscribe(racing)));
+        const answer = answerTo(racing);
+        const after = Array.from({ length: 1 + (round % 2) }, () => isAccepted(subscribe(racing)));
+        const accepted = (await Promise.all([...before, ...after])).filter(Boolean).length;
+        return { holds: (await answer).holds, accepted, held: await live(racing) };
+      }),
+    );
+    for (const { holds, accepted, held } of outcomes) {
+      expect(held).toBe(accepted);
+      if (holds === null) expect(accepted).toBe(0);
+      else expect(accepted).toBeGreaterThan(0);
+    }
+  });
+});
