@@ -37,7 +37,7 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
   /** Begins the return of a GPU that the transaction has locked, if it is in Temporal, what is on it fits, and its mechanism lets it. */
   async returnIfFits(manager: EntityManager, gpu: GpuEntity, cause: Cause): Promise<boolean> {
     if (gpu.state !== 'temporal') return false;
-    const pool = await this.poolOf(gpu);
+    const pool = await this.poolOf(gpu, manager);
     const isFree = this.driver.canSwitchUnderTenants(pool.mechanism) || (await leasesOn(manager, gpu.gpuId)).length === 0;
     if (!isFree || !(await giveSlots(manager, gpu.gpuId, soldProfiles(pool)))) return false;
     return (await this.begin(manager, gpu, 'RETURN', cause)) !== undefined;
@@ -79,7 +79,7 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     const reason = gpu.lastError?.message ?? 'The GPU could not be switched.';
     switch (gpu.state as GpuState) {
       case 'spatial':
-        await settleInSpatial(manager, gpu.gpuId, soldProfiles(await this.poolOf(gpu)), reason);
+        await settleInSpatial(manager, gpu.gpuId, soldProfiles(await this.poolOf(gpu, manager)), reason);
         break;
       case 'temporal':
         await settleInTemporal(manager, gpu.gpuId);
@@ -142,8 +142,8 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     return { mode, mechanism: 'time_slicing', replicas: turnsOf(pool), generation };
   }
 
-  private async poolOf({ poolId }: GpuEntity): Promise<KnownPool> {
-    return this.pools.pool(poolId ?? '0');
+  private async poolOf({ poolId }: GpuEntity, manager?: EntityManager): Promise<KnownPool> {
+    return this.pools.pool(poolId ?? '0', manager);
   }
 
   private async deviceOf({ uuid, nodeId }: GpuEntity): Promise<DeviceRef> {
