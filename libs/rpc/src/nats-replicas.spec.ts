@@ -20,6 +20,7 @@ describe('two replicas of a service', () => {
     server = await startNats();
     link = NatsLink.open({ servers: server.url });
     rpc = new NatsRpc(link, new Signer(secret));
+    await until(() => rpc.status().ready);
   }, 120_000);
   afterAll(async () => {
     await link.close();
