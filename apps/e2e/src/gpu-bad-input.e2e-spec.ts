@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { adminKey, call, createNode, createPool, createTenant, fresh, succeed, type Refusal } from './client.js';
+import { adminKey, call, fresh, succeed, type Refusal } from './client.js';
+import { createNode, createPool, createTenant } from './gpu-inventory.js';
 
 /** What is asked, beside what would do; the answer, and the field that it names. */
 type Attempt = [wrong: object, status: number, named: string];

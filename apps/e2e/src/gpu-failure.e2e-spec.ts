@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { createApiKey } from '@atoll/api-keys';
 import { createDatabase } from '@atoll/testing';
-import { adminKey, call, createNode, createPool, createTenant, succeed, until, type NodeView, type Operated } from './client.js';
+import { adminKey, call, succeed, until, type Operated } from './client.js';
+import { createNode, createPool, createTenant, type NodeView } from './gpu-inventory.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;

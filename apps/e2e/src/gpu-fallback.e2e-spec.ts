@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createNode, createPool, createTenant, until, type GpuView } from './client.js';
+import { until } from './client.js';
+import { createNode, createPool, createTenant, type GpuView } from './gpu-inventory.js';
 
 const timeoutMs = 60_000;
 

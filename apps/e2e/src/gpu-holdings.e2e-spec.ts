@@ -1,16 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  adminKey,
-  call,
-  createNode,
-  createPool,
-  createTenant,
-  fresh,
-  succeed,
-  until,
-  type SubscriptionView,
-  type TeamView,
-} from './client.js';
+import { adminKey, call, fresh, succeed, until, type TeamView } from './client.js';
+import { createNode, createPool, createTenant, type SubscriptionView } from './gpu-inventory.js';
 
 interface Page {
   data: SubscriptionView[];

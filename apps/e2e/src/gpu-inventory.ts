@@ -1,81 +1,138 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { adminKey, call } from './client.js';
+import { call, createTeam, fresh, succeed, underTest, until, type Operated, type Refusal } from './client.js';
 
-interface GpuView {
+interface GpuTenant {
+  subscription_id: string;
+  workload_id: string | null;
+}
+
+export interface GpuView {
   gpu_id: string;
-  mode: string;
+  mode: string | null;
   origin: string;
   transition: string | null;
   reason: string | null;
-  slices: { subscription_id: string; state: string }[];
-  tenants: object[];
+  slices: (GpuTenant & { profile: string; start: number; size: number; state: string })[];
+  tenants: GpuTenant[];
 }
 
 export interface NodeView {
   node_id: string;
+  gpuaas_id: string;
   status: string;
   reason: string | null;
+  retry_at: string | null;
   gpus: GpuView[];
+}
+
+/** A region with a GPU service of one simulated node, which is told to get ready. */
+export async function createNode(
+  options: { name?: string; gpus?: { board: string; count: number }[]; platform?: Operated } = {},
+): Promise<{ regionId: string; gpuaasId: string; nodeId: string; gpuIds: string[]; read: () => Promise<NodeView> }> {
+  const { name = 'gpu-01', gpus = [{ board: 'A100-80GB', count: 1 }], platform = underTest } = options;
+  const access = () => ({ url: platform.url, key: platform.adminKey });
+  // A gateway can be ready before the services behind it.
+  await until(
+    () => call('GET', '/region', access()),
+    ({ status }) => status === 200,
+  );
+  const region = await succeed<{ region_id: string }>('POST', '/region', { ...access(), body: { region_name: fresh('region') } });
+  const gpuaas = await succeed<{ gpuaas_id: string }>('POST', '/gpuaas', { ...access(), body: { region_id: region.region_id, name: 'a' } });
+  const body = { gpuaas_id: gpuaas.gpuaas_id, node_name: name, gpus };
+  const node = await succeed<NodeView>('POST', '/gpuaas/node', { ...access(), body });
+  await succeed('POST', `/gpuaas/node/${node.node_id}/initialise`, access());
+  return {
+    regionId: region.region_id,
+    gpuaasId: gpuaas.gpuaas_id,
+    nodeId: node.node_id,
+    gpuIds: node.gpus.map(({ gpu_id }) => gpu_id),
+    read: () => succeed<NodeView>('GET', `/gpuaas/node/${node.node_id}`, access()),
+  };
+}
+
+/** A pool of all GPUs of a node unless `gpu_ids` are among the terms, made once the node is ready. */
+export async function createPool(
+  node: Awaited<ReturnType<typeof createNode>>,
+  terms: object,
+  platform: Operated = underTest,
+): Promise<{ poolId: string; poolName: string }> {
+  await until(node.read, ({ status }) => status === 'ready');
+  const poolName = fresh('pool');
+  const body = { gpuaas_id: node.gpuaasId, pool_name: poolName, gpu_ids: node.gpuIds, ...terms };
+  const access = { url: platform.url, key: platform.adminKey };
+  return { poolId: (await succeed<{ pool_id: string }>('POST', '/gpuaas/pool/create', { ...access, body })).pool_id, poolName };
 }
 
 export interface SubscriptionView {
   subscription_id: string;
+  team_id: string;
+  pool_id: string;
   status: string;
   reason: string | null;
   profile: string;
   v_ram_gb: number;
   vgpus_allocated: number;
+  metrics: { cpu_usage: number; memory_usage: number; gpu_utilization: number };
+  metrics_status: string;
 }
 
-let sequence = 0;
-/** A name that no other story uses. */
-export const fresh = (name: string): string => `${name}-${process.pid}-${Date.now()}-${(sequence += 1)}`;
-
-const asked = async <Body>(path: string, body?: object): Promise<Body> => {
-  const answer = await call<Body>('POST', path, { key: adminKey, ...(body && { body }) });
-  if (answer.status >= 300) throw new Error(`POST ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
-  return answer.body;
-};
-
-/** Looks until it holds, for 15 s at most. */
-export async function eventually<T>(look: () => Promise<T>, holds: (seen: T) => boolean): Promise<T> {
-  const deadline = Date.now() + 15_000;
-  for (;;) {
-    const seen = await look();
-    if (holds(seen)) return seen;
-    if (Date.now() > deadline) throw new Error(`It does not come about: ${JSON.stringify(seen)}`);
-    await delay(50);
-  }
+export interface WorkloadView {
+  workload_id: string;
+  status: string;
+  reason: string | null;
 }
 
-export async function nodeOf(node_id: string): Promise<NodeView> {
-  return (await call<NodeView>('GET', `/gpuaas/node/${node_id}`, { key: adminKey })).body;
-}
-
-/** A simulated node that is on its way into service; what it does wrong stands in its name. */
-export async function createNode(gpus: object[], suffix = ''): Promise<NodeView & { gpuaas_id: string; region_id: string }> {
-  const { region_id } = await asked<{ region_id: string }>('/region', { region_name: fresh('region'), city: 'Oslo' });
-  const { gpuaas_id } = await asked<{ gpuaas_id: string }>('/gpuaas', { region_id, name: 'a' });
-  const node = await asked<NodeView>('/gpuaas/node', { gpuaas_id, node_name: `${fresh('node')}${suffix}`, gpus });
-  await asked(`/gpuaas/node/${node.node_id}/initialise`);
-  return { ...node, gpuaas_id, region_id };
-}
-
-export interface PoolUnderTest {
+interface AvailablePool {
   pool_id: string;
-  node_id: string;
-  gpuaas_id: string;
-  region_id: string;
+  profiles: { profile: string; v_ram_gb: number; available_vgpus: number; unit_price: string | null }[];
 }
 
-/** A pool of all GPUs of a new node. */
-export async function createPool(terms: object, { board = 'A100-80GB', count = 1, suffix = '' } = {}): Promise<PoolUnderTest> {
-  const { node_id, gpuaas_id, region_id, gpus } = await createNode([{ board, count }], suffix);
-  await eventually(
-    () => nodeOf(node_id),
-    ({ status }) => status === 'ready',
-  );
-  const gpu_ids = gpus.map(({ gpu_id }) => gpu_id);
-  const { pool_id } = await asked<{ pool_id: string }>('/gpuaas/pool/create', { gpuaas_id, pool_name: fresh('pool'), gpu_ids, ...terms });
-  return { pool_id, node_id, gpuaas_id, region_id };
+/** A team with a member, and what that member does with GPU pools. */
+export async function createTenant(name: string, roles: string[] = ['member'], platform: Operated = underTest) {
+  const created = await createTeam(name, roles, platform);
+  const teamId = created.team.id;
+  const access = () => ({ url: platform.url, key: created.keys.member ?? '' });
+  const ask = <Body>(method: string, path: string, body?: object) => call<Body & Refusal>(method, path, { ...access(), body });
+  const subscription = async (id: string) => {
+    const path = `/gpuaas/pool-subscription?team_id=${teamId}&subscription_id=${id}`;
+    const [found] = (await succeed<{ data: SubscriptionView[] }>('GET', path, access())).data;
+    if (!found) throw new Error(`${path} answered nothing`);
+    return found;
+  };
+  const workload = async (id: string) => {
+    const path = `/gpuaas/workload?team_id=${teamId}&include_ended=true&limit=100`;
+    const found = (await succeed<{ data: WorkloadView[] }>('GET', path, access())).data.find(({ workload_id }) => workload_id === id);
+    if (!found) throw new Error(`${path} does not name ${id}`);
+    return found;
+  };
+  return {
+    ...created,
+    teamId,
+    key: created.keys.member ?? '',
+    subscription,
+    workload,
+    subscribe: (body: object) => ask<SubscriptionView>('POST', '/gpuaas/pool/subscribe', { team_id: teamId, ...body }),
+    unsubscribe: (id: string, body: object = {}) =>
+      ask<SubscriptionView>('POST', '/gpuaas/pool/unsubscribe', { subscription_id: id, ...body }),
+    resize: (id: string, vgpus: number) => ask<SubscriptionView>('PUT', `/gpuaas/pool-subscription/${id}`, { vgpus }),
+    start: (id: string, body: object = {}) => ask<WorkloadView>('POST', '/gpuaas/workload', { subscription_id: id, name: 'job', ...body }),
+    stop: (id: string) => ask<WorkloadView>('DELETE', `/gpuaas/workload/${id}`),
+    /** The subscription when it has come to this status. */
+    subscribed: (id: string, status = 'active', deadlineMs?: number) =>
+      until(
+        () => subscription(id),
+        (found) => found.status === status,
+        deadlineMs,
+      ),
+    /** The workload when it has come to this status. */
+    runs: (id: string, status = 'running') =>
+      until(
+        () => workload(id),
+        (found) => found.status === status,
+      ),
+    /** What the pool of a GPU service with no other pool has for the team. */
+    offers: async (gpuaasId: string) => {
+      const path = `/gpuaas/available-pools?team_id=${teamId}&gpuaas_id=${gpuaasId}`;
+      return (await succeed<{ data: AvailablePool[] }>('GET', path, access())).data[0]?.profiles ?? [];
+    },
+  };
 }

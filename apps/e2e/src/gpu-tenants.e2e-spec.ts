@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { adminKey, call, createNode, createPool, createTenant, fresh, succeed, until, type Refusal } from './client.js';
+import { adminKey, call, fresh, succeed, until, type Refusal } from './client.js';
+import { createNode, createPool, createTenant } from './gpu-inventory.js';
 
 type Who = 'platform_admin' | 'member' | 'viewer';
 

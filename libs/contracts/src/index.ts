@@ -28,8 +28,8 @@ export {
   billingReports,
 } from './billing/report.js';
 export { readUsageEvents } from './billing/usage-check.js';
-export type { UsageAttributes, UsageKind } from './billing/usage-check.js';
-export { RecordUsage, UsageEvent, UsageRecorded, UsageTold, gpuUsageTold, podUsageTold, usage } from './billing/usage.js';
+export { UsageEvent, type UsageAttributes, type UsageKind } from './billing/usage-event.js';
+export { RecordUsage, UsageRecorded, UsageTold, gpuUsageTold, podUsageTold, usage } from './billing/usage.js';
 export { teamRoles } from './caller.js';
 export type { CallContext, Caller, CallerTeam, Idempotency, SystemCaller, TeamRole, UserCaller } from './caller.js';
 export { broadcast, contract, event, operation } from './contract.js';

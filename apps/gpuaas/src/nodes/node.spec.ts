@@ -1,61 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { nodes, regions, type GpuNode, type NodeStatus } from '@atoll/contracts';
+import { nodes, regions, type NodeStatus } from '@atoll/contracts';
 import { newId } from '@atoll/database';
-import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture } from '../gpuaas-fixture.js';
+import { NodesUnderTest, type NodeCommand } from './node-fixture.js';
 
 let fixture: GpuaasFixture;
-let gpuaas_id: string;
+let desk: NodesUnderTest;
 beforeAll(async () => {
   fixture = await GpuaasFixture.start();
-  const { region_id } = await fixture.call(regions.create, { region_name: 'Kathmandu' });
-  ({ gpuaas_id } = await fixture.call(regions.createGpuaas, { region_id, name: 'a' }));
+  desk = await NodesUnderTest.of(fixture);
 });
 afterAll(() => fixture.stop());
-
-type Command = 'initialise' | 'reset' | 'cordon' | 'uncordon';
-
-const command = (name: Command, { node_id }: { node_id: string }, caller?: object) => fixture.call(nodes[name], { node_id }, caller);
-const register = (node_name = `node-${newId()}`, gpus = [{ board: 'A100-80GB', count: 1 }]) =>
-  fixture.call(nodes.register, { gpuaas_id, node_name, gpus });
-const mend = ({ node_name }: GpuNode) => fixture.get(SimulatedFaults).mend(node_name);
-const breakInit = ({ node_name }: GpuNode, kind: 'fail' | 'lie' | 'refuse' | 'hang', times = 1_000) =>
-  fixture.get(SimulatedFaults).inject(node_name, 'init', kind, times);
-
-/** A node in this status, by commands alone. */
-async function nodeThatIs(status: NodeStatus): Promise<GpuNode> {
-  const node = await register();
-  if (status === 'registered') return node;
-  if (status === 'init_failed') await breakInit(node, 'fail');
-  await command('initialise', node);
-  if (status === 'initialising') return fixture.node(node.node_id);
-  await fixture.work();
-  if (status === 'init_failed') await mend(node);
-  if (status === 'cordoned') await command('cordon', node);
-  const found = await fixture.node(node.node_id);
-  expect(found.status).toBe(status);
-  return found;
-}
-
-interface Line {
-  from_state: string | null;
-  to_state: string;
-  event: string | null;
-  actor: string;
-  reason: string | null;
-  request_id: string | null;
-}
-
-const historyOf = ({ node_id }: GpuNode) =>
-  fixture.query<Line>(
-    `SELECT from_state, to_state, event, actor, reason, request_id FROM machine_history WHERE machine = 'node' AND instance = $1 ORDER BY id`,
-    [node_id],
-  );
 
 describe('a node', () => {
   it('is registered with its GPUs, in no pool, in the order they were named', async () => {
     const node_name = `node-${newId()}`;
-    const node = await register(node_name, [
+    const node = await desk.register(node_name, [
       { board: 'A30-24GB', count: 2 },
       { board: 'L4-24GB', count: 1 },
     ]);
@@ -63,7 +23,7 @@ describe('a node', () => {
     const numbered = { gpu_id: expect.stringMatching(/^\d+$/), uuid: expect.stringMatching(/^GPU-[0-9a-f-]{36}$/) };
     expect(node).toEqual({
       node_id: expect.stringMatching(/^\d+$/),
-      gpuaas_id,
+      gpuaas_id: desk.gpuaasId,
       node_name,
       status: 'registered',
       reason: null,
@@ -96,17 +56,17 @@ describe('a node', () => {
   ])('is not registered with %s, and nothing is written', async (_, more, path) => {
     const count = () => fixture.query('SELECT (SELECT count(*) FROM node) AS nodes, (SELECT count(*) FROM gpu) AS gpus');
     const before = await count();
-    const asked = { gpuaas_id, node_name: `node-${newId()}`, gpus: [{ board: 'L4-24GB', count: 1 }], ...more };
+    const asked = { gpuaas_id: desk.gpuaasId, node_name: `node-${newId()}`, gpus: [{ board: 'L4-24GB', count: 1 }], ...more };
     const { code, details } = await errorOf(fixture.call(nodes.register, asked));
     expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', path]);
     expect(await count()).toEqual(before);
   });
 
   it('has its name alone in its GPU service', async () => {
-    const { node_name } = await register();
-    const { code, message } = await errorOf(register(node_name));
+    const { node_name } = await desk.register();
+    const { code, message } = await errorOf(desk.register(node_name));
     expect([code, message]).toEqual(['conflict', 'The GPU service has a node of this name already.']);
-    const answers = await Promise.allSettled(Array.from({ length: 5 }, () => register('only-once')));
+    const answers = await Promise.allSettled(Array.from({ length: 5 }, () => desk.register('only-once')));
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
@@ -115,18 +75,18 @@ describe('a node', () => {
     expect((await errorOf(fixture.call(nodes.register, asked))).code).toBe('not_found');
     expect((await errorOf(fixture.node('999999999'))).code).toBe('not_found');
     for (const name of ['initialise', 'reset', 'cordon', 'uncordon'] as const) {
-      expect((await errorOf(command(name, { node_id: '999999999' }))).code).toBe('not_found');
+      expect((await errorOf(desk.command(name, { node_id: '999999999' }))).code).toBe('not_found');
     }
   });
 
   it('is the operator’s alone', async () => {
-    const [{ member }, node] = [await fixture.team('team_owner'), await register()];
+    const [{ member }, node] = [await fixture.team('team_owner'), await desk.register()];
     for (const name of ['initialise', 'reset', 'cordon', 'uncordon'] as const) {
-      expect((await errorOf(command(name, node, member))).code).toBe('forbidden');
+      expect((await errorOf(desk.command(name, node, member))).code).toBe('forbidden');
     }
     expect((await errorOf(fixture.call(nodes.get, { node_id: node.node_id }, member))).code).toBe('forbidden');
     expect((await errorOf(fixture.call(nodes.list, {}, member))).code).toBe('forbidden');
-    const asked = { gpuaas_id, node_name: 'theirs', gpus: [{ board: 'L4-24GB', count: 1 }] };
+    const asked = { gpuaas_id: desk.gpuaasId, node_name: 'theirs', gpus: [{ board: 'L4-24GB', count: 1 }] };
     expect((await errorOf(fixture.call(nodes.register, asked, member))).code).toBe('forbidden');
   });
 
@@ -150,7 +110,7 @@ describe('a node', () => {
 });
 
 describe('the commands to a node', () => {
-  it.each<[Command, NodeStatus, NodeStatus | 'conflict']>([
+  it.each<[NodeCommand, NodeStatus, NodeStatus | 'conflict']>([
     ['initialise', 'registered', 'initialising'],
     ['initialise', 'initialising', 'initialising'],
     ['initialise', 'ready', 'conflict'],
@@ -172,31 +132,31 @@ describe('the commands to a node', () => {
     ['uncordon', 'init_failed', 'conflict'],
     ['uncordon', 'cordoned', 'ready'],
   ])('%s, where it is %s: %s', async (name, status, expected) => {
-    const node = await nodeThatIs(status);
-    const before = await historyOf(node);
+    const node = await desk.nodeThatIs(status);
+    const before = await desk.historyOf(node);
     if (expected === 'conflict') {
-      const { code, message } = await errorOf(command(name, node));
+      const { code, message } = await errorOf(desk.command(name, node));
       expect([code, message]).toEqual(['conflict', expect.stringContaining(`The node is ${status}: ${name} works on one that is `)]);
       expect(await fixture.node(node.node_id)).toEqual(node);
-    } else expect((await command(name, node)).status).toBe(expected);
-    expect((await historyOf(node)).length - before.length).toBe(expected === 'conflict' || expected === status ? 0 : 1);
+    } else expect((await desk.command(name, node)).status).toBe(expected);
+    expect((await desk.historyOf(node)).length - before.length).toBe(expected === 'conflict' || expected === status ? 0 : 1);
   });
 
   it('of many at once are obeyed once', async () => {
-    const node = await register();
-    await Promise.all(Array.from({ length: 8 }, () => command('initialise', node)));
+    const node = await desk.register();
+    await Promise.all(Array.from({ length: 8 }, () => desk.command('initialise', node)));
     await fixture.work();
-    await Promise.all(Array.from({ length: 8 }, () => command('cordon', node)));
-    expect((await historyOf(node)).map(({ to_state }) => to_state)).toEqual(['registered', 'initialising', 'ready', 'cordoned']);
+    await Promise.all(Array.from({ length: 8 }, () => desk.command('cordon', node)));
+    expect((await desk.historyOf(node)).map(({ to_state }) => to_state)).toEqual(['registered', 'initialising', 'ready', 'cordoned']);
   });
 
   it('are told in its history: who, why, when, and by which request; the platform’s own moves too', async () => {
-    const node = await register();
+    const node = await desk.register();
     const userId = newId();
-    await command('initialise', node, { platformAdmin: true, userId });
+    await desk.command('initialise', node, { platformAdmin: true, userId });
     await fixture.work();
     const id = expect.stringMatching(/^[0-9a-f-]{36}$/);
-    const [began, asked, done] = await historyOf(node);
+    const [began, asked, done] = await desk.historyOf(node);
     expect(began).toEqual({
       from_state: null,
       to_state: 'registered',

@@ -9,7 +9,7 @@ import {
   WorkspaceBillingQuery,
   type BillingInterval,
 } from './query.js';
-import { usageKinds, type UsageKind } from './usage-check.js';
+import { usageKinds, type UsageKind } from './usage-event.js';
 
 /** Money: a decimal string with at most 9 decimals, in the report's currency. */
 function Money(description?: string): PropertyDecorator {

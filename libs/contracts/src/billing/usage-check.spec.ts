@@ -4,7 +4,8 @@ import { validateSync } from 'class-validator';
 import { anything, assert, constantFrom, oneof, property, record, string, integer, type Arbitrary } from 'fast-check';
 import { AppError } from '@atoll/errors';
 import { readUsageEvents } from './usage-check.js';
-import { RecordUsage, UsageEvent } from './usage.js';
+import { UsageEvent } from './usage-event.js';
+import { RecordUsage } from './usage.js';
 
 const good = {
   source: 'meter',

@@ -1,11 +1,7 @@
 import { AppError, type FieldError } from '@atoll/errors';
 import { isLine } from '../fields.js';
 import { aSku } from './price.js';
-import type { UsageEvent } from './usage.js';
-
-export const usageKinds = ['gpuaas_pool', 'pod', 'vm', 'baremetal', 'shared_storage'] as const;
-export type UsageKind = (typeof usageKinds)[number];
-export type UsageAttributes = Record<string, string | number | boolean>;
+import { usageKinds, type UsageEvent } from './usage-event.js';
 
 const maxUsageEvents = 1000;
 const maxFaults = 100;
