@@ -1,6 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import type { ThrottlerStorage } from '@nestjs/throttler';
 import { NatsLink } from '@atoll/rpc';
 import { Authenticator } from './authentication/authenticator.js';
 import { DenyByDefault } from './authentication/deny-by-default.js';
@@ -10,7 +9,7 @@ import { Answered } from './health/answered.js';
 import { Draining } from './health/draining.js';
 import { HealthController } from './health/health.controller.js';
 import { ErrorsController } from './openapi/errors.controller.js';
-import { bucketStore } from './rate-limits/bucket-record.js';
+import { bucketStore, type Buckets } from './rate-limits/bucket-record.js';
 import { policiesOf } from './rate-limits/limits.js';
 import { MemoryBuckets } from './rate-limits/memory-buckets.js';
 import { NatsBuckets } from './rate-limits/nats-buckets.js';
@@ -79,7 +78,7 @@ export class GatewayModule {
   }
 }
 
-function openBuckets({ now, limits }: GatewaySettings, store: LimitStore, link: NatsLink | undefined): ThrottlerStorage {
+function openBuckets({ now, limits }: GatewaySettings, store: LimitStore, link: NatsLink | undefined): Buckets {
   const local = new MemoryBuckets(now);
   if (store === 'memory') return local;
   if (!link) throw new Error('Rate limits can be shared over NATS only where the bus is NATS.');

@@ -65,7 +65,8 @@ export interface TextOptions extends FieldOptions {
 const oneLine = /^[^\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]*$/u;
 const manyLines = /^(?:[^\p{Cc}\u202a-\u202e\u2066-\u2069]|[\t\r\n])*$/u;
 const wellFormed = /^\P{Cs}*$/u;
-const notBlank = /\S/;
+/** Something that shows: neither space nor of those characters that a reader does not see (Unicode’s Default_Ignorable_Code_Point). */
+const notBlank = /[^\s\u2800\p{Default_Ignorable_Code_Point}]/u;
 
 /** Whether a value is text as `Text({ max })` has it, for those who check many at once. */
 export function isLine(value: unknown, max: number): value is string {
@@ -89,13 +90,30 @@ export function Text(options: TextOptions): PropertyDecorator {
   return field(options, { type: String, minLength: min, maxLength: max, ...(pattern && { pattern: pattern.source }) }, ...validators);
 }
 
+/**
+ * An address without quotes and without what a reader does not see. One address is one user, so it has one spelling from here on: lower case, composed (NFC),
+ * its domain as DNS has it (RFC 5891: `münchen.de` is `xn--mnchen-3ya.de`).
+ */
 export function Email(options: FieldOptions = {}): PropertyDecorator {
+  const message = '$property must be an e-mail address such as ada@example.com';
   return field(
     options,
     { type: String, format: 'email', maxLength: 254 },
-    IsEmail({}, { message: '$property must be an e-mail address' }),
+    Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? addressOf(value) : value)),
+    IsEmail({ blacklisted_chars: '"' }, { message }),
+    Matches(/^[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]+@[\x21-\x7e]+$/u, { message }),
     MaxLength(254),
   );
+}
+
+const internationalDomain = /@(?=.*\P{ASCII})([\p{L}\p{M}\p{N}.-]+)$/u;
+
+/** What is no address stays one that is refused. */
+function addressOf(text: string): string {
+  const domain = internationalDomain.exec(text)?.[1];
+  const isDomain = domain !== undefined && URL.canParse(`http://${domain}`);
+  const spelt = isDomain ? text.slice(0, -domain.length) + new URL(`http://${domain}`).hostname : text;
+  return spelt.normalize('NFC').toLowerCase();
 }
 
 /** In either case; it is lower case from here on, so that one id has one spelling. */
@@ -109,10 +127,14 @@ export function Instant(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
     { type: String, format: 'date-time' },
+    // A real date; and, since ISO 8601 lets parts of a date and of a time be left out, all of them.
     IsISO8601({ strict: true, strictSeparator: true }, { message: '$property must be an ISO 8601 instant such as 2026-10-01T00:00:00Z' }),
-    Matches(/T.*(Z|[+-]\d\d:\d\d)$/, { message: '$property must have a time and a zone, such as 2026-10-01T00:00:00Z' }),
+    Matches(wholeInstant, { message: '$property must have a date, a time with seconds and a zone, such as 2026-10-01T00:00:00Z' }),
   );
 }
+
+/** RFC 3339, section 5.6, without leap seconds and with the T and the Z in upper case. */
+const wholeInstant = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
 
 export function Flag(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: Boolean }, IsBoolean());
@@ -133,7 +155,9 @@ export function WholeNumber(options: FieldOptions & { min: number; max: number }
   return field(
     options,
     { type: 'integer', minimum: min, maximum: max },
-    Transform(({ value }: { value: unknown }) => (typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value)),
+    Transform(({ value }: { value: unknown }) =>
+      typeof value === 'string' && /^(?:0|-?[1-9]\d{0,14})$/.test(value) ? Number(value) : value,
+    ),
     IsInt({ message }),
     Min(min, { message }),
     Max(max, { message }),

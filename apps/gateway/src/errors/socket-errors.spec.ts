@@ -41,7 +41,7 @@ describe('what Node cannot read as a request is a problem too', () => {
     ['1 MB of path', request().replace(teamId, 'a'.repeat(1_000_000)), 431, 'payload_too_large'],
     ['a thousand headers', request(...Array.from({ length: 1000 }, (_, index) => `X-Header-${index}: value`)), 431, 'payload_too_large'],
     ['no HTTP', 'hello\r\n\r\n', 400, 'invalid_input'],
-    ['an unknown method', request().replace('GET', 'STEAL'), 400, 'invalid_input'],
+    ['an unknown method', request().replace('GET', 'STEAL'), 405, 'method_not_allowed'],
     ['two lengths', request('Content-Length: 1', 'Content-Length: 2'), 400, 'invalid_input'],
     ['a length and chunks', request('Content-Length: 5', 'Transfer-Encoding: chunked'), 400, 'invalid_input'],
     ['a folded header', request('X-A: b', ' c'), 400, 'invalid_input'],
@@ -52,6 +52,7 @@ describe('what Node cannot read as a request is a problem too', () => {
     const problem = JSON.parse(answer.body) as Problem;
     expect(problem).toMatchObject({ code, status, statusCode: status, message: problem.detail, instance: '/' });
     expect(answer.head).toContain(`x-request-id: ${problem.request_id}`);
+    expect(gateway.logged()).toContainEqual(expect.objectContaining({ msg: 'refused unread', status, request_id: problem.request_id }));
   });
 
   it('CONNECT, for there is no proxy here', async () => {
@@ -82,6 +83,13 @@ describe('a request without a Host', () => {
 
   it('is fine in HTTP/1.0', async () => {
     expect((await send(hostless(`Authorization: Bearer ${key}`).replace('HTTP/1.1', 'HTTP/1.0'))).status).toBe(200);
+  });
+});
+
+describe('a request with two Hosts', () => {
+  it.each(['Host: x', 'host: evil.example'])('is refused, whichever the second is: %s', async (second) => {
+    const answer = await send(request(`Authorization: Bearer ${key}`, second));
+    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([400, { detail: 'The request has more than one Host header.' }]);
   });
 });
 

@@ -14,42 +14,67 @@ interface Refusal {
   headers?: Record<string, string>;
 }
 
-function refusalOf(code: string | undefined): Refusal {
-  if (code === 'HPE_HEADER_OVERFLOW')
-    return { status: 431, error: new AppError('payload_too_large', 'The request line and headers are larger than 16 KiB.') };
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return { status: 408, error: new AppError('deadline_exceeded', 'The request did not come in time.') };
-  return { status: 400, error: new AppError('invalid_input', 'This is no HTTP request.') };
+const methods = 'GET, HEAD, POST, PUT, DELETE';
+
+const noRequest: Refusal = { status: 400, error: new AppError('invalid_input', 'This is no HTTP request.') };
+const byCode: Record<string, Refusal> = {
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    error: new AppError('payload_too_large', 'The request line and headers are too long, or too many: 16 KiB in all.'),
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, error: new AppError('invalid_input', 'The request did not come in time.') },
+  HPE_INVALID_METHOD: {
+    status: 405,
+    error: new AppError('method_not_allowed', `There is no such method here, only ${methods}.`),
+    headers: { allow: methods },
+  },
+};
+
+interface SocketError extends NodeJS.ErrnoException {
+  /** What came, a Buffer. */
+  rawPacket?: unknown;
 }
+
+/** Of a request that could be one, but for its method. */
+const requestLine = /^[A-Z][A-Z-]* \S+ HTTP\/1\.[01]\r?\n/;
+
+function refusalOf({ code = '', rawPacket }: SocketError): Refusal {
+  const isText = code === 'HPE_INVALID_METHOD' && !(Buffer.isBuffer(rawPacket) && requestLine.test(rawPacket.toString('latin1')));
+  return (isText ? undefined : byCode[code]) ?? noRequest;
+}
+
+/** Told of each refusal. */
+type Noted = (status: number, requestId: string) => void;
 
 /** Those that have their answer: what they still send is an error once more, chunk by chunk. */
 const answered = new WeakSet<Duplex>();
 
 /** Answers what Node could not read as a request: there is no path, no credential and no hook yet, only the socket. */
-export function answerSocketError(error: NodeJS.ErrnoException, socket: Duplex): void {
+export function answerSocketError(error: SocketError, socket: Duplex, noted: Noted): void {
   if (answered.has(socket)) return;
   answered.add(socket);
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  refuse(socket, refusalOf(error.code));
+  refuse(socket, refusalOf(error), noted);
 }
 
 const tunnelRefusal = {
   status: 405,
   error: new AppError('method_not_allowed', 'This is no proxy: CONNECT is not served.'),
-  headers: { allow: 'GET, HEAD, POST, PUT, DELETE' },
+  headers: { allow: methods },
 };
 
 /** Answers `CONNECT`, for which Node hands over the bare socket, its own error handler taken off. */
-export function refuseTunnel(_request: unknown, socket: Duplex): void {
+export function refuseTunnel(socket: Duplex, noted: Noted): void {
   socket.on('error', () => socket.destroy());
-  refuse(socket, tunnelRefusal);
+  refuse(socket, tunnelRefusal, noted);
 }
 
-function refuse(socket: Duplex, { status, error, headers: more = {} }: Refusal): void {
+function refuse(socket: Duplex, { status, error, headers: more = {} }: Refusal, noted: Noted): void {
   const requestId = randomUUID();
+  noted(status, requestId);
   const body = JSON.stringify(toProblem(error, { instance: '/', requestId, status }));
   const headers = {
     ...problemHeaders(error),

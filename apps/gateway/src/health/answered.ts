@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { Histogram } from 'prom-client';
+import { Counter, Histogram } from 'prom-client';
 import { GatewaySettings } from '../gateway-options.js';
 import { loggablePath } from '../requests/path.js';
 
@@ -13,6 +13,7 @@ export class Answered {
   readonly #durations: Histogram;
   readonly #observers = new Map<string, Pick<Histogram.Internal<string>, 'observe'>>();
 
+  readonly #unread: Counter;
   readonly #log: Logger;
 
   constructor(settings: GatewaySettings) {
@@ -25,6 +26,18 @@ export class Answered {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers: [settings.metrics],
     });
+    this.#unread = new Counter({
+      name: 'http_unread_requests_total',
+      help: 'What was refused before it could be read as a request.',
+      labelNames: ['status'],
+      registers: [settings.metrics],
+    });
+  }
+
+  /** What was refused before it was a request: no HTTP, too large a head, too slow. */
+  recordUnread(status: number, requestId: string): void {
+    this.#unread.inc({ status: String(status) });
+    this.#log.info({ status, request_id: requestId }, 'refused unread');
   }
 
   record(request: FastifyRequest, reply: FastifyReply): void {

@@ -60,6 +60,8 @@ const everywhere = [
   'invalid_input',
   'unauthenticated',
   'forbidden',
+  'ip_not_allowed',
+  'team_suspended',
   'not_found',
   'payload_too_large',
   'uri_too_long',

@@ -25,7 +25,7 @@ export function headersOf(...names: readonly AnswerHeader[]): Record<string, { $
 }
 
 const byCode: Partial<Record<ErrorCode, readonly AnswerHeader[]>> = {
-  unauthenticated: ['WWW-Authenticate'],
+  unauthenticated: ['WWW-Authenticate', 'RateLimit', 'RateLimit-Policy'],
   method_not_allowed: ['Allow'],
   too_many_requests: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
   unavailable: ['Retry-After'],

@@ -7,6 +7,11 @@ import type { BucketSize, Taken } from './token-bucket.js';
  */
 export const bucketStore = Symbol('bucketStore');
 
+export interface Buckets extends ThrottlerStorage {
+  /** The bucket as it is; blocked where it would refuse. */
+  peek(key: string, ttl: number, limit: number): Promise<BucketRecord>;
+}
+
 /** What a throttler storage answers; in seconds, rounded up. */
 export type BucketRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 

@@ -1,9 +1,8 @@
-import type { ThrottlerStorage } from '@nestjs/throttler';
-import { toRecord, type BucketRecord } from './bucket-record.js';
-import { takeToken } from './token-bucket.js';
+import { toRecord, type BucketRecord, type Buckets } from './bucket-record.js';
+import { peekToken, takeToken } from './token-bucket.js';
 
 /** Token buckets of one process. */
-export class MemoryBuckets implements ThrottlerStorage {
+export class MemoryBuckets implements Buckets {
   readonly #fullAtMs = new Map<string, number>();
 
   constructor(
@@ -22,6 +21,12 @@ export class MemoryBuckets implements ThrottlerStorage {
     this.#fullAtMs.set(key, taken.fullAtMs);
     if (this.#fullAtMs.size > this.maxBuckets) this.#makeRoom(nowMs);
     return Promise.resolve(toRecord(taken, size, nowMs));
+  }
+
+  peek(key: string, ttl: number, limit: number): Promise<BucketRecord> {
+    const nowMs = this.now();
+    const size = { capacity: limit, refillMs: ttl };
+    return Promise.resolve(toRecord(peekToken(this.#fullAtMs.get(key), size, nowMs), size, nowMs));
   }
 
   /** Full buckets are the same as none. Where that does not free a tenth, those go that were made first. */

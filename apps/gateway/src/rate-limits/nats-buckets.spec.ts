@@ -39,6 +39,9 @@ describe('buckets in NATS', () => {
     expect((await take(first, 'shared', 20)).isBlocked).toBe(true);
     expect((await take(second, 'shared', 20)).isBlocked).toBe(true);
     expect((await take(second, 'another', 20)).isBlocked).toBe(false);
+    const look = async (key: string) => (await first.peek(key, 60_000, 20)).isBlocked;
+    expect([await look('shared'), await look('another'), await look('a third')]).toEqual([true, false, false]);
+    expect((await first.peek('another', 60_000, 20)).totalHits).toBe(1);
   });
 
   it('takes keys of any form', async () => {

@@ -3,15 +3,14 @@ import { Logger } from '@nestjs/common';
 import { JetStreamApiCodes, JetStreamApiError, jetstream } from '@nats-io/jetstream';
 import { Kvm, type KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
-import type { ThrottlerStorage } from '@nestjs/throttler';
-import { toRecord, type BucketRecord } from './bucket-record.js';
-import { takeToken, type BucketSize } from './token-bucket.js';
+import { toRecord, type BucketRecord, type Buckets } from './bucket-record.js';
+import { peekToken, takeToken, type BucketSize } from './token-bucket.js';
 
 export interface NatsBucketsOptions {
   /** The connection while it stands. */
   connection: () => NatsConnection | undefined;
   /** Used while NATS is away: a limit that cannot be shared still holds in each process. */
-  local: ThrottlerStorage;
+  local: Buckets;
   now: () => number;
   /** Buckets that nobody touched for so long are full and forgotten. */
   longestRefillMs: number;
@@ -33,7 +32,7 @@ const pauseMs = 1_000;
  * Token buckets that all replicas of the gateway share, in a JetStream key-value bucket. Each change compares and sets, so two replicas
  * never grant the same token; requests of one process for one bucket go in one change.
  */
-export class NatsBuckets implements ThrottlerStorage {
+export class NatsBuckets implements Buckets {
   readonly #logger = new Logger(NatsBuckets.name);
   readonly #waiting = new Map<string, Waiting[]>();
   #store: { connection: NatsConnection; kv: Promise<KV> } | undefined;
@@ -44,6 +43,17 @@ export class NatsBuckets implements ThrottlerStorage {
   async increment(key: string, ttl: number, limit: number, blockDuration: number, name: string): Promise<BucketRecord> {
     const shared = this.#isPaused() ? null : await this.#enqueue(key, ttl, limit);
     return shared ?? this.options.local.increment(key, ttl, limit, blockDuration, name);
+  }
+
+  async peek(key: string, ttl: number, limit: number): Promise<BucketRecord> {
+    const size = { capacity: limit, refillMs: ttl };
+    const look = async () => {
+      const { fullAtMs } = await read(await this.#open(), key);
+      const nowMs = this.options.now();
+      return toRecord(peekToken(fullAtMs, size, nowMs), size, nowMs);
+    };
+    const shared = this.#isPaused() ? null : await look().catch((error: unknown) => this.#pause(error));
+    return shared ?? this.options.local.peek(key, ttl, limit);
   }
 
   #enqueue(key: string, ttl: number, limit: number): Promise<BucketRecord | null> {
@@ -73,11 +83,10 @@ export class NatsBuckets implements ThrottlerStorage {
 
   async #change(key: string, batch: readonly Waiting[]): Promise<BucketRecord[]> {
     const kv = await this.#open();
-    const entryKey = createHash('sha256').update(key).digest('hex');
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
-      const entry = await kv.get(entryKey);
+      const { revision, ...found } = await read(kv, key);
       const nowMs = this.options.now();
-      let fullAtMs = entry && entry.operation === 'PUT' ? Number(entry.string()) : undefined;
+      let { fullAtMs } = found;
       const records = batch.map(({ ttl, limit }) => {
         const size: BucketSize = { capacity: limit, refillMs: ttl };
         const taken = takeToken(fullAtMs, size, nowMs);
@@ -85,7 +94,7 @@ export class NatsBuckets implements ThrottlerStorage {
         return toRecord(taken, size, nowMs);
       });
       // A refused request changes nothing, so a flood of them costs the store only reads.
-      if (records.every((record) => record.isBlocked) || (await putIfUnchanged(kv, entryKey, String(fullAtMs), entry?.revision ?? 0))) {
+      if (records.every((record) => record.isBlocked) || (await putIfUnchanged(kv, key, String(fullAtMs), revision))) {
         return records;
       }
     }
@@ -120,10 +129,20 @@ export class NatsBuckets implements ThrottlerStorage {
   }
 }
 
+/** Under which a bucket is kept: its own key may hold what the store takes for none. */
+function entryOf(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
+}
+
+async function read(kv: KV, key: string): Promise<{ fullAtMs: number | undefined; revision: number }> {
+  const entry = await kv.get(entryOf(key));
+  return { fullAtMs: entry?.operation === 'PUT' ? Number(entry.string()) : undefined, revision: entry?.revision ?? 0 };
+}
+
 /** False where another replica was faster. */
 async function putIfUnchanged(kv: KV, key: string, value: string, revision: number): Promise<boolean> {
   try {
-    await kv.put(key, value, { previousSeq: revision });
+    await kv.put(entryOf(key), value, { previousSeq: revision });
     return true;
   } catch (error) {
     if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamWrongLastSequence) return false;

@@ -60,6 +60,24 @@ describe('the limits', () => {
     expect(await letIn(gateway, 4, { key: gateway.services.key({ key_id: keyId(3) }) })).toBe(4);
   });
 
+  it('take nothing from anybody for what is refused, and tell the longest wait', async () => {
+    const gateway = await start({
+      limits: { team: { count: 2, seconds: 60 }, key: { count: 5, seconds: 60 }, billing: { count: 1, seconds: 60 } },
+    });
+    const key = gateway.services.key({ ...membership, key_id: keyId(1) });
+    const call = (url = `/api/team/${teamId}`) => gateway.call('GET', url, { key });
+    expect([(await call('/api/team-billing/x')).status, (await call()).status]).toEqual([404, 200]);
+    for (let count = 0; count < 9; count++) {
+      const { status, headers } = await call();
+      expect([status, headers['retry-after'], headers.ratelimit]).toEqual([429, '30', '"key";r=3;t=24, "team";r=0;t=60']);
+    }
+    expect(gateway.logged().at(-1)).toMatchObject({ status: 429, key_id: keyId(1) });
+    const { headers } = await call('/api/team-billing/x');
+    expect([headers['retry-after'], headers.ratelimit]).toEqual(['60', '"key";r=3;t=24, "billing";r=0;t=60, "team";r=0;t=60']);
+    gateway.clock.nowMs += 30_000;
+    expect((await call()).status).toBe(200);
+  });
+
   it.each(['/api/team-billing/x', '/api/workspace-billing/x/y'])('count %s more strictly, on top', async (url) => {
     const gateway = await start({ limits: { billing: { count: 2, seconds: 60 } } });
     const key = gateway.services.key();

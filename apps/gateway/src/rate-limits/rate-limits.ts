@@ -1,11 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { ThrottlerStorage } from '@nestjs/throttler';
 import ipaddr from 'ipaddr.js';
 import type { UserCaller } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import type { FastifyReply } from 'fastify';
 import { GatewaySettings } from '../gateway-options.js';
-import { bucketStore, type BucketRecord } from './bucket-record.js';
+import { bucketStore, type BucketRecord, type Buckets } from './bucket-record.js';
 import { policiesOf, type Limits, type Policy } from './limits.js';
 
 interface Demand {
@@ -21,7 +20,7 @@ export class RateLimits {
 
   constructor(
     settings: GatewaySettings,
-    @Inject(bucketStore) private readonly buckets: ThrottlerStorage,
+    @Inject(bucketStore) private readonly buckets: Buckets,
   ) {
     this.#policies = settings.limits && policiesOf(settings.limits);
   }
@@ -46,26 +45,36 @@ export class RateLimits {
     await this.#take(demands, reply);
   }
 
-  /** The narrowest first: who has used up their own share takes nothing from the team's. */
+  /** Of each bucket a token, or of none: what is refused costs nothing, and is told the longest wait. */
   async #take(demands: readonly Demand[], reply: FastifyReply): Promise<void> {
-    const told: string[] = [];
-    let refused: BucketRecord | undefined;
+    const seen = demands.length > 1 ? await Promise.all(demands.map((demand) => this.#peek(demand))) : [];
+    const records = seen.some(({ isBlocked }) => isBlocked) ? seen : await this.#increment(demands);
+    const told = records.map(({ totalHits, timeToExpire }, at) => {
+      const { name = '', capacity = 0 } = demands[at]?.policy ?? {};
+      return `"${name}";r=${Math.max(0, capacity - totalHits)};t=${timeToExpire}`;
+    });
+    const policies = demands.map(({ policy: { name, capacity, refillMs } }) => `"${name}";q=${capacity};w=${Math.ceil(refillMs / 1000)}`);
+    reply.header('ratelimit-policy', policies.join(', ')).header('ratelimit', told.join(', '));
+    const waits = records.filter(({ isBlocked }) => isBlocked).map(({ timeToBlockExpire }) => timeToBlockExpire);
+    if (waits.length > 0) {
+      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: Math.max(1, ...waits) });
+    }
+  }
+
+  #peek({ policy: { name, capacity, refillMs }, holder }: Demand): Promise<BucketRecord> {
+    return this.buckets.peek(`${name}:${holder}`, refillMs, capacity);
+  }
+
+  /** The narrowest first. Others may have come in between: then the ones after it are not asked. */
+  async #increment(demands: readonly Demand[]): Promise<BucketRecord[]> {
+    const records: BucketRecord[] = [];
     for (const { policy, holder } of demands) {
       const { name, capacity, refillMs } = policy;
       const record = await this.buckets.increment(`${name}:${holder}`, refillMs, capacity, 0, name);
-      told.push(`"${name}";r=${Math.max(0, capacity - record.totalHits)};t=${record.timeToExpire}`);
-      if (record.isBlocked) {
-        refused = record;
-        break;
-      }
+      records.push(record);
+      if (record.isBlocked) break;
     }
-    const policies = demands.map(({ policy: { name, capacity, refillMs } }) => `"${name}";q=${capacity};w=${Math.ceil(refillMs / 1000)}`);
-    reply.header('ratelimit-policy', policies.join(', ')).header('ratelimit', told.join(', '));
-    if (refused) {
-      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', {
-        retryAfterSeconds: Math.max(1, refused.timeToBlockExpire),
-      });
-    }
+    return records;
   }
 }
 

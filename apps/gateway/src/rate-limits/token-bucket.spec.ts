@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { takeToken, type BucketSize } from './token-bucket.js';
+import { peekToken, takeToken, type BucketSize } from './token-bucket.js';
 
 const sizes = fc.record({ capacity: fc.integer({ min: 1, max: 100 }), refillMs: fc.integer({ min: 1, max: 100_000 }) });
 const gapsMs = fc.array(fc.integer({ min: 0, max: 5_000 }), { minLength: 1, maxLength: 200 });
@@ -46,6 +46,26 @@ describe('a token bucket', () => {
         }
         expect(takeToken(fullAtMs, size, nowMs + taken.retryAfterMs).granted).toBe(true);
         if (taken.retryAfterMs > 1) expect(takeToken(fullAtMs, size, nowMs + taken.retryAfterMs - 1).granted).toBe(false);
+      }),
+    );
+  });
+
+  it('law: looked into, it tells what taking would, and is as it was', () => {
+    fc.assert(
+      fc.property(sizes, gapsMs, (size, gaps) => {
+        let fullAtMs: number | undefined;
+        let nowMs = 0;
+        for (const gap of gaps) {
+          nowMs += gap;
+          const [seen, taken] = [peekToken(fullAtMs, size, nowMs), takeToken(fullAtMs, size, nowMs)];
+          expect([seen.granted, seen.retryAfterMs, seen.remaining]).toEqual([
+            taken.granted,
+            taken.retryAfterMs,
+            taken.remaining + (taken.granted ? 1 : 0),
+          ]);
+          expect(seen.fullAtMs).toBeCloseTo(Math.max(fullAtMs ?? nowMs, nowMs), 6);
+          fullAtMs = taken.fullAtMs;
+        }
       }),
     );
   });

@@ -36,3 +36,10 @@ export function takeToken(fullAtMs: number | undefined, { capacity, refillMs }: 
     retryAfterMs: granted ? 0 : after - nowMs - refillMs,
   };
 }
+
+/** As `takeToken`, and takes none: what is told is the bucket as it is, and whether a token would be granted. */
+export function peekToken(fullAtMs: number | undefined, size: BucketSize, nowMs: number): Taken {
+  const taken = takeToken(fullAtMs, size, nowMs);
+  if (!taken.granted) return taken;
+  return { ...taken, fullAtMs: taken.fullAtMs - size.refillMs / size.capacity, remaining: taken.remaining + 1 };
+}

@@ -34,7 +34,6 @@ export class Admission {
     const verified = await this.#authenticate(request, reply, address);
     const path = request.is404 ? pathOf(request) : (request.routeOptions.url ?? '');
     await this.limits.authenticated(verified.caller, billing.test(path), reply);
-    request.caller = verified.caller;
   }
 
   async #authenticate(request: FastifyRequest, reply: FastifyReply, address: string): Promise<Verified> {
@@ -42,6 +41,8 @@ export class Admission {
       const key = presentedKey(request.raw.rawHeaders);
       if (key !== null) {
         const verified = await this.authenticator.verify(key);
+        // From here on the log says whose request it is, also where it is refused.
+        request.caller = verified.caller;
         this.authenticator.requireAddress(verified, address);
         return verified;
       }

@@ -78,6 +78,12 @@ describe('an Idempotency-Key', () => {
     expect(idempotency).toEqual({ key: 'a-key', scope: `user:${userId} team: POST /api/team`, fingerprint: sha256(body) });
   });
 
+  it('belongs to the path, however that is spelt', async () => {
+    for (const path of ['/api/team', '/api/%74eam', '/api/te%61m']) {
+      expect((await contextOf({ headers, body }, 'POST', path)).idempotency?.scope).toBe(`user:${userId} team: POST /api/team`);
+    }
+  });
+
   it('of a membership key belongs to its team', async () => {
     const membership = gateway.services.key({ scope: 'membership', teams: [{ team_id: teamId, role: 'team_owner' }] });
     const { idempotency } = await contextOf({ headers, body, key: membership }, 'POST', '/api/team');

@@ -3,7 +3,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { CallContext, Idempotency, UserCaller } from '@atoll/contracts';
 import type { FieldError } from '@atoll/errors';
-import { pathOf } from './path.js';
+import { decodedPath, pathOf } from './path.js';
 import { traceparentOf } from './request-id.js';
 
 /** What goes with the call over the bus. Adds to the faults where the idempotency key is none. */
@@ -37,7 +37,9 @@ function idempotencyOf(request: FastifyRequest, caller: UserCaller, faults: Fiel
   }
   const path = pathOf(request);
   const team = caller.scope === 'membership' ? (caller.teams[0]?.teamId ?? '') : '';
-  return { key, scope: `user:${caller.userId} team:${team} ${request.method} ${path}`, fingerprint: fingerprintOf(request, path) };
+  // One path has one spelling here, and ids are told apart by no upper case.
+  const spelt = decodedPath(path).toLowerCase();
+  return { key, scope: `user:${caller.userId} team:${team} ${request.method} ${spelt}`, fingerprint: fingerprintOf(request, path) };
 }
 
 /** Of the body as it came and, since a query is part of what is asked, of the query too where there is one. */

@@ -51,6 +51,19 @@ describe('a removed path', () => {
     expect(asked).toEqual([]);
   });
 
+  it('is so however it is spelt, and for every method that no route takes', async () => {
+    const call = async (method: string, path: string) => (await gateway.call(method, path, { key })).status;
+    expect(await call('GET', '/api/gpuaas/7/pool%2dsubscription')).toBe(410);
+    expect(await call('GET', '/api/logs/%70ods/7')).toBe(410);
+    expect(await call('GET', '/api/logs/pods%2f7')).toBe(404);
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
+      for (const path of ['/api/gpuaas/7/pool-subscription', '/api/gpuaas/node/connection-info', '/api/logs/pods/7']) {
+        expect([method, path, await call(method, path)]).toEqual([method, path, 410]);
+      }
+    }
+    expect(asked).toEqual([]);
+  });
+
   it('is so for reading alone: a subscription is changed at a path that looks like one', async () => {
     expect(await faults('PUT', '/pool-subscription/connection-info', { vgpus: 3 })).toEqual(['subscription_id']);
     expect((await gateway.call('PUT', '/api/gpuaas/pool-subscription/42', { key, body: { vgpus: 3 } })).status).toBe(200);

@@ -19,6 +19,19 @@ export function pathOf(request: FastifyRequest): string {
   return end === -1 ? url : url.slice(0, end);
 }
 
+/** Segment by segment, as routes see it; as it came where that cannot be done. */
+export function decodedPath(path: string): string {
+  if (!path.includes('%')) return path;
+  try {
+    return path
+      .split('/')
+      .map((segment) => encodeURIComponent(decodeURIComponent(segment)))
+      .join('/');
+  } catch {
+    return path;
+  }
+}
+
 /**
  * The path for the log, where a key is redacted by its form. Percent-encoding, however many times over, could give it another: a segment
  * that has any is left out, but for the colons of an instant.

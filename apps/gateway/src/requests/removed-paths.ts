@@ -1,10 +1,12 @@
+import { decodedPath } from './path.js';
+
 interface RemovedPath {
   /** As the OpenAPI document writes it. */
   path: string;
   replacement: string;
 }
 
-/** What `GET` answers 410 for. */
+/** What is answered with 410: to `GET` always, to other methods where no route takes them. */
 export const removedPaths: readonly RemovedPath[] = [
   {
     path: '/api/gpuaas/{gpuaas_id}/pool-subscription',
@@ -21,7 +23,8 @@ const patterns = removedPaths.map(
   ({ path, replacement }) => [new RegExp(`^${path.replaceAll('{gpuaas_id}', '[^/]+')}$`), replacement] as const,
 );
 
-/** What is to be used instead of a path that was removed; undefined for any other. */
+/** What is to be used instead of a path that was removed, however it is percent-encoded; undefined for any other. */
 export function replacementOf(path: string): string | undefined {
-  return patterns.find(([pattern]) => pattern.test(path))?.[1];
+  const plain = decodedPath(path);
+  return patterns.find(([pattern]) => pattern.test(plain))?.[1];
 }

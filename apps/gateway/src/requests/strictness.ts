@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { AppError, type FieldError } from '@atoll/errors';
 
-/** RFC 9112, 3.2: a request of HTTP/1.1 names its host. */
+/** RFC 9112, 3.2: a request of HTTP/1.1 names its host, and no request names two. */
 export function requireHost({ raw }: FastifyRequest): void {
-  if (raw.headers.host !== undefined || raw.httpVersion !== '1.1') return;
-  throw new AppError('invalid_input', 'The request has no Host header.');
+  const hosts = raw.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
+  if (hosts > 1) throw new AppError('invalid_input', 'The request has more than one Host header.');
+  if (hosts === 0 && raw.httpVersion === '1.1') throw new AppError('invalid_input', 'The request has no Host header.');
 }
 
 /** What is wrong with a query string before anybody asks what is in it: bad encoding, a name twice. */

@@ -7,7 +7,8 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** A path that was removed is gone (410), also where a route that came later would take a segment of it for an id. */
 export function refuseRemoved(request: FastifyRequest): void {
-  if (request.method !== 'GET' && request.method !== 'HEAD') return;
+  // Some of the other methods have a route that looks like it: a subscription is changed by its id.
+  if (request.method !== 'GET' && request.method !== 'HEAD' && !request.is404) return;
   const replacement = replacementOf(pathOf(request));
   if (replacement !== undefined) throw new AppError('gone', `This path was removed. Use ${replacement}.`);
 }

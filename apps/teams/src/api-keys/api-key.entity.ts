@@ -41,6 +41,14 @@ export class ApiKeyEntity {
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   revokedAt!: Date | null;
 
+  /** Since when another key stands in its place: it lives out its grace, and issues none. */
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  replacedAt!: Date | null;
+
+  /** The expiry that a manager of the team set: no key that the holder issues in its place lives longer. */
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  boundUntil!: Date | null;
+
   /** By the clock and not by the transaction's beginning: the newest of a member's keys is the one that is shown. */
   @Column({ type: 'timestamptz', precision: 6, default: () => 'clock_timestamp()' })
   createdAt!: Date;

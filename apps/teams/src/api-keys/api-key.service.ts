@@ -16,6 +16,7 @@ interface NewKey extends KeyHolder {
   expiryDate: Date | null;
   ipWhitelist: string;
   issuedByOwner?: boolean;
+  boundUntil?: Date | null;
 }
 
 /** Makes, replaces and revokes keys, within the transaction of whoever asks. A key in full is returned once and kept nowhere. */
@@ -40,6 +41,7 @@ export class ApiKeysService {
     if (graceSeconds === 0) return this.revoke(manager, holder);
     await manager.update(ApiKeyEntity, liveKeysOf(holder), {
       expiryDate: () => `LEAST(expiry_date, now() + interval '${Math.trunc(graceSeconds)} seconds')`,
+      replacedAt: () => 'coalesce(replaced_at, now())',
     });
   }
 
@@ -52,13 +54,12 @@ export class ApiKeysService {
     await manager.update(ApiKeyEntity, { ...liveKeysOf(holder), issuedByOwner: false }, { revokedAt: () => 'now()' });
   }
 
-  /** That of the key which the next one replaces; empty where there is none. */
-  async whitelistOf(manager: EntityManager, holder: KeyHolder): Promise<string> {
-    const current = await manager.findOne(ApiKeyEntity, {
+  /** The key which the next one replaces. */
+  current(manager: EntityManager, holder: KeyHolder): Promise<ApiKeyEntity | null> {
+    return manager.findOne(ApiKeyEntity, {
       where: { ...liveKeysOf(holder), expiryDate: Or(IsNull(), MoreThan(new Date())) },
       order: { createdAt: 'DESC' },
     });
-    return current?.ipWhitelist ?? '';
   }
 
   /** Ends every key to a team. */

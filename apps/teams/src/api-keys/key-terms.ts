@@ -5,8 +5,10 @@ const dayMs = 24 * 60 * 60 * 1000;
 const defaultLifeMs = 90 * dayMs;
 const longestLifeMs = 365 * dayMs;
 
-interface SettledTerms {
+export interface SettledTerms {
   expiryDate: Date;
+  /** Or it is the default. */
+  isExpiryAsked: boolean;
   /** Left out: that of the key which is replaced. */
   ipWhitelist?: string;
   graceSeconds: number;
@@ -21,6 +23,7 @@ export function settleTerms(terms: KeyTerms, nowMs = Date.now()): SettledTerms {
   if (expiryMs > nowMs + longestLifeMs) throw invalidField('expiry_date', 'withinYear', 'must be at most 365 days ahead.');
   return {
     expiryDate: new Date(expiryMs),
+    isExpiryAsked: asked !== undefined,
     ...(whitelist !== undefined && { ipWhitelist: whitelistEntries(whitelist).join(',') }),
     graceSeconds,
   };

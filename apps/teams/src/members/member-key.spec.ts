@@ -117,15 +117,67 @@ describe('the addresses of a key', () => {
   it('are set by its holder where there are none, and then changed by a manager alone', async () => {
     await freshTeam();
     const bound = await issue({ ip_whitelist: '203.0.113.0/24, ::1', grace_seconds: 3600 }, first);
-    for (const key of [bound.api_key ?? '', first]) {
-      for (const ip_whitelist of ['', '0.0.0.0/0', '203.0.113.0/24']) {
-        const refused = await errorOf(issue({ ip_whitelist }, key));
-        expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringMatching(/only a team_owner or a team_admin/)]);
-      }
+    for (const ip_whitelist of ['', '0.0.0.0/0', '203.0.113.0/24']) {
+      const refused = await errorOf(issue({ ip_whitelist }, bound.api_key ?? ''));
+      expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringMatching(/only a team_owner or a team_admin/)]);
     }
-    const kept = await issue({ ip_whitelist: '203.0.113.0/24,::1' }, first);
+    const kept = await issue({ ip_whitelist: '203.0.113.0/24,::1' }, bound.api_key ?? '');
     expect((await issue({}, kept.api_key ?? '')).ip_whitelist).toBe('203.0.113.0/24,::1');
     expect((await issue({ ip_whitelist: '' }, owner)).ip_whitelist).toBe('');
+  });
+});
+
+describe('the expiry that a manager set on a key', () => {
+  const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
+  const inADay = () => new Date(Date.now() + dayMs).toISOString();
+
+  it('holds for the keys that its holder issues in its place, one after the other', async () => {
+    await freshTeam();
+    const bound = await issue({ expiry_date: inAnHour() });
+    const second = await issue({}, bound.api_key ?? '');
+    expect(second.expiry_date).toBe(bound.expiry_date);
+    const refused = await errorOf(issue({ expiry_date: inADay() }, second.api_key ?? ''));
+    expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringContaining(bound.expiry_date ?? 'none')]);
+    const shorter = await issue({ expiry_date: new Date(Date.now() + 60_000).toISOString() }, second.api_key ?? '');
+    expect((await issue({}, shorter.api_key ?? '')).expiry_date).toBe(bound.expiry_date);
+  });
+
+  it('is lifted by a manager, and binds no manager', async () => {
+    await freshTeam();
+    const bound = await issue({ expiry_date: inAnHour() });
+    const lifted = await issue({ grace_seconds: 60 });
+    expect(Date.parse(lifted.expiry_date ?? '')).toBeGreaterThan(Date.parse(bound.expiry_date ?? ''));
+    const day = inADay();
+    expect((await issue({ expiry_date: day }, lifted.api_key ?? '')).expiry_date).toBe(day);
+    await fixture.call(owner, members.changeRole, { team_id, user_id, role: 'team_admin' });
+    const admins = await issue({ expiry_date: inAnHour() });
+    expect((await issue({ expiry_date: day }, admins.api_key ?? '')).expiry_date).toBe(day);
+  });
+
+  it('is none where the holder chose it', async () => {
+    await freshTeam();
+    const chosen = await issue({ expiry_date: inAnHour() }, first);
+    const day = inADay();
+    expect((await issue({ expiry_date: day }, chosen.api_key ?? '')).expiry_date).toBe(day);
+  });
+});
+
+describe('a key that was replaced', () => {
+  it('works for its grace and issues no key, neither for its holder nor for others', async () => {
+    await freshTeam();
+    const second = await issue({ grace_seconds: 3600 });
+    const refused = await errorOf(issue({}, first));
+    expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringContaining('was replaced')]);
+    expect([await opens(first), await opens(second.api_key ?? '')]).toEqual([true, true]);
+    const ownerId = (await fixture.call(owner, users.profile, {})).id;
+    await fixture.call(owner, members.issueKey, { team_id, user_id: ownerId, grace_seconds: 3600 });
+    expect((await errorOf(issue({}, owner))).code).toBe('forbidden');
+  });
+
+  it('gets what it was answered before, when it asks again with the same idempotency key', async () => {
+    await freshTeam();
+    const second = await issue({ grace_seconds: 3600 }, first, 'rotate-1');
+    expect(await issue({ grace_seconds: 3600 }, first, 'rotate-1')).toEqual({ ...second, api_key: maskApiKey(second.api_key ?? '') });
   });
 });
 

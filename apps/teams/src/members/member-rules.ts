@@ -1,4 +1,4 @@
-import { isPlatformAdmin, permissions, type Caller, type Permission, type TeamRole } from '@atoll/contracts';
+import { isPlatformAdmin, type Caller, type Permission, type TeamRole } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { Not, type EntityManager } from 'typeorm';
 import { MembershipEntity } from './membership.entity.js';
@@ -17,23 +17,12 @@ export function permissionOver(userId: string, caller: Caller): Permission {
   return caller.kind === 'user' && caller.userId === userId ? 'readTeam' : 'manageTeam';
 }
 
-/** To which addresses a key is bound, its holder does not change: `current` is the whitelist of the key that is replaced, empty for none. */
-export function requireWhitelistKept(caller: Caller, teamId: string, { current, asked }: { current: string; asked: string }): void {
-  if (current === '' || asked === current || isPlatformAdmin(caller)) return;
-  const managers: readonly (TeamRole | undefined)[] = permissions.manageTeam;
-  if (managers.includes(roleOf(caller, teamId))) return;
-  throw new AppError(
-    'forbidden',
-    'The key has an ip_whitelist, which only a team_owner or a team_admin may change. Leave the field out to keep it.',
-  );
-}
-
 /** Throws `conflict` where the team would be left without an owner. The team's row is locked, so nobody else is leaving meanwhile. */
 export async function requireAnotherOwner(manager: EntityManager, { teamId, userId }: MembershipEntity): Promise<void> {
   const hasAnother = await manager.existsBy(MembershipEntity, { teamId, role: 'team_owner', userId: Not(userId) });
   if (!hasAnother) throw new AppError('conflict', 'This is the last team_owner of the team. Make somebody else team_owner first.');
 }
 
-function roleOf(caller: Caller, teamId: string): TeamRole | undefined {
+export function roleOf(caller: Caller, teamId: string): TeamRole | undefined {
   return caller.kind === 'user' ? caller.teams.find((team) => team.teamId === teamId)?.role : undefined;
 }

@@ -22,14 +22,16 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
+import { requireUnreplacedKey } from '../api-keys/live-key.js';
 import type { PageRow } from '../database/json.js';
 import { TeamChanges } from '../teams/team-changes.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { requirePermissionNow } from './caller-now.js';
 import { Enrolment } from './enrolment.js';
 import { memberPageQuery, memberQuery } from './member-query.js';
-import { hasPowerOfOwner, permissionOver, requireAnotherOwner, requireOwner, requireWhitelistKept } from './member-rules.js';
+import { hasPowerOfOwner, permissionOver, requireAnotherOwner, requireOwner } from './member-rules.js';
 import { MembershipEntity } from './membership.entity.js';
+import { successorTerms } from './successor-terms.js';
 
 /** Each Team shows its members, all of them. */
 const mostMembers = 1000;
@@ -129,17 +131,16 @@ export class MembersService {
       context,
       async (manager) => {
         // In here, since an answer that was kept is given again even where the expiry_date has passed since; and first, as 400 goes before 403.
-        const { graceSeconds, expiryDate, ipWhitelist: asked } = settleTerms(terms);
+        const asked = settleTerms(terms);
         requirePermission(context.caller, team_id, permission);
         await this.changes.lockForGrowth(manager, team_id, context.caller);
         const caller = await requirePermissionNow(manager, context.caller, team_id, permission);
         await this.requirePowerOverKeys(manager, holder, caller);
-        const current = await this.apiKeys.whitelistOf(manager, holder);
-        const ipWhitelist = asked ?? current;
-        requireWhitelistKept(caller, team_id, { current, asked: ipWhitelist });
-        await this.apiKeys.retire(manager, holder, graceSeconds);
+        if (caller.kind === 'user') await requireUnreplacedKey(manager, caller);
+        const settled = successorTerms(caller, holder, asked, await this.apiKeys.current(manager, holder));
+        await this.apiKeys.retire(manager, holder, asked.graceSeconds);
         const issuedByOwner = hasPowerOfOwner(caller, team_id);
-        const [key = null] = await this.apiKeys.issue(manager, [{ ...holder, expiryDate, ipWhitelist, issuedByOwner }]);
+        const [key = null] = await this.apiKeys.issue(manager, [{ ...holder, ...settled, issuedByOwner }]);
         return { ...(await this.view(manager, holder)), api_key: key };
       },
       { keep: withMaskedKey },

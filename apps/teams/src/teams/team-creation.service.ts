@@ -41,7 +41,7 @@ export class TeamCreationService {
     if (caller.scope === 'membership') {
       throw new AppError(
         'forbidden',
-        'This key acts in its one team alone. To create a team, use a key of the user as a whole: POST /api/user/api-key makes one.',
+        'This key acts in its one team alone and cannot create another. Use a key of the user as a whole, such as the operator’s, or ask the operator.',
       );
     }
     const created = await this.transactions.once(context, (manager) => this.make(manager, { ...body, members }, caller, context), {
@@ -73,7 +73,7 @@ export class TeamCreationService {
   private async people(manager: EntityManager, caller: UserCaller, members: NewMember[]): Promise<Enrolled[]> {
     const owner = await manager.findOneBy(UserEntity, { id: caller.userId });
     if (!owner) throw notFound('user');
-    const own = members.findIndex(({ email }) => UserRegistry.addressOf(email) === owner.email);
+    const own = members.findIndex(({ email }) => email === owner.email);
     if (own !== -1) throw invalidField(`members.${own}.email`, 'isCaller', 'must not be your own: you become team_owner.');
     const users = await this.registry.findOrCreate(manager, members);
     const named = members.map(({ role }, index) => ({ userId: users[index]?.id ?? '', role }));
@@ -82,7 +82,7 @@ export class TeamCreationService {
 }
 
 function requireDistinct(members: NewMember[]): void {
-  const addresses = members.map(({ email }) => UserRegistry.addressOf(email));
+  const addresses = members.map(({ email }) => email);
   const repeated = addresses.findIndex((address, index) => addresses.indexOf(address) < index);
   if (repeated !== -1) throw invalidField(`members.${repeated}.email`, 'isUnique', 'must not be named twice.');
 }

@@ -6,14 +6,10 @@ import { UserEntity } from './user.entity.js';
 /** Who is known by an e-mail address. One address is one user, in whatever case it is written. */
 @Injectable()
 export class UserRegistry {
-  static addressOf(email: string): string {
-    return email.toLowerCase();
-  }
-
   /** The users of these addresses, in their order; those who are new to the platform are made, with the name given. */
   async findOrCreate(manager: EntityManager, people: readonly { email: string; name: string }[]): Promise<UserEntity[]> {
     if (people.length === 0) return [];
-    const addressed = people.map(({ email, name }) => ({ email: UserRegistry.addressOf(email), name }));
+    const addressed = people.map(({ email, name }) => ({ email: email.toLowerCase(), name }));
     // In one order, whatever the caller's, so that two transactions that name the same people do not wait for each other.
     const rows = addressed.toSorted((one, other) => (one.email < other.email ? -1 : 1)).map((person) => ({ id: newId(), ...person }));
     await manager.createQueryBuilder().insert().into(UserEntity).values(rows).orIgnore().execute();

@@ -126,7 +126,7 @@ function readTime(value: unknown): string | undefined {
 
 /** Digits are taken for a number, as in every other whole number of the wire. */
 function readSequence(value: unknown): number | undefined {
-  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  const number = typeof value === 'string' && /^(?:0|[1-9]\d{0,14})$/.test(value) ? Number(value) : value;
   return Number.isSafeInteger(number) && (number as number) >= 0 ? (number as number) : undefined;
 }
 
