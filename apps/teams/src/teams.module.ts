@@ -12,6 +12,7 @@ import { Enrolment } from './members/enrolment.js';
 import { MembersController } from './members/member.controller.js';
 import { MembersService } from './members/member.service.js';
 import { TeamsSettings } from './teams-settings.js';
+import { HolderAnswers } from './teams/holder-answers.js';
 import { TeamCapacityService } from './teams/team-capacity.service.js';
 import { TeamChanges } from './teams/team-changes.js';
 import { TeamCreationService } from './teams/team-creation.service.js';
@@ -26,6 +27,7 @@ import { Timezones } from './users/timezones.js';
 import { UserRegistry } from './users/user-registry.js';
 import { UsersController } from './users/user.controller.js';
 import { UsersService } from './users/user.service.js';
+import { WorkspaceDeletionService } from './workspaces/workspace-deletion.service.js';
 import { WorkspacesController } from './workspaces/workspace.controller.js';
 import { WorkspacesService } from './workspaces/workspace.service.js';
 
@@ -39,7 +41,7 @@ export interface TeamsOptions {
   courier: Courier;
   /** Keys the HMAC under which API keys are stored; the gateway has the same. */
   keyPepper: string;
-  /** The services that can hold something of a team and answer `teamDeletionRequested`. None unless given. */
+  /** The services that can hold something of a team and answer `teamDeletionRequested` and `workspaceDeletionRequested`. None unless given. */
   deletionHolders?: readonly string[];
   /** 3 s unless given. */
   deletionPatienceMs?: number;
@@ -61,6 +63,7 @@ export interface TeamsOptions {
     ApiKeysService,
     CredentialsService,
     Enrolment,
+    HolderAnswers,
     ImagePoliciesService,
     MembersService,
     TeamCapacityService,
@@ -74,6 +77,7 @@ export interface TeamsOptions {
     Timezones,
     UserRegistry,
     UsersService,
+    WorkspaceDeletionService,
     WorkspacesService,
   ],
   exports: [Administrators],

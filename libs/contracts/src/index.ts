@@ -123,11 +123,13 @@ export {
   TeamChanged,
   TeamDeletionAnswered,
   TeamDeletionRequested,
+  WorkspaceDeletionRequested,
   deletionHolders,
   membershipChanged,
   teamChanged,
   teamDeletionAnswered,
   teamDeletionRequested,
+  workspaceDeletionRequested,
 } from './teams/events.js';
 export {
   AssignPolicy,
@@ -174,4 +176,13 @@ export {
 export type { TeamStatus } from './teams/team.js';
 export { UpdateProfile, User, UserKey, UserTeam, platformRoles, users } from './teams/user.js';
 export type { PlatformRole } from './teams/user.js';
-export { CreateWorkspace, ListWorkspaces, Workspace, WorkspacePage, WorkspacePath, workspaces } from './teams/workspace.js';
+export {
+  CreateWorkspace,
+  ListWorkspaces,
+  RenameWorkspace,
+  RenameWorkspaceBody,
+  Workspace,
+  WorkspacePage,
+  WorkspacePath,
+  workspaces,
+} from './teams/workspace.js';

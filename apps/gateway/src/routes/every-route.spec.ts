@@ -52,6 +52,7 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['DELETE /team/{team_id}/members/{user_id}/api-key', 204, members.revokeKey],
   ['GET /workspace', 200, workspaces.list, { ...ofTeam, ...page }],
   ['POST /workspace', 201, workspaces.create, { ...ofTeam, name: 'x' }],
+  ['PUT /workspace/{workspace_id}', 200, workspaces.rename, { name: 'x' }],
   ['DELETE /workspace/{workspace_id}', 204, workspaces.delete],
   ['POST /policy/image', 201, imagePolicies.create, { name: 'x' }],
   ['GET /policy/image', 200, imagePolicies.list, page],

@@ -1,9 +1,10 @@
-import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import {
   CreateWorkspace,
   ListWorkspaces,
   Nothing,
+  RenameWorkspaceBody,
   Workspace,
   WorkspacePage,
   WorkspacePath,
@@ -29,6 +30,12 @@ export class WorkspacesController {
   @Answers(201, Workspace, 'Creates a workspace in a team.')
   create(@Body() body: CreateWorkspace, @Context() context: CallContext): Promise<Workspace> {
     return this.rpc.call(workspaces.create, body, context);
+  }
+
+  @Put(':workspace_id')
+  @Answers(200, Workspace, 'Renames a workspace.')
+  rename(@Param() path: WorkspacePath, @Body() body: RenameWorkspaceBody, @Context() context: CallContext): Promise<Workspace> {
+    return this.rpc.call(workspaces.rename, { ...path, ...body }, context);
   }
 
   @Delete(':workspace_id')

@@ -12,8 +12,10 @@ import { KnownPriceEntity, PriceSnapshotEntity } from '../prices/known-price.ent
 import { GpuaasEntity, RegionEntity } from '../regions/region.entity.js';
 import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { TeamClosingEntity } from '../teams/team-closing.entity.js';
+import { WorkspaceClosingEntity } from '../teams/workspace-closing.entity.js';
 import { WorkloadEntity } from '../workloads/workload.entity.js';
 import { Gpuaas1790000000000 } from './migrations/1790000000000-gpuaas.js';
+import { WorkspaceClosing1796000000000 } from './migrations/1796000000000-workspace-closing.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -38,7 +40,8 @@ export const gpuaasSchema = {
     SubscriptionEntity,
     TeamCapacityEntity,
     TeamClosingEntity,
+    WorkspaceClosingEntity,
     WorkloadEntity,
   ],
-  migrations: [Gpuaas1790000000000],
+  migrations: [Gpuaas1790000000000, WorkspaceClosing1796000000000],
 };

@@ -56,7 +56,7 @@ export class SubscriptionsService {
     };
     return this.placement.placing((isThorough) =>
       this.transactions.once(context, async (manager) => {
-        await this.gate.holdOpen(manager, team_id);
+        await this.gate.holdOpen(manager, team_id, workspaceId);
         const subscription = await this.subscriptions.insert(manager, values, cause);
         await this.reserve(manager, pool, subscription, vgpus, isThorough, context);
         await this.capacity.note(manager, team_id);
@@ -78,7 +78,7 @@ export class SubscriptionsService {
         if (vgpus === held.vgpus) return subscriptionView(held, pool);
         if (vgpus > held.vgpus) {
           if (refusal) throw refusal;
-          await this.gate.holdOpen(manager, teamId);
+          await this.gate.holdOpen(manager, teamId, held.workspaceId);
           await this.reserve(manager, pool, held, vgpus - held.vgpus, isThorough, context);
         } else await this.shrink(manager, pool, held, vgpus, context);
         const changed = await this.subscriptions.move(manager, held, 'RESIZED', causeOf(context, `from ${held.vgpus} to ${vgpus} vGPUs`), {

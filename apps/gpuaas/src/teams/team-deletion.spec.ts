@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { subscriptions, teamDeletionRequested, type TeamDeletionAnswered } from '@atoll/contracts';
+import { subscriptions, teamChanged, teamDeletionRequested, workspaceDeletionRequested, type TeamDeletionAnswered } from '@atoll/contracts';
 import { newId } from '@atoll/database';
+import { aTeam } from '@atoll/testing';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;
@@ -15,10 +16,11 @@ beforeEach(async () => {
 });
 afterAll(() => fixture.stop());
 
-/** Asks what a team holds, as whoever wants to delete it does, and waits for the answer. */
-async function answerTo({ team_id }: ToldTeam, revision = 2): Promise<TeamDeletionAnswered> {
+/** Asks what a team holds, or one of its workspaces, as whoever wants to delete it does, and waits for the answer. */
+async function answerTo({ team_id }: ToldTeam, revision = 2, workspace_id?: string): Promise<TeamDeletionAnswered> {
   const attempt_id = newId();
-  await fixture.tell(teamDeletionRequested, { team_id, revision, attempt_id });
+  if (workspace_id === undefined) await fixture.tell(teamDeletionRequested, { team_id, revision, attempt_id });
+  else await fixture.tell(workspaceDeletionRequested, { team_id, revision, attempt_id, workspace_id });
   for (;;) {
     const answers = fixture.events.map(({ payload }) => payload as TeamDeletionAnswered).filter((each) => each.attempt_id === attempt_id);
     if (answers[0]) return answers[0];
@@ -102,6 +104,52 @@ describe('a team that is to be deleted', () => {
       expect(held).toBe(accepted);
       if (holds === null) expect(accepted).toBe(0);
       else expect(accepted).toBeGreaterThan(0);
+    }
+  });
+});
+
+describe('a workspace that is to be deleted', () => {
+  let lab: string;
+  /** A team with a second workspace. */
+  beforeEach(async () => {
+    lab = newId();
+    const workspaces = [
+      { id: team.workspace_id, name: 'default' },
+      { id: lab, name: 'lab' },
+    ];
+    await fixture.tell(teamChanged, { ...aTeam(workspaces), team_id: team.team_id, revision: 2 });
+  });
+  const into = (workspace_id: string) => fixture.subscribe(team, { pool_id, workspace_id });
+
+  it('holds what was subscribed to in it, until that has ended, and nothing of the rest of its team', async () => {
+    await into(team.workspace_id);
+    const held = await into(lab);
+    expect((await answerTo(team, 3, lab)).holds).toBe('1 GPU pool subscription');
+    await fixture.unsubscribe(team, held);
+    await fixture.settle();
+    expect((await answerTo(team, 3, lab)).holds).toBeNull();
+    const { code, message } = await errorOf(into(lab));
+    expect([code, message]).toEqual(['conflict', 'The workspace is being deleted.']);
+    expect((await into(team.workspace_id)).status).toBe('subscribing');
+  });
+
+  it('takes something again where nobody concluded the deletion in time', async () => {
+    expect((await answerTo(team, 3, lab)).holds).toBeNull();
+    await fixture.query(`UPDATE workspace_closing SET until = until - interval '61 seconds' WHERE workspace_id = $1`, [lab]);
+    expect((await into(lab)).workspace_id).toBe(lab);
+  });
+
+  it('never both holds nothing and has a subscription, whoever comes first', async () => {
+    for (let round = 0; round < 12; round += 1) {
+      const [racing, other] = [newId(), newId()];
+      const owner = await fixture.team();
+      const workspaces = [owner.workspace_id, racing, other].map((id) => ({ id, name: id }));
+      await fixture.tell(teamChanged, { ...aTeam(workspaces), team_id: owner.team_id, revision: 2 });
+      const subscribed = Array.from({ length: 1 + (round % 2) }, () =>
+        isAccepted(fixture.subscribe(owner, { pool_id, workspace_id: racing })),
+      );
+      const [answer, ...accepted] = await Promise.all([answerTo(owner, 3, racing), ...subscribed]);
+      expect(answer.holds === null).toBe(!accepted.some(Boolean));
     }
   });
 });

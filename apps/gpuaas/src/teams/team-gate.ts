@@ -42,16 +42,21 @@ export class TeamGate {
   }
 
   /**
-   * Within the transaction that gives: until it ends, nobody is told that the team holds nothing. Throws `conflict` where that has been told.
+   * Within the transaction that gives: until it ends, nobody is told that the team, or the workspace, holds nothing. Throws `conflict` where that has been
+   * told.
    */
-  async holdOpen(manager: EntityManager, teamId: string): Promise<void> {
+  async holdOpen(manager: EntityManager, teamId: string, workspaceId: string): Promise<void> {
     await manager.query('SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1))', [teamId]);
     // A statement of its own, so that it sees what was committed before the lock was had.
-    const closing = await manager.query<object[]>('SELECT FROM team_closing WHERE team_id = $1 AND until > clock_timestamp()', [teamId]);
-    if (closing.length > 0) throw isBeingDeleted();
+    const [closing] = await manager.query<{ what: string }[]>(
+      `SELECT 'team' AS what FROM team_closing WHERE team_id = $1 AND until > clock_timestamp()
+       UNION ALL SELECT 'workspace' FROM workspace_closing WHERE workspace_id = $2 AND until > clock_timestamp()`,
+      [teamId, workspaceId],
+    );
+    if (closing) throw isBeingDeleted(closing.what);
   }
 }
 
-function isBeingDeleted(): AppError {
-  return new AppError('conflict', 'The team is being deleted.');
+function isBeingDeleted(what = 'team'): AppError {
+  return new AppError('conflict', `The ${what} is being deleted.`);
 }

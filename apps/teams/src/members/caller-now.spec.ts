@@ -24,6 +24,7 @@ const writes: Record<string, Asked> = {
   'revokes a key': [members.revokeKey, ({ team_id, user_id }) => ({ team_id, user_id })],
   'changes the team': [teams.update, ({ team_id }) => ({ team_id, name: 'Taken over' })],
   'makes a workspace': [workspaces.create, ({ team_id }) => ({ team_id, name: 'x' })],
+  'renames a workspace': [workspaces.rename, ({ workspace_id }) => ({ workspace_id, name: 'x' })],
   'deletes a workspace': [workspaces.delete, ({ workspace_id }) => ({ workspace_id })],
   'deletes the team': [teams.delete, ({ team_id }) => ({ team_id })],
 };

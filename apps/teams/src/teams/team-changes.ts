@@ -22,8 +22,8 @@ export class TeamChanges {
   }
 
   /** As `lock`, for what gives to a team or changes it: a suspended team may only read and give back, and one that goes gets nothing new. */
-  async lockForGrowth(manager: EntityManager, teamId: string, caller: Caller): Promise<TeamEntity> {
-    const team = await this.lock(manager, teamId);
+  async lockForGrowth(manager: EntityManager, teamId: string, caller: Caller, what?: string): Promise<TeamEntity> {
+    const team = await this.lock(manager, teamId, what);
     if (team.isSuspended && !isPlatformAdmin(caller)) {
       throw new AppError('team_suspended', 'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.');
     }

@@ -1,18 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   credentialsChanged,
   requirePermission,
-  teamDeletionAnswered,
   teamDeletionRequested,
   type CallContext,
   type Nothing,
-  type TeamDeletionAnswered,
   type TeamPath,
 } from '@atoll/contracts';
 import { newId, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
-import { OnEvent, Outbox, type EventDelivery } from '@atoll/events';
-import { remainingMs, Rpc } from '@atoll/rpc';
+import { Outbox } from '@atoll/events';
+import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { DataSource, LessThan, type EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
@@ -20,19 +17,16 @@ import { requirePermissionNow } from '../members/caller-now.js';
 import { requireOwner } from '../members/member-rules.js';
 import { MembershipEntity } from '../members/membership.entity.js';
 import { TeamsSettings } from '../teams-settings.js';
+import { HolderAnswers } from './holder-answers.js';
 import { TeamCapacityEntity } from './team-capacity.entity.js';
 import { TeamChanges } from './team-changes.js';
-import { DeletionAnswerEntity } from './team-deletion.entity.js';
 import { TeamEntity } from './team.entity.js';
 
-const pollMs = 25;
-/** Of the caller's patience, what concluding the deletion may take. */
-const concludingMs = 500;
 /** How long after its patience a deletion may still be concluded by who began it; then anybody may call it off. */
 const abandonedAfterMs = 30_000;
 const deleteTheTeam = 'delete the team';
 
-type Conclusion = { verdict: 'deleted'; userIds: string[] } | { verdict: 'held'; holds: string } | { verdict: 'unanswered' };
+type Conclusion = { userIds: string[] } | { objection: AppError };
 
 /**
  * Deletes a team in two steps, since other services may hold something of it: marked `deleting`, so that nothing new begins, while each is asked;
@@ -45,6 +39,7 @@ export class TeamDeletionService {
     private readonly transactions: Transactions,
     private readonly changes: TeamChanges,
     private readonly apiKeys: ApiKeysService,
+    private readonly answers: HolderAnswers,
     private readonly outbox: Outbox,
     private readonly rpc: Rpc,
     private readonly settings: TeamsSettings,
@@ -55,20 +50,11 @@ export class TeamDeletionService {
     requireOwner(context.caller, team_id, deleteTheTeam);
     const attemptId = newId();
     await this.transactions.run((manager) => this.begin(manager, team_id, attemptId, context));
-    await this.answersOf(attemptId, context);
+    await this.answers.wait(attemptId, context);
     const conclusion = await this.transactions.run((manager) => this.conclude(manager, team_id, attemptId, context));
-    if (conclusion.verdict === 'held') throw new AppError('conflict', `The team still holds something: ${conclusion.holds}.`);
-    if (conclusion.verdict === 'unanswered') {
-      throw new AppError('unavailable', 'Whether the team still holds something could not be found out.', { retryAfterSeconds: 5 });
-    }
+    if ('objection' in conclusion) throw conclusion.objection;
     for (const user_id of conclusion.userIds) this.rpc.publish(credentialsChanged, { user_id });
     return {};
-  }
-
-  @OnEvent(teamDeletionAnswered, { consumer: 'team-deletion' })
-  async onAnswered({ team_id, attempt_id, holder, holds }: TeamDeletionAnswered, { manager }: EventDelivery): Promise<void> {
-    const isUnderWay = await manager.existsBy(TeamEntity, { id: team_id, deletionAttemptId: attempt_id });
-    if (isUnderWay) await manager.upsert(DeletionAnswerEntity, { attemptId: attempt_id, holder, holds }, ['attemptId', 'holder']);
   }
 
   /** Makes teams active again whose deletion nobody concludes any more: the process that began it has died. */
@@ -94,38 +80,22 @@ export class TeamDeletionService {
     team.deletionDeadline = new Date(Date.now() + this.settings.deletionPatienceMs + abandonedAfterMs);
     await this.changes.save(manager, team, context);
     const request = { team_id: teamId, revision: team.revision, attempt_id: attemptId };
-    if (this.settings.deletionHolders.length > 0) await this.outbox.add(manager, teamDeletionRequested, request, context);
-  }
-
-  /** Waits until every holder has answered, or patience ends. Which replica takes in an answer does not matter: it lies in the database. */
-  private async answersOf(attemptId: string, context: CallContext): Promise<void> {
-    const patienceMs = Math.min(this.settings.deletionPatienceMs, remainingMs(context) - concludingMs);
-    const until = Date.now() + patienceMs;
-    while ((await this.missing(this.dataSource.manager, attemptId)).length > 0 && Date.now() < until) await delay(pollMs);
-  }
-
-  private async missing(manager: EntityManager, attemptId: string): Promise<string[]> {
-    const { deletionHolders } = this.settings;
-    if (deletionHolders.length === 0) return [];
-    const answers = await manager.findBy(DeletionAnswerEntity, { attemptId });
-    return deletionHolders.filter((holder) => !answers.some((answer) => answer.holder === holder));
+    if (this.answers.areAsked) await this.outbox.add(manager, teamDeletionRequested, request, context);
   }
 
   private async conclude(manager: EntityManager, teamId: string, attemptId: string, context: CallContext): Promise<Conclusion> {
     const team = await this.changes.lock(manager, teamId);
-    if (team.deletionAttemptId !== attemptId) return { verdict: 'unanswered' };
-    const missing = await this.missing(manager, attemptId);
-    const answers = await manager.find(DeletionAnswerEntity, { where: { attemptId }, order: { holder: 'ASC' } });
-    const holds = answers.flatMap((answer) => answer.holds ?? []).join('; ');
-    if (holds || missing.length > 0) {
+    if (team.deletionAttemptId !== attemptId) return { objection: this.answers.unanswered('team') };
+    const objection = await this.answers.objection(manager, attemptId, 'team');
+    if (objection) {
       await this.callOff(manager, team, attemptId, context);
-      return holds ? { verdict: 'held', holds } : { verdict: 'unanswered' };
+      return { objection };
     }
     team.deletedAt = new Date();
     await this.finish(manager, team, attemptId, context);
     await this.apiKeys.revokeTeam(manager, teamId);
     const members = await manager.findBy(MembershipEntity, { teamId });
-    return { verdict: 'deleted', userIds: members.map(({ userId }) => userId) };
+    return { userIds: members.map(({ userId }) => userId) };
   }
 
   private async callOff(manager: EntityManager, team: TeamEntity, attemptId: string, context?: CallContext): Promise<void> {
@@ -136,7 +106,7 @@ export class TeamDeletionService {
   private async finish(manager: EntityManager, team: TeamEntity, attemptId: string, context?: CallContext): Promise<void> {
     team.deletionAttemptId = null;
     team.deletionDeadline = null;
-    await manager.delete(DeletionAnswerEntity, { attemptId });
+    await this.answers.forget(manager, attemptId);
     await this.changes.save(manager, team, context);
   }
 }

@@ -4,17 +4,22 @@ import {
   type CreateWorkspace,
   type ListWorkspaces,
   type Nothing,
+  type RenameWorkspace,
   type Workspace,
   type WorkspacePage,
   type WorkspacePath,
 } from '@atoll/contracts';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
+import { WorkspaceDeletionService } from './workspace-deletion.service.js';
 import { WorkspacesService } from './workspace.service.js';
 
 @Controller()
 export class WorkspacesController implements Handlers<typeof workspaces> {
-  constructor(private readonly workspaces: WorkspacesService) {}
+  constructor(
+    private readonly workspaces: WorkspacesService,
+    private readonly deletion: WorkspaceDeletionService,
+  ) {}
 
   @Handle(workspaces.list)
   list(input: ListWorkspaces, context: CallContext): Promise<WorkspacePage> {
@@ -26,8 +31,13 @@ export class WorkspacesController implements Handlers<typeof workspaces> {
     return this.workspaces.create(input, context);
   }
 
+  @Handle(workspaces.rename)
+  rename(input: RenameWorkspace, context: CallContext): Promise<Workspace> {
+    return this.workspaces.rename(input, context);
+  }
+
   @Handle(workspaces.delete)
   delete(input: WorkspacePath, context: CallContext): Promise<Nothing> {
-    return this.workspaces.delete(input, context);
+    return this.deletion.delete(input, context);
   }
 }

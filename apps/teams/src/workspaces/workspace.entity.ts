@@ -18,6 +18,10 @@ export class WorkspaceEntity {
   @Column('boolean', { default: false })
   isDefault!: boolean;
 
+  /** While the services that may hold something in it are asked. */
+  @Column('uuid', { nullable: true })
+  deletionAttemptId!: string | null;
+
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 }

@@ -5,17 +5,18 @@ import {
   type CallContext,
   type CreateWorkspace,
   type ListWorkspaces,
-  type Nothing,
+  type RenameWorkspace,
   type Workspace,
   type WorkspacePage,
-  type WorkspacePath,
 } from '@atoll/contracts';
 import { newId, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
+import { Not } from 'typeorm';
 import { pageQuery, type PageRow } from '../database/json.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { TeamChanges } from '../teams/team-changes.js';
+import { findWorkspace } from './find-workspace.js';
 import { WorkspaceEntity } from './workspace.entity.js';
 
 /** A team's workspaces are told with each change of it, in one event, and shown in each Team. */
@@ -50,9 +51,7 @@ export class WorkspacesService {
     return this.transactions.once(context, async (manager) => {
       const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
       await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
-      if (await manager.existsBy(WorkspaceEntity, { teamId: team_id, name })) {
-        throw new AppError('conflict', 'The team has a workspace of this name already.');
-      }
+      if (await manager.existsBy(WorkspaceEntity, { teamId: team_id, name })) throw nameTaken();
       if ((await manager.countBy(WorkspaceEntity, { teamId: team_id })) >= mostWorkspaces) {
         throw new AppError('conflict', `A team has at most ${mostWorkspaces} workspaces.`);
       }
@@ -63,18 +62,20 @@ export class WorkspacesService {
     });
   }
 
-  async delete({ workspace_id }: WorkspacePath, context: CallContext): Promise<Nothing> {
-    await this.transactions.run(async (manager) => {
-      const workspace = await manager.findOneBy(WorkspaceEntity, { id: workspace_id });
-      if (!workspace) throw notFound('workspace');
-      requirePermission(context.caller, workspace.teamId, 'manageTeam', 'workspace');
-      const team = await this.changes.lock(manager, workspace.teamId, 'workspace');
-      await requirePermissionNow(manager, context.caller, workspace.teamId, 'manageTeam', 'workspace');
-      if (workspace.isDefault) throw new AppError('conflict', 'The default workspace lives as long as its team.');
-      const { affected } = await manager.delete(WorkspaceEntity, { id: workspace_id });
+  async rename({ workspace_id, name }: RenameWorkspace, context: CallContext): Promise<Workspace> {
+    return this.transactions.run(async (manager) => {
+      const { teamId } = await findWorkspace(manager, workspace_id, context);
+      const team = await this.changes.lockForGrowth(manager, teamId, context.caller, 'workspace');
+      await requirePermissionNow(manager, context.caller, teamId, 'manageTeam', 'workspace');
+      if (await manager.existsBy(WorkspaceEntity, { teamId, name, id: Not(workspace_id) })) throw nameTaken();
+      const { affected } = await manager.update(WorkspaceEntity, { id: workspace_id }, { name });
       if (!affected) throw notFound('workspace');
       await this.changes.save(manager, team, context);
+      return { id: workspace_id, name, team_id: teamId };
     });
-    return {};
   }
+}
+
+function nameTaken(): AppError {
+  return new AppError('conflict', 'The team has a workspace of this name already.');
 }

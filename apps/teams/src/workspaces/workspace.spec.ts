@@ -29,6 +29,33 @@ describe('the workspaces of a team', () => {
     expect(told.map((change) => change.workspaces.map(({ name }) => name))).toEqual([['default'], ['default', 'training'], ['default']]);
   });
 
+  it('are renamed, the default one too, and told of by their new name', async () => {
+    const { team, keys } = await fixture.createTeam('team_admin', 'member');
+    const [admin = '', member = ''] = keys;
+    const id = team.workspaces[0]?.id ?? '';
+    const rename = (name: string, key = admin) => fixture.call(key, workspaces.rename, { workspace_id: id, name });
+    expect(await rename('training')).toEqual({ id, name: 'training', team_id: team.id });
+    expect(await rename('training')).toMatchObject({ name: 'training' });
+    await fixture.call(admin, workspaces.create, { team_id: team.id, name: 'lab' });
+    const taken = await errorOf(rename('lab'));
+    expect([taken.code, taken.message]).toEqual(['conflict', 'The team has a workspace of this name already.']);
+    expect((await errorOf(rename('mine', member))).code).toBe('forbidden');
+    const told = await fixture.told(teamChanged, team.id, ({ length }) => length === 4);
+    expect(told.at(-1)?.workspaces.map(({ name }) => name)).toEqual(['training', 'lab']);
+    await fixture.call(fixture.admin, teams.suspend, { team_id: team.id });
+    expect((await errorOf(rename('late'))).code).toBe('team_suspended');
+  });
+
+  it('of two that take one name at once, one is refused', async () => {
+    const { team } = await fixture.createTeam();
+    const ids = [team.workspaces[0]?.id ?? ''];
+    ids.push((await fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'second' })).id);
+    const renamed = await Promise.allSettled(
+      ids.map((workspace_id) => fixture.call(fixture.admin, workspaces.rename, { workspace_id, name: 'one' })),
+    );
+    expect(renamed.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+  });
+
   it('are no two of one name in a team, also when both are made at once', async () => {
     const { team } = await fixture.createTeam();
     const create = () => fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'lab' });
@@ -70,6 +97,8 @@ describe('the workspaces of a team', () => {
     const workspace_id = team.workspaces[0]?.id ?? '';
     for (const id of [unknownId, workspace_id]) {
       expect((await errorOf(fixture.call(fixture.admin, workspaces.delete, { workspace_id: id }))).message).toBe('No such workspace.');
+      const renamed = fixture.call(fixture.admin, workspaces.rename, { workspace_id: id, name: 'x' });
+      expect((await errorOf(renamed)).message).toBe('No such workspace.');
     }
     expect((await errorOf(fixture.call(fixture.admin, workspaces.list, { team_id: team.id }))).code).toBe('not_found');
     expect((await errorOf(fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'x' }))).code).toBe('not_found');

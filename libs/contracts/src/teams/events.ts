@@ -42,10 +42,17 @@ export class TeamDeletionRequested extends TeamFact {
   @Uuid()
   attempt_id!: string;
 }
-/** The services that can hold something of a team. */
+/** The services that can hold something of a team or of a workspace. */
 export const deletionHolders = ['gpuaas'] as const;
 /** Every service of `deletionHolders` answers with `teamDeletionAnswered`. */
 export const teamDeletionRequested = event('teams.team_deletion_requested', TeamDeletionRequested);
+
+export class WorkspaceDeletionRequested extends TeamDeletionRequested {
+  @Uuid()
+  workspace_id!: string;
+}
+/** Every service of `deletionHolders` answers with `teamDeletionAnswered` what the team holds in this workspace. */
+export const workspaceDeletionRequested = event('teams.workspace_deletion_requested', WorkspaceDeletionRequested);
 
 export class TeamDeletionAnswered {
   @Uuid()

@@ -16,6 +16,13 @@ export class CreateWorkspace extends TeamPath {
   name!: string;
 }
 
+export class RenameWorkspaceBody {
+  @Text({ max: 100, example: 'training', description: 'Unique in its team.' })
+  name!: string;
+}
+
+export class RenameWorkspace extends IntersectionType(WorkspacePath, RenameWorkspaceBody) {}
+
 export class Workspace {
   @Uuid()
   id!: string;
@@ -38,5 +45,6 @@ export class WorkspacePage {
 export const workspaces = contract('teams.workspaces', {
   list: operation(ListWorkspaces, WorkspacePage),
   create: operation(CreateWorkspace, Workspace),
+  rename: operation(RenameWorkspace, Workspace),
   delete: operation(WorkspacePath, Nothing),
 });

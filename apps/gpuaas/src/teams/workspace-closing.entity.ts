@@ -1,0 +1,11 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+
+/** A workspace that was said to hold nothing, because it is to be deleted. */
+@Entity('workspace_closing')
+export class WorkspaceClosingEntity {
+  @PrimaryColumn('uuid')
+  workspaceId!: string;
+
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  until!: Date;
+}

@@ -1,0 +1,69 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { teamDeletionAnswered, type CallContext, type TeamDeletionAnswered } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { OnEvent, type EventDelivery } from '@atoll/events';
+import { remainingMs } from '@atoll/rpc';
+import { Injectable, Logger } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { TeamsSettings } from '../teams-settings.js';
+import { WorkspaceEntity } from '../workspaces/workspace.entity.js';
+import { DeletionAnswerEntity } from './team-deletion.entity.js';
+import { TeamEntity } from './team.entity.js';
+
+const pollMs = 25;
+/** Of the caller's patience, what concluding the deletion may take. */
+const concludingMs = 500;
+
+/** What the services that can hold something of a team answer when they are asked before it, or a workspace of it, is deleted. */
+@Injectable()
+export class HolderAnswers {
+  private readonly logger = new Logger(HolderAnswers.name);
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly settings: TeamsSettings,
+  ) {}
+
+  get areAsked(): boolean {
+    return this.settings.deletionHolders.length > 0;
+  }
+
+  @OnEvent(teamDeletionAnswered, { consumer: 'team-deletion' })
+  async onAnswered({ attempt_id, holder, holds }: TeamDeletionAnswered, { manager }: EventDelivery): Promise<void> {
+    const underWay = { deletionAttemptId: attempt_id };
+    const isUnderWay = (await manager.existsBy(TeamEntity, underWay)) || (await manager.existsBy(WorkspaceEntity, underWay));
+    if (isUnderWay) await manager.upsert(DeletionAnswerEntity, { attemptId: attempt_id, holder, holds }, ['attemptId', 'holder']);
+  }
+
+  /** Waits until every holder has answered, or patience ends. Which replica takes in an answer does not matter: it lies in the database. */
+  async wait(attemptId: string, context: CallContext): Promise<void> {
+    const patienceMs = Math.min(this.settings.deletionPatienceMs, remainingMs(context) - concludingMs);
+    const until = Date.now() + patienceMs;
+    while ((await this.missing(this.dataSource.manager, attemptId)).length > 0 && Date.now() < until) await delay(pollMs);
+  }
+
+  /** What stands against the deletion; undefined where every holder has answered that it holds nothing. `what` is to be deleted: "team". */
+  async objection(manager: EntityManager, attemptId: string, what: string): Promise<AppError | undefined> {
+    const answers = await manager.find(DeletionAnswerEntity, { where: { attemptId }, order: { holder: 'ASC' } });
+    const holds = answers.flatMap((answer) => answer.holds ?? []).join('; ');
+    if (holds) return new AppError('conflict', `The ${what} still holds something: ${holds}.`);
+    const missing = await this.missing(manager, attemptId);
+    return missing.length > 0 ? this.unanswered(what, missing) : undefined;
+  }
+
+  unanswered(what: string, missing: readonly string[] = []): AppError {
+    if (missing.length > 0) this.logger.warn(`No answer from ${missing.join(', ')}: a ${what} is not deleted.`);
+    return new AppError('unavailable', `Whether the ${what} still holds something could not be found out.`, { retryAfterSeconds: 5 });
+  }
+
+  async forget(manager: EntityManager, attemptId: string): Promise<void> {
+    await manager.delete(DeletionAnswerEntity, { attemptId });
+  }
+
+  private async missing(manager: EntityManager, attemptId: string): Promise<string[]> {
+    const { deletionHolders } = this.settings;
+    if (deletionHolders.length === 0) return [];
+    const answers = await manager.findBy(DeletionAnswerEntity, { attemptId });
+    return deletionHolders.filter((holder) => !answers.some((answer) => answer.holder === holder));
+  }
+}

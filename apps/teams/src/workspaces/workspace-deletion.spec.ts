@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  teamChanged,
+  teamDeletionAnswered,
+  workspaceDeletionRequested,
+  workspaces,
+  type Nothing,
+  type WorkspaceDeletionRequested,
+} from '@atoll/contracts';
+import { newId, Transactions } from '@atoll/database';
+import { Outbox } from '@atoll/events';
+import { errorOf, TeamsFixture } from '../teams-fixture.js';
+
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start({ deletionHolders: ['pods', 'gpuaas'], deletionPatienceMs: 1_000 });
+});
+afterAll(() => fixture.stop());
+
+async function aWorkspace(): Promise<{ teamId: string; id: string; key: string }> {
+  const { team, keys } = await fixture.createTeam('team_admin');
+  const [key = ''] = keys;
+  const { id } = await fixture.call(key, workspaces.create, { team_id: team.id, name: 'lab' });
+  return { teamId: team.id, id, key };
+}
+
+const remove = ({ id, key }: { id: string; key: string }): Promise<Nothing> => fixture.call(key, workspaces.delete, { workspace_id: id });
+const namesOf = async (team_id: string) => (await fixture.call(fixture.admin, workspaces.list, { team_id })).data.map(({ name }) => name);
+/** The attempts that were told of, when there are so many. */
+const attempts = (teamId: string, count = 1): Promise<WorkspaceDeletionRequested[]> =>
+  fixture.told(workspaceDeletionRequested, teamId, ({ length }) => length === count);
+
+/** What a service that was asked says. */
+async function answer(team_id: string, holder: string, holds: string | null, attempt?: string): Promise<void> {
+  const attempt_id = attempt ?? (await attempts(team_id))[0]?.attempt_id ?? '';
+  const answered = { team_id, attempt_id, holder, holds };
+  await fixture.app
+    .get(Transactions, { strict: false })
+    .run((manager) => fixture.app.get(Outbox, { strict: false }).add(manager, teamDeletionAnswered, answered));
+}
+
+describe('deleting a workspace', () => {
+  it('asks whoever may hold something in it, then deletes it and tells of its team without it', async () => {
+    const one = await aWorkspace();
+    const deleted = remove(one);
+    expect((await attempts(one.teamId))[0]).toMatchObject({ team_id: one.teamId, workspace_id: one.id });
+    await answer(one.teamId, 'pods', null);
+    await answer(one.teamId, 'gpuaas', null);
+    expect(await deleted).toEqual({});
+    const told = await fixture.told(teamChanged, one.teamId, ({ length }) => length === 3);
+    expect(told.at(-1)?.workspaces.map(({ name }) => name)).toEqual(['default']);
+    expect((await errorOf(remove(one))).code).toBe('not_found');
+    expect(await fixture.query('SELECT FROM deletion_answer')).toEqual([]);
+  });
+
+  it('does not while something is held in it, and the caller is told what', async () => {
+    const one = await aWorkspace();
+    const deleted = errorOf(remove(one));
+    await answer(one.teamId, 'pods', null);
+    await answer(one.teamId, 'gpuaas', '2 GPU pool subscriptions');
+    const { code, message } = await deleted;
+    expect([code, message]).toEqual(['conflict', 'The workspace still holds something: 2 GPU pool subscriptions.']);
+    expect(await namesOf(one.teamId)).toEqual(['default', 'lab']);
+    expect(await fixture.query('SELECT FROM workspace WHERE deletion_attempt_id IS NOT NULL')).toEqual([]);
+    expect(await fixture.query('SELECT FROM deletion_answer')).toEqual([]);
+  });
+
+  it('does not where somebody does not answer in time; what was answered to another attempt counts for nothing', async () => {
+    const one = await aWorkspace();
+    const deleted = errorOf(remove(one));
+    await answer(one.teamId, 'pods', null);
+    await answer(one.teamId, 'gpuaas', null, newId());
+    const { code, details } = await deleted;
+    expect([code, details.retryAfterSeconds]).toEqual(['unavailable', 5]);
+    expect(await namesOf(one.teamId)).toEqual(['default', 'lab']);
+  });
+
+  it('goes on by the newer of two attempts, whatever became of the older', async () => {
+    const one = await aWorkspace();
+    // As a process leaves it that dies after it has asked.
+    await fixture.query('UPDATE workspace SET deletion_attempt_id = gen_random_uuid() WHERE id = $1', [one.id]);
+    const deleted = remove(one);
+    for (const holder of ['pods', 'gpuaas']) await answer(one.teamId, holder, null);
+    expect(await deleted).toEqual({});
+  });
+
+  it('that two ask for at once happens once, and neither is told of anything that is not so', async () => {
+    const one = await aWorkspace();
+    const both = [remove(one), remove(one)].map((call) =>
+      errorOf(call).then(
+        ({ code }) => code,
+        () => 'deleted',
+      ),
+    );
+    const asked = await attempts(one.teamId, 2);
+    for (const { attempt_id } of asked) for (const holder of ['pods', 'gpuaas']) await answer(one.teamId, holder, null, attempt_id);
+    const outcomes = await Promise.all(both);
+    expect(outcomes).toContain('deleted');
+    expect(outcomes.filter((outcome) => !['deleted', 'not_found', 'unavailable'].includes(outcome))).toEqual([]);
+    expect(await namesOf(one.teamId)).toEqual(['default']);
+  });
+
+  it('asks nobody about the default one, nor for somebody who may not', async () => {
+    const { team, keys } = await fixture.createTeam('member');
+    const id = team.workspaces[0]?.id ?? '';
+    expect((await errorOf(remove({ id, key: fixture.admin }))).code).toBe('conflict');
+    expect((await errorOf(remove({ id, key: keys[0] ?? '' }))).code).toBe('forbidden');
+    const stranger = await fixture.createTeam('team_owner');
+    expect((await errorOf(remove({ id, key: stranger.keys[0] ?? '' }))).code).toBe('not_found');
+    expect(await fixture.query('SELECT FROM workspace WHERE id = $1 AND deletion_attempt_id IS NOT NULL', [id])).toEqual([]);
+  });
+});
