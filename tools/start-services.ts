@@ -3,21 +3,15 @@ import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '@atoll/database';
-import { loadLocalSecrets } from '@atoll/service';
+import { loadLocalSecrets, requireFreePort } from '@atoll/service';
 import { freePort, startNats } from '@atoll/testing';
+import { readReplicas } from './replicas.js';
 
 /**
  * `npm run start:services`: the platform as an operator runs it, on one machine. A process for each service and one for the gateway, over NATS.
  * What is not given (`NATS_URL`, `DATABASE_URL`) is started here, on loopback.
  */
-const services = ['teams', 'billing', 'gpuaas', 'gateway'];
-/** `ATOLL_REPLICAS=teams=2`: how many processes of a service there are; one unless said. */
-const replicas = new Map(
-  (process.env.ATOLL_REPLICAS ?? '').split(',').map((entry) => {
-    const [service = '', count = ''] = entry.split('=');
-    return [service, Number(count)];
-  }),
-);
+const services = ['teams', 'billing', 'gpuaas'];
 const restartAfterMs = 1_000;
 const killAfterMs = 20_000;
 
@@ -25,6 +19,10 @@ const dataDir = resolve(process.env.ATOLL_DATA_DIR ?? '.atoll');
 const secrets = loadLocalSecrets(dataDir);
 const stopping = new AbortController();
 const children = new Map<string, ChildProcess>();
+
+const port = Number(process.env.PORT ?? '3000');
+const replicas = await orRefuse(() => readReplicas(process.env.ATOLL_REPLICAS ?? '', services));
+await orRefuse(() => requireFreePort(port, process.env.HOST ?? '127.0.0.1', 'npm run start:services'));
 
 /** Runs one process and starts it again whenever it dies, as a container's restart policy does. */
 async function keepRunning(service: string, env: NodeJS.ProcessEnv, name = service): Promise<void> {
@@ -62,16 +60,20 @@ function endWithout(reason: string): void {
   void stop();
 }
 
-function refuse(error: unknown): never {
-  console.error(`Atoll cannot start: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
+async function orRefuse<T>(attempt: () => T | Promise<T>): Promise<T> {
+  try {
+    return await attempt();
+  } catch (error) {
+    console.error(`Atoll cannot start: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  }
 }
 
-const postgres = process.env.DATABASE_URL ? null : await startEmbeddedPostgres({ dataDir, onExit: endWithout }).catch(refuse);
+const postgres = process.env.DATABASE_URL ? null : await orRefuse(() => startEmbeddedPostgres({ dataDir, onExit: endWithout }));
 // What is under way between services outlives a restart, as their databases do.
 const nats = process.env.NATS_URL
   ? null
-  : await startNats({ storeDir: join(dataDir, 'jetstream'), onExit: () => endWithout('nats-server ended by itself.') }).catch(refuse);
+  : await orRefuse(() => startNats({ storeDir: join(dataDir, 'jetstream'), onExit: () => endWithout('nats-server ended by itself.') }));
 const shared: NodeJS.ProcessEnv = {
   ...process.env,
   DATABASE_URL: process.env.DATABASE_URL ?? postgres?.url,
@@ -95,23 +97,27 @@ async function stop(): Promise<void> {
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop());
 
 async function announce(): Promise<void> {
-  const url = `http://127.0.0.1:${process.env.PORT ?? '3000'}`;
-  for (const address of [url, ...healthPorts.map((port) => `http://127.0.0.1:${port}`)]) {
+  const url = `http://127.0.0.1:${port}`;
+  for (const address of [url, ...healthPorts.map((healthPort) => `http://127.0.0.1:${healthPort}`)]) {
     while (!(await fetch(`${address}/readyz`).catch(() => null))?.ok) await delay(100, undefined, { signal: stopping.signal });
   }
-  console.log(`\nAtoll is ready, in ${services.length} processes over ${shared.NATS_URL}\n\n  API   ${url}/api\n  Docs  ${url}/api/docs\n`);
+  const processes = healthPorts.length + 1;
+  console.log(`
+Atoll is ready, in ${processes} processes over ${shared.NATS_URL}
+
+  API   ${url}/api
+  Docs  ${url}/api/docs
+  Data  ${dataDir}
+`);
 }
 
 const healthPorts: string[] = [];
-for (const service of services) {
-  if (service === 'gateway') {
-    void keepRunning(service, shared);
-    continue;
-  }
-  for (let replica = 1; replica <= (replicas.get(service) ?? 1); replica++) {
-    const port = String(await freePort());
-    healthPorts.push(port);
-    void keepRunning(service, { ...shared, HEALTH_PORT: port }, replica === 1 ? service : `${service} ${replica}`);
+for (const [service, count] of replicas) {
+  for (let replica = 1; replica <= count; replica++) {
+    const healthPort = String(await freePort());
+    healthPorts.push(healthPort);
+    void keepRunning(service, { ...shared, HEALTH_PORT: healthPort }, replica === 1 ? service : `${service} ${replica}`);
   }
 }
+void keepRunning('gateway', shared);
 await announce().catch(() => undefined);

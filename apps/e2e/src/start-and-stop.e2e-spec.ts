@@ -24,7 +24,7 @@ afterEach(async () => {
 
 /** Runs one of the built commands to its end. */
 async function run(entry: string, env: Record<string, string>): Promise<{ code: number; output: string }> {
-  const child = spawn(process.execPath, [`dist/apps/platform/src/${entry}`], { env: { ...process.env, ...env } });
+  const child = spawn(process.execPath, [`dist/${entry}`], { env: { ...process.env, ...env } });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const [code] = (await once(child, 'close')) as [number];
@@ -65,7 +65,7 @@ describe('a first start', () => {
       const other = createServer().listen(0, '127.0.0.1');
       await once(other, 'listening');
       const { port } = other.address() as { port: number };
-      const { code, output } = await run('main.js', { ATOLL_DATA_DIR: folder, PORT: String(port) });
+      const { code, output } = await run('apps/platform/src/main.js', { ATOLL_DATA_DIR: folder, PORT: String(port) });
       other.close();
       expect(code).toBe(1);
       expect(output).toBe(`Atoll cannot start: port ${port} is taken by another program. Choose another: PORT=${port + 1} npm start\n`);
@@ -74,6 +74,27 @@ describe('a first start', () => {
     },
     timeoutMs,
   );
+
+  it('in processes refuses a port that is taken, and replicas that are none, before it starts anything', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as { port: number };
+    const taken = await run('tools/start-services.js', { ATOLL_DATA_DIR: folder, PORT: String(port) });
+    other.close();
+    expect(taken.code).toBe(1);
+    expect(taken.output).toMatch(
+      /^Atoll cannot start: port \d+ is taken by another program\. Choose another: PORT=\d+ npm run start:services\n$/,
+    );
+    const replicas = await run('tools/start-services.js', {
+      ATOLL_DATA_DIR: folder,
+      PORT: String(port),
+      ATOLL_REPLICAS: 'team=2',
+    });
+    expect([replicas.code, replicas.output]).toEqual([
+      1,
+      expect.stringMatching(/^Atoll cannot start: ATOLL_REPLICAS .* This is not: team=2\n$/),
+    ]);
+  });
 
   it(
     'takes the PostgreSQL of DATABASE_URL for its own',
@@ -97,7 +118,7 @@ describe('the key of the operator', () => {
       platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: first });
       for (const running of [true, false]) {
         if (!running) await platform.stop();
-        const { code, output } = await run('admin-key.js', { ATOLL_DATA_DIR: folder });
+        const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: folder });
         expect(code).toBe(0);
         const [key = ''] = /atl_[0-9A-Za-z]{38}/.exec(output) ?? [];
         if (!running) platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: '' });
@@ -109,7 +130,7 @@ describe('the key of the operator', () => {
   );
 
   it('is not made where there is no platform', async () => {
-    const { code, output } = await run('admin-key.js', { ATOLL_DATA_DIR: join(folder, 'elsewhere') });
+    const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: join(folder, 'elsewhere') });
     expect([code, output]).toEqual([
       1,
       `Nothing was done: ${join(folder, 'elsewhere')} holds no platform. Say where it is by ATOLL_DATA_DIR.\n`,

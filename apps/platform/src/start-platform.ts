@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import type { DynamicModule } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -12,6 +11,7 @@ import {
   loadEnv,
   loadLocalSecrets,
   observeEvents,
+  requireFreePort,
   startService,
   type RunningService,
   type Transport,
@@ -61,7 +61,7 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
   };
   try {
     requireFreeDataFolder(dataDir);
-    await requireFreePort(env.PORT, env.HOST);
+    await requireFreePort(env.PORT, env.HOST, 'npm start');
     const keyPepper = env.ATOLL_KEY_PEPPER ?? loadLocalSecrets(dataDir).keyPepper;
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(Object.keys(services));
@@ -97,19 +97,6 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
   } catch (error) {
     await stop();
     throw error;
-  }
-}
-
-/** Asked before anything is started, so that nothing has to be undone. */
-async function requireFreePort(port: number, host: string): Promise<void> {
-  const probe = createServer();
-  try {
-    await once(probe.listen(port, host), 'listening');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new Error(`port ${port} is taken by another program. Choose another: PORT=${port + 1} npm start`);
-  } finally {
-    probe.close();
   }
 }
 

@@ -1,5 +1,6 @@
 import { Global, Logger, Module, type DynamicModule } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
+import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
 import { dataSourceOptions, type DatabaseOptions } from './data-source.js';
 import { DatabaseStatus } from './database-status.js';
 import { IdempotencyCleaner } from './idempotency-cleaner.js';
@@ -18,13 +19,21 @@ export class DatabaseModule {
       module: DatabaseModule,
       imports: [
         TypeOrmModule.forRootAsync({
+          // In one process there are several: Nest's warning of a name that is given twice is not for those who have an injector each.
+          name: options.schema,
           // What Nest would try again has been waited for already.
           useFactory: () => ({ ...dataSourceOptions(withLog), toRetry: () => false }),
           dataSourceFactory: () => openDataSource(withLog),
         }),
       ],
-      providers: [Transactions, Statements, DatabaseStatus, IdempotencyCleaner],
-      exports: [Transactions, Statements, DatabaseStatus],
+      providers: [
+        { provide: DataSource, useExisting: getDataSourceToken(options.schema) },
+        Transactions,
+        Statements,
+        DatabaseStatus,
+        IdempotencyCleaner,
+      ],
+      exports: [DataSource, Transactions, Statements, DatabaseStatus],
     };
   }
 }

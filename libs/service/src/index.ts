@@ -1,5 +1,6 @@
 export { loadEnv } from './env.js';
 export { observeEvents } from './event-figures.js';
+export { requireFreePort } from './free-port.js';
 export { createMetrics, readiness, startHealthServer } from './health.js';
 export type { HealthServer, Readiness, ReadinessCheck } from './health.js';
 export { loadLocalSecrets } from './local-secrets.js';

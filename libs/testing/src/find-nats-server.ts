@@ -39,7 +39,7 @@ async function fetchFromArchive(tools: string): Promise<string> {
   } catch (error) {
     const reason = error instanceof Error ? error.message.trim() : String(error);
     throw new Error(
-      `These tests need a nats-server: install it (https://docs.nats.io/running-a-nats-service/introduction/installation) so that it is on the PATH. Fetching it failed: ${reason}`,
+      `A nats-server is needed: install it (https://docs.nats.io/running-a-nats-service/introduction/installation) so that it is on the PATH. Fetching it failed: ${reason}`,
       {
         cause: error,
       },
