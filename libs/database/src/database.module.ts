@@ -14,7 +14,12 @@ import { Transactions } from './transactions.js';
 export class DatabaseModule {
   static forRoot(options: DatabaseOptions): DynamicModule {
     const logger = new Logger('Database');
-    const withLog: DatabaseOptions = { onConnectionLost: (error) => logger.warn(`A connection was lost: ${error.message}`), ...options };
+    // The pool lets go of its connections at the end without waiting for them to close.
+    const closing = { hasBegun: false, onModuleDestroy: () => (closing.hasBegun = true) };
+    const onConnectionLost = (error: Error) => {
+      if (!closing.hasBegun) logger.warn(`A connection was lost: ${error.message}`);
+    };
+    const withLog: DatabaseOptions = { onConnectionLost, ...options };
     return {
       module: DatabaseModule,
       imports: [
@@ -28,6 +33,7 @@ export class DatabaseModule {
       ],
       providers: [
         { provide: DataSource, useExisting: getDataSourceToken(options.schema) },
+        { provide: Symbol('closing'), useValue: closing },
         Transactions,
         Statements,
         DatabaseStatus,
