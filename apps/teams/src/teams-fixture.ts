@@ -4,6 +4,7 @@ import { createApiKey, digestApiKey } from '@atoll/api-keys';
 import {
   credentials,
   credentialsChanged,
+  deletionCalledOff,
   membershipChanged,
   teamChanged,
   teamDeletionRequested,
@@ -36,7 +37,9 @@ export const operatorEmail = 'operator@example.com';
 /** An id that nothing has. */
 export const unknownId = '01890000-0000-7000-8000-000000000000';
 
-const toldEvents = [membershipChanged, teamChanged, teamDeletionRequested, workspaceDeletionRequested].map(({ name }) => name);
+const toldEvents = [membershipChanged, teamChanged, teamDeletionRequested, workspaceDeletionRequested, deletionCalledOff].map(
+  ({ name }) => name,
+);
 
 /**
  * The teams service on a database of its own, with specs in the place of the gateway (calls are made with API keys, looked up as the gateway

@@ -124,6 +124,7 @@ export {
   TeamDeletionAnswered,
   TeamDeletionRequested,
   WorkspaceDeletionRequested,
+  deletionCalledOff,
   deletionHolders,
   membershipChanged,
   teamChanged,

@@ -8,4 +8,8 @@ export class TeamClosingEntity {
 
   @Column({ type: 'timestamp with time zone', precision: 3 })
   until!: Date;
+
+  /** Which attempt to delete it: where that is called off, this ends. */
+  @Column('uuid', { nullable: true })
+  attemptId!: string | null;
 }

@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { subscriptions, teamChanged, teamDeletionRequested, workspaceDeletionRequested, type TeamDeletionAnswered } from '@atoll/contracts';
+import {
+  deletionCalledOff,
+  subscriptions,
+  teamChanged,
+  teamDeletionRequested,
+  workspaceDeletionRequested,
+  type TeamDeletionAnswered,
+} from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { aTeam } from '@atoll/testing';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
@@ -80,6 +87,16 @@ describe('a team that is to be deleted', () => {
     expect((await errorOf(subscribe())).code).toBe('conflict');
   });
 
+  it('gets something again at once where its deletion is called off, and not where an older attempt is', async () => {
+    const older = await answerTo(team);
+    const { attempt_id } = await answerTo(team, 3);
+    const callOff = (attempt: string) => fixture.tell(deletionCalledOff, { team_id: team.team_id, revision: 3, attempt_id: attempt });
+    await callOff(older.attempt_id);
+    expect((await errorOf(subscribe())).code).toBe('conflict');
+    await callOff(attempt_id);
+    expect((await subscribe()).status).toBe('subscribing');
+  });
+
   it('is answered each time it is asked about, also where nothing is known of it', async () => {
     const attempts = await Promise.all([answerTo(team), answerTo(team), answerTo({ ...team, team_id: newId() })]);
     expect(attempts.map(({ holds, holder }) => [holds, holder])).toEqual([
@@ -131,6 +148,12 @@ describe('a workspace that is to be deleted', () => {
     const { code, message } = await errorOf(into(lab));
     expect([code, message]).toEqual(['conflict', 'The workspace is being deleted.']);
     expect((await into(team.workspace_id)).status).toBe('subscribing');
+  });
+
+  it('takes something again where its deletion is called off', async () => {
+    const { attempt_id } = await answerTo(team, 3, lab);
+    await fixture.tell(deletionCalledOff, { team_id: team.team_id, revision: 3, attempt_id });
+    expect((await into(lab)).workspace_id).toBe(lab);
   });
 
   it('takes something again where nobody concluded the deletion in time', async () => {

@@ -1,4 +1,5 @@
 import {
+  deletionCalledOff,
   teamDeletionAnswered,
   teamDeletionRequested,
   workspaceDeletionRequested,
@@ -34,6 +35,12 @@ export class TeamDeletion {
     return this.answer(manager, { team_id, workspace_id }, attempt_id);
   }
 
+  @OnEvent(deletionCalledOff, { consumer: 'deletion-called-off' })
+  async onCalledOff({ attempt_id }: TeamDeletionRequested, { manager }: EventDelivery): Promise<void> {
+    await manager.query('DELETE FROM team_closing WHERE attempt_id = $1', [attempt_id]);
+    await manager.query('DELETE FROM workspace_closing WHERE attempt_id = $1', [attempt_id]);
+  }
+
   private async answer(manager: EntityManager, { team_id, workspace_id }: Doomed, attempt_id: string): Promise<void> {
     // Whoever is about to take something for the team commits first, or finds it closed.
     await manager.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [team_id]);
@@ -44,9 +51,9 @@ export class TeamDeletion {
     if (held === 0) {
       const [table, key] = workspace_id === undefined ? ['team_closing', 'team_id'] : ['workspace_closing', 'workspace_id'];
       await manager.query(
-        `INSERT INTO ${table} (${key}, until) VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond')
-         ON CONFLICT (${key}) DO UPDATE SET until = excluded.until`,
-        [workspace_id ?? team_id, closedMs],
+        `INSERT INTO ${table} (${key}, until, attempt_id) VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3)
+         ON CONFLICT (${key}) DO UPDATE SET until = excluded.until, attempt_id = excluded.attempt_id`,
+        [workspace_id ?? team_id, closedMs, attempt_id],
       );
     }
     const holds = held === 0 ? null : `${held} GPU pool subscription${held === 1 ? '' : 's'}`;

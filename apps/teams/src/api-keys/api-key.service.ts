@@ -1,7 +1,7 @@
 import { createApiKey, digestApiKey, maskApiKey } from '@atoll/api-keys';
 import { newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
-import { IsNull, MoreThan, Or, type EntityManager } from 'typeorm';
+import { IsNull, type EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
 import { ApiKeyEntity } from './api-key.entity.js';
 
@@ -54,18 +54,25 @@ export class ApiKeysService {
     await manager.update(ApiKeyEntity, { ...liveKeysOf(holder), issuedByOwner: false }, { revokedAt: () => 'now()' });
   }
 
+  /** The newest key, live or ended. */
+  last(manager: EntityManager, { userId, teamId }: KeyHolder): Promise<ApiKeyEntity | null> {
+    return manager.findOne(ApiKeyEntity, { where: { userId, teamId: teamId ?? IsNull() }, order: { createdAt: 'DESC' } });
+  }
+
   /** The key which the next one replaces. */
-  current(manager: EntityManager, holder: KeyHolder): Promise<ApiKeyEntity | null> {
-    return manager.findOne(ApiKeyEntity, {
-      where: { ...liveKeysOf(holder), expiryDate: Or(IsNull(), MoreThan(new Date())) },
-      order: { createdAt: 'DESC' },
-    });
+  async current(manager: EntityManager, holder: KeyHolder): Promise<ApiKeyEntity | null> {
+    const last = await this.last(manager, holder);
+    return last && isLive(last) ? last : null;
   }
 
   /** Ends every key to a team. */
   async revokeTeam(manager: EntityManager, teamId: string): Promise<void> {
     await manager.update(ApiKeyEntity, { teamId, revokedAt: IsNull() }, { revokedAt: () => 'now()' });
   }
+}
+
+export function isLive({ revokedAt, expiryDate }: ApiKeyEntity): boolean {
+  return revokedAt === null && (expiryDate === null || expiryDate.getTime() > Date.now());
 }
 
 function liveKeysOf({ userId, teamId }: KeyHolder) {

@@ -1,17 +1,26 @@
-import type { UserCaller } from '@atoll/contracts';
+import type { Caller, UserCaller } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
-import { IsNull, Not, type EntityManager } from 'typeorm';
+import { IsNull, type EntityManager } from 'typeorm';
 import { ApiKeyEntity } from './api-key.entity.js';
 
-/** A gateway may go on with a key for some seconds after it was revoked: such a key must not get itself a successor. */
+/** A gateway may go on with a key for some seconds after it was revoked: what such a key gives away would outlast it. */
 export async function requireLiveKey(manager: EntityManager, { keyId }: UserCaller): Promise<void> {
-  const isLive = await manager.existsBy(ApiKeyEntity, { id: keyId, revokedAt: IsNull() });
-  if (!isLive) throw new AppError('unauthenticated', 'The API key was revoked.');
+  await liveKey(manager, keyId);
 }
 
-/** A key that was replaced lives out its grace. Whoever holds it still must not replace its successor in turn. */
-export async function requireUnreplacedKey(manager: EntityManager, { keyId }: UserCaller): Promise<void> {
-  const isReplaced = await manager.existsBy(ApiKeyEntity, { id: keyId, replacedAt: Not(IsNull()) });
-  if (!isReplaced) return;
+/**
+ * For what issues keys, by whatever way. A key that was revoked must not get itself a successor, nor must one that was replaced and lives out its grace:
+ * whoever holds it still could replace its successor in turn.
+ */
+export async function requireIssuingKey(manager: EntityManager, caller: Caller): Promise<void> {
+  if (caller.kind === 'system') return;
+  const { replacedAt } = await liveKey(manager, caller.keyId);
+  if (replacedAt === null) return;
   throw new AppError('forbidden', 'This key was replaced and lives out its grace: it cannot issue keys. The key that replaced it can.');
+}
+
+async function liveKey(manager: EntityManager, id: string): Promise<ApiKeyEntity> {
+  const key = await manager.findOneBy(ApiKeyEntity, { id, revokedAt: IsNull() });
+  if (!key) throw new AppError('unauthenticated', 'The API key was revoked.');
+  return key;
 }

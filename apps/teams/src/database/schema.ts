@@ -8,7 +8,8 @@ import { TeamEntity } from '../teams/team.entity.js';
 import { UserEntity } from '../users/user.entity.js';
 import { WorkspaceEntity } from '../workspaces/workspace.entity.js';
 import { Teams1790000000000 } from './migrations/1790000000000-teams.js';
-import { SuccessionAndDeletion1796000000000 } from './migrations/1796000000000-succession-and-deletion.js';
+import { KeySuccession1796000000000 } from './migrations/1796000000000-key-succession.js';
+import { WorkspaceDeletion1797000000000 } from './migrations/1797000000000-workspace-deletion.js';
 
 /** The PostgreSQL schema that the teams service owns. */
 export const teamsSchema = {
@@ -25,5 +26,5 @@ export const teamsSchema = {
     UserEntity,
     WorkspaceEntity,
   ],
-  migrations: [Teams1790000000000, SuccessionAndDeletion1796000000000],
+  migrations: [Teams1790000000000, KeySuccession1796000000000, WorkspaceDeletion1797000000000],
 };

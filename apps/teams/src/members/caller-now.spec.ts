@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { members, teams, users, workspaces, type CallContext, type Operation } from '@atoll/contracts';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
+import { Administrators } from '../users/administrators.service.js';
 
 let fixture: TeamsFixture;
 beforeAll(async () => {
@@ -96,5 +97,19 @@ describe('a caller of whom a gateway knows what is true no more', () => {
     const stale = await fixture.contextOf(whole, users.issueKey, {});
     await fixture.call(whole, users.revokeKey, {});
     expect((await errorOf(fixture.ask(users.issueKey, {}, stale))).code).toBe('unauthenticated');
+  });
+
+  // The last one: the operator's key of this file ends here.
+  it('writes nothing with a key of the operator that was lost and made anew', async () => {
+    const administrators = fixture.app.get(Administrators, { strict: false });
+    const { team, userIds } = await fixture.createTeam('team_owner');
+    const place = { team_id: team.id, user_id: userIds[0] ?? '', workspace_id: team.workspaces[0]?.id ?? '' };
+    const lost = await administrators.newKey();
+    const context = await fixture.contextOf(lost, members.add, {});
+    await administrators.newKey();
+    for (const [operation, input] of Object.values(writes)) {
+      expect((await errorOf(fixture.ask(operation, input(place), context))).code).toBe('unauthenticated');
+    }
+    expect((await errorOf(fixture.ask(teams.create, { name: 'By a lost key' }, context))).code).toBe('unauthenticated');
   });
 });

@@ -20,7 +20,11 @@ export async function requirePermissionNow(
 }
 
 async function callerNow(manager: EntityManager, caller: Caller, teamId: string): Promise<Caller> {
-  if (caller.kind === 'system' || caller.platformAdmin) return caller;
+  if (caller.kind === 'system') return caller;
+  if (caller.platformAdmin) {
+    await requireLiveKey(manager, caller);
+    return caller;
+  }
   // A key to another team opens nothing here, whatever its user is in this one.
   const isInReach = caller.teams.some((team) => team.teamId === teamId);
   const membership = isInReach ? await manager.findOneBy(MembershipEntity, { teamId, userId: caller.userId }) : null;

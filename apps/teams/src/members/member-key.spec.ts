@@ -154,6 +154,22 @@ describe('the expiry that a manager set on a key', () => {
     expect((await issue({ expiry_date: day }, admins.api_key ?? '')).expiry_date).toBe(day);
   });
 
+  it('outlives the key, as its addresses do: its holder gets around neither by ending it first', async () => {
+    await freshTeam();
+    const bound = await issue({ expiry_date: inAnHour(), ip_whitelist: '203.0.113.0/24' });
+    const whole = await fixture.wholeKeyOf(user_id);
+    await fixture.call(whole, members.revokeKey, { team_id, user_id });
+    expect((await errorOf(issue({ ip_whitelist: '' }, whole))).code).toBe('forbidden');
+    expect((await errorOf(issue({ expiry_date: inADay() }, whole))).code).toBe('forbidden');
+    expect(await issue({}, whole)).toMatchObject({ expiry_date: bound.expiry_date, ip_whitelist: '203.0.113.0/24' });
+    await fixture.query(`UPDATE api_key SET expiry_date = now(), bound_until = now() WHERE team_id = $1 AND user_id = $2`, [
+      team_id,
+      user_id,
+    ]);
+    expect((await errorOf(issue({}, whole))).message).toMatch(/expiry_date.*only a team_owner or a team_admin/);
+    expect((await issue()).ip_whitelist).toBe('');
+  });
+
   it('is none where the holder chose it', async () => {
     await freshTeam();
     const chosen = await issue({ expiry_date: inAnHour() }, first);
@@ -172,6 +188,8 @@ describe('a key that was replaced', () => {
     const ownerId = (await fixture.call(owner, users.profile, {})).id;
     await fixture.call(owner, members.issueKey, { team_id, user_id: ownerId, grace_seconds: 3600 });
     expect((await errorOf(issue({}, owner))).code).toBe('forbidden');
+    const added = fixture.call(owner, members.add, { team_id, email: 'accomplice@example.com', name: 'x', role: 'team_owner' });
+    expect((await errorOf(added)).message).toContain('was replaced');
   });
 
   it('gets what it was answered before, when it asks again with the same idempotency key', async () => {

@@ -22,7 +22,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
-import { requireUnreplacedKey } from '../api-keys/live-key.js';
+import { requireIssuingKey } from '../api-keys/live-key.js';
 import type { PageRow } from '../database/json.js';
 import { TeamChanges } from '../teams/team-changes.js';
 import { UserRegistry } from '../users/user-registry.js';
@@ -65,6 +65,7 @@ export class MembersService {
         const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
         const caller = await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
         if (role === 'team_owner') requireOwner(caller, team_id, 'make somebody team_owner');
+        await requireIssuingKey(manager, caller);
         const [user] = await this.registry.findOrCreate(manager, [person]);
         const userId = user?.id ?? '';
         if (await manager.existsBy(MembershipEntity, { teamId: team_id, userId })) {
@@ -136,8 +137,8 @@ export class MembersService {
         await this.changes.lockForGrowth(manager, team_id, context.caller);
         const caller = await requirePermissionNow(manager, context.caller, team_id, permission);
         await this.requirePowerOverKeys(manager, holder, caller);
-        if (caller.kind === 'user') await requireUnreplacedKey(manager, caller);
-        const settled = successorTerms(caller, holder, asked, await this.apiKeys.current(manager, holder));
+        await requireIssuingKey(manager, caller);
+        const settled = successorTerms(caller, holder, asked, await this.apiKeys.last(manager, holder));
         await this.apiKeys.retire(manager, holder, asked.graceSeconds);
         const issuedByOwner = hasPowerOfOwner(caller, team_id);
         const [key = null] = await this.apiKeys.issue(manager, [{ ...holder, ...settled, issuedByOwner }]);

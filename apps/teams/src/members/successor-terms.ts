@@ -1,29 +1,30 @@
 import { isPlatformAdmin, permissions, type Caller, type TeamRole } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import type { ApiKeyEntity } from '../api-keys/api-key.entity.js';
+import { isLive } from '../api-keys/api-key.service.js';
 import type { SettledTerms } from '../api-keys/key-terms.js';
 import { roleOf } from './member-rules.js';
 
 /**
- * The terms of the key that takes the place of `current`. What a manager of the team set on a key, addresses or expiry, holds for the keys that its
- * holder issues in its place. Throws `forbidden` where the holder asks for more.
+ * The terms of the key that comes after `last`. What a manager of the team set on a key, addresses or expiry, holds for the keys that its holder issues after
+ * it, also where it has ended meanwhile. Throws `forbidden` where the holder asks for more.
  */
 export function successorTerms(
   caller: Caller,
   { userId, teamId }: { userId: string; teamId: string },
-  { expiryDate, isExpiryAsked, ipWhitelist: askedWhitelist }: SettledTerms,
-  current: ApiKeyEntity | null,
+  { expiryDate, isExpiryAsked, ipWhitelist: asked }: SettledTerms,
+  last: ApiKeyEntity | null,
 ): Pick<ApiKeyEntity, 'expiryDate' | 'ipWhitelist' | 'boundUntil'> {
-  const currentWhitelist = current?.ipWhitelist ?? '';
-  const ipWhitelist = askedWhitelist ?? currentWhitelist;
   if (isManager(caller, teamId)) {
     const isOwn = caller.kind === 'user' && caller.userId === userId;
-    return { expiryDate, ipWhitelist, boundUntil: isExpiryAsked && !isOwn ? expiryDate : null };
+    const replaced = last && isLive(last) ? last.ipWhitelist : '';
+    return { expiryDate, ipWhitelist: asked ?? replaced, boundUntil: isExpiryAsked && !isOwn ? expiryDate : null };
   }
-  if (currentWhitelist !== '' && ipWhitelist !== currentWhitelist) throw setByManager('an ip_whitelist');
-  const boundUntil = current?.boundUntil ?? null;
+  const { ipWhitelist: bound = '', boundUntil = null } = last ?? {};
+  const ipWhitelist = asked ?? bound;
+  if (bound !== '' && ipWhitelist !== bound) throw setByManager('an ip_whitelist');
   if (!boundUntil || expiryDate <= boundUntil) return { expiryDate, ipWhitelist, boundUntil };
-  if (isExpiryAsked) throw setByManager(`an expiry_date, ${boundUntil.toISOString()},`);
+  if (isExpiryAsked || boundUntil.getTime() <= Date.now()) throw setByManager(`an expiry_date, ${boundUntil.toISOString()},`);
   return { expiryDate: boundUntil, ipWhitelist, boundUntil };
 }
 

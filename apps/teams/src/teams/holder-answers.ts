@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { teamDeletionAnswered, type CallContext, type TeamDeletionAnswered } from '@atoll/contracts';
+import { deletionCalledOff, teamDeletionAnswered, type CallContext, type TeamDeletionAnswered } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
-import { OnEvent, type EventDelivery } from '@atoll/events';
+import { OnEvent, Outbox, type EventDelivery } from '@atoll/events';
 import { remainingMs } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
@@ -21,6 +21,7 @@ export class HolderAnswers {
 
   constructor(
     private readonly dataSource: DataSource,
+    private readonly outbox: Outbox,
     private readonly settings: TeamsSettings,
   ) {}
 
@@ -58,6 +59,11 @@ export class HolderAnswers {
 
   async forget(manager: EntityManager, attemptId: string): Promise<void> {
     await manager.delete(DeletionAnswerEntity, { attemptId });
+  }
+
+  /** Tells the holders that nothing is deleted. */
+  async callOff(manager: EntityManager, { id, revision }: TeamEntity, attemptId: string, context?: CallContext): Promise<void> {
+    if (this.areAsked) await this.outbox.add(manager, deletionCalledOff, { team_id: id, revision, attempt_id: attemptId }, context);
   }
 
   private async missing(manager: EntityManager, attemptId: string): Promise<string[]> {

@@ -100,6 +100,7 @@ export class TeamDeletionService {
 
   private async callOff(manager: EntityManager, team: TeamEntity, attemptId: string, context?: CallContext): Promise<void> {
     team.status = 'active';
+    await this.answers.callOff(manager, team, attemptId, context);
     await this.finish(manager, team, attemptId, context);
   }
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
+  deletionCalledOff,
   imagePolicies,
   members,
   teamChanged,
@@ -65,6 +66,9 @@ describe('deleting a team', () => {
     expect([refused.code, refused.message]).toEqual(['conflict', 'The team still holds something: pod trainer-abcde.']);
     expect(await fixture.call(keys[0] ?? '', teams.get, { team_id: team.id })).toMatchObject({ status: 'active' });
     expect(await statusesTold(team.id, 3)).toEqual(['active', 'deleting', 'active']);
+    const [asked] = await fixture.told(teamDeletionRequested, team.id, ({ length }) => length === 1);
+    const [calledOff] = await fixture.told(deletionCalledOff, team.id, ({ length }) => length === 1);
+    expect(calledOff?.attempt_id).toBe(asked?.attempt_id);
     expect(await fixture.query('SELECT FROM deletion_answer')).toEqual([]);
   });
 

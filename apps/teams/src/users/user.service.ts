@@ -19,7 +19,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
-import { requireLiveKey, requireUnreplacedKey } from '../api-keys/live-key.js';
+import { requireIssuingKey } from '../api-keys/live-key.js';
 import { invalidField, requireSomeField } from '../invalid-field.js';
 import { Timezones } from './timezones.js';
 import { userQuery } from './user-query.js';
@@ -71,8 +71,7 @@ export class UsersService {
         const { graceSeconds, expiryDate, ipWhitelist: asked } = settleTerms(terms);
         requireWholeUser(caller, 'make a key that acts for its user as a whole');
         await lockUser(manager, caller.userId);
-        await requireLiveKey(manager, caller);
-        await requireUnreplacedKey(manager, caller);
+        await requireIssuingKey(manager, caller);
         const ipWhitelist = asked ?? (await this.apiKeys.current(manager, holder))?.ipWhitelist ?? '';
         await this.apiKeys.retire(manager, holder, graceSeconds);
         const [key = ''] = await this.apiKeys.issue(manager, [{ ...holder, expiryDate, ipWhitelist }]);

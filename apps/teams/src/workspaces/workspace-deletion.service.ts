@@ -1,18 +1,22 @@
-import { notFound, workspaceDeletionRequested, type CallContext, type Nothing, type WorkspacePath } from '@atoll/contracts';
+import { workspaceDeletionRequested, type CallContext, type Nothing, type WorkspacePath } from '@atoll/contracts';
 import { newId, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { requirePermissionNow } from '../members/caller-now.js';
+import { TeamsSettings } from '../teams-settings.js';
 import { HolderAnswers } from '../teams/holder-answers.js';
 import { TeamChanges } from '../teams/team-changes.js';
 import { findWorkspace } from './find-workspace.js';
 import { WorkspaceEntity } from './workspace.entity.js';
 
+/** How long after its patience a deletion may take to be concluded; then another may begin. */
+const concludingMs = 1_000;
+
 /**
  * Deletes a workspace in two steps, since other services may hold something in it: each is asked, and whoever answers that it holds nothing takes nothing new
- * into it for a while; then it is deleted, or stays. An attempt that nobody concludes leaves nothing but its id, which the next one replaces.
+ * into it for a while; then it is deleted, or stays. An attempt that nobody concludes ends with its deadline.
  */
 @Injectable()
 export class WorkspaceDeletionService {
@@ -21,6 +25,7 @@ export class WorkspaceDeletionService {
     private readonly changes: TeamChanges,
     private readonly answers: HolderAnswers,
     private readonly outbox: Outbox,
+    private readonly settings: TeamsSettings,
   ) {}
 
   async delete({ workspace_id }: WorkspacePath, context: CallContext): Promise<Nothing> {
@@ -33,12 +38,19 @@ export class WorkspaceDeletionService {
   }
 
   private async begin(manager: EntityManager, id: string, attemptId: string, context: CallContext): Promise<void> {
-    const { teamId: team_id, isDefault } = await findWorkspace(manager, id, context);
+    const { teamId: team_id } = await findWorkspace(manager, id, context);
     const { revision } = await this.changes.lock(manager, team_id, 'workspace');
     await requirePermissionNow(manager, context.caller, team_id, 'manageTeam', 'workspace');
+    // As it is now that its team is locked.
+    const { isDefault, deletionDeadline } = await findWorkspace(manager, id, context);
     if (isDefault) throw new AppError('conflict', 'The default workspace lives as long as its team.');
-    const { affected } = await manager.update(WorkspaceEntity, { id }, { deletionAttemptId: attemptId });
-    if (!affected) throw notFound('workspace');
+    if (deletionDeadline && deletionDeadline.getTime() > Date.now())
+      throw new AppError('conflict', 'The workspace is being deleted already.');
+    const patience = {
+      deletionAttemptId: attemptId,
+      deletionDeadline: new Date(Date.now() + this.settings.deletionPatienceMs + concludingMs),
+    };
+    await manager.update(WorkspaceEntity, { id }, patience);
     if (!this.answers.areAsked) return;
     await this.outbox.add(manager, workspaceDeletionRequested, { team_id, revision, attempt_id: attemptId, workspace_id: id }, context);
   }
@@ -50,7 +62,8 @@ export class WorkspaceDeletionService {
     await this.answers.forget(manager, attemptId);
     const attempt = { id, deletionAttemptId: attemptId };
     if (objection) {
-      await manager.update(WorkspaceEntity, attempt, { deletionAttemptId: null });
+      await manager.update(WorkspaceEntity, attempt, { deletionAttemptId: null, deletionDeadline: null });
+      await this.answers.callOff(manager, team, attemptId, context);
       return objection;
     }
     const { affected } = await manager.delete(WorkspaceEntity, attempt);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
+  deletionCalledOff,
   teamChanged,
   teamDeletionAnswered,
   workspaceDeletionRequested,
@@ -8,6 +9,7 @@ import {
   type WorkspaceDeletionRequested,
 } from '@atoll/contracts';
 import { newId, Transactions } from '@atoll/database';
+import type { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 
@@ -75,29 +77,45 @@ describe('deleting a workspace', () => {
     expect(await namesOf(one.teamId)).toEqual(['default', 'lab']);
   });
 
-  it('goes on by the newer of two attempts, whatever became of the older', async () => {
+  it('goes on where a process died that had asked: once that one had its time, and not before', async () => {
     const one = await aWorkspace();
-    // As a process leaves it that dies after it has asked.
-    await fixture.query('UPDATE workspace SET deletion_attempt_id = gen_random_uuid() WHERE id = $1', [one.id]);
+    const leave = (deadline: string) =>
+      fixture.query(`UPDATE workspace SET deletion_attempt_id = gen_random_uuid(), deletion_deadline = ${deadline} WHERE id = $1`, [
+        one.id,
+      ]);
+    await leave(`now() + interval '3 seconds'`);
+    const refused = await errorOf(remove(one));
+    expect([refused.code, refused.message]).toEqual(['conflict', 'The workspace is being deleted already.']);
+    await leave(`now() - interval '1 millisecond'`);
     const deleted = remove(one);
     for (const holder of ['pods', 'gpuaas']) await answer(one.teamId, holder, null);
     expect(await deleted).toEqual({});
   });
 
-  it('that two ask for at once happens once, and neither is told of anything that is not so', async () => {
+  it('that many ask for at once happens once, and the others are told at once', async () => {
     const one = await aWorkspace();
-    const both = [remove(one), remove(one)].map((call) =>
-      errorOf(call).then(
-        ({ code }) => code,
-        () => 'deleted',
+    const outcomes = Promise.all(
+      Array.from({ length: 5 }, () =>
+        remove(one).then(
+          () => 'deleted',
+          ({ code }: AppError) => code,
+        ),
       ),
     );
-    const asked = await attempts(one.teamId, 2);
-    for (const { attempt_id } of asked) for (const holder of ['pods', 'gpuaas']) await answer(one.teamId, holder, null, attempt_id);
-    const outcomes = await Promise.all(both);
-    expect(outcomes).toContain('deleted');
-    expect(outcomes.filter((outcome) => !['deleted', 'not_found', 'unavailable'].includes(outcome))).toEqual([]);
+    for (const holder of ['pods', 'gpuaas']) await answer(one.teamId, holder, null);
+    expect((await outcomes).toSorted()).toEqual(['conflict', 'conflict', 'conflict', 'conflict', 'deleted']);
     expect(await namesOf(one.teamId)).toEqual(['default']);
+  });
+
+  it('that comes to nothing is told to those who were asked', async () => {
+    const one = await aWorkspace();
+    const deleted = errorOf(remove(one));
+    const [asked] = await attempts(one.teamId);
+    await answer(one.teamId, 'pods', 'pod trainer-abcde');
+    await answer(one.teamId, 'gpuaas', null);
+    await deleted;
+    const [calledOff] = await fixture.told(deletionCalledOff, one.teamId, ({ length }) => length === 1);
+    expect(calledOff?.attempt_id).toBe(asked?.attempt_id);
   });
 
   it('asks nobody about the default one, nor for somebody who may not', async () => {

@@ -22,6 +22,10 @@ export class WorkspaceEntity {
   @Column('uuid', { nullable: true })
   deletionAttemptId!: string | null;
 
+  /** When a deletion that nobody has concluded no longer stands in the way of another. */
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  deletionDeadline!: Date | null;
+
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 }
