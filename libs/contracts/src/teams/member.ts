@@ -35,7 +35,12 @@ export class ChangeRoleBody {
 export class ChangeRole extends IntersectionType(MemberPath, ChangeRoleBody) {}
 
 export class KeyTerms {
-  @Instant({ optional: true, description: 'In the future, at most 365 days ahead; 90 days from now if left out.' })
+  @Instant({
+    optional: true,
+    description:
+      'In the future, at most 365 days ahead; 90 days from now if left out. ' +
+      'Set by a team_owner or a team_admin for somebody else, it holds for the keys too that this member issues after it.',
+  })
   expiry_date?: string;
 
   @IpWhitelist({
@@ -50,7 +55,8 @@ export class KeyTerms {
     min: 0,
     max: 604_800,
     optional: true,
-    description: 'How long the replaced key still works, in seconds; never past its own expiry. 0 if left out.',
+    description:
+      'How long the replaced key still works, in seconds; never past its own expiry. 0 if left out. It issues no keys meanwhile.',
     example: 3600,
   })
   grace_seconds?: number;
