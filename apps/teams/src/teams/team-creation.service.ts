@@ -71,14 +71,17 @@ export class TeamCreationService {
     return { ...created, members: created.members.map((member) => ({ ...member, api_key: keys.get(member.user_id) ?? null })) };
   }
 
-  /** The caller first, as team_owner, then those named, in their order. */
+  /** The caller first, as team_owner, whether named or not; then the others, in their order. */
   private async people(manager: EntityManager, caller: UserCaller, members: NewMember[]): Promise<Enrolled[]> {
     const owner = await manager.findOneBy(UserEntity, { id: caller.userId });
     if (!owner) throw notFound('user');
     const own = members.findIndex(({ email }) => email === owner.email);
-    if (own !== -1) throw invalidField(`members.${own}.email`, 'isCaller', 'must not be your own: you become team_owner.');
-    const users = await this.registry.findOrCreate(manager, members);
-    const named = members.map(({ role }, index) => ({ userId: users[index]?.id ?? '', role }));
+    if (own !== -1 && members[own]?.role !== 'team_owner') {
+      throw invalidField(`members.${own}.role`, 'isCaller', 'must be team_owner: this is you, and whoever makes a team becomes that.');
+    }
+    const others = members.filter((_member, index) => index !== own);
+    const users = await this.registry.findOrCreate(manager, others);
+    const named = others.map(({ role }, index) => ({ userId: users[index]?.id ?? '', role }));
     return [{ userId: owner.id, role: 'team_owner' }, ...named];
   }
 }

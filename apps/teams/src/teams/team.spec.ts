@@ -97,8 +97,22 @@ describe('creating a team', () => {
     const twice = await refused([person('a@example.com'), person('b@example.com'), person('A@EXAMPLE.com')]);
     expect([twice.code, twice.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.2.email']]);
     const own = await refused([person('c@example.com'), person(operatorEmail.toUpperCase())]);
-    expect([own.code, own.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.1.email']]);
+    expect([own.code, own.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.1.role']]);
     expect(await fixture.query(`SELECT FROM "user" WHERE email = 'c@example.com'`)).toEqual([]);
+  });
+
+  it('takes the caller among the members for the team_owner that they become', async () => {
+    const members = [
+      { email: 'first@example.com', name: 'First', role: 'viewer' as const },
+      { email: operatorEmail.toUpperCase(), name: 'Not taken', role: 'team_owner' as const },
+      { email: 'second@example.com', name: 'Second', role: 'member' as const },
+    ];
+    const made = await fixture.call(fixture.admin, teams.create, { name: 'Whole', members });
+    expect(made.members.map(({ name, role }) => [name, role])).toEqual([
+      ['Administrator', 'team_owner'],
+      ['First', 'viewer'],
+      ['Second', 'member'],
+    ]);
   });
 
   it.each([

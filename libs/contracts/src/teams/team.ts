@@ -30,7 +30,11 @@ export class CreateTeam {
   @Text({ ...description, optional: true })
   description?: string;
 
-  @ListOf(() => NewMember, { max: 100, optional: true, description: 'People besides the caller, who becomes team_owner.' })
+  @ListOf(() => NewMember, {
+    max: 100,
+    optional: true,
+    description: 'People besides the caller, who becomes team_owner, named here or not.',
+  })
   members?: NewMember[];
 }
 
