@@ -30,9 +30,10 @@ export class HolderAnswers {
   }
 
   @OnEvent(teamDeletionAnswered, { consumer: 'team-deletion' })
-  async onAnswered({ attempt_id, holder, holds }: TeamDeletionAnswered, { manager }: EventDelivery): Promise<void> {
-    const underWay = { deletionAttemptId: attempt_id };
-    const isUnderWay = (await manager.existsBy(TeamEntity, underWay)) || (await manager.existsBy(WorkspaceEntity, underWay));
+  async onAnswered({ team_id, attempt_id, holder, holds }: TeamDeletionAnswered, { manager }: EventDelivery): Promise<void> {
+    const isUnderWay =
+      (await manager.existsBy(TeamEntity, { id: team_id, deletionAttemptId: attempt_id })) ||
+      (await manager.existsBy(WorkspaceEntity, { teamId: team_id, deletionAttemptId: attempt_id }));
     if (isUnderWay) await manager.upsert(DeletionAnswerEntity, { attemptId: attempt_id, holder, holds }, ['attemptId', 'holder']);
   }
 

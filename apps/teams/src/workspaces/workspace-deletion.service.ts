@@ -42,10 +42,11 @@ export class WorkspaceDeletionService {
     const { revision } = await this.changes.lock(manager, team_id, 'workspace');
     await requirePermissionNow(manager, context.caller, team_id, 'manageTeam', 'workspace');
     // As it is now that its team is locked.
-    const { isDefault, deletionDeadline } = await findWorkspace(manager, id, context);
+    const { isDefault, deletionAttemptId: abandoned, deletionDeadline } = await findWorkspace(manager, id, context);
     if (isDefault) throw new AppError('conflict', 'The default workspace lives as long as its team.');
     if (deletionDeadline && deletionDeadline.getTime() > Date.now())
       throw new AppError('conflict', 'The workspace is being deleted already.');
+    if (abandoned) await this.answers.forget(manager, abandoned);
     const patience = {
       deletionAttemptId: attemptId,
       deletionDeadline: new Date(Date.now() + this.settings.deletionPatienceMs + concludingMs),

@@ -87,9 +87,14 @@ describe('deleting a workspace', () => {
     const refused = await errorOf(remove(one));
     expect([refused.code, refused.message]).toEqual(['conflict', 'The workspace is being deleted already.']);
     await leave(`now() - interval '1 millisecond'`);
+    await fixture.query(
+      `INSERT INTO deletion_answer (attempt_id, holder, holds) SELECT deletion_attempt_id, 'pods', 'a pod' FROM workspace WHERE id = $1`,
+      [one.id],
+    );
     const deleted = remove(one);
     for (const holder of ['pods', 'gpuaas']) await answer(one.teamId, holder, null);
     expect(await deleted).toEqual({});
+    expect(await fixture.query('SELECT FROM deletion_answer')).toEqual([]);
   });
 
   it('that many ask for at once happens once, and the others are told at once', async () => {
