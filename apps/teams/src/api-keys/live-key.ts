@@ -9,8 +9,8 @@ export async function requireLiveKey(manager: EntityManager, { keyId }: UserCall
 }
 
 /**
- * For what issues keys, by whatever way. A key that was revoked must not get itself a successor, nor must one that was replaced and lives out its grace:
- * whoever holds it still could replace its successor in turn.
+ * For what replaces keys. A key that was revoked must not get itself a successor, nor must one that was replaced and lives out its grace: whoever holds it still
+ * could replace its successor in turn. Everything else it may for as long as it lives, since that is what a grace is for.
  */
 export async function requireIssuingKey(manager: EntityManager, caller: Caller): Promise<void> {
   if (caller.kind === 'system') return;

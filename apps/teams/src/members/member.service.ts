@@ -65,7 +65,6 @@ export class MembersService {
         const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
         const caller = await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
         if (role === 'team_owner') requireOwner(caller, team_id, 'make somebody team_owner');
-        await requireIssuingKey(manager, caller);
         const [user] = await this.registry.findOrCreate(manager, [person]);
         const userId = user?.id ?? '';
         if (await manager.existsBy(MembershipEntity, { teamId: team_id, userId })) {

@@ -16,7 +16,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ImagePolicyEntity } from '../image-policies/image-policy.entity.js';
 import { invalidField } from '../invalid-field.js';
-import { requireIssuingKey } from '../api-keys/live-key.js';
+import { requireLiveKey } from '../api-keys/live-key.js';
 import { Enrolment, type Enrolled } from '../members/enrolment.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { UserEntity } from '../users/user.entity.js';
@@ -58,7 +58,7 @@ export class TeamCreationService {
     caller: UserCaller,
     context: CallContext,
   ): Promise<Team> {
-    await requireIssuingKey(manager, caller);
+    await requireLiveKey(manager, caller);
     const people = await this.people(manager, caller, members);
     const { id: policyId } = await manager.findOneByOrFail(ImagePolicyEntity, { isDefault: true });
     const team = manager.create(TeamEntity, { id: newId(), name, description, policyId });
