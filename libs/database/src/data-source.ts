@@ -74,9 +74,15 @@ export function clientOptions({ schema, timeouts }: Pick<DatabaseOptions, 'schem
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     // Plain SQL finds the service's own tables, and nobody else's; `public` is where extensions live.
-    options: `-c search_path=${schema},public`,
+    options: [`search_path=${schema},public`, ...serverKeepAlive].map((setting) => `-c ${setting}`).join(' '),
   };
 }
+
+/**
+ * How soon PostgreSQL notices that a client's host has vanished, and lets go of what it held: the lock of a relay or of a migration would otherwise stand in
+ * its successor's way for as long as TCP waits, up to two hours. Seconds, and milliseconds for the last.
+ */
+const serverKeepAlive = ['tcp_keepalives_idle=10', 'tcp_keepalives_interval=5', 'tcp_keepalives_count=3', 'tcp_user_timeout=20000'];
 
 /** The pg pool beneath a DataSource. */
 export function poolOf(dataSource: DataSource): pg.Pool {

@@ -202,3 +202,20 @@ describe('when the server became read-only, as a primary that stepped down', () 
     await status.onApplicationShutdown();
   });
 });
+
+describe('when the host of a service vanishes', () => {
+  it('the server notices within seconds, and lets go of the locks that the service held', async () => {
+    const dataSource = await bank();
+    const names = ['tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count', 'tcp_user_timeout'];
+    const settings = await dataSource.query<{ name: string; setting: string }[]>(
+      'SELECT name, setting FROM pg_settings WHERE name = ANY ($1) ORDER BY name',
+      [names],
+    );
+    expect(Object.fromEntries(settings.map(({ name, setting }) => [name, setting]))).toEqual({
+      tcp_keepalives_idle: '10',
+      tcp_keepalives_interval: '5',
+      tcp_keepalives_count: '3',
+      tcp_user_timeout: '20000',
+    });
+  });
+});

@@ -74,6 +74,24 @@ describe.each([inProcess, overJetStream])('an event, $name, has its effect once'
     await expectEachOnce([1, 2, 3, 5]);
   });
 
+  it('when the database breaks in the middle of each of many tries, which uses up none', async () => {
+    await world.start();
+    await eventually(() => expect(world.app('mail').get(Events).status().ready).toBe(true));
+    let outages = 0;
+    world.script = (payload, consumer) => {
+      if (consumer === 'letters' && payload.number === 1 && outages < specRetries.maxTries + 2) {
+        outages += 1;
+        world.cut('database');
+        setTimeout(() => world.mend('database'), 100);
+      }
+      return Promise.resolve();
+    };
+    await world.orders.place([1]);
+    await expectEachOnce([1]);
+    expect(outages).toBe(specRetries.maxTries + 2);
+    expect(await world.observer.database.query('SELECT FROM mail.dead_letter')).toEqual([]);
+  }, 60_000);
+
   it('or becomes a dead letter if each try ends the process, and the events after it flow', async () => {
     await world.start();
     world.script = async (_payload, consumer) => {

@@ -3,6 +3,10 @@ import type { DomainEvent } from './courier.js';
 const prefix = 'events.';
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
+const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
+/** U+0000 as JSON writes it; behind an even number of backslashes, or it is the text of those six characters. */
+const nul = /(?<!\\)(?:\\\\)*\\u0000/;
+
 /** `events.<service>.<name>`: the name of an event begins with its service. */
 export function subjectOf(eventName: string): string {
   return prefix + eventName;
@@ -33,7 +37,11 @@ export function decodeEvent(subject: string, text: string): DomainEvent | undefi
   }
   const { id, name, payload, occurredAt, requestId, traceparent } = event;
   if (typeof id !== 'string' || !uuid.test(id) || typeof name !== 'string' || subjectOf(name) !== subject) return undefined;
-  if (typeof occurredAt !== 'string' || Number.isNaN(Date.parse(occurredAt)) || payload === undefined) return undefined;
+  if (typeof occurredAt !== 'string' || !instant.test(occurredAt) || Number.isNaN(Date.parse(occurredAt)) || payload === undefined) {
+    return undefined;
+  }
+  // PostgreSQL can hold it nowhere, not even among the dead letters.
+  if (nul.test(text)) return undefined;
   return {
     id,
     name,

@@ -20,10 +20,13 @@ export const defaultRetryRules: RetryRules = { maxTries: 5, firstDelayMs: 500, m
 const outage: BackOff = { firstDelayMs: 100, maxDelayMs: 15_000 };
 
 const pruneBatch = 5_000;
+const mostOwed = 10_000;
 
 /** Takes each event once for each consumer, whatever the courier delivers. */
 export class Inbox {
   readonly #logger = new Logger('Events');
+  /** Tries that an outage cut short and that could not be taken back while it lasted, by consumer and event. */
+  readonly #owed = new Map<string, number>();
 
   constructor(
     private readonly transactions: Transactions,
@@ -77,12 +80,14 @@ export class Inbox {
 
   /** How many tries were made or begun, this one included; `taken` if none is needed. */
   private async countTry(consumer: string, event: DomainEvent): Promise<number | 'taken'> {
+    const owed = this.#owed.get(`${consumer} ${event.id}`) ?? 0;
     const [row] = await this.dataSource.query<{ tries: number }[]>(
       `INSERT INTO inbox (consumer, event_id, tries) VALUES ($1, $2, 1)
-       ON CONFLICT (consumer, event_id) DO UPDATE SET tries = inbox.tries + 1 WHERE inbox.taken_at IS NULL
+       ON CONFLICT (consumer, event_id) DO UPDATE SET tries = GREATEST(0, inbox.tries - $3) + 1 WHERE inbox.taken_at IS NULL
        RETURNING tries`,
-      [consumer, event.id],
+      [consumer, event.id, owed],
     );
+    this.#owed.delete(`${consumer} ${event.id}`);
     return row ? row.tries : 'taken';
   }
 
@@ -103,11 +108,20 @@ export class Inbox {
     }
   }
 
+  /** The database may be what is away: then the try is taken back with the next one. */
   private async uncountTry(consumer: string, eventId: string): Promise<void> {
-    await this.dataSource.query('UPDATE inbox SET tries = tries - 1 WHERE consumer = $1 AND event_id = $2 AND tries > 0', [
-      consumer,
-      eventId,
-    ]);
+    try {
+      await this.dataSource.query('UPDATE inbox SET tries = tries - 1 WHERE consumer = $1 AND event_id = $2 AND tries > 0', [
+        consumer,
+        eventId,
+      ]);
+    } catch (error) {
+      const key = `${consumer} ${eventId}`;
+      // Those of which another replica took the next try are not asked for again.
+      if (this.#owed.size >= mostOwed) this.#owed.clear();
+      this.#owed.set(key, (this.#owed.get(key) ?? 0) + 1);
+      throw error;
+    }
   }
 
   /** Puts the event among the dead letters and is done with it. */

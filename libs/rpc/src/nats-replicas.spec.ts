@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
+import { connect } from '@nats-io/transport-node';
 import { startNats, type NatsServer } from '@atoll/testing';
 import { systemContext } from './call-context.js';
 import { NatsLink } from './nats-link.js';
@@ -35,6 +36,25 @@ describe('two replicas of a service', () => {
     expect(handled[1]).toBeGreaterThan(0);
     expect(Number(handled[0]) + Number(handled[1])).toBe(300);
     await Promise.all(replicas.map((replica) => replica.stop()));
+  });
+
+  it('are a queue group by the name of the service: whoever joins it gets a share', async () => {
+    const replica = await startReplica();
+    const joined = await connect({ servers: server.url });
+    let share = 0;
+    joined.subscribe(probe.ask.subject, {
+      queue: 'probe',
+      callback: (_error, message) => {
+        share += 1;
+        message.respond('{"size":0}');
+      },
+    });
+    await joined.flush();
+    await Promise.all(Array.from({ length: 100 }, () => ask(0)));
+    expect(share).toBeGreaterThan(0);
+    expect(share + replica.handled).toBe(100);
+    await joined.close();
+    await replica.stop();
   });
 
   it('lose no request when one after the other is replaced under load', async () => {

@@ -79,7 +79,10 @@ export class NatsStrategy extends RpcServer {
     } catch (error) {
       const refusal = isAppError(error) ? error : new AppError('internal', 'The request could not be read.');
       this.logger.warn(`A request for ${message.subject} was refused: ${refusal.message}`);
-      message.respond(JSON.stringify(refusal.toWire()), { headers: errorHeaders });
+      // A stranger may name any subject, and ones of JetStream act on whatever reaches them: only an inbox is answered.
+      if (message.reply?.startsWith(`${this.#link.inboxPrefix ?? '_INBOX'}.`)) {
+        message.respond(JSON.stringify(refusal.toWire()), { headers: errorHeaders });
+      }
       return undefined;
     }
   }

@@ -69,6 +69,22 @@ describe('a service on a NATS that others can reach', () => {
     expect(await publish(sealed)).toEqual({ size: 1 });
   });
 
+  it('sends a reply of up to 512 KiB whole, and a longer one in parts', async () => {
+    const { answer: echo } = service;
+    const frame = JSON.stringify({ size: 1, text: '' }).length;
+    for (const [bytes, parts] of [
+      [512 * 1024, null],
+      [512 * 1024 + 1, '1/2'],
+    ] as const) {
+      service.answer = (question) => Promise.resolve({ ...question, text: 'x'.repeat(bytes - frame) });
+      const answers = stranger.subscribe(inbox, { max: 1 });
+      stranger.publish(subject, payload, { reply: inbox, headers: seal(signer, subject, inbox, systemContext('spec'), payload) });
+      for await (const answer of answers) expect(answer.headers?.get('Atoll-Part') || null).toBe(parts);
+      inbox = createInbox();
+    }
+    service.answer = echo;
+  });
+
   it('refuses a request without a signature, or signed with another secret', async () => {
     const forged = seal(new Signer('another secret, guessed'), subject, inbox, systemContext('teams'), payload);
     for (const sealed of [undefined, forged]) {
@@ -76,6 +92,15 @@ describe('a service on a NATS that others can reach', () => {
     }
     expect(service.handled).toBe(0);
     expect(warned).toHaveLength(2);
+  });
+
+  it('answers a stranger in an inbox alone, and says nothing to any other subject that the stranger names', async () => {
+    const heard: string[] = [];
+    const elsewhere = stranger.subscribe('elsewhere.>', { callback: (_error, { subject: to }) => void heard.push(to) });
+    stranger.publish(subject, '{}', { reply: 'elsewhere.PURGE' });
+    expect(await publish(undefined)).toMatchObject({ code: 'unauthenticated' });
+    expect([warned.length, heard]).toEqual([2, []]);
+    elsewhere.unsubscribe();
   });
 
   it('refuses a request of which anything was changed: caller, deadline, payload, inbox, subject', async () => {
