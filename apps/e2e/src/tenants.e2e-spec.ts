@@ -24,6 +24,7 @@ describe('tenants never meet', () => {
     { method: 'DELETE', path: '/team/{team}/members/{user}/api-key' },
     { method: 'GET', path: '/workspace?team_id={team}' },
     { method: 'POST', path: '/workspace', body: { team_id: '{team}', name: 'x' } },
+    { method: 'PUT', path: '/workspace/{workspace}', body: { name: 'taken' } },
     { method: 'DELETE', path: '/workspace/{workspace}' },
     { method: 'GET', path: '/policy/image/team/{team}/objects' },
     { method: 'GET', path: '/team-billing/{team}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/utc' },
