@@ -99,7 +99,7 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
     { type: String, format: 'email', maxLength: 254 },
-    Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? addressOf(value) : value)),
+    Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? emailSpelling(value) : value)),
     IsEmail({ blacklisted_chars: '"' }, { message }),
     Matches(/^[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]+@[\x21-\x7e]+$/u, { message }),
     MaxLength(254),
@@ -108,8 +108,8 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
 
 const internationalDomain = /@(?=.*\P{ASCII})([\p{L}\p{M}\p{N}.-]+)$/u;
 
-/** What is no address stays one that is refused. */
-function addressOf(text: string): string {
+/** The one spelling of an e-mail address, as `Email` has it. What is no address stays one that `Email` refuses. */
+export function emailSpelling(text: string): string {
   const domain = internationalDomain.exec(text)?.[1];
   const isDomain = domain !== undefined && URL.canParse(`http://${domain}`);
   const spelt = isDomain ? text.slice(0, -domain.length) + new URL(`http://${domain}`).hostname : text;

@@ -48,6 +48,7 @@ export {
   Text,
   Uuid,
   WholeNumber,
+  emailSpelling,
 } from './fields.js';
 export type { FieldOptions } from './fields.js';
 export {

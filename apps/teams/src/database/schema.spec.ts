@@ -21,6 +21,20 @@ describe('the schema of the teams service', () => {
     ).rejects.toThrow();
   });
 
+  it('gives addresses of before their one spelling, and leaves two users of one address alone', async () => {
+    const dataSource = fixture.app.get(DataSource, { strict: false });
+    await dataSource.undoLastMigration();
+    const before = ['zo\u00eb@m\u00fcnchen.de', 'zoe\u0308@example.org', 'a@k\u00f6ln.de', 'a@xn--kln-sna.de', 'plain@example.org'];
+    for (const email of before) {
+      await fixture.query(`INSERT INTO "user" (id, email, name, timezone) VALUES (gen_random_uuid(), $1, 'spelt', 'UTC')`, [email]);
+    }
+    await dataSource.runMigrations();
+    const found = await fixture.query<{ email: string }>(`SELECT email FROM "user" WHERE name = 'spelt'`);
+    expect(found.map(({ email }) => email).toSorted()).toEqual(
+      ['zo\u00eb@xn--mnchen-3ya.de', 'zo\u00eb@example.org', 'a@k\u00f6ln.de', 'a@xn--kln-sna.de', 'plain@example.org'].toSorted(),
+    );
+  });
+
   it('leaves nothing behind when it is taken back', async () => {
     const dataSource = fixture.app.get(DataSource, { strict: false });
     for (let left = dataSource.migrations.length; left > 0; left -= 1) await dataSource.undoLastMigration();

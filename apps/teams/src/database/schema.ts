@@ -10,6 +10,7 @@ import { WorkspaceEntity } from '../workspaces/workspace.entity.js';
 import { Teams1790000000000 } from './migrations/1790000000000-teams.js';
 import { KeySuccession1796000000000 } from './migrations/1796000000000-key-succession.js';
 import { WorkspaceDeletion1797000000000 } from './migrations/1797000000000-workspace-deletion.js';
+import { EmailSpelling1798000000000 } from './migrations/1798000000000-email-spelling.js';
 
 /** The PostgreSQL schema that the teams service owns. */
 export const teamsSchema = {
@@ -26,5 +27,5 @@ export const teamsSchema = {
     UserEntity,
     WorkspaceEntity,
   ],
-  migrations: [Teams1790000000000, KeySuccession1796000000000, WorkspaceDeletion1797000000000],
+  migrations: [Teams1790000000000, KeySuccession1796000000000, WorkspaceDeletion1797000000000, EmailSpelling1798000000000],
 };

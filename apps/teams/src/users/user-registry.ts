@@ -1,3 +1,4 @@
+import { emailSpelling } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { In, type EntityManager } from 'typeorm';
@@ -9,7 +10,7 @@ export class UserRegistry {
   /** The users of these addresses, in their order; those who are new to the platform are made, with the name given. */
   async findOrCreate(manager: EntityManager, people: readonly { email: string; name: string }[]): Promise<UserEntity[]> {
     if (people.length === 0) return [];
-    const addressed = people.map(({ email, name }) => ({ email: email.toLowerCase(), name }));
+    const addressed = people.map(({ email, name }) => ({ email: emailSpelling(email), name }));
     // In one order, whatever the caller's, so that two transactions that name the same people do not wait for each other.
     const rows = addressed.toSorted((one, other) => (one.email < other.email ? -1 : 1)).map((person) => ({ id: newId(), ...person }));
     await manager.createQueryBuilder().insert().into(UserEntity).values(rows).orIgnore().execute();
