@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { BerthEntity, BerthMachine, eventually, Harbour } from './berth-fixture.js';
+import { stepTimeoutMs } from './machine-worker.js';
 import { StepFailed } from './step-failed.js';
 
 let harbour: Harbour;
@@ -74,6 +76,49 @@ describe('a deadline', () => {
     await hanging;
     expect(await stateOf(id)).toBe('free');
     expect((await harbour.history(id)).map(({ toState }) => toState)).toEqual(['dredging', 'filling', 'free']);
+  });
+});
+
+describe('a step runs until its deadline', () => {
+  const leave = (id: string, milliseconds: number) =>
+    harbour.dataSource.query(`UPDATE berth SET deadline_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE berth_id = $1`, [
+      id,
+      milliseconds,
+    ]);
+
+  it.each([15_000, 10_000, 5_000, 1_000])('and is done with %i ms left', async (milliseconds) => {
+    const id = await harbour.ask();
+    await leave(id, milliseconds);
+    await harbour.worker().settle();
+    expect(await stateOf(id)).toBe('in_use');
+  });
+
+  it('and is aborted there if it takes longer: a state whose deadline is shorter than a step ends by it', async () => {
+    let aborted: Promise<void> = Promise.resolve();
+    harbour.machine.does.dredging = (_, { signal }) => {
+      aborted = new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+      return new Promise(() => undefined);
+    };
+    const id = await harbour.ask();
+    await leave(id, 200);
+    await harbour.worker().settle();
+    await aborted;
+    expect(await stateOf(id)).toBe('free');
+    expect((await harbour.history(id)).map(({ event }) => event)).toEqual([null, 'FAILED', 'UNDONE']);
+  });
+
+  it('law: it may take a whole number of milliseconds, never less than is left and never more than a step', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0, minExcluded: true, noNaN: true }), fc.integer({ min: 1, max: 60_000 }), (leftMs, stepMs) => {
+        const timeoutMs = stepTimeoutMs(leftMs, stepMs);
+        expect(() => AbortSignal.timeout(timeoutMs)).not.toThrow();
+        expect(timeoutMs).toBeGreaterThanOrEqual(Math.min(leftMs, stepMs));
+        expect(timeoutMs).toBeLessThanOrEqual(stepMs);
+        expect(timeoutMs).toBeLessThanOrEqual(leftMs + 1);
+      }),
+    );
+    expect([stepTimeoutMs(1, 10_000), stepTimeoutMs(0.001, 10_000), stepTimeoutMs(Infinity, 10_000)]).toEqual([1, 1, 10_000]);
+    expect([stepTimeoutMs(0, 10_000), stepTimeoutMs(-1, 10_000)]).toEqual([10_000, 10_000]);
   });
 });
 

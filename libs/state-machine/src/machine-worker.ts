@@ -114,8 +114,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   /** What the step found out, or how it failed; undefined: it was interrupted by a shutdown. */
   private async find({ row, leftMs }: Claim<Row>): Promise<Found<Row, Event>> {
     if (leftMs <= 0 && !this.isLastTry(row)) return overdue(row);
-    const timeoutMs = leftMs <= 0 ? this.stepMs : Math.min(this.stepMs, Math.max(1, leftMs));
-    const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(timeoutMs)]);
+    const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(stepTimeoutMs(leftMs, this.stepMs))]);
     try {
       return await Promise.race([this.machine.step(row, { signal }), aborted(signal)]);
     } catch (error) {
@@ -176,6 +175,11 @@ interface Circumstances {
   readonly isOverdue: boolean;
   /** Whether there is something new to look at, that the step could not know of. */
   readonly wasTouched: boolean;
+}
+
+/** Whole milliseconds that a step may take: until its deadline, `stepMs` at most. A late try, after the deadline, gets `stepMs`. */
+export function stepTimeoutMs(leftMs: number, stepMs: number): number {
+  return leftMs <= 0 ? stepMs : Math.min(stepMs, Math.ceil(leftMs));
 }
 
 function overdue({ lastError }: MachineRow): Failure {
