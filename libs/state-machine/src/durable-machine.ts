@@ -55,25 +55,46 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
     return Promise.resolve();
   }
 
+  /** `entered` for all rows that one event has moved from one state to another. Overridden where one statement does for many. */
+  protected async enteredAll(manager: EntityManager, rows: readonly Row[], passage: Passage<State, Event>): Promise<void> {
+    for (const row of rows) await this.entered(manager, row, passage);
+  }
+
   /** Inserts a row in the initial state, its deadline armed, and the first line of its history. Calls no `entered`. */
   async insert(manager: EntityManager, values: Partial<Row>, cause: Cause): Promise<Row> {
+    const [row] = await this.insertAll(manager, [{ values, cause }]);
+    if (!row) throw new Error(`No row was inserted into ${this.table}.`);
+    return row;
+  }
+
+  /** As `insert`, for any number of rows that give the same columns: one statement. Returns them in the order of `all`. */
+  async insertAll(manager: EntityManager, all: readonly { values: Partial<Row>; cause: Cause }[]): Promise<Row[]> {
+    if (all.length === 0) return [];
     const { initial } = this.definition;
-    const given = this.columnsOf({ ...values, state: initial, requestId: cause.requestId ?? null });
-    const names = [...given.keys(), 'entered_at', 'deadline_at', 'due_at'];
-    const [row] = await manager.query<object[]>(
+    const given = all.map(({ values, cause }) => ({
+      ...Object.fromEntries(this.columnsOf({ ...values, state: initial, requestId: cause.requestId ?? null }, 'json')),
+      actor: cause.actor,
+      reason: cause.reason ?? null,
+    }));
+    const names = [...this.columnsOf({ ...all[0]?.values, state: initial, requestId: null }).keys()];
+    const rows = await manager.query<object[]>(
       `WITH clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now),
+       given AS MATERIALIZED (SELECT value, place FROM json_array_elements($2::json) WITH ORDINALITY given (value, place)),
        begun AS (
-         INSERT INTO ${this.table} (${names.join(', ')})
-         SELECT ${[...given.keys()].map((_, at) => `$${at + 4}`).join(', ')}, ${this.armed(initial)} FROM clock RETURNING *
-       ), told AS (
+         INSERT INTO ${this.table} (${[...names, 'entered_at', 'deadline_at', 'due_at'].join(', ')})
+         SELECT ${names.map((name) => `row.${name}`).join(', ')}, ${this.armed(initial, 'now')}
+         FROM clock, given, json_populate_record(NULL::${this.table}, value) row ORDER BY place RETURNING *
+       ), numbered AS (
+         SELECT begun.*, row_number() OVER (ORDER BY ${this.key}) AS place FROM begun
+       ), recorded AS (
          INSERT INTO machine_history (machine, instance, to_state, actor, reason, request_id, at)
-         SELECT $1, ${this.key}, state, $2, $3, request_id, entered_at FROM begun
+         SELECT $1, ${this.key}, state, value->>'actor', value->>'reason', request_id, entered_at FROM numbered JOIN given USING (place) ORDER BY place
        )
-       SELECT * FROM begun`,
-      [this.definition.id, cause.actor, cause.reason ?? null, ...given.values()],
+       SELECT * FROM begun ORDER BY ${this.key}`,
+      [this.definition.id, JSON.stringify(given)],
     );
     this.wakeAfter(manager);
-    return this.rowOf(row ?? {});
+    return rows.map((row) => this.rowOf(row));
   }
 
   /** Locks the row until the transaction ends; undefined where there is none. */
@@ -89,8 +110,8 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
   }
 
   /**
-   * Moves a row that this transaction has locked, and tells its history; undefined where the event changes nothing in its state. What a step is doing that is
-   * under way comes to nothing; the next step waits until it has ended.
+   * Moves a row that this transaction has locked, and writes its history; undefined where the event changes nothing in its state. What a step is doing that
+   * is under way comes to nothing; the next step waits until it has ended.
    */
   async move(
     manager: EntityManager,
@@ -100,37 +121,54 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
     values: Partial<Row> = {},
     error: Omit<MachineError, 'at'> | null = null,
   ): Promise<Row | undefined> {
-    const to = this.definition.next(row.state as State, event);
-    if (to === undefined) return undefined;
-    const set = this.columnsOf({ ...values, state: to, lastError: error && { ...error, at: new Date().toISOString() } });
-    const [moved] = await manager.query<object[]>(
-      `WITH clock AS MATERIALIZED (SELECT GREATEST(clock_timestamp()::timestamptz(3), $8) AS now),
-       moved AS (
-         UPDATE ${this.table} SET (entered_at, deadline_at, due_at) = (SELECT ${this.armed(to)} FROM clock),
-           attempts = 0, claim_token = NULL, revision = revision + 1, request_id = coalesce($7, request_id),
-           ${[...set.keys()].map((name, at) => `${name} = $${at + 9}`).join(', ')}
-         WHERE ${this.key} = $1 RETURNING *
-       ), told AS (
-         INSERT INTO machine_history (machine, instance, from_state, to_state, event, actor, reason, request_id, at)
-         SELECT $2, ${this.key}, $3, state, $4, $5, $6, request_id, entered_at FROM moved
-       )
-       SELECT * FROM moved`,
-      [
-        this.keyOf(row),
-        this.definition.id,
-        row.state,
-        event,
-        cause.actor,
-        cause.reason ?? error?.message ?? null,
-        cause.requestId ?? null,
-        row.enteredAt,
-        ...set.values(),
-      ],
-    );
-    const result = this.rowOf(moved ?? {});
-    await this.entered(manager, result, { from: row.state as State, event, cause });
-    this.wakeAfter(manager);
-    return result;
+    const [moved] = await this.moveAll(manager, [row], event, cause, values, error);
+    return moved;
+  }
+
+  /** As `move`, for any number of rows: one statement for those of one state. Returns those that were moved. */
+  async moveAll(
+    manager: EntityManager,
+    rows: readonly Row[],
+    event: Event,
+    cause: Cause,
+    values: Partial<Row> = {},
+    error: Omit<MachineError, 'at'> | null = null,
+  ): Promise<Row[]> {
+    const moved: Row[] = [];
+    for (const [from, those] of Map.groupBy(rows, ({ state }) => state as State)) {
+      const to = this.definition.next(from, event);
+      if (to === undefined) continue;
+      const lastError = error && { ...error, at: new Date().toISOString() };
+      const set = this.columnsOf({ ...values, state: to, lastError });
+      const raw = await manager.query<object[]>(
+        `WITH clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now),
+         moved AS (
+           UPDATE ${this.table} SET (entered_at, deadline_at, due_at) = (SELECT ${this.armed(to, 'GREATEST(now, entered_at)')} FROM clock),
+             attempts = 0, claim_token = NULL, revision = revision + 1, request_id = coalesce($7, request_id),
+             ${[...set.keys()].map((name, at) => `${name} = $${at + 8}`).join(', ')}
+           WHERE ${this.key} = ANY ($1) RETURNING *
+         ), recorded AS (
+           INSERT INTO machine_history (machine, instance, from_state, to_state, event, actor, reason, request_id, at)
+           SELECT $2, ${this.key}, $3, state, $4, $5, $6, request_id, entered_at FROM moved
+         )
+         SELECT * FROM moved ORDER BY ${this.key}`,
+        [
+          those.map((row) => this.keyOf(row)),
+          this.definition.id,
+          from,
+          event,
+          cause.actor,
+          cause.reason ?? error?.message ?? null,
+          cause.requestId ?? null,
+          ...set.values(),
+        ],
+      );
+      const arrived = raw.map((row) => this.rowOf(row));
+      await this.enteredAll(manager, arrived, { from, event, cause });
+      moved.push(...arrived);
+    }
+    if (moved.length > 0) this.wakeAfter(manager);
+    return moved;
   }
 
   /**
@@ -155,15 +193,15 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
     return row;
   }
 
-  /** Names and values for SQL of what is given of a row. */
-  columnsOf(values: object): Map<string, unknown> {
+  /** Names and values of what is given of a row, for SQL; a jsonb column is a text there, or with `json` what it holds. */
+  columnsOf(values: object, form: 'sql' | 'json' = 'sql'): Map<string, unknown> {
     const given = values as Record<string, unknown>;
     return new Map(
       this.metadata.columns
         .filter(({ propertyName }) => given[propertyName] !== undefined)
         .map(({ propertyName, databaseName, type }) => {
           const value = given[propertyName];
-          return [databaseName, type === 'jsonb' && value !== null ? JSON.stringify(value) : value];
+          return [databaseName, form === 'sql' && type === 'jsonb' && value !== null ? JSON.stringify(value) : value];
         }),
     );
   }
@@ -182,11 +220,11 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
     return this.columnsOf(row).get(this.key);
   }
 
-  /** For SELECT from a `clock`: entered_at, deadline_at, due_at. */
-  private armed(state: State): string {
+  /** entered_at, deadline_at and due_at for a row that comes into the state at the instant `now`, an expression. */
+  private armed(state: State, now: string): string {
     const rule = this.ruleOf(state);
-    if (rule) return `now, now + interval '${rule.deadlineMs} milliseconds', now`;
-    return `now, NULL::timestamptz, ${this.definition.states.get(state)?.isReviewed ? 'now' : 'NULL::timestamptz'}`;
+    if (rule) return `${now}, ${now} + interval '${rule.deadlineMs} milliseconds', ${now}`;
+    return `${now}, NULL::timestamptz, ${this.definition.states.get(state)?.isReviewed ? now : 'NULL::timestamptz'}`;
   }
 
   private wakeAfter(manager: EntityManager): void {
