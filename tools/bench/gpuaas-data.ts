@@ -68,3 +68,48 @@ async function addLeases(client: pg.Client): Promise<void> {
       SELECT bit_or(((1::bigint << slot_size) - 1) << slot_start) FROM lease WHERE lease.gpu_id = gpu.gpu_id
     ) WHERE EXISTS (SELECT FROM lease WHERE lease.gpu_id = gpu.gpu_id)`);
 }
+
+/** So many pools of MIG at rest, between them so many GPUs, on nodes of eight that are ready. */
+export async function addPools(client: pg.Client, pools: number, gpus: number): Promise<void> {
+  await client.query(`
+    INSERT INTO pool (gpuaas_id, pool_name, board, sharing_mode, mechanism, profiles, overcommit, allow_fallback)
+      SELECT gpuaas_id, 'offered ' || n, 'A100-80GB', 'Spatial', 'mig', '{1g.10gb,3g.40gb}', 1, false FROM gpuaas, generate_series(1, ${pools}) n ORDER BY n`);
+  await addReadyGpus(client, 'offered', gpus, `(SELECT min(pool_id) FROM pool WHERE pool_name LIKE 'offered %') + n % ${pools}`, 'spatial');
+}
+
+/** So many GPUs in no pool, on nodes of eight that are ready. Gives back their ids. */
+export async function addIdleGpus(client: pg.Client, gpus: number): Promise<string[]> {
+  return addReadyGpus(client, 'idle', gpus, 'NULL', 'unpooled');
+}
+
+async function addReadyGpus(client: pg.Client, name: string, gpus: number, poolId: string, state: string): Promise<string[]> {
+  await client.query(`
+    INSERT INTO node (gpuaas_id, node_name, state)
+      SELECT gpuaas_id, '${name}-' || n, 'ready' FROM gpuaas, generate_series(0, ${Math.ceil(gpus / gpusPerNode) - 1}) n ORDER BY n`);
+  const { rows } = await client.query<{ gpu_id: string }>(`
+    INSERT INTO gpu (node_id, uuid, board, pool_id, state)
+      SELECT node_id, 'GPU-' || md5('${name} ' || n)::uuid, 'A100-80GB', ${poolId}, '${state}'
+      FROM generate_series(0, ${gpus - 1}) n JOIN node ON node_name = '${name}-' || n / ${gpusPerNode} ORDER BY n
+    RETURNING gpu_id`);
+  await client.query(`INSERT INTO simulated_device (uuid) SELECT uuid FROM gpu JOIN node USING (node_id) WHERE node_name LIKE '${name}-%'`);
+  return rows.map(({ gpu_id }) => gpu_id);
+}
+
+/** Who has ended workloads and subscriptions of one pool, beside live ones. */
+export interface Ending {
+  teamId: string;
+  workspaceId: string;
+  poolId: string;
+  subscriptionId: string;
+}
+
+/** So many workloads of one subscription that have ended, and as many subscriptions of its team. */
+export async function addEnded(client: pg.Client, { teamId, workspaceId, poolId, subscriptionId }: Ending, count: number): Promise<void> {
+  await client.query(`
+    INSERT INTO gpuaas.workload (subscription_id, team_id, name, vgpus, created_at, state)
+      SELECT ${subscriptionId}, '${teamId}', 'ended', 1, now() - n * interval '1 minute', 'stopped' FROM generate_series(1, ${count}) n;
+    INSERT INTO gpuaas.subscription (team_id, workspace_id, pool_id, profile, v_ram_gb, vgpus, created_at, state)
+      SELECT '${teamId}', '${workspaceId}', ${poolId}, 'mps-2', 40, 1, now() - n * interval '1 minute', 'unsubscribed' FROM generate_series(1, ${count}) n`);
+  await client.query('VACUUM (ANALYZE) gpuaas.workload');
+  await client.query('VACUUM (ANALYZE) gpuaas.subscription');
+}

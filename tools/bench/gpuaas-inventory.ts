@@ -16,8 +16,10 @@ interface Made {
   gpus: { gpu_id: string }[];
 }
 
-/** A pool of so many A100 cut into seven each, at rest, all made through the API. Gives back its id. */
-export async function makePool(platform: Installation, client: pg.Client, gpus: number): Promise<string> {
+const cutInSeven = { sharing_mode: 'Spatial', mechanism: 'mig', profiles: ['1g.10gb'] };
+
+/** A pool of so many A100, cut into seven each unless other terms are given, at rest, all made through the API. Gives back its id. */
+export async function makePool(platform: Installation, client: pg.Client, gpus: number, terms: object = cutInSeven): Promise<string> {
   const { region_id } = await platform.send<{ region_id: string }>('POST', '/region', { region_name: 'bench' });
   const { gpuaas_id } = await platform.send<{ gpuaas_id: string }>('POST', '/gpuaas', { region_id, name: 'bench' });
   const made = await inTurn(atOnce, Math.ceil(gpus / gpusPerNode), async (at) => {
@@ -31,9 +33,7 @@ export async function makePool(platform: Installation, client: pg.Client, gpus: 
     gpuaas_id,
     pool_name: 'bench',
     gpu_ids: made.flatMap((node) => node.gpus.map(({ gpu_id }) => gpu_id)),
-    sharing_mode: 'Spatial',
-    mechanism: 'mig',
-    profiles: ['1g.10gb'],
+    ...terms,
   });
   await until(client, `SELECT NOT EXISTS (SELECT FROM gpuaas.gpu WHERE state <> 'spatial') AS done`);
   return pool_id;

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '@atoll/database';
 import { createDatabase } from './databases.js';
+import { measureBesideEnded, measureGrowth } from './gpuaas-growth.js';
 import { measureListing } from './gpuaas-listing.js';
 import { measureSubscribing } from './gpuaas-subscribe.js';
 import { stopAll } from './processes.js';
 
-/** `npm run bench:gpuaas`: listing and subscribing, each figure beside its floor, in one run, on a database of its own. Smaller by its flags. */
+/** `npm run bench:gpuaas`: listing, subscribing, and how each operation grows, each figure beside its floor, in one run, on a database of its own. Smaller by its flags. */
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
@@ -26,6 +27,10 @@ const { values } = parseArgs({
     fills: { type: 'string', default: '3' },
     /** A request. */
     vgpus: { type: 'string', default: '1,4' },
+    /** How many of each there are in turn. */
+    sizes: { type: 'string', default: '100,300,1000,3000,10000' },
+    /** Workloads, and subscriptions, that have ended. */
+    ended: { type: 'string', default: '200000' },
   },
 });
 const wanted = (name: string) => values.only === undefined || values.only === name;
@@ -72,11 +77,28 @@ async function showSubscribing(url: string, folder: string): Promise<void> {
   }
 }
 
+async function showGrowth(folder: string): Promise<void> {
+  const sizes = values.sizes.split(',').map(Number);
+  console.log(`Growth from ${sizes[0]} to ${sizes.at(-1)}: milliseconds, and k where they grow as size^k`);
+  for (const { name, points, exponent } of await measureGrowth(postgres.url, folder, sizes, 5)) {
+    const all = points.map(({ size, ms }) => `${size}: ${ms.toFixed(1)}`).join('   ');
+    console.log(`  ${name.padEnd(46)} ${all}   k ${exponent.toFixed(2)}   (goal 1.1: ${met(exponent <= 1.1)})`);
+  }
+  console.log(`\nBeside ${Number(values.ended).toLocaleString('en')} workloads and as many subscriptions that have ended`);
+  for (const { name, fewMs, manyMs } of await measureBesideEnded(postgres.url, folder, Number(values.ended), 30)) {
+    const ratio = manyMs / fewMs;
+    console.log(
+      `  ${name.padEnd(46)} ${milliseconds(fewMs)} without   ${milliseconds(manyMs)} with   ratio ${ratio.toFixed(2)}   (goal 1.2: ${met(ratio <= 1.2)})`,
+    );
+  }
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
 const postgres = await startEmbeddedPostgres({ dataDir: folder });
 try {
   console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}\n`);
   if (wanted('listing')) await showListing(await createDatabase(postgres.url, 'bench_listing'), folder);
+  if (wanted('growth')) await showGrowth(folder);
   if (wanted('subscribe')) await showSubscribing(await createDatabase(postgres.url, 'bench_subscribe'), folder);
 } finally {
   await stopAll();
