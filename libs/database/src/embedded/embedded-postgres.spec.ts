@@ -150,6 +150,25 @@ describe('startEmbeddedPostgres', () => {
     expect(bystander.exitCode ?? bystander.signalCode).toBeNull();
   });
 
+  it('starts although a process of the same user has got the id of the server that a power cut ended', async () => {
+    await (await start()).stop();
+    const folder = join(dataDir, 'postgres');
+    const { uid, gid } = statSync(folder);
+    const bystander = spawn('sleep', ['60'], process.getuid?.() === 0 ? { uid, gid } : {});
+    children.push(bystander);
+    writeFileSync(join(folder, 'postmaster.pid'), `${bystander.pid}\n${folder}\n`);
+    const { url } = await start();
+    expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(bystander.exitCode ?? bystander.signalCode).toBeNull();
+  });
+
+  it('starts although a power cut left the pid file empty', async () => {
+    await (await start()).stop();
+    writeFileSync(join(dataDir, 'postgres', 'postmaster.pid'), '');
+    const { url } = await start();
+    expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
   it('says once that the server ended by itself, and nothing when it was stopped', async () => {
     const reasons: string[] = [];
     let tell: () => void = () => undefined;

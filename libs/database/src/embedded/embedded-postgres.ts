@@ -4,7 +4,7 @@ import { chooseAccount } from './account.js';
 import { findBinaries } from './binaries.js';
 import { passwordFileOf, prepareCluster, roleName } from './cluster.js';
 import { lockDataFolder } from './data-lock.js';
-import { leftoverPostmaster, portOf, startPostmaster, stopPostmaster, tell } from './postmaster.js';
+import { leftoverPostmaster, portOf, retirePidFile, startPostmaster, stopPostmaster, tell } from './postmaster.js';
 
 export interface EmbeddedPostgresOptions {
   /** Where everything is kept between starts. Made, for this user alone, if it is missing. */
@@ -13,6 +13,8 @@ export interface EmbeddedPostgresOptions {
   onNotice?: (notice: string) => void;
   /** Told once if the server ends without having been stopped. */
   onExit?: (reason: string) => void;
+  /** Whether the server outlives this process, for whoever else ends it. It ends with this process unless given. */
+  outlivesProcess?: boolean;
   /** Trades safety for speed: for specs, whose data nobody will miss. */
   fast?: boolean;
   /** A free port unless given. */
@@ -45,6 +47,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       onNotice(`Stopping PostgreSQL (process ${leftover}), left by a start that was killed.`);
       await stopPostmaster(leftover);
     }
+    retirePidFile(folder);
     const account = chooseAccount(dataDir, folder, binaries);
     const { password } = prepareCluster(dataDir, folder, account, binaries, fast);
     const logFile = join(dataDir, 'postgres.log');
@@ -56,7 +59,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       fast,
       ...(port !== undefined && { port }),
     });
-    return supervise(server, urlOf(password, server.port), unlock, options.onExit);
+    return supervise(server, urlOf(password, server.port), unlock, options);
   } catch (error) {
     unlock();
     throw error;
@@ -78,13 +81,13 @@ function supervise(
   server: Awaited<ReturnType<typeof startPostmaster>>,
   url: string,
   unlock: () => void,
-  onExit?: (reason: string) => void,
+  { onExit, outlivesProcess = false }: EmbeddedPostgresOptions,
 ): EmbeddedPostgres {
   const { child, pid } = server;
   let stopping: Promise<void> | undefined;
   // The last resort where the process ends without `stop`; nothing can be waited for any more.
   const atExit = () => tell(pid, 'SIGINT');
-  process.once('exit', atExit);
+  if (!outlivesProcess) process.once('exit', atExit);
   child.once('exit', (code, signal) => {
     process.off('exit', atExit);
     if (!stopping) onExit?.(`PostgreSQL (process ${pid}) ended by itself: ${signal ?? `exit code ${code}`}.`);

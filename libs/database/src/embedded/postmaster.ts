@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -91,6 +91,22 @@ export function leftoverPostmaster(folder: string): number | undefined {
   const pid = Number.parseInt(readPidFile(folder)[0] ?? '', 10);
   // The id may be another process's by now.
   return pid > 0 && startOf(pid) !== '' && commandLineOf(pid).includes(` -D ${folder} `) ? pid : undefined;
+}
+
+/** Larger than any process id that Linux or macOS hands out. */
+const noProcess = '2147483647';
+
+/**
+ * Prepares the pid file of a server that is gone for the next start. PostgreSQL refuses to start where the file is empty (a power cut) or names
+ * a process of the same user that got the id meanwhile. The rest of the file stays: by it PostgreSQL notices sessions of the killed server that
+ * still run. Call it only while the data folder is locked and `leftoverPostmaster` finds nothing.
+ */
+export function retirePidFile(folder: string): void {
+  const file = join(folder, 'postmaster.pid');
+  if (!existsSync(file)) return;
+  const [pid = '', ...rest] = readPidFile(folder);
+  if (!/^\d+$/.test(pid)) rmSync(file, { force: true });
+  else writeFileSync(file, [noProcess, ...rest].join('\n'));
 }
 
 /** Where the server of this data folder listens: the fourth line of its pid file. */
