@@ -10,7 +10,7 @@ type Class<T> = new () => T;
 export interface DatabaseOptions {
   /** The service's own schema. Made at boot if it is missing. */
   schema: string;
-  /** `postgres://user:password@host:port/database`, with `sslmode` and the like as libpq has them. */
+  /** `postgres://user:password@host:port/database`, with `sslmode`, `connect_timeout` and the like as libpq has them. */
   url: string;
   /** The table of idempotency keys is added to them. */
   entities: Class<object>[];
@@ -23,7 +23,7 @@ export interface DatabaseOptions {
 }
 
 export interface Timeouts {
-  /** To get a connection, new or from the pool. */
+  /** To get a connection, new or from the pool. Where it is not given, `connect_timeout` of the URL (seconds) goes before the default. */
   acquireMs: number;
   /** A statement, by the server's clock. The server ends it and the connection stays good. 0: none. */
   statementMs: number;
@@ -62,8 +62,8 @@ class Silent extends AbstractLogger {
 }
 
 /** How every connection of a service is made, by whichever pool. */
-export function clientOptions({ schema, timeouts }: Pick<DatabaseOptions, 'schema' | 'timeouts'>): pg.PoolConfig {
-  const { acquireMs, statementMs, queryMs } = { ...defaultTimeouts, ...timeouts };
+export function clientOptions({ schema, url, timeouts }: Pick<DatabaseOptions, 'schema' | 'url' | 'timeouts'>): pg.PoolConfig {
+  const { acquireMs, statementMs, queryMs } = { ...defaultTimeouts, ...connectTimeoutOf(url), ...timeouts };
   return {
     Client: GuardedClient,
     connectionTimeoutMillis: acquireMs,
@@ -76,6 +76,11 @@ export function clientOptions({ schema, timeouts }: Pick<DatabaseOptions, 'schem
     // Plain SQL finds the service's own tables, and nobody else's; `public` is where extensions live.
     options: [`search_path=${schema},public`, ...serverKeepAlive].map((setting) => `-c ${setting}`).join(' '),
   };
+}
+
+function connectTimeoutOf(url: string): Partial<Timeouts> {
+  const seconds = URL.canParse(url) ? Number(new URL(url).searchParams.get('connect_timeout')) : 0;
+  return seconds > 0 ? { acquireMs: 1_000 * seconds } : {};
 }
 
 /**

@@ -20,7 +20,7 @@ export class DatabaseStatus implements OnApplicationShutdown {
   constructor(dataSource: DataSource) {
     const timeouts = { acquireMs: patienceMs, statementMs: patienceMs, queryMs: patienceMs };
     this.pool = new pg.Pool({
-      ...clientOptions({ schema: schemaOf(dataSource), timeouts }),
+      ...clientOptions({ schema: schemaOf(dataSource), url: urlOf(dataSource), timeouts }),
       connectionString: urlOf(dataSource),
       application_name: `atoll-${schemaOf(dataSource)}-status`,
       max: 1,

@@ -5,6 +5,7 @@ import { dataSourceOptions, type DatabaseOptions } from './data-source.js';
 import { errorCodeOf } from './database-errors.js';
 
 const bootPatienceMs = 30_000;
+const bootAcquireMs = 10_000;
 const firstPauseMs = 100;
 const longestPauseMs = 2_000;
 const lockPauseMs = 100;
@@ -22,8 +23,8 @@ export async function openDataSource(options: DatabaseOptions, patienceMs = boot
 }
 
 async function migrate(options: DatabaseOptions, patienceMs: number): Promise<void> {
-  // A migration may take as long as it needs. One connection holds the lock, one migrates.
-  const timeouts = { ...options.timeouts, statementMs: 0, queryMs: 0 };
+  // A migration may take as long as it needs, and no caller waits for its connections. One holds the lock, one migrates.
+  const timeouts = { ...options.timeouts, acquireMs: Math.min(patienceMs, bootAcquireMs), statementMs: 0, queryMs: 0 };
   const dataSource = new DataSource(dataSourceOptions({ ...options, timeouts, entities: [], poolSize: 2 }));
   await connect(dataSource, options.url, patienceMs);
   const guard = dataSource.createQueryRunner();
