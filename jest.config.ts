@@ -16,7 +16,8 @@ const config: Config = {
   moduleNameMapper: { '^@atoll/([a-z-]+)$': '<rootDir>/libs/$1/src/index.ts', '^(\\.{1,2}/.*)\\.js$': '$1' },
   globalSetup: '<rootDir>/libs/testing/src/jest-run-setup.ts',
   globalTeardown: '<rootDir>/libs/testing/src/jest-run-teardown.ts',
-  testTimeout: 30_000,
+  setupFilesAfterEnv: ['<rootDir>/libs/testing/src/jest-error-log.ts'],
+  testTimeout: 30_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1),
   maxWorkers: 2,
 };
 

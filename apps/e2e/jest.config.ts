@@ -6,7 +6,6 @@ export default {
   rootDir: '../..',
   roots: ['<rootDir>/apps/e2e'],
   testMatch: ['**/*.e2e-spec.ts'],
-  testTimeout: 20_000,
   globalSetup: '<rootDir>/dist/apps/e2e/src/set-up.js',
   globalTeardown: '<rootDir>/dist/apps/e2e/src/tear-down.js',
 };

@@ -47,7 +47,7 @@ export class BillingFixture {
     const courier = new InProcessCourier({ services: ['billing', 'specs'] });
     const module = BillingModule.register({ databaseUrl: database.url, rpc: RpcModule.forMemory({ bus }), courier, ...options });
     const strategy = new InProcessStrategy({ service: 'billing', bus, mapError: asAppError });
-    const app = await NestFactory.createMicroservice(module, { strategy, logger: ['error', 'warn'], abortOnError: false });
+    const app = await NestFactory.createMicroservice(module, { strategy, abortOnError: false });
     await app.listen();
     const events: DomainEvent[] = [];
     const take = (event: DomainEvent): Promise<'done'> => {

@@ -81,7 +81,7 @@ export class GpuaasFixture {
       ...given,
     });
     const strategy = new InProcessStrategy({ service: 'gpuaas', bus, mapError: asAppError });
-    const app = await NestFactory.createMicroservice(module, { strategy, logger: ['error', 'fatal'], abortOnError: false });
+    const app = await NestFactory.createMicroservice(module, { strategy, abortOnError: false });
     await app.listen();
     const events: DomainEvent[] = [];
     const take = (event: DomainEvent): Promise<'done'> => {

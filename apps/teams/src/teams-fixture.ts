@@ -70,7 +70,7 @@ export class TeamsFixture {
       ...options,
     });
     const strategy = new InProcessStrategy({ service: 'teams', bus, mapError: asAppError });
-    const app = await NestFactory.createMicroservice(module, { strategy, logger: ['error', 'warn'], abortOnError: false });
+    const app = await NestFactory.createMicroservice(module, { strategy, abortOnError: false });
     await app.listen();
     const events: DomainEvent[] = [];
     const take = (event: DomainEvent): Promise<'done'> => {

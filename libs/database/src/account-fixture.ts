@@ -1,11 +1,8 @@
-import { Logger } from '@nestjs/common';
 import { createDatabase, type TestDatabase } from '@atoll/testing';
 import { Column, Entity, PrimaryColumn, type DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import type { DatabaseOptions } from './data-source.js';
 import { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
 import { openDataSource } from './open-data-source.js';
-
-Logger.overrideLogger(false);
 
 /** A service as small as can be, for the specs of this library. */
 @Entity()

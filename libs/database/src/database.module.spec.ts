@@ -37,7 +37,7 @@ async function start(schema: string): Promise<Ledger> {
   const options = schema === 'bank' ? bankOptions(url) : { schema, url, entities: [Account], migrations: [] };
   @Module({ imports: [DatabaseModule.forRoot(options), TypeOrmModule.forFeature([Account])], providers: [Ledger] })
   class BankModule {}
-  const app = await NestFactory.createApplicationContext(BankModule, { logger: false, abortOnError: false });
+  const app = await NestFactory.createApplicationContext(BankModule, { abortOnError: false });
   apps.push(app);
   return app.get(Ledger);
 }

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Logger } from '@nestjs/common';
 import { createDatabase, type TestDatabase } from '@atoll/testing';
 import {
   Column,
@@ -63,8 +62,6 @@ class Harbours1790000000000 implements MigrationInterface {
   }
   async down(): Promise<void> {}
 }
-
-Logger.overrideLogger(false);
 
 let database: TestDatabase;
 let dataSource: DataSource;

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { AppError } from '@atoll/errors';
-import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { createDatabase, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { DeadLetters } from './dead-letters.js';
 import { Events } from './events.js';
 import { eventually } from './world/eventually-fixture.js';
@@ -93,6 +93,7 @@ describe.each([inProcess, overJetStream])('an event, $name, has its effect once'
   }, 60_000);
 
   it('or becomes a dead letter if each try ends the process, and the events after it flow', async () => {
+    expectErrors(/is a dead letter after 3 tries: The process ended during each try/);
     await world.start();
     world.script = async (_payload, consumer) => {
       // The other consumer goes first, so that no crash is its own.

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, it } from '@jest/globals';
 import { AppError } from '@atoll/errors';
-import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { createDatabase, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { DeadLetters } from './dead-letters.js';
 import { Events } from './events.js';
 import { Outbox } from './outbox.js';
@@ -80,6 +80,7 @@ describe.each([inProcess, overJetStream])('an event, $name,', (topology) => {
   });
 
   it('that fails for good becomes a dead letter of that consumer, and the events after it flow', async () => {
+    expectErrors(/is a dead letter after 3 tries/);
     world.script = (payload, consumer) => {
       if (consumer === 'letters' && payload.number === 1) throw new Error('no such address "secret street 5"');
     };
@@ -102,6 +103,7 @@ describe.each([inProcess, overJetStream])('an event, $name,', (topology) => {
   });
 
   it('whose payload its class refuses becomes a dead letter at once', async () => {
+    expectErrors(/is a dead letter after 1 tries: InvalidPayload/);
     const id = '0197f000-0000-7000-8000-000000000001';
     await world.deliverAgain({ id, name: 'orders.placed', payload: { number: 'many' }, occurredAt: new Date().toISOString() });
     await eventually(async () => expect(await world.app('mail').get(DeadLetters).count()).toBe(2));
@@ -122,6 +124,7 @@ describe.each([inProcess, overJetStream])('an event, $name,', (topology) => {
   });
 
   it('that is a dead letter can be retried: it stays while it fails, and has its effect once when it does not', async () => {
+    expectErrors(/is a dead letter after 3 tries/);
     let broken = true;
     world.script = (_payload, consumer) => {
       if (consumer === 'letters' && broken) throw new Error('still broken');

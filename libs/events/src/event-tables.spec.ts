@@ -28,7 +28,7 @@ describe('the tables of events', () => {
       entities: eventEntities,
       migrations: [CreateTables1700000000000],
     });
-    app = await NestFactory.createApplicationContext(module, { logger: false });
+    app = await NestFactory.createApplicationContext(module, { abortOnError: false });
   });
   afterAll(async () => {
     await app.close();

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { createDatabase, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { jetstream, type StreamInfo } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { Events } from './events.js';
@@ -118,6 +118,7 @@ describe('the JetStream courier', () => {
   });
 
   it('leaves aside what is no event', async () => {
+    expectErrors(/is no event and is left aside/);
     await world.start();
     await ready();
     const { nats: connection } = world.observer;

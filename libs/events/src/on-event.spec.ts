@@ -19,7 +19,7 @@ const left = event('hall.left', Greeted);
 async function consumersOf(...providers: Type[]): Promise<Consumers> {
   @Module({ imports: [DiscoveryModule], providers: [EventConsumers, ...providers] })
   class Hall {}
-  const app = await NestFactory.createApplicationContext(Hall, { logger: false, abortOnError: false });
+  const app = await NestFactory.createApplicationContext(Hall, { abortOnError: false });
   try {
     return app.get(EventConsumers).all();
   } finally {

@@ -97,7 +97,7 @@ describe.each(transports)('a service $name', ({ open }) => {
   });
 
   async function withRpc(use: (rpc: Rpc) => Promise<void>): Promise<void> {
-    const client = await NestFactory.createApplicationContext(transport.rpc, { logger: false });
+    const client = await NestFactory.createApplicationContext(transport.rpc, { abortOnError: false });
     await use(client.get(Rpc));
     await client.close();
   }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseModule, Transactions } from '@atoll/database';
 import { createIdempotencyTable } from '@atoll/database';
-import { createDatabase } from '@atoll/testing';
+import { allowErrors, createDatabase } from '@atoll/testing';
 import { NestFactory } from '@nestjs/core';
 import { Column, DataSource, Entity, PrimaryGeneratedColumn, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { setup } from 'xstate';
@@ -102,7 +102,7 @@ export class Harbour {
       entities: [BerthEntity, MachineHistory],
       migrations: [Harbour1],
     });
-    const app = await NestFactory.createApplicationContext(module, { logger: false });
+    const app = await NestFactory.createApplicationContext(module, { abortOnError: false });
     const dataSource = app.get(DataSource);
     const machine = new BerthMachine(dataSource, berthDefinition, BerthEntity);
     return new Harbour(dataSource, app.get(Transactions), machine, async () => {
@@ -121,6 +121,7 @@ export class Harbour {
 
   /** A worker whose process dies after a step's work, before any of it is kept. */
   dyingWorker(): MachineWorker<BerthEntity, BerthState, BerthEvent> {
+    allowErrors(/the process died/);
     const dead = { run: () => Promise.reject(new Error('the process died')) } as unknown as Transactions;
     return new MachineWorker(this.machine, this.dataSource, dead, { service: 'harbour' });
   }

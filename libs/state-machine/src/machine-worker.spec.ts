@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { expectErrors } from '@atoll/testing';
 import fc from 'fast-check';
 import { BerthEntity, BerthMachine, eventually, Harbour } from './berth-fixture.js';
 import { stepTimeoutMs } from './machine-worker.js';
@@ -44,6 +45,7 @@ describe('a step that fails', () => {
   });
 
   it('with an error nobody thought of counts as a try, and shows nothing of it', async () => {
+    expectErrors(/A step of berth in dredging failed/);
     harbour.machine.does.dredging = () => Promise.reject(new Error('password=hunter2'));
     const id = await harbour.ask();
     await harbour.worker().settle();

@@ -48,7 +48,7 @@ export class DirectoryFixture {
       TeamDirectoryModule.forRoot({ service: 'reader' }),
       RpcModule.forMemory({ bus }),
     ];
-    const app = await NestFactory.createApplicationContext({ module: ReaderModule, imports }, { logger: ['error', 'warn'] });
+    const app = await NestFactory.createApplicationContext({ module: ReaderModule, imports }, { abortOnError: false });
     const others = courier.join('specs', [], () => undefined);
     return new DirectoryFixture(app, owner, others, () => database.drop());
   }

@@ -1,3 +1,4 @@
+export { allowErrors, expectErrors, recordError } from './error-log.js';
 export { errorOf } from './error-of.js';
 export { runs } from './law-runs.js';
 export { freePort } from './free-port.js';

@@ -1,10 +1,21 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Names the folder in which the workers of one Jest run share what they start (`createDatabase`). */
+/**
+ * Names the folder in which the workers of one Jest run share what they start (`createDatabase`). A run that is interrupted comes to no
+ * teardown: then its PostgreSQL ends with this process.
+ */
 function setup(): void {
-  process.env.ATOLL_TEST_RUN_DIR = mkdtempSync(join(tmpdir(), 'atoll-run-'));
+  const runDir = mkdtempSync(join(tmpdir(), 'atoll-run-'));
+  process.env.ATOLL_TEST_RUN_DIR = runDir;
+  process.once('exit', () => {
+    try {
+      process.kill(Number.parseInt(readFileSync(join(runDir, 'postgres', 'postgres', 'postmaster.pid'), 'utf8'), 10), 'SIGQUIT');
+    } catch {
+      // It was never started, or the teardown has ended it.
+    }
+  });
 }
 
 export { setup as default };

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '@atoll/database';
 import pg from 'pg';
 import { childrenOf } from './process-tree.js';
+import { timeoutFactor } from './timeout-factor.js';
 
 export interface TestPostgres {
   readonly url: string;
@@ -73,9 +74,18 @@ export async function createDatabase(): Promise<TestDatabase> {
   const serverUrl = process.env.ATOLL_TEST_DATABASE_URL ?? (await sharedServer());
   const name = `atoll_test_${randomBytes(6).toString('hex')}`;
   await execute(serverUrl, `CREATE DATABASE ${name}`);
-  const url = new URL(serverUrl);
+  const url = patient(new URL(serverUrl));
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+}
+
+/** On a slow machine (`ATOLL_TEST_TIMEOUT_FACTOR`) connections and statements get so much more time than a service gives them. */
+function patient(url: URL): URL {
+  if (timeoutFactor === 1) return url;
+  url.searchParams.set('connect_timeout', String(2 * timeoutFactor));
+  url.searchParams.set('statement_timeout', String(2_800 * timeoutFactor));
+  url.searchParams.set('query_timeout', String(3_200 * timeoutFactor));
+  return url;
 }
 
 let ownServer: Promise<EmbeddedPostgres> | undefined;
@@ -88,13 +98,16 @@ async function sharedServer(): Promise<string> {
   return (await ownServer).url;
 }
 
-/** The worker that gets the data folder's lock starts the server; the others find its URL in a file. */
+/**
+ * The worker that gets the data folder's lock starts the server; the others find its URL in a file. The server belongs to the run, which ends it:
+ * a worker that dies takes nothing from the others.
+ */
 async function urlOfRun(dataDir: string): Promise<string> {
   const file = join(dataDir, 'url');
   for (;;) {
     if (existsSync(file)) return readFileSync(file, 'utf8');
     try {
-      const { url } = await startEmbeddedPostgres({ dataDir, fast: true });
+      const { url } = await startEmbeddedPostgres({ dataDir, fast: true, outlivesProcess: true });
       writeFileSync(`${file}.new`, url);
       renameSync(`${file}.new`, file);
       return url;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { expectErrors } from '@atoll/testing';
 import { teams } from '@atoll/contracts';
 import { AppError, errorCodes, type ErrorCode } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
@@ -94,6 +95,7 @@ describe('a service that does not answer', () => {
 
 describe('an exception that nobody threw on purpose', () => {
   it('is a 500 that tells nothing, and is logged with the id of the request', async () => {
+    expectErrors(/password of db-7 is undefined/);
     jest.spyOn(gateway.app.get(Rpc, { strict: false }), 'call').mockImplementation(() => {
       throw new TypeError('password of db-7 is undefined');
     });

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Logger } from '@nestjs/common';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { startNats, type NatsServer } from '@atoll/testing';
 import { MemoryBuckets } from './memory-buckets.js';
@@ -7,7 +6,6 @@ import { NatsBuckets } from './nats-buckets.js';
 
 let server: NatsServer;
 beforeAll(async () => {
-  Logger.overrideLogger(false);
   server = await startNats();
 }, 120_000);
 afterAll(() => server.stop());

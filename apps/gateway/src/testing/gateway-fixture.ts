@@ -2,6 +2,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { InjectOptions } from 'fastify';
 import { InProcessBus, RpcModule } from '@atoll/rpc';
 import { createLogger, createMetrics } from '@atoll/service';
+import { recordError } from '@atoll/testing';
 import { createGateway } from '../create-gateway.js';
 import type { Problem } from '../errors/problem.js';
 import type { GatewayOptions } from '../gateway-options.js';
@@ -38,10 +39,14 @@ export async function startGateway(options: Partial<GatewayOptions> = {}): Promi
   const bus = new InProcessBus();
   const clock = { nowMs: Date.parse('2026-10-01T00:00:00Z') };
   const lines: string[] = [];
+  const keep = (line: string): void => {
+    lines.push(line);
+    if (/"level":"(error|fatal)"/.test(line)) recordError(line);
+  };
   const app = await createGateway({
     rpc: RpcModule.forMemory({ bus }),
     keyPepper: pepper,
-    logger: createLogger({ service: 'gateway', level: 'info', destination: { write: (line) => void lines.push(line) } }),
+    logger: createLogger({ service: 'gateway', level: 'info', destination: { write: keep } }),
     metrics: createMetrics('gateway'),
     limits: 'off',
     now: () => clock.nowMs,

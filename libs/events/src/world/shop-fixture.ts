@@ -137,5 +137,5 @@ function shopModule({ service, courier, databaseUrl, script, maxTries }: ShopOpt
 }
 
 export async function startShop(options: ShopOptions): Promise<INestApplicationContext> {
-  return NestFactory.createApplicationContext(shopModule(options), { logger: false, abortOnError: false });
+  return NestFactory.createApplicationContext(shopModule(options), { abortOnError: false });
 }

@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { allowErrors } from '@atoll/testing';
 import type { INestApplicationContext } from '@nestjs/common';
 import { connect } from '@nats-io/transport-node';
 import { DataSource } from 'typeorm';
@@ -226,6 +227,7 @@ export class World {
       process.doors.broker.cut();
       doom.onDeath();
     }
+    allowErrors(/This process is dead\./);
     throw new Error('This process is dead.');
   }
 }
