@@ -1,11 +1,10 @@
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node';
 import type { CallContext } from '@atoll/contracts';
-import { AppError } from '@atoll/errors';
 import type { Signer } from './signature.js';
-import { deadlineExceeded } from './wire.js';
 
 const contextHeader = 'Atoll-Context';
-const signatureHeader = 'Atoll-Signature';
+/** Of requests, broadcasts and answers alike. */
+export const signatureHeader = 'Atoll-Signature';
 
 /** A message whose sender holds a secret of the bus. */
 export interface Opened {
@@ -14,24 +13,27 @@ export interface Opened {
   signature: string;
 }
 
-/** The headers of a request: the context and, over it and all the rest, the signature. */
-export function seal(signer: Signer, subject: string, reply: string, context: CallContext, payload: string): MsgHdrs {
-  const contextJson = JSON.stringify(context);
-  const sealed = headers();
-  sealed.set(contextHeader, contextJson);
-  sealed.set(signatureHeader, signer.sign({ subject, reply, context: contextJson, payload }));
-  return sealed;
+/** A request as it travels: its headers, and the signature among them, to which the answer is bound. */
+export interface Sealed {
+  headers: MsgHdrs;
+  signature: string;
 }
 
-/** Throws `unauthenticated` where the signature is missing or does not match, `deadline_exceeded` after the deadline. */
-export function open(signer: Signer, message: Msg): Opened {
+/** Signs a request: the signature covers its subject, its reply inbox, the context and the payload. */
+export function seal(signer: Signer, subject: string, reply: string, context: CallContext, payload: string): Sealed {
+  const contextJson = JSON.stringify(context);
+  const signature = signer.sign({ subject, reply, context: contextJson, payload });
+  const sealed = headers();
+  sealed.set(contextHeader, contextJson);
+  sealed.set(signatureHeader, signature);
+  return { headers: sealed, signature };
+}
+
+/** Reads a request; undefined where its signature is missing or does not match. Its deadline may have passed. */
+export function open(signer: Signer, message: Msg): Opened | undefined {
   const context = message.headers?.get(contextHeader) ?? '';
   const signature = message.headers?.get(signatureHeader) ?? '';
   const payload = message.string();
-  if (!signer.verify({ subject: message.subject, reply: message.reply ?? '', context, payload }, signature)) {
-    throw new AppError('unauthenticated', 'The request is not signed by this platform.');
-  }
-  const verified = JSON.parse(context) as CallContext;
-  if (verified.deadlineAtMs <= Date.now()) throw deadlineExceeded();
-  return { context: verified, payload, signature };
+  if (!signer.verify({ subject: message.subject, reply: message.reply ?? '', context, payload }, signature)) return undefined;
+  return { context: JSON.parse(context) as CallContext, payload, signature };
 }

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { connect, headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
+import { connect, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { startNats, type NatsServer } from '@atoll/testing';
 import { systemContext } from './call-context.js';
+import { headersOf, signedMessage, type Captured, type Maker } from './hostile-fixture.js';
 import { NatsLink } from './nats-link.js';
 import { NatsRpc } from './nats-rpc.js';
 import { NatsStrategy } from './nats-strategy.js';
@@ -49,48 +50,58 @@ describe('a call over a NATS where things go wrong', () => {
     jest.restoreAllMocks();
   });
 
-  /** Answers one request as no service of ours would. */
-  async function answerWith(respond: (request: Msg) => void): Promise<void> {
+  /** Answers one request as no service of ours would, though it signs. */
+  async function answerWith(messagesFor: (maker: Maker) => Captured[]): Promise<void> {
+    const respond = (request: Msg): void => {
+      const maker = { secret, service: 'probe', request: request.headers?.get('Atoll-Signature') ?? '' };
+      for (const { data, marks } of messagesFor(maker)) request.respond(data, { headers: headersOf(marks) });
+    };
     other.subscribe(probe.ask.subject, { max: 1, callback: (_error, request) => respond(request) });
     await other.flush();
   }
-  function marked(names: Record<string, string>): { headers: MsgHdrs } {
-    const marks = headers();
-    for (const [name, value] of Object.entries(names)) marks.set(name, value);
-    return { headers: marks };
-  }
 
-  it.each(['', '{', 'nonsense', '"text"', '7', 'null', '\ud83d'])('survives an answer that is no object: %j', async (answer) => {
-    await answerWith((request) => request.respond(answer));
-    expect(await errorOf(ask())).toMatchObject({ code: 'internal', message: 'The answer of a service could not be read.' });
-    expect(logged.join()).toContain(probe.ask.subject);
-  });
-
-  it.each(['nonsense', '{}', '{"code":"nonsense","message":"x"}', 'null'])('survives an error that is none: %j', async (error) => {
-    await answerWith((request) => request.respond(error, marked({ 'Atoll-Reply': 'error' })));
-    expect(await errorOf(ask())).toMatchObject({ code: 'internal', message: 'The answer of a service could not be read.' });
-  });
-
-  it.each([[['2/2']], [['1/3', '3/3']], [['1/2', '1/2']], [['x']], [['0/0']]])(
-    'does not put together an answer of which a part is missing: %j',
-    async (numbers) => {
-      await answerWith((request) => {
-        for (const number of numbers) request.respond('{}', marked({ 'Atoll-Part': number }));
-      });
-      expect((await errorOf(ask())).code).toBe('internal');
+  it.each(['', '{', 'nonsense', '"text"', '7', 'null', '\ud83d'])(
+    'survives an answer that is no object and comes twice, with one line in the log: %j',
+    async (text) => {
+      await answerWith((maker) => [signedMessage(maker, text), signedMessage(maker, text)]);
+      expect(await errorOf(ask())).toMatchObject({ code: 'internal', message: 'The answer of a service could not be read.' });
+      await answerWith((maker) => [signedMessage(maker, '{"size":1}')]);
+      expect(await ask()).toEqual({ size: 1 });
+      expect(logged).toEqual([expect.stringContaining('The answer of probe.ask is not the JSON of an object.')]);
     },
   );
 
-  it('does not wait beyond the deadline for the parts that never come', async () => {
-    await answerWith((request) => request.respond('{', marked({ 'Atoll-Part': '1/2' })));
-    expect((await errorOf(ask(50))).code).toBe('deadline_exceeded');
+  it.each(['nonsense', '{}', '{"code":"nonsense","message":"x"}', 'null'])(
+    'survives an error that is none, and comes twice: %j',
+    async (text) => {
+      await answerWith((maker) => [signedMessage(maker, text, { kind: 'error' }), signedMessage(maker, text, { kind: 'error' })]);
+      expect(await errorOf(ask())).toMatchObject({ code: 'internal', message: 'The answer of a service could not be read.' });
+    },
+  );
+
+  it('ignores what is not signed and no JSON, however often it comes, with one line in the log', async () => {
+    const own = new NatsRpc(link, new Signer(secret));
+    await answerWith((maker) => {
+      const noise = ['', '{', '\ud83d', 'null'].flatMap((text) => ['1/1', '1/2', 'x'].map((part) => signedMessage(maker, text, { part })));
+      const unsigned = noise.map(({ data, marks }) => ({ data, marks: { ...marks, 'Atoll-Signature': 'AAAA' } }));
+      return [...unsigned, ...unsigned, signedMessage(maker, '{"size":1}'), ...unsigned];
+    });
+    expect(await own.call(probe.ask, {}, systemContext('spec'))).toEqual({ size: 1 });
+    expect(logged).toEqual([expect.stringContaining('An answer to probe.ask was ignored')]);
+    await own.onApplicationShutdown();
   });
 
+  it.each([[['2/2']], [['1/3', '3/3']], [['1/2', '1/2']], [['1/2', '2/3']], [['x']], [['0/0']]])(
+    'does not put together an answer of which a part is missing: %j',
+    async (parts) => {
+      await answerWith((maker) => signedChain(maker, parts, '{}'));
+      expect((await errorOf(ask(50))).code).toBe('deadline_exceeded');
+    },
+  );
+
   it('takes no more than 64 MiB, whatever a sender says', async () => {
-    const part = 'x'.repeat(maxPayload - 1024);
-    await answerWith((request) => {
-      for (let number = 1; number <= 1100; number += 1) request.respond(part, marked({ 'Atoll-Part': `${number}/9999` }));
-    });
+    const parts = Array.from({ length: 1100 }, (_, index) => `${index + 1}/9999`);
+    await answerWith((maker) => signedChain(maker, parts, 'x'.repeat(maxPayload - 1024)));
     expect((await errorOf(ask(20_000))).code).toBe('internal');
   });
 
@@ -139,3 +150,13 @@ describe('a call over a NATS where things go wrong', () => {
     silence.unsubscribe();
   });
 });
+
+/** Signed one after the other, each part bound to the one before. */
+function signedChain(maker: Maker, parts: readonly string[], text: string): Captured[] {
+  let previous = maker.request;
+  return parts.map((part) => {
+    const message = signedMessage(maker, text, { part, previous });
+    previous = message.marks['Atoll-Signature'] ?? '';
+    return message;
+  });
+}

@@ -2,20 +2,21 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { connect, type ConnectionOptions, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import { parseAddresses } from './nats-address.js';
+import { inboxPrefix } from './nats-inbox.js';
 import { inTime } from './patience.js';
 import type { Readiness } from './rpc.js';
 
 export interface NatsLinkOptions {
   /** `host:port` or `nats://user:password@host:port`, one or several of a cluster. */
   servers: string | string[];
-  /** Shown on the server's monitoring pages. */
+  /** The service: names the connection on the server's monitoring pages, and the inboxes it reads. `nameless` unless given. */
   name?: string;
   /** Between two attempts to connect; 500 ms unless given. */
   reconnectWaitMs?: number;
   /** How long a start waits for the first connection before it goes on without, not ready; 5 s unless given. */
   startupWaitMs?: number;
   /** Credentials that no address can hold, and TLS. */
-  connection?: Pick<ConnectionOptions, 'user' | 'pass' | 'token' | 'authenticator' | 'tls' | 'inboxPrefix'>;
+  connection?: Pick<ConnectionOptions, 'user' | 'pass' | 'token' | 'authenticator' | 'tls'>;
 }
 
 /** A frozen server is noticed after two pings without an answer. */
@@ -60,9 +61,9 @@ export class NatsLink {
     return new NatsLink(options);
   }
 
-  /** Where the permissions of the connection want inboxes to be; undefined for the usual place. */
-  get inboxPrefix(): string | undefined {
-    return this.options.connection?.inboxPrefix;
+  /** The service that this connection belongs to. */
+  get name(): string {
+    return this.options.name ?? 'nameless';
   }
 
   /** The connection while it stands; undefined while NATS is away. */
@@ -128,11 +129,12 @@ export class NatsLink {
   }
 
   async #connect(addresses: ConnectionOptions): Promise<NatsConnection | undefined> {
-    const { name, reconnectWaitMs = 500, connection: credentials } = this.options;
+    const { reconnectWaitMs = 500, connection: credentials } = this.options;
     const options: ConnectionOptions = {
       ...addresses,
       ...credentials,
-      ...(name && { name }),
+      name: this.name,
+      inboxPrefix: inboxPrefix(this.name),
       maxReconnectAttempts: -1,
       ignoreAuthErrorAbort: true,
       reconnectTimeWait: reconnectWaitMs,

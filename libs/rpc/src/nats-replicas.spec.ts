@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from '@nats-io/transport-node';
 import { startNats, type NatsServer } from '@atoll/testing';
 import { systemContext } from './call-context.js';
+import { headersOf, signedMessage } from './hostile-fixture.js';
 import { NatsLink } from './nats-link.js';
 import { NatsRpc } from './nats-rpc.js';
 import { NatsStrategy } from './nats-strategy.js';
@@ -46,7 +47,9 @@ describe('two replicas of a service', () => {
       queue: 'probe',
       callback: (_error, message) => {
         share += 1;
-        message.respond('{"size":0}');
+        const request = message.headers?.get('Atoll-Signature') ?? '';
+        const { data, marks } = signedMessage({ secret, service: 'probe', request }, '{"size":0}');
+        message.respond(data, { headers: headersOf(marks) });
       },
     });
     await joined.flush();

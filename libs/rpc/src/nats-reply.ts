@@ -3,15 +3,20 @@ import type { CallContext } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { remainingMs } from './call-context.js';
 import { endOfTurn } from './end-of-turn.js';
+import { signatureHeader } from './nats-envelope.js';
+import { newInbox, readerOf } from './nats-inbox.js';
 import type { Answer } from './rpc-server.js';
+import type { AnswerKind, SignedAnswer, Signer } from './signature.js';
 import { answerTooLarge, maxReplyBytes, unreadableAnswer } from './wire.js';
 
 /**
  * Answers on the reply inbox: a JSON text as it is; an error marked by a header, so that no answer can be taken for
- * one; whatever is longer than a part in numbered parts.
+ * one; whatever is longer than a part in numbered parts. Each message is signed, see `SignedAnswer`.
  */
 const kindHeader = 'Atoll-Reply';
 const partHeader = 'Atoll-Part';
+/** Of an answer in one message. */
+const wholePart = '1/1';
 
 /** A reply longer than this travels in parts of this length. */
 const maxPartBytes = 512 * 1024;
@@ -20,59 +25,104 @@ const headroomBytes = 1024;
 /** After so many parts the sender waits until the receiver has them, so that NATS never has to buffer a whole long reply. */
 const partsPerWindow = 4;
 
-/** Marks a reply as a WireError. */
-export const errorHeaders = headers();
-errorHeaders.set(kindHeader, 'error');
+/** What an answer belongs to. */
+export interface Asked {
+  /** Reply inbox of the request. */
+  inbox: string;
+  /** Signature of the request. */
+  signature: string;
+  context: CallContext;
+}
 
-/** Sends an answer, in parts if it must be. Throws where the receiver went away between two windows of parts. */
-export async function sendReply(connection: NatsConnection, inbox: string, answer: Answer, context: CallContext): Promise<void> {
-  const text = answer.error ? JSON.stringify(answer.error.toWire()) : answer.json;
-  const partBytes = Math.min(maxPartBytes, (connection.info?.max_payload ?? maxPartBytes) - headroomBytes);
-  const bytes = Buffer.from(text);
-  if (bytes.length <= partBytes) {
+/** Sends the answers of one service. */
+export class ReplySender {
+  constructor(
+    private readonly service: string,
+    private readonly signer: Signer,
+  ) {}
+
+  /** Sends an answer, in parts if it must be. Throws where the receiver went away between two windows of parts. */
+  async send(connection: NatsConnection, asked: Asked, answer: Answer): Promise<void> {
+    const kind: AnswerKind = answer.error ? 'error' : 'json';
+    const bytes = Buffer.from(answer.error ? JSON.stringify(answer.error.toWire()) : answer.json);
+    const partBytes = Math.min(maxPartBytes, (connection.info?.max_payload ?? maxPartBytes) - headroomBytes);
+    if (bytes.length > partBytes) return this.#sendParts(connection, asked, kind, bytes, partBytes);
+    const signed: SignedAnswer = { service: this.service, kind, part: wholePart, reply: '', previous: asked.signature };
+    const marked = marks(signed, this.signer.signAnswer(signed, bytes));
     await endOfTurn();
-    connection.publish(inbox, bytes, answer.error && { headers: errorHeaders });
-    return;
+    connection.publish(asked.inbox, bytes, { headers: marked });
   }
-  const error = answerTooLarge(bytes.length);
-  if (error) return sendReply(connection, inbox, { error }, context);
-  const total = Math.ceil(bytes.length / partBytes);
-  for (let number = 1; number <= total; number += 1) {
-    const part = bytes.subarray((number - 1) * partBytes, number * partBytes);
-    const marked = partHeaders(number, total, answer.error !== undefined);
-    const windowEnds = number % partsPerWindow === 0 && number < total;
-    if (windowEnds) await connection.request(inbox, part, { headers: marked, timeout: Math.max(1, remainingMs(context)) });
-    else connection.publish(inbox, part, { headers: marked });
+
+  async #sendParts(connection: NatsConnection, asked: Asked, kind: AnswerKind, bytes: Buffer, partBytes: number): Promise<void> {
+    const error = answerTooLarge(bytes.length);
+    if (error) return this.send(connection, asked, { error });
+    const { inbox, context } = asked;
+    const total = Math.ceil(bytes.length / partBytes);
+    let previous = asked.signature;
+    for (let number = 1; number <= total; number += 1) {
+      const payload = bytes.subarray((number - 1) * partBytes, number * partBytes);
+      const windowEnds = number % partsPerWindow === 0 && number < total;
+      const reply = windowEnds ? `${newInbox(this.service)}.${readerOf(inbox)}.receipt` : '';
+      const signed: SignedAnswer = { service: this.service, kind, part: `${number}/${total}`, reply, previous };
+      previous = this.signer.signAnswer(signed, payload);
+      const marked = marks(signed, previous);
+      const timeout = Math.max(1, remainingMs(context));
+      if (windowEnds) await connection.request(inbox, payload, { headers: marked, timeout, noMux: true, reply });
+      else connection.publish(inbox, payload, { headers: marked });
+    }
   }
 }
 
-function partHeaders(number: number, total: number, isError: boolean): MsgHdrs {
+function marks({ kind, part }: SignedAnswer, signature: string): MsgHdrs {
   const marked = headers();
-  marked.set(partHeader, `${number}/${total}`);
-  if (isError) marked.set(kindHeader, 'error');
+  marked.set(signatureHeader, signature);
+  if (kind === 'error') marked.set(kindHeader, kind);
+  if (part !== wholePart) marked.set(partHeader, part);
   return marked;
 }
 
-/** Puts one reply together from its messages. */
+/** Puts the answer to one request together from its messages, and takes only those that the owner of the operation signed for it. */
 export class ReplyAssembly {
   readonly #parts: Uint8Array[] = [];
   #bytes = 0;
+  #total: string | undefined;
+  #previous: string;
 
-  /** The answer, once the last part is here. Throws `internal` where parts are missing, or too much comes. */
-  add(message: Msg): Answer | undefined {
-    const part = message.headers?.get(partHeader);
-    if (part && !this.#takePart(part, message)) return undefined;
-    const text = part ? Buffer.concat(this.#parts).toString('utf8') : message.string();
-    return message.headers?.get(kindHeader) === 'error' ? { error: readError(text) } : { json: text };
+  /** `service` owns the operation; `requestSignature` is what the answer is bound to. */
+  constructor(
+    private readonly signer: Signer,
+    private readonly service: string,
+    requestSignature: string,
+  ) {
+    this.#previous = requestSignature;
   }
 
-  #takePart(part: string, message: Msg): boolean {
-    const [number, total] = part.split('/').map(Number);
+  /**
+   * The answer, once its last part is here. `refused` is what is not the next part of this answer, signed by the owner: it is forged,
+   * altered, copied or out of order, and changes nothing. Throws `internal` where a genuine answer is larger than allowed.
+   */
+  add(message: Msg): Answer | 'incomplete' | 'refused' {
+    const kind = message.headers?.get(kindHeader) === 'error' ? 'error' : 'json';
+    const part = message.headers?.get(partHeader) || wholePart;
+    const [number = '', total = ''] = part.split('/');
+    const isNext = number === String(this.#parts.length + 1) && total === (this.#total ?? total);
+    if (!isNext || !this.#verify({ kind, part }, message)) return 'refused';
+    this.#total = total;
     this.#parts.push(message.data);
     this.#bytes += message.data.length;
-    if (number !== this.#parts.length || this.#bytes > maxReplyBytes) throw unreadableAnswer();
+    if (this.#bytes > maxReplyBytes) throw unreadableAnswer();
     if (message.reply) message.respond();
-    return number === total;
+    if (number !== total) return 'incomplete';
+    const text = part === wholePart ? message.string() : Buffer.concat(this.#parts).toString('utf8');
+    return kind === 'error' ? { error: readError(text) } : { json: text };
+  }
+
+  #verify(claimed: Pick<SignedAnswer, 'kind' | 'part'>, message: Msg): boolean {
+    const signature = message.headers?.get(signatureHeader) ?? '';
+    const signed: SignedAnswer = { ...claimed, service: this.service, reply: message.reply ?? '', previous: this.#previous };
+    if (!this.signer.verifyAnswer(signed, message.data, signature)) return false;
+    this.#previous = signature;
+    return true;
   }
 }
 

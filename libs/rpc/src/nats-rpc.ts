@@ -1,10 +1,11 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
-import { InvalidArgumentError, createInbox, type Msg, type NatsConnection } from '@nats-io/transport-node';
+import { InvalidArgumentError, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import type { BroadcastType, CallContext, Operation } from '@atoll/contracts';
 import { AppError, isAppError } from '@atoll/errors';
 import { remainingMs, systemContext } from './call-context.js';
 import { endOfTurn } from './end-of-turn.js';
-import { open, seal } from './nats-envelope.js';
+import { open, seal, type Sealed } from './nats-envelope.js';
+import { newInbox } from './nats-inbox.js';
 import type { LinkSubscription, NatsLink } from './nats-link.js';
 import { ReplyAssembly } from './nats-reply.js';
 import { after } from './patience.js';
@@ -12,10 +13,11 @@ import { RpcClient } from './rpc-client.js';
 import type { Readiness } from './rpc.js';
 import type { Answer } from './rpc-server.js';
 import type { Signer } from './signature.js';
+import { ThrottledLog } from './throttled-log.js';
 import { deadlineExceeded, unavailable, unreadableAnswer } from './wire.js';
 
 interface PendingCall {
-  service: string;
+  operation: Operation;
   assembly: ReplyAssembly;
   settle: (answer: Answer) => void;
 }
@@ -33,6 +35,7 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
   readonly #inbox: string;
   readonly #replies: LinkSubscription;
   readonly #forgetDown: () => void;
+  readonly #refused = new ThrottledLog((line) => this.logger.error(line));
   #calls = 0;
 
   constructor(
@@ -41,20 +44,20 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
     private readonly ownsLink = false,
   ) {
     super();
-    this.#inbox = createInbox(link.inboxPrefix);
-    this.#replies = link.subscribe(`${this.#inbox}.*`, undefined, (message) => this.#receive(message));
+    this.#inbox = newInbox(link.name);
+    this.#replies = link.subscribe(`${this.#inbox}.*.*`, undefined, (message) => this.#receive(message));
     this.#forgetDown = link.onDown(() => this.#abandon());
   }
 
   protected override broadcast(name: string, json: string): void {
     const subject = broadcastSubject(name);
     const context = systemContext('broadcast', { deadlineMs: broadcastLifeMs });
-    this.link.connection?.publish(subject, json, { headers: seal(this.signer, subject, '', context, json) });
+    this.link.connection?.publish(subject, json, { headers: seal(this.signer, subject, '', context, json).headers });
   }
 
   override listen<Payload extends object>(type: BroadcastType<Payload>, listener: (payload: Payload) => void): () => void {
     const subscription = this.link.subscribe(broadcastSubject(type.name), undefined, (message) =>
-      this.deliver(type, listener, () => open(this.signer, message).payload),
+      this.deliver(type, listener, () => this.#openBroadcast(message)),
     );
     return () => void subscription.drain();
   }
@@ -77,6 +80,9 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
     if (!connection || this.#pending.size >= maxPendingCalls) return Promise.resolve({ error: unavailable(operation.service) });
     this.#calls += 1;
     const token = this.#calls.toString(36);
+    const reply = `${this.#inbox}.${operation.service}.${token}`;
+    const sealed = seal(this.signer, operation.subject, reply, context, payload);
+    const assembly = new ReplyAssembly(this.signer, operation.service, sealed.signature);
     return new Promise((resolve) => {
       const settle = (answer: Answer): void => {
         clearTimeout(timer);
@@ -84,8 +90,8 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
         resolve(answer);
       };
       const timer = after(remainingMs(context), () => settle({ error: deadlineExceeded() }));
-      this.#pending.set(token, { service: operation.service, assembly: new ReplyAssembly(), settle });
-      void this.#send(connection, operation, token, payload, context).then((error) => error && settle({ error }));
+      this.#pending.set(token, { operation, assembly, settle });
+      void this.#send(connection, operation, { reply, sealed, payload, context }).then((error) => error && settle({ error }));
     });
   }
 
@@ -93,15 +99,12 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
   async #send(
     connection: NatsConnection,
     { subject, service }: Operation,
-    token: string,
-    payload: string,
-    context: CallContext,
+    { reply, sealed, payload, context }: { reply: string; sealed: Sealed; payload: string; context: CallContext },
   ): Promise<AppError | undefined> {
     await endOfTurn();
-    if (!this.#pending.has(token)) return undefined;
-    const reply = `${this.#inbox}.${token}`;
+    if (!this.#pending.has(tokenOf(reply))) return undefined;
     try {
-      connection.publish(subject, payload, { reply, headers: seal(this.signer, subject, reply, context, payload) });
+      connection.publish(subject, payload, { reply, headers: sealed.headers });
       return undefined;
     } catch (error) {
       this.logger.warn({ message: `${subject} could not be asked: ${String(error)}`, request_id: context.requestId });
@@ -112,24 +115,44 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
   }
 
   #receive(message: Msg): void {
-    const call = this.#pending.get(message.subject.slice(this.#inbox.length + 1));
+    const call = this.#pending.get(tokenOf(message.subject));
     if (!call) return;
+    const { operation, assembly, settle } = call;
     if (message.headers?.code === noResponders) {
-      call.settle({ error: unavailable(call.service) });
+      settle({ error: unavailable(operation.service) });
       return;
     }
     try {
-      const answer = call.assembly.add(message);
-      if (answer) call.settle(answer);
+      const answer = assembly.add(message);
+      if (answer === 'refused') this.#logRefused(operation);
+      else if (answer !== 'incomplete') settle(answer);
     } catch (error) {
-      call.settle({ error: isAppError(error) ? error : unreadableAnswer() });
+      settle({ error: isAppError(error) ? error : unreadableAnswer() });
     }
+  }
+
+  /** The call goes on to wait for the genuine answer: whoever forges one cannot even make it fail. */
+  #logRefused({ subject, service }: Operation): void {
+    this.#refused.log(service, {
+      message: `An answer to ${subject} was ignored: ${service} did not sign it for this request with an ATOLL_BUS_SECRET of this process.`,
+    });
+  }
+
+  #openBroadcast(message: Msg): string {
+    const opened = open(this.signer, message);
+    if (!opened) throw new Error('it is not signed with an ATOLL_BUS_SECRET of this process');
+    if (remainingMs(opened.context) === 0) throw deadlineExceeded();
+    return opened.payload;
   }
 
   /** The connection is gone and with it every answer under way: nobody waits for its deadline in vain. */
   #abandon(): void {
-    for (const { service, settle } of [...this.#pending.values()]) settle({ error: unavailable(service) });
+    for (const { operation, settle } of [...this.#pending.values()]) settle({ error: unavailable(operation.service) });
   }
+}
+
+function tokenOf(inbox: string): string {
+  return inbox.slice(inbox.lastIndexOf('.') + 1);
 }
 
 function broadcastSubject(name: string): string {

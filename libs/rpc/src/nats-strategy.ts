@@ -1,14 +1,14 @@
 import type { MessageHandler } from '@nestjs/microservices';
 import type { Msg } from '@nats-io/transport-node';
-import type { CallContext } from '@atoll/contracts';
-import { AppError, isAppError } from '@atoll/errors';
 import { remainingMs } from './call-context.js';
-import { open, type Opened } from './nats-envelope.js';
+import { open } from './nats-envelope.js';
+import { isInbox } from './nats-inbox.js';
 import { NatsLink, type LinkSubscription } from './nats-link.js';
-import { errorHeaders, sendReply } from './nats-reply.js';
+import { ReplySender, type Asked } from './nats-reply.js';
 import { RpcServer, type Answer, type RpcServerOptions } from './rpc-server.js';
 import type { Readiness } from './rpc.js';
 import { SeenSignatures, Signer, type Secrets } from './signature.js';
+import { ThrottledLog } from './throttled-log.js';
 
 export type NatsStrategyOptions = RpcServerOptions & { secret: Secrets } & ({ link: NatsLink } | { servers: string | string[] });
 
@@ -17,13 +17,17 @@ export class NatsStrategy extends RpcServer {
   readonly #link: NatsLink;
   readonly #ownsLink: boolean;
   readonly #signer: Signer;
+  readonly #replies: ReplySender;
   readonly #seen = new SeenSignatures();
+  readonly #unsigned = new ThrottledLog((line) => this.logger.error(line));
+  readonly #refused = new ThrottledLog((line) => this.logger.warn(line));
   #subscriptions: LinkSubscription[] = [];
   #listening = false;
 
   constructor(options: NatsStrategyOptions) {
     super(options);
     this.#signer = new Signer(options.secret);
+    this.#replies = new ReplySender(options.service, this.#signer);
     this.#ownsLink = !('link' in options);
     this.#link = 'link' in options ? options.link : NatsLink.open({ servers: options.servers, name: options.service });
   }
@@ -60,36 +64,30 @@ export class NatsStrategy extends RpcServer {
     if (this.#ownsLink) await this.#link.close();
   }
 
+  /** What is refused is not answered: the inbox belongs to whoever made the request first, and no refusal could be bound to it. */
   #receive(handler: MessageHandler, message: Msg): void {
-    const { reply, subject } = message;
-    if (!reply) return;
-    const request = this.#open(message);
-    if (!request) return;
-    if (this.#seen.add(request.signature, request.context.deadlineAtMs)) {
-      void this.serve(handler, request, (answer) => this.#respond(reply, request.context, answer));
-    } else {
-      // Not told: the inbox is that of whoever made the request first, and it waits for its answer.
-      this.logger.warn({ message: `A copy of a request for ${subject} was refused.`, request_id: request.context.requestId });
+    const { reply: inbox, subject } = message;
+    if (!inbox || !isInbox(inbox)) return;
+    const request = open(this.#signer, message);
+    if (!request) {
+      this.#unsigned.log('', { message: `A request for ${subject} was ignored: no ATOLL_BUS_SECRET of this process signed it.` });
+      return;
     }
-  }
-
-  #open(message: Msg): Opened | undefined {
-    try {
-      return open(this.#signer, message);
-    } catch (error) {
-      const refusal = isAppError(error) ? error : new AppError('internal', 'The request could not be read.');
-      this.logger.warn(`A request for ${message.subject} was refused: ${refusal.message}`);
-      // A stranger may name any subject, and ones of JetStream act on whatever reaches them: only an inbox is answered.
-      if (message.reply?.startsWith(`${this.#link.inboxPrefix ?? '_INBOX'}.`)) {
-        message.respond(JSON.stringify(refusal.toWire()), { headers: errorHeaders });
-      }
-      return undefined;
+    const { context, signature } = request;
+    const refuse = (kind: string, reason: string): void =>
+      this.#refused.log(kind, { message: `A request for ${subject} was ignored: ${reason}.`, request_id: context.requestId });
+    if (remainingMs(context) === 0) {
+      refuse('late', 'it came after its deadline by the clock of this host');
+    } else if (!this.#seen.add(signature, context.deadlineAtMs)) {
+      refuse('copy', 'it is a copy of one that came before');
+    } else {
+      void this.serve(handler, request, (answer) => this.#respond({ inbox, signature, context }, answer));
     }
   }
 
   /** After the deadline, or without a connection, there is nobody to send the answer to. */
-  async #respond(reply: string, context: CallContext, answer: Answer): Promise<void> {
+  async #respond(asked: Asked, answer: Answer): Promise<void> {
     const { connection } = this.#link;
-    if (connection && remainingMs(context) > 0) await sendReply(connection, reply, answer, context);
+    if (connection && remainingMs(asked.context) > 0) await this.#replies.send(connection, asked, answer);
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { assert, property, record, string } from 'fast-check';
-import { SeenSignatures, Signer, type Signed } from './signature.js';
+import { assert, constantFrom, property, record, string } from 'fast-check';
+import { SeenSignatures, Signer, type Signed, type SignedAnswer } from './signature.js';
 
 const secret = 'a secret of the specs';
 const signed: Signed = { subject: 'teams.get', reply: '_INBOX.a.1', context: '{"requestId":"1"}', payload: '{}' };
@@ -24,6 +24,45 @@ describe('a signature', () => {
     );
     const shifted = { ...signed, reply: '_INBOX.a', context: '.1{"requestId":"1"}' };
     expect(signer.verify(shifted, signer.sign(signed))).toBe(false);
+  });
+
+  it('law: two messages of answers that differ in any part have different signatures', () => {
+    const signer = new Signer(secret);
+    const messages = record({
+      service: string(),
+      kind: constantFrom('json', 'error'),
+      part: string(),
+      reply: string(),
+      previous: string(),
+      payload: string(),
+    });
+    assert(
+      property(messages, messages, ({ payload: onePayload, ...one }, { payload: otherPayload, ...other }) => {
+        const same = JSON.stringify([one, onePayload]) === JSON.stringify([other, otherPayload]);
+        const signature = signer.signAnswer(one, Buffer.from(onePayload));
+        return signer.verifyAnswer(other, Buffer.from(otherPayload), signature) === same;
+      }),
+    );
+    const answer: SignedAnswer = { service: 'teams', kind: 'json', part: '1/2', reply: '', previous: 'a' };
+    for (const other of [
+      { service: 'billing' },
+      { kind: 'error' },
+      { part: '2/2' },
+      { reply: 'x' },
+      { previous: 'b' },
+    ] as Partial<SignedAnswer>[])
+      expect(signer.verifyAnswer({ ...answer, ...other }, Buffer.from('{}'), signer.signAnswer(answer, Buffer.from('{}')))).toBe(false);
+  });
+
+  it('of a request is none of an answer', () => {
+    const signer = new Signer(secret);
+    const answer: SignedAnswer = { service: 'teams', kind: 'json', part: '1/1', reply: '', previous: 'a' };
+    const head = `answer ${JSON.stringify(['teams', 'json', '1/1', '', 'a'])}\n`;
+    for (const request of [
+      { subject: head, reply: '', context: '', payload: '{}' },
+      { subject: '', reply: '', context: '', payload: `${head}{}` },
+    ])
+      expect(signer.verifyAnswer(answer, Buffer.from('{}'), signer.sign(request))).toBe(false);
   });
 
   it('has one spelling', () => {

@@ -10,12 +10,28 @@ export interface Signed {
   payload: string;
 }
 
+/** The parts of one message of an answer that its signature covers, beside its payload. */
+export interface SignedAnswer {
+  /** The service that answers: the owner of the operation. */
+  service: string;
+  /** `error` for a WireError, else `json`. */
+  kind: AnswerKind;
+  /** Number of this part and of all parts, `2/3`; `1/1` for an answer in one message. */
+  part: string;
+  /** Subject on which the sender waits for a receipt of this part; empty where it does not. */
+  reply: string;
+  /** Signature of the part before this one, and of the request for the first part: it binds all parts to their request, in order. */
+  previous: string;
+}
+
+export type AnswerKind = 'json' | 'error';
+
 /** One secret, or several while they rotate: the first signs, all verify. */
 export type Secrets = string | readonly string[];
 
 const minimumLength = 16;
 
-/** HMAC-SHA256 of requests, under secrets that the gateway and all services share. */
+/** HMAC-SHA256 (RFC 2104) of requests and answers, under secrets that the gateway and all services share. */
 export class Signer {
   readonly #keys: readonly [KeyObject, ...KeyObject[]];
 
@@ -31,11 +47,24 @@ export class Signer {
     return digest(this.#keys[0], signed);
   }
 
-  /** Compares texts, not the bytes they stand for: a signature has one spelling, so that one seen before is known again. */
   verify(signed: Signed, signature: string): boolean {
+    return this.#matches(signature, (key) => digest(key, signed));
+  }
+
+  /** Signs one message of an answer. */
+  signAnswer(signed: SignedAnswer, payload: Uint8Array): string {
+    return digestAnswer(this.#keys[0], signed, payload);
+  }
+
+  verifyAnswer(signed: SignedAnswer, payload: Uint8Array, signature: string): boolean {
+    return this.#matches(signature, (key) => digestAnswer(key, signed, payload));
+  }
+
+  /** Compares texts, not the bytes they stand for: a signature has one spelling, so that one seen before is known again. */
+  #matches(signature: string, digestUnder: (key: KeyObject) => string): boolean {
     const given = Buffer.from(signature);
     return this.#keys.some((key) => {
-      const expected = Buffer.from(digest(key, signed));
+      const expected = Buffer.from(digestUnder(key));
       return given.length === expected.length && timingSafeEqual(given, expected);
     });
   }
@@ -50,6 +79,14 @@ function digest(key: KeyObject, { subject, reply, context, payload }: Signed): s
   const head = `${subject.length} ${reply.length} ${context.length}\n`;
   return createHmac('sha256', key)
     .update(head + subject + reply + context + payload, 'utf8')
+    .digest('base64url');
+}
+
+/** Begins with a word where a request begins with a digit: no signature of a request is one of an answer. JSON keeps the parts apart. */
+function digestAnswer(key: KeyObject, { service, kind, part, reply, previous }: SignedAnswer, payload: Uint8Array): string {
+  return createHmac('sha256', key)
+    .update(`answer ${JSON.stringify([service, kind, part, reply, previous])}\n`, 'utf8')
+    .update(payload)
     .digest('base64url');
 }
 
