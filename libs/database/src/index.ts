@@ -6,6 +6,8 @@ export { isUniqueViolation, toAppError } from './database-errors.js';
 export { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
 export { migrationDrift } from './migration-drift.js';
 export { newId } from './new-id.js';
+export { readPage } from './page.js';
+export type { Page, PageQuery } from './page.js';
 export { Statements } from './statements.js';
 export { afterCommit, Transactions } from './transactions.js';
 export type { OnceOptions } from './transactions.js';
