@@ -7,4 +7,6 @@ export { startNats } from './nats-server.js';
 export type { NatsServer, NatsServerOptions } from './nats-server.js';
 export { aTeam, OwnerOfTeams } from './owner-of-teams.js';
 export { createDatabase, startPostgres } from './postgres.js';
+export { statementsOf } from './statements-of.js';
+export type { SentStatement } from './statements-of.js';
 export type { TestDatabase, TestPostgres } from './postgres.js';
