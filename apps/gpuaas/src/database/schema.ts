@@ -17,6 +17,7 @@ import { WorkloadEntity } from '../workloads/workload.entity.js';
 import { Gpuaas1790000000000 } from './migrations/1790000000000-gpuaas.js';
 import { WorkspaceClosing1796000000000 } from './migrations/1796000000000-workspace-closing.js';
 import { ClosingAttempts1797000000000 } from './migrations/1797000000000-closing-attempts.js';
+import { LiveRows1800000000000 } from './migrations/1800000000000-live-rows.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -44,5 +45,5 @@ export const gpuaasSchema = {
     WorkspaceClosingEntity,
     WorkloadEntity,
   ],
-  migrations: [Gpuaas1790000000000, WorkspaceClosing1796000000000, ClosingAttempts1797000000000],
+  migrations: [Gpuaas1790000000000, WorkspaceClosing1796000000000, ClosingAttempts1797000000000, LiveRows1800000000000],
 };

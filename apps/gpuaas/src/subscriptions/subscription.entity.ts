@@ -6,6 +6,8 @@ import { PoolEntity } from '../pools/pool.entity.js';
 @Index(['createdAt', 'subscriptionId'])
 @Index(['teamId', 'createdAt', 'subscriptionId'])
 @Index('subscription_live', { synchronize: false })
+@Index('subscription_live_of_team', { synchronize: false })
+@Index('subscription_live_of_pool', { synchronize: false })
 @Index('subscription_due', { synchronize: false })
 export class SubscriptionEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
@@ -18,7 +20,6 @@ export class SubscriptionEntity extends MachineRow {
   workspaceId!: string;
 
   @ForeignKey(() => PoolEntity)
-  @Index()
   @Column('bigint')
   poolId!: string;
 

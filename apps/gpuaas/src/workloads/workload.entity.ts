@@ -4,6 +4,8 @@ import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 
 @Entity('workload')
 @Index(['teamId', 'createdAt', 'workloadId'])
+@Index('workload_live_of_team', { synchronize: false })
+@Index('workload_live_of_subscription', { synchronize: false })
 @Index('workload_due', { synchronize: false })
 export class WorkloadEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
