@@ -100,13 +100,7 @@ export class SimulatedNodes extends NodeDriver {
 
   async occupy(slices: readonly HeldSlice[], signal: AbortSignal): Promise<InstanceIds> {
     for (const nodeName of nodesOf(slices)) await this.faults.of(nodeName, 'occupy', signal);
-    for (const { uuid, leaseId } of slices) {
-      await this.statements.query(
-        'simulated.occupy',
-        'UPDATE simulated_device SET holders = array_append(array_remove(holders, $2), $2) WHERE uuid = $1',
-        [uuid, leaseId],
-      );
-    }
+    await this.hold(slices, true);
     return instanceIds(slices);
   }
 
@@ -116,12 +110,22 @@ export class SimulatedNodes extends NodeDriver {
       const fault = await this.faults.of(nodeName, 'vacate', signal);
       if (fault === 'busy' || fault === 'lie') stuck.add(nodeName);
     }
-    for (const { uuid, leaseId } of slices.filter(({ nodeName }) => !stuck.has(nodeName))) {
-      await this.statements.query('simulated.vacate', 'UPDATE simulated_device SET holders = array_remove(holders, $2) WHERE uuid = $1', [
-        uuid,
-        leaseId,
-      ]);
-    }
+    await this.hold(
+      slices.filter(({ nodeName }) => !stuck.has(nodeName)),
+      false,
+    );
+  }
+
+  private async hold(slices: readonly HeldSlice[], isHeld: boolean): Promise<void> {
+    await this.statements.query(
+      'simulated.hold',
+      `UPDATE simulated_device SET holders = ARRAY(
+           SELECT unnest(holders) EXCEPT SELECT unnest(leases) UNION SELECT unnest(leases) WHERE $3
+         ) FROM (
+         SELECT uuid, array_agg(lease) AS leases FROM unnest($1::text[], $2::text[]) slice (uuid, lease) GROUP BY uuid
+       ) given WHERE simulated_device.uuid = given.uuid`,
+      [slices.map(({ uuid }) => uuid), slices.map(({ leaseId }) => leaseId), isHeld],
+    );
   }
 }
 

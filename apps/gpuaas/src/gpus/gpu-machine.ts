@@ -12,6 +12,8 @@ import { GpuEntity } from './gpu.entity.js';
 import { gpuDefinition, type GpuEvent, type GpuState } from './gpu.machine.js';
 
 type Found = Outcome<GpuEntity, GpuEvent>;
+/** By which a device is asked for a layout. */
+type AskingEvent = 'PREPARE' | 'FALL_BACK' | 'RETURN';
 
 const lookAgainMs = 50;
 const isBusy = () => new StepFailed('device_busy', 'The device still holds memory of what has stopped.');
@@ -44,15 +46,25 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
   }
 
   /** Moves a locked GPU by an event that asks the device for a layout. */
-  async begin(
-    manager: EntityManager,
-    gpu: GpuEntity,
-    event: 'PREPARE' | 'FALL_BACK' | 'RETURN',
-    cause: Cause,
-  ): Promise<GpuEntity | undefined> {
-    if (this.definition.next(gpu.state as GpuState, event) === undefined) return undefined;
-    const isSpatial = event === 'RETURN' || (event === 'PREPARE' && gpu.turnsUsed === '0' && (await isInSpatialPool(manager, gpu)));
-    return this.move(manager, gpu, event, cause, { generation: gpu.generation + 2, askedMode: isSpatial ? 'Spatial' : 'Temporal' });
+  async begin(manager: EntityManager, gpu: GpuEntity, event: AskingEvent, cause: Cause): Promise<GpuEntity | undefined> {
+    const [begun] = await this.beginAll(manager, [gpu], event, cause);
+    return begun;
+  }
+
+  /** As `begin`, for any number of GPUs: one statement for those that are alike. Returns those that were moved. */
+  async beginAll(manager: EntityManager, gpus: readonly GpuEntity[], event: AskingEvent, cause: Cause): Promise<GpuEntity[]> {
+    const able = gpus.filter(({ state }) => this.definition.next(state as GpuState, event) !== undefined);
+    const spatialPools = event === 'PREPARE' ? await spatialAmong(manager, able) : new Set();
+    const askedModeOf = ({ turnsUsed, poolId }: GpuEntity): SharingMode =>
+      event === 'RETURN' || (event === 'PREPARE' && turnsUsed === '0' && spatialPools.has(poolId)) ? 'Spatial' : 'Temporal';
+    const alike = Map.groupBy(able, (gpu) => `${gpu.generation} ${askedModeOf(gpu)}`);
+    const begun: GpuEntity[] = [];
+    for (const [first, ...more] of alike.values()) {
+      if (!first) continue;
+      const values = { generation: first.generation + 2, askedMode: askedModeOf(first) };
+      begun.push(...(await this.moveAll(manager, [first, ...more], event, cause, values)));
+    }
+    return begun;
   }
 
   async step(gpu: GpuEntity, { signal }: StepContext): Promise<Found> {
@@ -75,6 +87,17 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     return gpu.state === 'preparing' ? prepared(sharingMode, layout, report) : switched(gpu, layout, report);
   }
 
+  protected override async enteredAll(
+    manager: EntityManager,
+    gpus: readonly GpuEntity[],
+    passage: Passage<GpuState, GpuEvent>,
+  ): Promise<void> {
+    // A GPU that comes into a pool has no leases: its node alone has to know.
+    if (passage.from !== 'unpooled') return super.enteredAll(manager, gpus, passage);
+    const nodeIds = [...new Set(gpus.map(({ nodeId }) => nodeId))];
+    await touchRows(manager, 'node', 'node_id', nodeIds, ['ready', 'cordoned']);
+  }
+
   protected override async entered(manager: EntityManager, gpu: GpuEntity, { from, cause }: Passage<GpuState, GpuEvent>): Promise<void> {
     const reason = gpu.lastError?.message ?? 'The GPU could not be switched.';
     switch (gpu.state as GpuState) {
@@ -85,7 +108,7 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
         await settleInTemporal(manager, gpu.gpuId);
         break;
       case 'offline':
-        if (from !== 'unpooled' && from !== 'temporal' && from !== 'configured_temporal' && from !== 'preparing') {
+        if (from !== 'temporal' && from !== 'configured_temporal' && from !== 'preparing') {
           await settleOffline(manager, gpu.gpuId, reason);
         }
         await touchRows(manager, 'node', 'node_id', [gpu.nodeId], ['ready', 'cordoned']);
@@ -156,10 +179,13 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
   }
 }
 
-/** Within the transaction, which may be the one that makes the pool. */
-async function isInSpatialPool(manager: EntityManager, { poolId }: GpuEntity): Promise<boolean> {
-  const found = await manager.query<object[]>(`SELECT FROM pool WHERE pool_id = $1 AND sharing_mode = 'Spatial'`, [poolId]);
-  return found.length > 0;
+/** The pools of these GPUs that are Spatial; within the transaction, which may be the one that creates the pool. */
+async function spatialAmong(manager: EntityManager, gpus: readonly GpuEntity[]): Promise<Set<string | null>> {
+  const poolIds = [...new Set(gpus.map(({ poolId }) => poolId))];
+  if (poolIds.length === 0) return new Set();
+  const query = `SELECT pool_id FROM pool WHERE pool_id = ANY ($1::bigint[]) AND sharing_mode = 'Spatial'`;
+  const found = await manager.query<{ pool_id: string }[]>(query, [poolIds]);
+  return new Set(found.map(({ pool_id }) => pool_id));
 }
 
 const unexpected = { code: 'unexpected_answer', message: 'The device answers to something else than what it was asked.' };

@@ -53,8 +53,9 @@ export class Placement {
     const isPlain = plans?.every(({ fallsBack }) => !fallsBack);
     if (!isThorough && !isPlain) throw new LookAgain();
     if (!plans) throw await this.refusal(manager, pool, asked, rules);
+    const byId = new Map(gpus.map((gpu) => [gpu.gpuId, gpu]));
     for (const { gpu } of plans.filter(({ fallsBack }) => fallsBack)) {
-      const entity = gpus.find(({ gpuId }) => gpuId === gpu.gpuId);
+      const entity = byId.get(gpu.gpuId);
       if (entity) await this.gpus.fallBack(manager, entity, cause);
     }
     await insertLeases(manager, plans.flatMap(leasesOf), { ...asked, slotSize: profile.size });
@@ -106,19 +107,27 @@ export class Placement {
     return raw.map((row) => this.gpus.rowOf(row));
   }
 
-  /** How much of each profile a pool has room for now, without any GPU falling back. */
-  async roomIn(
+  /** How much of each profile these pools have room for now, by pool, without any GPU falling back. One statement for any number of them. */
+  async roomsIn(
     query: <Row extends object>(sql: string, values: unknown[]) => Promise<Row[]>,
-    pool: KnownPool,
-  ): Promise<Map<string, number>> {
-    const rules = this.rulesOf(pool);
-    const gpus = await query<GpuEntity>(
-      `SELECT gpu_id AS "gpuId", gpu.state, slots_used AS "slotsUsed", turns_used AS "turnsUsed"
-       FROM gpu JOIN node USING (node_id) WHERE pool_id = $1 AND node.state = 'ready'`,
-      [pool.poolId],
+    pools: readonly KnownPool[],
+  ): Promise<Map<string, Map<string, number>>> {
+    // GPUs that are used alike are one row. Of replicas one is as good as another, so that their number stands for them.
+    const rows = await query<Pick<GpuEntity, 'state' | 'slotsUsed' | 'turnsUsed'> & { poolId: string; gpus: number }>(
+      `SELECT pool_id AS "poolId", gpu.state, turns_used AS "turnsUsed", count(*)::int AS gpus,
+         CASE mechanism WHEN 'mig' THEN slots_used ELSE (1::bigint << bit_count(slots_used::bit(64))::int) - 1 END AS "slotsUsed"
+       FROM gpu JOIN node USING (node_id) JOIN pool USING (pool_id) WHERE pool_id = ANY ($1::bigint[]) AND node.state = 'ready' GROUP BY 1, 2, 3, 5`,
+      [pools.map(({ poolId }) => poolId)],
     );
-    const rooms = gpus.map(roomOf);
-    return new Map(rules.sold.map((profile) => [profile.name, rooms.reduce((sum, gpu) => sum + roomOn(gpu, profile, rules), 0)]));
+    const byPool = Map.groupBy(rows, ({ poolId }) => poolId);
+    return new Map(
+      pools.map((pool) => {
+        const rules = this.rulesOf(pool);
+        const rooms = (byPool.get(pool.poolId) ?? []).map((row) => ({ room: roomOf({ gpuId: '', ...row }), gpus: row.gpus }));
+        const sumOf = (profile: SliceProfile) => rooms.reduce((sum, { room, gpus }) => sum + gpus * roomOn(room, profile, rules), 0);
+        return [pool.poolId, new Map(rules.sold.map((profile) => [profile.name, sumOf(profile)]))];
+      }),
+    );
   }
 
   private rulesOf(pool: KnownPool): PlacingRules {
@@ -178,7 +187,7 @@ export class Placement {
   }
 }
 
-function roomOf({ gpuId, state, slotsUsed, turnsUsed }: GpuEntity): GpuRoom {
+function roomOf({ gpuId, state, slotsUsed, turnsUsed }: Pick<GpuEntity, 'gpuId' | 'state' | 'slotsUsed' | 'turnsUsed'>): GpuRoom {
   return { gpuId, state: state as GpuState, slotsUsed: BigInt(slotsUsed), turnsUsed: BigInt(turnsUsed) };
 }
 

@@ -92,10 +92,8 @@ export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent
 
   private async sendGpus(manager: EntityManager, { nodeId }: NodeEntity, event: GpuEvent, cause: Cause): Promise<void> {
     const gpus = await manager.query<object[]>('SELECT * FROM gpu WHERE node_id = $1 ORDER BY gpu_id FOR NO KEY UPDATE', [nodeId]);
-    for (const raw of gpus) {
-      const gpu = this.gpus.rowOf(raw);
-      if (event === 'PREPARE') await this.gpus.begin(manager, gpu, event, cause);
-      else await this.gpus.move(manager, gpu, event, cause, {}, { code: 'node_reset', message: 'Its node is being reset.' });
-    }
+    const rows = gpus.map((raw) => this.gpus.rowOf(raw));
+    if (event === 'PREPARE') await this.gpus.beginAll(manager, rows, event, cause);
+    else await this.gpus.moveAll(manager, rows, event, cause, {}, { code: 'node_reset', message: 'Its node is being reset.' });
   }
 }

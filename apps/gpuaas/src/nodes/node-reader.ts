@@ -18,10 +18,8 @@ export class NodeReader {
     const pools = await manager.find(PoolEntity, { where: { poolId: In(gpus.flatMap(({ poolId }) => poolId ?? [])) } });
     const modes = new Map(pools.map(({ poolId, sharingMode }) => [poolId, sharingMode]));
     const byGpu = Map.groupBy(leases, ({ gpuId }) => gpuId);
-    const views = gpus.map((gpu) => ({
-      nodeId: gpu.nodeId,
-      view: gpuView(gpu, byGpu.get(gpu.gpuId) ?? [], modes.get(gpu.poolId ?? '') ?? null),
-    }));
+    const byNode = Map.groupBy(gpus, ({ nodeId }) => nodeId);
+    const viewOf = (gpu: GpuEntity) => gpuView(gpu, byGpu.get(gpu.gpuId) ?? [], modes.get(gpu.poolId ?? '') ?? null);
     return nodes.map((node) => ({
       node_id: node.nodeId,
       gpuaas_id: node.gpuaasId,
@@ -29,7 +27,7 @@ export class NodeReader {
       status: node.state as NodeStatus,
       reason: node.lastError?.message ?? null,
       retry_at: node.state === 'init_failed' ? (node.dueAt?.toISOString() ?? null) : null,
-      gpus: views.filter(({ nodeId }) => nodeId === node.nodeId).map(({ view }) => view),
+      gpus: (byNode.get(node.nodeId) ?? []).map(viewOf),
       created_at: node.createdAt.toISOString(),
     }));
   }

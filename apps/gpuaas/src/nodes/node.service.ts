@@ -55,11 +55,12 @@ export class NodesService {
     return this.transactions.once(context, async (manager) => {
       if (!(await manager.existsBy(GpuaasEntity, { gpuaasId: gpuaas_id }))) throw notFound('gpuaas');
       const node = await this.insert(manager, gpuaas_id, node_name, context);
-      for (const { board, count } of gpus) {
-        for (let at = 0; at < count; at += 1) {
-          await this.gpus.insert(manager, { nodeId: node.nodeId, uuid: `GPU-${randomUUID()}`, board }, cause);
-        }
-      }
+      const boards = gpus.flatMap(({ board, count }) => new Array<string>(count).fill(board));
+      const values = boards.map((board) => ({ nodeId: node.nodeId, uuid: `GPU-${randomUUID()}`, board }));
+      await this.gpus.insertAll(
+        manager,
+        values.map((each) => ({ values: each, cause })),
+      );
       return this.view(manager, node.nodeId);
     });
   }

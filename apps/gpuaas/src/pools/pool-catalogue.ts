@@ -18,10 +18,16 @@ export class PoolCatalogue {
 
   /** Throws `not_found`. Within a transaction by its connection: one that waits for a second keeps the first from whoever would give that back. */
   async pool(poolId: string, manager?: EntityManager): Promise<KnownPool> {
-    const known = this.known.get(poolId) ?? (await this.read(poolId, manager));
-    if (!known) throw notFound('pool');
-    this.known.set(poolId, known);
-    return known;
+    const pool = (await this.poolsOf([poolId], manager)).get(poolId);
+    if (!pool) throw notFound('pool');
+    return pool;
+  }
+
+  /** Those of these pools that exist, by id; `manager` as in `pool`. One statement for all that were never read. */
+  async poolsOf(poolIds: readonly string[], manager?: EntityManager): Promise<ReadonlyMap<string, KnownPool>> {
+    const unread = [...new Set(poolIds)].filter((poolId) => !this.known.has(poolId));
+    for (const pool of unread.length > 0 ? await this.read(unread, manager) : []) this.known.set(pool.poolId, pool);
+    return this.known;
   }
 
   /** Throws `not_found` for a GPU service that there is not; none asked for is fine. */
@@ -32,14 +38,13 @@ export class PoolCatalogue {
     this.gpuaasIds.add(gpuaasId);
   }
 
-  private async read(poolId: string, manager?: EntityManager): Promise<KnownPool | undefined> {
-    const [pool] = manager
-      ? await manager.query<KnownPool[]>(readQuery, [poolId])
-      : await this.statements.query<KnownPool>('pool.read', readQuery, [poolId]);
-    return pool;
+  private read(poolIds: readonly string[], manager?: EntityManager): Promise<KnownPool[]> {
+    return manager
+      ? manager.query<KnownPool[]>(readQuery, [poolIds])
+      : this.statements.query<KnownPool>('pools.read', readQuery, [poolIds]);
   }
 }
 
 const readQuery = `SELECT pool_id AS "poolId", gpuaas_id AS "gpuaasId", region_id AS "regionId", pool_name AS "poolName", board, sharing_mode AS "sharingMode",
     mechanism, profiles, replicas, overcommit, allow_fallback AS "allowFallback", temporal_replicas AS "temporalReplicas", pool.created_at AS "createdAt"
-  FROM pool JOIN gpuaas USING (gpuaas_id) WHERE pool_id = $1`;
+  FROM pool JOIN gpuaas USING (gpuaas_id) WHERE pool_id = ANY ($1::bigint[])`;

@@ -85,11 +85,11 @@ export class PoolsService {
       `SELECT pool_id AS "poolId", gpu_id AS "gpuId" FROM gpu WHERE pool_id = ANY ($1::bigint[]) ORDER BY gpu_id`,
       [ids],
     );
-    const pools = await Promise.all(ids.map((id) => this.catalogue.pool(id)));
-    const data = pools.map((pool) =>
+    const byPool = Map.groupBy(gpus, ({ poolId }) => poolId);
+    const data = (await this.poolsOf(ids)).map((pool) =>
       poolView(
         pool,
-        gpus.filter(({ poolId }) => poolId === pool.poolId).map(({ gpuId }) => gpuId),
+        (byPool.get(pool.poolId) ?? []).map(({ gpuId }) => gpuId),
       ),
     );
     return { data, pagination: { page, limit, total } };
@@ -102,8 +102,7 @@ export class PoolsService {
     await this.catalogue.requireGpuaas(gpuaas_id);
     const { page, limit, offset } = pageWindow(asked, 1);
     const { ids, total } = await this.page(gpuaas_id, limit, offset);
-    const pools = await Promise.all(ids.map((id) => this.catalogue.pool(id)));
-    return { data: await Promise.all(pools.map((pool) => this.offer(pool, team_id))), pagination: { page, limit, total } };
+    return { data: await this.offers(await this.poolsOf(ids), team_id), pagination: { page, limit, total } };
   }
 
   async availableRegions({ team_id, ...asked }: AvailableRegionsQuery, { caller }: CallContext): Promise<AvailableRegionPage> {
@@ -126,14 +125,19 @@ export class PoolsService {
     return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
   }
 
-  private async offer(pool: KnownPool, teamId: string): Promise<AvailablePool> {
+  /** Three statements for any number of pools. */
+  private async offers(pools: readonly KnownPool[], teamId: string): Promise<AvailablePool[]> {
     const query = <Row extends object>(sql: string, values: unknown[]) => this.dataSource.query<Row[]>(sql, values);
-    const available = await (pool.overcommit > 1 ? this.entitlements.available(query, pool) : this.placement.roomIn(query, pool));
-    const prices = await this.prices.of(
-      soldProfiles(pool).map(({ name }) => skuOf(pool.board, name)),
-      teamId,
-    );
-    return {
+    const entitled = pools.filter(({ overcommit }) => overcommit > 1);
+    const leased = pools.filter(({ overcommit }) => overcommit === 1);
+    const available = new Map([
+      ...(entitled.length > 0 ? await this.entitlements.available(query, entitled) : []),
+      ...(leased.length > 0 ? await this.placement.roomsIn(query, leased) : []),
+    ]);
+    const sold = pools.map((pool) => ({ pool, profiles: soldProfiles(pool) }));
+    const skus = new Set(sold.flatMap(({ pool, profiles }) => profiles.map(({ name }) => skuOf(pool.board, name))));
+    const prices = await this.prices.of([...skus], teamId);
+    return sold.map(({ pool, profiles }) => ({
       pool_id: pool.poolId,
       pool_name: pool.poolName,
       gpuaas_id: pool.gpuaasId,
@@ -141,13 +145,19 @@ export class PoolsService {
       board: pool.board,
       sharing_mode: pool.sharingMode,
       isolation: isolationOf[pool.mechanism],
-      profiles: soldProfiles(pool).map(({ name, vRamGb }) => ({
+      profiles: profiles.map(({ name, vRamGb }) => ({
         profile: name,
         v_ram_gb: vRamGb,
-        available_vgpus: available.get(name) ?? 0,
+        available_vgpus: available.get(pool.poolId)?.get(name) ?? 0,
         unit_price: prices.get(skuOf(pool.board, name)) ?? null,
       })),
-    };
+    }));
+  }
+
+  /** In the order of the ids. */
+  private async poolsOf(ids: readonly string[]): Promise<KnownPool[]> {
+    const pools = await this.catalogue.poolsOf(ids);
+    return ids.flatMap((id) => pools.get(id) ?? []);
   }
 
   private async page(gpuaasId: string | undefined, limit: number, offset: number): Promise<{ ids: string[]; total: number }> {
@@ -171,13 +181,15 @@ export class PoolsService {
     const rows = await manager.query<object[]>('SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE', [
       gpu_ids,
     ]);
+    const nodesById = new Map(nodes.map((node) => [node.node_id, node]));
     const gpus = rows.map((row) => {
       const gpu = this.gpus.rowOf(row);
-      const node = nodes.find(({ node_id }) => node_id === gpu.nodeId);
+      const node = nodesById.get(gpu.nodeId);
       return { gpu, gpuaasId: node?.gpuaas_id ?? '', isReady: node?.is_ready ?? false };
     });
+    const gpusById = new Map(gpus.map((found) => [found.gpu.gpuId, found]));
     gpu_ids.forEach((id, at) => {
-      const found = gpus.find(({ gpu }) => gpu.gpuId === id);
+      const found = gpusById.get(id);
       if (found?.gpuaasId !== gpuaas_id) throw invalidField(`gpu_ids.${at}`, 'isGpu', 'must be a GPU of a node of this GPU service.');
       if (found.gpu.poolId !== null) throw new AppError('conflict', `GPU ${id} is in pool ${found.gpu.poolId} already.`);
     });
@@ -195,10 +207,15 @@ export class PoolsService {
 
   private async pool(manager: EntityManager, gpus: readonly AskedGpu[], poolId: string, context: CallContext): Promise<void> {
     const cause = causeOf(context, `pool ${poolId}`);
-    for (const { gpu, isReady } of gpus) {
-      const pooled = await this.gpus.move(manager, gpu, 'POOLED', cause, { poolId });
-      if (pooled && isReady) await this.gpus.begin(manager, pooled, 'PREPARE', cause);
-    }
+    const ready = new Set(gpus.filter(({ isReady }) => isReady).map(({ gpu }) => gpu.gpuId));
+    const all = gpus.map(({ gpu }) => gpu);
+    const pooled = await this.gpus.moveAll(manager, all, 'POOLED', cause, { poolId });
+    await this.gpus.beginAll(
+      manager,
+      pooled.filter(({ gpuId }) => ready.has(gpuId)),
+      'PREPARE',
+      cause,
+    );
   }
 }
 

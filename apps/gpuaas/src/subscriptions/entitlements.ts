@@ -31,22 +31,34 @@ export class Entitlements {
     if (asked.vgpus * (parts.of.get(asked.profile) ?? 0) > free) throw refusal(asked, free, parts.of);
   }
 
-  /** How many more of each profile could be sold now. */
+  /** How many more of each profile could be sold now, by pool. One statement for any number of pools. */
   async available(
     query: <Row extends object>(sql: string, values: unknown[]) => Promise<Row[]>,
-    pool: KnownPool,
-  ): Promise<Map<string, number>> {
-    const parts = partsOf(pool);
-    const [sold] = await query<{ gpus: number; held: Record<string, number> | null }>(
-      `SELECT (SELECT count(*)::int FROM gpu JOIN node USING (node_id) WHERE pool_id = $1 AND gpu.state <> 'offline' AND node.state = 'ready') AS gpus,
-         (SELECT json_object_agg(profile, vgpus) FROM (
-            SELECT profile, sum(vgpus)::int AS vgpus FROM subscription WHERE pool_id = $1 AND ${liveSubscription} GROUP BY profile
-          ) live) AS held`,
-      [pool.poolId],
+    pools: readonly KnownPool[],
+  ): Promise<Map<string, Map<string, number>>> {
+    const rows = await query<{ poolId: string; gpus: number; held: Record<string, number> | null }>(
+      `SELECT asked.pool_id AS "poolId", coalesce(gpus, 0) AS gpus, held FROM unnest($1::bigint[]) asked (pool_id)
+       LEFT JOIN (
+         SELECT pool_id, count(*)::int AS gpus FROM gpu JOIN node USING (node_id)
+         WHERE pool_id = ANY ($1::bigint[]) AND gpu.state <> 'offline' AND node.state = 'ready' GROUP BY pool_id
+       ) usable USING (pool_id)
+       LEFT JOIN (
+         SELECT pool_id, json_object_agg(profile, vgpus) AS held FROM (
+           SELECT pool_id, profile, sum(vgpus)::int AS vgpus FROM subscription WHERE pool_id = ANY ($1::bigint[]) AND ${liveSubscription} GROUP BY 1, 2
+         ) live GROUP BY pool_id
+       ) sold USING (pool_id)`,
+      [pools.map(({ poolId }) => poolId)],
     );
-    const used = Object.entries(sold?.held ?? {}).reduce((sum, [profile, vgpus]) => sum + vgpus * (parts.of.get(profile) ?? 0), 0);
-    const free = Math.max(0, (sold?.gpus ?? 0) * parts.perGpu * pool.overcommit - used);
-    return new Map([...parts.of].map(([profile, part]) => [profile, Math.floor(free / part)]));
+    const byPool = new Map(rows.map((row) => [row.poolId, row]));
+    return new Map(
+      pools.map((pool) => {
+        const parts = partsOf(pool);
+        const { gpus = 0, held = null } = byPool.get(pool.poolId) ?? {};
+        const used = Object.entries(held ?? {}).reduce((sum, [profile, vgpus]) => sum + vgpus * (parts.of.get(profile) ?? 0), 0);
+        const free = Math.max(0, gpus * parts.perGpu * pool.overcommit - used);
+        return [pool.poolId, new Map([...parts.of].map(([profile, part]) => [profile, Math.floor(free / part)]))];
+      }),
+    );
   }
 }
 

@@ -11,20 +11,15 @@ import {
   type SubscriptionList,
   type SubscriptionPage,
 } from '@atoll/contracts';
-import { Statements } from '@atoll/database';
+import { readPage, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { MetricsSource, type MeasuredSlice } from '../metrics/metrics-source.js';
-import { PoolCatalogue } from '../pools/pool-catalogue.js';
+import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
 import { SubscriptionMachine } from './subscription-machine.js';
 import { subscriptionView } from './subscription-view.js';
 import { liveSubscription } from './subscription.machine.js';
-
-interface Page {
-  total: number;
-  data: object[] | null;
-}
 
 interface SliceRow {
   subscriptionId: string;
@@ -33,7 +28,7 @@ interface SliceRow {
   gpuInstanceId: number | null;
 }
 
-/** Subscriptions with what was measured of them: a page is two statements and one query of the metrics' source. */
+/** Subscriptions with their metrics: a page is two statements and one query of the metrics' source. */
 @Injectable()
 export class SubscriptionListing {
   constructor(
@@ -48,18 +43,13 @@ export class SubscriptionListing {
     requirePlatformAdmin(caller);
     const { page, limit, offset } = pageWindow(asked, 1);
     const isWhole = include_ended === 'true';
-    const chosen = isWhole ? 'subscription' : `subscription WHERE ${liveSubscription}`;
-    const [found] = await this.statements.query<Page>(
+    const { total, data } = await this.page(
       `subscriptions.all.${isWhole}`,
-      // The ids first, from an index alone: the way to a late page is then short.
-      `SELECT (SELECT count(*)::int FROM ${chosen}) AS total, (SELECT json_agg(page) FROM (
-         SELECT subscription.* FROM (
-           SELECT subscription_id FROM ${chosen} ORDER BY created_at, subscription_id LIMIT $1 OFFSET $2
-         ) chosen JOIN subscription USING (subscription_id) ORDER BY created_at, subscription_id
-       ) page) AS data`,
+      isWhole ? 'true' : liveSubscription,
       [limit, offset],
+      metric_window,
     );
-    return { data: await this.measured(found, metric_window), pagination: { page, limit, total: found?.total ?? 0 } };
+    return { data, pagination: { page, limit, total } };
   }
 
   /** Everything unless `limit` is sent. */
@@ -71,73 +61,86 @@ export class SubscriptionListing {
     const { page, limit, offset } = pageWindow({ ...(askedLimit && { limit: askedLimit, page: askedPage ?? 1 }) }, 1);
     // Asked for by its id a subscription is shown whatever became of it.
     const isWhole = include_ended === 'true' || subscription_id !== undefined;
-    const chosen = `subscription JOIN pool USING (pool_id) WHERE team_id = $1 AND ($2::bigint IS NULL OR gpuaas_id = $2)
-      AND ($3::bigint IS NULL OR subscription_id = $3) AND ($4 OR ${liveSubscription})`;
-    const [found] = await this.statements.query<Page>(
-      'subscriptions.of-team',
-      `SELECT (SELECT count(*)::int FROM ${chosen}) AS total, (SELECT json_agg(page) FROM (
-         SELECT subscription.* FROM ${chosen} ORDER BY subscription.created_at, subscription_id LIMIT $5 OFFSET $6
-       ) page) AS data`,
-      [team_id, gpuaas_id ?? null, subscription_id ?? null, isWhole, askedLimit === undefined ? null : limit, offset],
+    // A text of its own for each case, so that the index of live rows serves those that ask for live rows.
+    const filters = [
+      'team_id = $3',
+      ...(isWhole ? [] : [liveSubscription]),
+      gpuaas_id === undefined ? '$4::bigint IS NULL' : 'pool_id IN (SELECT pool_id FROM pool WHERE gpuaas_id = $4)',
+      subscription_id === undefined ? '$5::bigint IS NULL' : 'subscription_id = $5',
+    ];
+    const { total, data } = await this.page(
+      `subscriptions.of-team.${isWhole}.${gpuaas_id !== undefined}.${subscription_id !== undefined}`,
+      filters.join(' AND '),
+      [askedLimit === undefined ? null : limit, offset, team_id, gpuaas_id ?? null, subscription_id ?? null],
+      metric_window,
     );
-    if (subscription_id !== undefined && !found?.total) throw notFound('subscription');
-    const data = await this.measured(found, metric_window);
-    return { data, ...(askedLimit !== undefined && { pagination: { page, limit, total: found?.total ?? 0 } }) };
+    if (subscription_id !== undefined && total === 0) throw notFound('subscription');
+    return { data, ...(askedLimit !== undefined && { pagination: { page, limit, total } }) };
   }
 
-  private async measured(found: Page | undefined, window: MetricWindow = 'last_24h'): Promise<MeteredSubscription[]> {
-    const rows = (found?.data ?? []).map((raw) => this.subscriptions.rowOf(raw)).map(datesOf);
-    const slices = await this.slicesOf(rows);
+  /** `$1` is the limit and `$2` the offset; `where` may use further values. */
+  private async page(
+    name: string,
+    where: string,
+    values: unknown[],
+    window: MetricWindow = 'last_24h',
+  ): Promise<{ total: number; data: MeteredSubscription[] }> {
+    const { total, rows } = await readPage(this.statements, {
+      name,
+      count: `SELECT count(*)::int FROM subscription WHERE ${where}`,
+      // The ids first, from an index alone: a late page is then read quickly.
+      rows: `SELECT subscription.* FROM subscription JOIN (
+          SELECT subscription_id FROM subscription WHERE ${where} ORDER BY created_at, subscription_id LIMIT $1 OFFSET $2
+        ) chosen USING (subscription_id)`,
+      order: 'created_at, subscription_id',
+      values,
+    });
+    return {
+      total,
+      data: await this.measured(
+        rows.map((raw) => this.subscriptions.rowOf(raw)),
+        window,
+      ),
+    };
+  }
+
+  private async measured(rows: readonly SubscriptionEntity[], window: MetricWindow): Promise<MeteredSubscription[]> {
+    const pools = await this.pools.poolsOf(rows.map(({ poolId }) => poolId));
+    const slices = Map.groupBy(await this.slicesOf(rows), ({ subscriptionId }) => subscriptionId);
+    const shown = rows.map((row) => ({ row, pool: poolIn(pools, row) }));
     const figures = await this.metrics.read(
       window,
-      await Promise.all(
-        rows.map(async (row) => ({
-          subscriptionId: row.subscriptionId,
-          activeSince: row.activeSince,
-          slices: await this.measurable(row, slices),
-        })),
-      ),
+      shown.map(({ row: { subscriptionId, activeSince }, pool }) => ({
+        subscriptionId,
+        activeSince,
+        slices: (slices.get(subscriptionId) ?? []).map((slice) => measurable(slice, pool)),
+      })),
     );
-    return Promise.all(
-      rows.map(async (row) => {
-        const { status = 'no_data', ...metrics } = figures.get(row.subscriptionId) ?? noFigures;
-        return { ...subscriptionView(row, await this.pools.pool(row.poolId)), metrics, metrics_status: status };
-      }),
-    );
+    return shown.map(({ row, pool }) => {
+      const { status = 'no_data', ...metrics } = figures.get(row.subscriptionId) ?? noFigures;
+      return { ...subscriptionView(row, pool), metrics, metrics_status: status };
+    });
   }
 
   private async slicesOf(rows: readonly SubscriptionEntity[]): Promise<SliceRow[]> {
     if (rows.length === 0) return [];
     return this.statements.query<SliceRow>(
       'subscriptions.slices',
-      `SELECT subscription_id::text AS "subscriptionId", uuid AS "gpuUuid", gpu.state AS "gpuState", gpu_instance_id AS "gpuInstanceId"
+      `SELECT subscription_id AS "subscriptionId", uuid AS "gpuUuid", gpu.state AS "gpuState", gpu_instance_id AS "gpuInstanceId"
        FROM lease JOIN gpu USING (gpu_id) WHERE subscription_id = ANY ($1::bigint[]) AND lost_reason IS NULL`,
       [rows.map(({ subscriptionId }) => subscriptionId)],
     );
   }
+}
 
-  private async measurable({ subscriptionId, poolId }: SubscriptionEntity, slices: readonly SliceRow[]): Promise<MeasuredSlice[]> {
-    const { mechanism } = await this.pools.pool(poolId);
-    return slices
-      .filter((slice) => slice.subscriptionId === subscriptionId)
-      .map(({ gpuUuid, gpuState, gpuInstanceId }) => ({
-        gpuUuid,
-        mechanism,
-        mode: gpuState === 'spatial' || gpuState === 'to_temporal' ? 'Spatial' : 'Temporal',
-        gpuInstanceId,
-      }));
-  }
+function poolIn(pools: ReadonlyMap<string, KnownPool>, { poolId }: SubscriptionEntity): KnownPool {
+  const pool = pools.get(poolId);
+  if (!pool) throw new Error(`There is no pool ${poolId}.`);
+  return pool;
+}
+
+function measurable({ gpuUuid, gpuState, gpuInstanceId }: SliceRow, { mechanism }: KnownPool): MeasuredSlice {
+  return { gpuUuid, mechanism, mode: gpuState === 'spatial' || gpuState === 'to_temporal' ? 'Spatial' : 'Temporal', gpuInstanceId };
 }
 
 const noFigures = { cpu_usage: 0, memory_usage: 0, gpu_utilization: 0, status: 'no_data' as const };
-
-/** A row that came through JSON: ids are numbers there and instants texts. */
-function datesOf(row: SubscriptionEntity): SubscriptionEntity {
-  const { subscriptionId, poolId, createdAt, activeSince } = row;
-  return Object.assign(row, {
-    subscriptionId: String(subscriptionId),
-    poolId: String(poolId),
-    createdAt: new Date(createdAt),
-    activeSince: activeSince && new Date(activeSince),
-  });
-}

@@ -96,12 +96,10 @@ export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, Subs
 
   /** What still runs on it is given up with it. */
   private async abandon(manager: EntityManager, subscriptionId: string, cause: Cause): Promise<void> {
-    const live = await manager.query<{ workload_id: string }[]>(
-      `SELECT workload_id FROM workload WHERE subscription_id = $1 AND ${liveWorkload} ORDER BY workload_id`,
-      [subscriptionId],
-    );
+    const live = await this.workloads.lockLive(manager, subscriptionId);
+    // The GPUs of all of them in one order, before each gives back its own.
     await this.placement.lockHeld(manager, 'subscription_id', subscriptionId);
-    for (const { workload_id } of live) await this.workloads.send(manager, workload_id, 'FAILED', cause);
+    await this.workloads.moveAll(manager, live, 'FAILED', cause);
   }
 
   private async undo({ subscriptionId, lastError }: SubscriptionEntity, signal: AbortSignal): Promise<Found> {

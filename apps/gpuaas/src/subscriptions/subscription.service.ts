@@ -18,6 +18,7 @@ import { Placement } from '../leases/placement.js';
 import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
 import { soldProfiles } from '../pools/pool-terms.js';
 import { TeamGate } from '../teams/team-gate.js';
+import type { WorkloadEntity } from '../workloads/workload.entity.js';
 import { WorkloadMachine } from '../workloads/workload-machine.js';
 import { liveWorkload } from '../workloads/workload.machine.js';
 import { Entitlements } from './entitlements.js';
@@ -97,12 +98,9 @@ export class SubscriptionsService {
     return this.transactions.once(context, async (manager) => {
       const held = await this.lock(manager, subscription_id);
       if (held.state !== 'subscribing' && held.state !== 'active') return subscriptionView(held, pool);
-      const running = await manager.query<{ workload_id: string; name: string }[]>(
-        `SELECT workload_id, name FROM workload WHERE subscription_id = $1 AND ${liveWorkload} ORDER BY workload_id`,
-        [subscription_id],
-      );
+      const running = await this.workloads.lockLive(manager, subscription_id);
       if (running.length > 0 && !force) throw inUse(running);
-      for (const { workload_id } of running) await this.workloads.send(manager, workload_id, 'STOP', cause);
+      await this.workloads.moveAll(manager, running, 'STOP', cause);
       const left = await this.subscriptions.move(manager, held, 'UNSUBSCRIBE', cause);
       return subscriptionView(left ?? held, pool);
     });
@@ -163,8 +161,8 @@ function requireSold(pool: KnownPool, profile?: string): ReturnType<typeof soldP
   return found;
 }
 
-function inUse(running: readonly { workload_id: string; name: string }[]): AppError {
-  const shown = running.slice(0, 10).map(({ workload_id, name }) => `${workload_id} (${name})`);
+function inUse(running: readonly WorkloadEntity[]): AppError {
+  const shown = running.slice(0, 10).map(({ workloadId, name }) => `${workloadId} (${name})`);
   const more = running.length > shown.length ? ` and ${running.length - shown.length} more` : '';
   return new AppError('conflict', `Workloads run on the subscription: ${shown.join(', ')}${more}. Stop them, or send force: true.`);
 }

@@ -8,7 +8,7 @@ import { readiness } from '../leases/readiness.js';
 import { Placement } from '../leases/placement.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { WorkloadEntity } from './workload.entity.js';
-import { workloadDefinition, type WorkloadEvent, type WorkloadState } from './workload.machine.js';
+import { liveWorkload, workloadDefinition, type WorkloadEvent, type WorkloadState } from './workload.machine.js';
 
 type Found = Outcome<WorkloadEntity, WorkloadEvent>;
 
@@ -37,6 +37,15 @@ export class WorkloadMachine extends DurableMachine<WorkloadEntity, WorkloadStat
     await this.driver.vacate(leases, signal);
     if (workload.state === 'stopping') return { event: 'STOPPED' };
     return { event: 'UNDONE', ...(workload.lastError && { reason: workload.lastError }) };
+  }
+
+  /** The workloads of a subscription that have not ended, locked in the order of their ids. The subscription's row is locked by the transaction. */
+  async lockLive(manager: EntityManager, subscriptionId: string): Promise<WorkloadEntity[]> {
+    const rows = await manager.query<object[]>(
+      `SELECT * FROM workload WHERE subscription_id = $1 AND ${liveWorkload} ORDER BY workload_id FOR NO KEY UPDATE`,
+      [subscriptionId],
+    );
+    return rows.map((row) => this.rowOf(row));
   }
 
   protected override async entered(

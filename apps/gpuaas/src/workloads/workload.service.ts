@@ -10,7 +10,7 @@ import {
   type WorkloadPath,
   type WorkloadStatus,
 } from '@atoll/contracts';
-import { Statements, Transactions } from '@atoll/database';
+import { readPage, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -82,16 +82,17 @@ export class WorkloadsService {
     await this.teams.team(team_id);
     if (subscription_id !== undefined) await this.requireOfTeam(subscription_id, team_id);
     const { page, limit, offset } = pageWindow(asked, 1);
-    const chosen = `workload WHERE team_id = $1 AND ($2::bigint IS NULL OR subscription_id = $2) AND ($3 OR ${liveWorkload})`;
-    const [row] = await this.statements.query<{ total: number; data: object[] | null }>(
-      'workloads.list',
-      `SELECT (SELECT count(*)::int FROM ${chosen}) AS total, (SELECT json_agg(page) FROM (
-         SELECT * FROM ${chosen} ORDER BY created_at, workload_id LIMIT $4 OFFSET $5
-       ) page) AS data`,
-      [team_id, subscription_id ?? null, include_ended === 'true', limit, offset],
-    );
-    const data = (row?.data ?? []).map((raw) => viewOf(this.workloads.rowOf(raw)));
-    return { data, pagination: { page, limit, total: row?.total ?? 0 } };
+    const isWhole = include_ended === 'true';
+    // A text of its own for each case, so that the index of live rows serves those that ask for live rows.
+    const where = `team_id = $1 AND ${subscription_id === undefined ? '$2::bigint IS NULL' : 'subscription_id = $2'}${isWhole ? '' : ` AND ${liveWorkload}`}`;
+    const { total, rows } = await readPage(this.statements, {
+      name: `workloads.list.${subscription_id !== undefined}.${isWhole}`,
+      count: `SELECT count(*)::int FROM workload WHERE ${where}`,
+      rows: `SELECT * FROM workload WHERE ${where} ORDER BY created_at, workload_id LIMIT $3 OFFSET $4`,
+      order: 'created_at, workload_id',
+      values: [team_id, subscription_id ?? null, limit, offset],
+    });
+    return { data: rows.map((raw) => viewOf(this.workloads.rowOf(raw))), pagination: { page, limit, total } };
   }
 
   private async teamOf(subscriptionId: string, { caller }: CallContext): Promise<string> {
@@ -148,13 +149,13 @@ export class WorkloadsService {
 
 function viewOf({ workloadId, subscriptionId, teamId, name, vgpus, state, lastError, createdAt }: WorkloadEntity): Workload {
   return {
-    workload_id: String(workloadId),
-    subscription_id: String(subscriptionId),
+    workload_id: workloadId,
+    subscription_id: subscriptionId,
     team_id: teamId,
     name,
     vgpus,
     status: state === 'undoing' ? 'stopping' : (state as WorkloadStatus),
     reason: lastError?.message ?? null,
-    created_at: new Date(createdAt).toISOString(),
+    created_at: createdAt.toISOString(),
   };
 }

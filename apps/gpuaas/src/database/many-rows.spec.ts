@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { pools, subscriptions, workloads } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { statementsOf, type SentStatement } from '@atoll/testing';
+import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
+
+/** More than PostgreSQL would read all of rather than use an index. */
+const ended = 5_000;
+
+let fixture: GpuaasFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await GpuaasFixture.start();
+  team = await fixture.team();
+});
+afterAll(() => fixture.stop());
+
+const ours = /\b(gpu|node|pool|subscription|workload|lease|price|machine_history)\b/;
+const countOf = async (work: () => Promise<unknown>) => (await statementsOf(work)).filter(({ text }) => ours.test(text)).length;
+
+describe('the number of statements', () => {
+  it('of the offers of many pools is that of the offers of two', async () => {
+    const offersOf = (gpuaas_id: string) => () =>
+      fixture.call(pools.available, { team_id: team.team_id, gpuaas_id, limit: 100 }, team.member);
+    const counts: number[] = [];
+    for (const gpus of [2, 14]) {
+      const inventory = await fixture.inventory('A100-80GB', gpus);
+      for (const [at, id] of inventory.gpu_ids.entries()) {
+        await fixture.poolOn(inventory, [id], { mechanism: 'mps', replicas: 2, overcommit: 1 + (at % 2) });
+      }
+      // What is read once and kept.
+      await offersOf(inventory.gpuaas_id)();
+      counts.push(await countOf(offersOf(inventory.gpuaas_id)));
+    }
+    expect(counts[1]).toBe(counts[0]);
+  });
+
+  it('of creating a pool is the same for one GPU and for many', async () => {
+    const counts: number[] = [];
+    for (const count of [1, 16]) {
+      const inventory = await fixture.inventory('A100-80GB', count);
+      counts.push(await countOf(() => fixture.poolOn(inventory, inventory.gpu_ids)));
+    }
+    expect(counts[1]).toBe(counts[0]);
+  });
+
+  it('of listing subscriptions, of unsubscribing and of occupying a node is the same for one and for many', async () => {
+    const counts: number[][] = [];
+    for (const many of [1, 9]) {
+      const pool = await fixture.pool({ mechanism: 'mps', replicas: 16 });
+      const held = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: many });
+      await fixture.settle();
+      for (let count = 0; count < many; count += 1) await fixture.start(team, held);
+      await fixture.settle();
+      counts.push([
+        await countOf(() => fixture.call(subscriptions.list, { team_id: team.team_id })),
+        await countOf(() => fixture.unsubscribe(team, held, true)),
+      ]);
+    }
+    expect(counts[1]).toEqual(counts[0]);
+  });
+});
+
+describe('what has ended', () => {
+  it('is not read by anything that is asked about live rows', async () => {
+    const pool = await fixture.pool({ mechanism: 'mps', replicas: 2, overcommit: 4 });
+    const held = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 4 });
+    await fixture.settle();
+    await fixture.start(team, held);
+    await fixture.settle();
+    await fixture.query(
+      `INSERT INTO workload (subscription_id, team_id, name, vgpus, state) SELECT $1, $2, 'ended', 1, 'stopped' FROM generate_series(1, $3)`,
+      [held.subscription_id, team.team_id, ended],
+    );
+    await fixture.query(
+      `INSERT INTO subscription (team_id, workspace_id, pool_id, profile, v_ram_gb, vgpus, state)
+       SELECT $1, $1, $2, 'mps-2', 40, 1, 'unsubscribed' FROM generate_series(1, $3)`,
+      [team.team_id, pool.pool_id, ended],
+    );
+    for (const table of ['workload', 'subscription']) await fixture.query(`VACUUM (ANALYZE) ${table}`);
+    const { team_id, member } = team;
+    const sent = await statementsOf(async () => {
+      await fixture.call(workloads.list, { team_id }, member);
+      await fixture.call(workloads.list, { team_id, subscription_id: held.subscription_id }, member);
+      await fixture.call(subscriptions.list, { team_id }, member);
+      await fixture.call(subscriptions.list, { team_id, gpuaas_id: pool.gpuaas_id }, member);
+      await fixture.call(subscriptions.listAll, {});
+      await fixture.call(pools.available, { team_id, gpuaas_id: pool.gpuaas_id }, member);
+      await fixture.stopWorkload(team, await fixture.start(team, held));
+      const more = await fixture.subscribe(team, { pool_id: pool.pool_id, name: newId() });
+      await fixture.settle();
+      await fixture.unsubscribe(team, more);
+      await fixture.settle();
+    });
+    // Without those by which the fixture finds out whether all is at rest.
+    const asked = sent.filter(({ text }) => !text.includes('transient'));
+    const reads = asked.filter(({ text }) => /^\s*SELECT/.test(text) && /\b(FROM|JOIN) (subscription|workload)\b/.test(text));
+    expect(reads.length).toBeGreaterThan(10);
+    const most = await Promise.all(reads.map(mostRowsRead));
+    expect(reads.filter((_, at) => (most[at] ?? 0) >= ended)).toEqual([]);
+  });
+});
+
+interface PlanNode {
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  Plans?: PlanNode[];
+}
+
+/** The most rows that any part of the statement's plan reads. */
+async function mostRowsRead({ text, values }: SentStatement): Promise<number> {
+  const [row] = await fixture.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+  const most = (node: PlanNode): number =>
+    Math.max(node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)), ...(node.Plans ?? []).map(most));
+  const plan = row?.['QUERY PLAN'][0]?.Plan;
+  return plan ? most(plan) : 0;
+}
