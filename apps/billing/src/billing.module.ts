@@ -8,6 +8,7 @@ import { PricesController } from './prices/price.controller.js';
 import { PricesService } from './prices/price.service.js';
 import { Catalogues } from './reports/catalogue.js';
 import { ComparisonService } from './reports/comparison.service.js';
+import { FactDetails } from './reports/fact-details.js';
 import { ReportAccess } from './reports/report-access.js';
 import { ReportsController } from './reports/report.controller.js';
 import { ReportsService } from './reports/report.service.js';
@@ -38,6 +39,7 @@ const timeouts = { acquireMs: 1_500, statementMs: 4_000, queryMs: 4_300 };
   providers: [
     Catalogues,
     ComparisonService,
+    FactDetails,
     Numbering,
     PricesService,
     ReportAccess,

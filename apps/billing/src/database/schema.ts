@@ -4,6 +4,7 @@ import { PriceAuditEntity, PriceEntity, SkuEntity } from '../prices/price.entity
 import { OpenSegmentEntity, RegionEntity, SegmentEntity, SeriesEntity, TimelineEntity, UsageFactEntity } from '../usage/usage.entity.js';
 import { Billing1790000000000 } from './migrations/1790000000000-billing.js';
 import { TeamStanding1795000000000 } from './migrations/1795000000000-team-standing.js';
+import { FactDetails1799000000000 } from './migrations/1799000000000-fact-details.js';
 
 /** The PostgreSQL schema that the billing service owns. */
 export const billingSchema = {
@@ -21,5 +22,5 @@ export const billingSchema = {
     TimelineEntity,
     UsageFactEntity,
   ],
-  migrations: [Billing1790000000000, TeamStanding1795000000000],
+  migrations: [Billing1790000000000, TeamStanding1795000000000, FactDetails1799000000000],
 };

@@ -67,14 +67,15 @@ export class Catalogues {
     const values = [teamId, workspaceId, kind, regionId];
     const [row] = await this.statements.query<CatalogueRow>('report catalogue', catalogueStatement, values);
     if (!row) throw new Error('The catalogue is one row.');
-    const { prices, units } = row;
+    const { units } = row;
     const series = row.series ?? [];
+    const prices = Map.groupBy(row.prices ?? [], ({ sku }) => sku);
     const skus = [...new Set(series.map(({ sku }) => sku))];
     return {
       asOfMs: Number(row.as_of_ms),
       isRegionKnown: row.is_region_known,
       series,
-      prices: new Map(skus.map((sku) => [sku, PriceHistory.of(prices?.filter((price) => price.sku === sku) ?? [])])),
+      prices: new Map(skus.map((sku) => [sku, PriceHistory.of(prices.get(sku) ?? [])])),
       units: new Map(units?.map(({ sku, unit }) => [sku, unit])),
     };
   }

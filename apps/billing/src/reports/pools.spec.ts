@@ -67,6 +67,27 @@ describe('the report of pools', () => {
     expect((await team.pools(aDay)).pools).toMatchObject([{ pool_name: 'new', v_ram_gb: 20 }]);
   });
 
+  it('shows the name that a pool has now for months before it was named, and of the team’s own facts alone', async () => {
+    const [team, other] = [await BilledTeam.of(billing), await BilledTeam.of(billing)];
+    await team.holds('gpu', allDay(1), subscription(42, 10));
+    expect((await team.pools(aDay)).pools).toMatchObject([{ pool_name: null }]);
+    await other.holds('gpu', [['2025-05-01', 1]], subscription(43, 10, { pool_name: 'another team’s' }));
+    expect((await team.pools(aDay)).pools).toMatchObject([{ pool_name: null }]);
+    await team.holds('gpu', [['2025-05-01', 1]], subscription(44, 10, { pool_name: 'ten' }));
+    expect((await team.pools(aDay)).pools).toMatchObject([{ pool_name: 'ten', subscriptions: [{ subscription_id: '42' }] }]);
+  });
+
+  it('shows no size of memory for a pool that sells several profiles, also where one of them is billed', async () => {
+    const team = await BilledTeam.of(billing);
+    await team.holds('gpu.A.1g', allDay(1), subscription(42, 10, { v_ram_gb: 10 }));
+    await team.holds('gpu.A.1g', allDay(1), subscription(43, 11, { pool_name: 'eleven', pool_profiles: 1, v_ram_gb: 10 }));
+    await team.holds('gpu.A.1g', allDay(1), subscription(44, 12, { pool_name: 'twelve', pool_profiles: 3, v_ram_gb: 10 }));
+    const sizes = async () => (await team.pools(aDay)).pools.map(({ v_ram_gb }) => v_ram_gb);
+    expect(await sizes()).toEqual([10, 10, null]);
+    await team.holds('gpu.A.3g', [['2025-05-01', 1]], subscription(45, 10, { v_ram_gb: 40 }));
+    expect(await sizes()).toEqual([null, 10, null]);
+  });
+
   it('bills a subscription that changed its pool to each for its time, by what was told there', async () => {
     const team = await BilledTeam.of(billing);
     await team.price('gpu', '1', '2025-01-01');

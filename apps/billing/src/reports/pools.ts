@@ -2,54 +2,66 @@ import type { BilledPool, BilledSubscription } from '@atoll/contracts';
 import { Json } from '@atoll/rpc';
 import { decimalOf } from '../money/amounts.js';
 import { largestRemainder } from '../money/rounding.js';
+import type { PoolDetails, SubscriptionDetails } from './fact-details.js';
 import { addCost, noCosts, totalOf, unitHoursOf } from './rated-usage.js';
 import type { ReportSheet } from './report-sheet.js';
 import type { Group, ResourceLine } from './report-usage.js';
-import { latestNumber, latestText, type Told } from './resources.js';
 import type { ShownGroup } from './rounding-tree.js';
 
-/** A pool, and what each subscription has of its cost: rounded as the tree is, from the pool’s total down. */
+/** What one subscription held in one pool: a line for each SKU. */
+export interface PoolSubscription {
+  poolId: string;
+  resourceId: string;
+  lines: readonly ResourceLine[];
+}
+
+/** By pool, then resource id. */
+export function subscriptionsOf(resources: readonly ResourceLine[]): PoolSubscription[] {
+  const byKey = Map.groupBy(resources, ({ group, timeline }) => `${group} ${timeline.resourceId}`);
+  return [...byKey]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([, lines]) => {
+      const [first] = lines;
+      return first ? [{ poolId: first.group, resourceId: first.timeline.resourceId, lines }] : [];
+    });
+}
+
+/** A pool, and the share of each of its subscriptions in its cost: rounded as the tree is, from the pool’s total down. */
 export function poolOf(
   group: Group & ShownGroup,
-  resources: readonly ResourceLine[],
-  told: readonly Told[],
+  details: PoolDetails | undefined,
+  subscriptions: readonly (PoolSubscription & SubscriptionDetails)[],
   sheet: ReportSheet,
 ): Json<BilledPool> {
-  const toldOfPool = told.filter(({ poolId }) => poolId === group.id);
-  const ofPool = resources.filter((resource) => resource.group === group.id);
-  const subscriptions = subscriptionsOf(ofPool, toldOfPool, group.totalNano);
-  const [size = null, ...otherSizes] = new Set(subscriptions.map(({ v_ram_gb }) => v_ram_gb));
-  const region = latestNumber(toldOfPool, 'region_id');
+  const exact = noCosts(subscriptions.length);
+  for (const [n, { lines }] of subscriptions.entries()) {
+    for (const { whole, rest } of lines.map(totalOf)) addCost(exact, n, whole, rest);
+  }
+  const costsNano = largestRemainder(group.totalNano, exact.wholes, exact.rests);
+  const sizes = new Set(subscriptions.map(({ vRamGb }) => vRamGb));
+  const [size = null] = sizes;
   return Json.object<BilledPool>({
     pool_id: group.id,
-    pool_name: latestText(toldOfPool, 'pool_name'),
-    region_id: region === null ? null : String(region),
-    v_ram_gb: otherSizes.length === 0 ? size : null,
+    pool_name: details?.name ?? null,
+    region_id: details?.regionId ?? null,
+    v_ram_gb: details?.sellsSeveral || sizes.size > 1 ? null : size,
     vgpu_hours: unitHoursOf(group.lines),
     ...sheet.costs(group),
-    subscriptions,
+    subscriptions: subscriptions.map((subscription, n) => billedSubscription(subscription, costsNano[n] ?? 0n)),
   });
 }
 
-function subscriptionsOf(resources: readonly ResourceLine[], told: readonly Told[], poolNano: bigint): BilledSubscription[] {
-  const ids = [...new Set(resources.map(({ timeline }) => timeline.resourceId))].sort();
-  const subscriptions = ids.map((id) => resources.filter(({ timeline }) => timeline.resourceId === id));
-  const exact = noCosts(ids.length);
-  for (const [n, lines] of subscriptions.entries()) {
-    for (const { whole, rest } of lines.map(totalOf)) addCost(exact, n, whole, rest);
-  }
-  const costsNano = largestRemainder(poolNano, exact.wholes, exact.rests);
-  return subscriptions.map((lines, n) => {
-    const timelineNos = new Set(lines.map(({ timeline }) => timeline.no));
-    const toldOfIt = told.filter(({ timelineNo }) => timelineNos.has(timelineNo));
-    return {
-      subscription_id: (ids[n] ?? '').replace(/^gpuaas_pool:/, ''),
-      profile: latestText(toldOfIt, 'profile') ?? profileIn(lines[0]?.sku),
-      v_ram_gb: latestNumber(toldOfIt, 'v_ram_gb'),
-      vgpu_hours: unitHoursOf(lines),
-      total_cost: decimalOf(costsNano[n] ?? 0n),
-    };
-  });
+function billedSubscription(
+  { resourceId, lines, profile, vRamGb }: PoolSubscription & SubscriptionDetails,
+  costNano: bigint,
+): BilledSubscription {
+  return {
+    subscription_id: resourceId.replace(/^gpuaas_pool:/, ''),
+    profile: profile ?? profileIn(lines[0]?.sku),
+    v_ram_gb: vRamGb,
+    vgpu_hours: unitHoursOf(lines),
+    total_cost: decimalOf(costNano),
+  };
 }
 
 /** `1g.10gb` of `gpu.A100-80GB.1g.10gb`. */

@@ -49,12 +49,7 @@ export function groupsOf<GroupLine extends ReportLine>(
   lines: readonly GroupLine[],
   orderOf = (id: string): string => id,
 ): Group<GroupLine>[] {
-  const groups = new Map<string, GroupLine[]>();
-  for (const line of lines) {
-    const group = groups.get(line.group);
-    if (group) group.push(line);
-    else groups.set(line.group, [line]);
-  }
+  const groups = Map.groupBy(lines, ({ group }) => group);
   return [...groups].map(([id, ofGroup]) => ({ id, lines: ofGroup })).sort((a, b) => (orderOf(a.id) < orderOf(b.id) ? -1 : 1));
 }
 

@@ -13,7 +13,8 @@ import { Json } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
 import { readPeriod, type BillingPeriod } from '../calendar/billing-range.js';
-import { poolOf } from './pools.js';
+import { FactDetails } from './fact-details.js';
+import { poolOf, subscriptionsOf } from './pools.js';
 import { ReportAccess, zoneOf, type ReportSubject } from './report-access.js';
 import { ReportSheet } from './report-sheet.js';
 import { groupsOf, UsageReader } from './report-usage.js';
@@ -29,6 +30,7 @@ export class ReportsService {
     private readonly access: ReportAccess,
     private readonly usage: UsageReader,
     private readonly resources: Resources,
+    private readonly details: FactDetails,
   ) {}
 
   async team(query: TeamBillingQuery, { caller }: CallContext): Promise<Json<BillingReport>> {
@@ -63,11 +65,16 @@ export class ReportsService {
     const reading = this.usage.byLine({ ...subject, bounds: period.bounds, groupBy: 'poolId' });
     const sheet = this.sheet(period, subject);
     const { lines, resources } = await reading;
-    const asked = resources.map(({ timeline, group }) => ({ timelineNo: timeline.no, poolId: group }));
-    const told = await this.resources.told(asked, ['region_id', 'pool_name', 'profile', 'v_ram_gb']);
+    const subscriptions = subscriptionsOf(resources);
+    const [poolDetails, details] = await Promise.all([
+      this.details.pools(subject.teamNo, [...new Set(subscriptions.map(({ poolId }) => poolId))]),
+      this.details.subscriptions(subject.teamNo, subscriptions),
+    ]);
+    const detailed = subscriptions.map((subscription, n) => ({ ...subscription, ...(details[n] ?? { profile: null, vRamGb: null }) }));
+    const byPool = Map.groupBy(detailed, ({ poolId }) => poolId);
     // Ids are numbers: so many digits put them in their order.
     const groups = roundTree(groupsOf(lines, (id) => id.padStart(20, '0')));
-    const pools = groups.map((group) => poolOf(group, resources, told, sheet));
+    const pools = groups.map((group) => poolOf(group, poolDetails.get(group.id), byPool.get(group.id) ?? [], sheet));
     return Json.object<PoolsReport>({ ...sheet.report(groups, resources), pools: Json.list(pools) });
   }
 
@@ -77,10 +84,12 @@ export class ReportsService {
     const reading = this.usage.byResource({ ...subject, bounds: period.bounds });
     const sheet = this.sheet(period, subject);
     const lines = await reading;
-    const asked = lines.map(({ timeline }) => ({ timelineNo: timeline.no }));
-    const told = await this.resources.told(asked, ['region_id', 'resource_name', 'used_size_in_gb']);
     const groups = roundTree(groupsOf(lines));
-    const volumes = groups.map((group) => volumeOf(group, told, sheet));
+    const details = await this.details.volumes(
+      subject.teamNo,
+      groups.map(({ id }) => ({ resourceId: id })),
+    );
+    const volumes = groups.map((group, n) => volumeOf(group, details[n], sheet));
     return Json.object<StorageReport>({ ...sheet.report(groups, lines), volumes: Json.list(volumes) });
   }
 

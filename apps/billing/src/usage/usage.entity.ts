@@ -61,6 +61,10 @@ export class TimelineEntity {
 @Entity('usage_fact')
 @Check('usage_fact_quantity_nano_check', `quantity_nano >= 0`)
 @Index(['timelineNo', 'timeMs'])
+@Index('usage_fact_with_name', { synchronize: false })
+@Index('usage_fact_with_used_size', { synchronize: false })
+@Index('usage_fact_with_profile', { synchronize: false })
+@Index('usage_fact_with_pool_name', { synchronize: false })
 export class UsageFactEntity {
   @PrimaryColumn('text', { collation: 'C' })
   source!: string;

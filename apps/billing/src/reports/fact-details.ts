@@ -1,0 +1,123 @@
+import { Statements } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
+
+/** A resource of the team, within one pool where it may have been in several. */
+export interface AskedResource {
+  resourceId: string;
+  poolId?: string;
+}
+
+/** Latest details of a resource among all of its facts, of whatever time; null where no fact has one. */
+export interface SubscriptionDetails {
+  profile: string | null;
+  vRamGb: number | null;
+}
+
+export interface VolumeDetails {
+  name: string | null;
+  regionId: string | null;
+  usedSizeInGb: number | null;
+}
+
+/** Details of a pool by all facts that its team has there, of whatever time. */
+export interface PoolDetails {
+  poolId: string;
+  name: string | null;
+  regionId: string | null;
+  /** Whether the pool sells slices of several profiles, whichever of them are billed. */
+  sellsSeveral: boolean;
+}
+
+/** The order of a timeline: of several facts at one instant the last one holds. */
+const latestFirst = (fact: string) => ['time_ms', 'sequence', 'source', 'id'].map((column) => `${fact}.${column} DESC`).join(', ');
+
+/** Joins each timeline with its latest fact that meets `condition`, which is that of a partial index. */
+const withLatest = (name: string, value: string, condition: string) => `
+  LEFT JOIN LATERAL (
+    SELECT ${value} AS value, time_ms, sequence, source, id FROM usage_fact fact
+    WHERE timeline_no = timeline.no AND ${condition}
+      AND (asked.pool_id IS NULL OR EXISTS (SELECT FROM series WHERE no = series_no AND pool_id = asked.pool_id))
+    ORDER BY ${latestFirst('fact')} LIMIT 1
+  ) AS ${name} ON true`;
+
+/** The value of the latest of several facts that were joined; null where there is none. */
+const latestOf = (fact: string, value = 'value') =>
+  `(array_agg(${fact}.${value} ORDER BY ${latestFirst(fact)}) FILTER (WHERE ${fact}.time_ms IS NOT NULL))[1]`;
+
+/** A row for each SKU of each asked resource. */
+const asked = `unnest($2::text[], $3::bigint[]) WITH ORDINALITY AS asked (resource_id, pool_id, resource_no)
+  JOIN timeline ON timeline.team_no = $1 AND timeline.resource_id = asked.resource_id`;
+const hasProfile = `attributes ?| '{profile,v_ram_gb}'::text[]`;
+const isNumber = (name: string) => `jsonb_typeof(attributes -> '${name}') = 'number'`;
+
+const subscriptionStatement = `
+  SELECT resource_no::integer - 1 AS "resourceNo", ${latestOf('profile')} AS profile, ${latestOf('v_ram')} AS "vRamGb" FROM ${asked}
+  ${withLatest('profile', `attributes ->> 'profile'`, `${hasProfile} AND jsonb_typeof(attributes -> 'profile') = 'string'`)}
+  ${withLatest('v_ram', `attributes -> 'v_ram_gb'`, `${hasProfile} AND ${isNumber('v_ram_gb')}`)}
+  GROUP BY resource_no`;
+
+/** No index holds the facts with a region, since nearly all have one; where none of the team's has, none is looked at. */
+const volumeStatement = `
+  SELECT resource_no::integer - 1 AS "resourceNo", ${latestOf('name')} AS name, ${latestOf('region')} AS "regionId", ${latestOf('used')} AS "usedSizeInGb"
+  FROM ${asked}
+  ${withLatest('name', 'resource_name', 'resource_name IS NOT NULL')}
+  ${withLatest(
+    'region',
+    '(SELECT region_id::text FROM series WHERE no = series_no)',
+    `EXISTS (SELECT FROM series WHERE team_no = $1 AND region_id IS NOT NULL)
+      AND EXISTS (SELECT FROM series WHERE no = series_no AND region_id IS NOT NULL)`,
+  )}
+  ${withLatest('used', `attributes -> 'used_size_in_gb'`, isNumber('used_size_in_gb'))}
+  GROUP BY resource_no`;
+
+/** A pool of which several SKUs were held sells several profiles, and one whose seller says so in `pool_profiles`. */
+const poolStatement = `
+  SELECT "poolId", name ->> 'pool_name' AS name, "regionId", "heldProfiles" > 1 OR COALESCE(name @? '$.pool_profiles ? (@ > 1)', false) AS "sellsSeveral"
+  FROM (
+    SELECT pool_id::text AS "poolId", ${latestOf('named', 'attributes')} AS name, count(DISTINCT sku) AS "heldProfiles",
+      (array_agg(region_id::text ORDER BY no DESC) FILTER (WHERE region_id IS NOT NULL))[1] AS "regionId"
+    FROM series LEFT JOIN LATERAL (
+      SELECT attributes, time_ms, sequence, source, id FROM usage_fact fact
+      WHERE series_no = series.no AND jsonb_typeof(attributes -> 'pool_name') = 'string'
+      ORDER BY ${latestFirst('fact')} LIMIT 1
+    ) AS named ON true
+    WHERE team_no = $1 AND kind = 'gpuaas_pool' AND pool_id = ANY ($2::bigint[])
+    GROUP BY pool_id
+  ) AS pool`;
+
+/** Reads what facts have besides quantities. */
+@Injectable()
+export class FactDetails {
+  constructor(private readonly statements: Statements) {}
+
+  /** In the order of what was asked. */
+  async subscriptions(teamNo: number, resources: readonly AskedResource[]): Promise<SubscriptionDetails[]> {
+    const found = await this.find<SubscriptionDetails>('details of subscriptions', subscriptionStatement, teamNo, resources);
+    return resources.map((_resource, no) => found.get(no) ?? { profile: null, vRamGb: null });
+  }
+
+  /** In the order of what was asked. */
+  async volumes(teamNo: number, resources: readonly AskedResource[]): Promise<VolumeDetails[]> {
+    const found = await this.find<VolumeDetails>('details of volumes', volumeStatement, teamNo, resources);
+    return resources.map((_resource, no) => found.get(no) ?? { name: null, regionId: null, usedSizeInGb: null });
+  }
+
+  /** By id. */
+  async pools(teamNo: number, poolIds: readonly string[]): Promise<Map<string, PoolDetails>> {
+    if (poolIds.length === 0) return new Map();
+    const rows = await this.statements.query<PoolDetails>('details of pools', poolStatement, [teamNo, poolIds]);
+    return new Map(rows.map((row) => [row.poolId, row]));
+  }
+
+  private async find<Details extends object>(
+    name: string,
+    text: string,
+    teamNo: number,
+    resources: readonly AskedResource[],
+  ): Promise<Map<number, Details>> {
+    if (resources.length === 0) return new Map();
+    const [ids, poolIds] = [resources.map(({ resourceId }) => resourceId), resources.map(({ poolId = null }) => poolId)];
+    const rows = await this.statements.query<Details & { resourceNo: number }>(name, text, [teamNo, ids, poolIds]);
+    return new Map(rows.map((row) => [row.resourceNo, row]));
+  }
+}
