@@ -102,7 +102,7 @@ describe('a subscription', () => {
       resource_name: 'training',
       sku: 'gpu.A100-80GB.1g.10gb',
       pool_id: pool.pool_id,
-      attributes: { pool_name: pool.pool_name, profile: '1g.10gb', v_ram_gb: 10 },
+      attributes: { pool_name: pool.pool_name, pool_profiles: 5, profile: '1g.10gb', v_ram_gb: 10 },
     });
   });
 

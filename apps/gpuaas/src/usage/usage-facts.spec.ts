@@ -76,7 +76,7 @@ describe('what billing is told', () => {
         workspace_id: team.workspace_id,
         region_id: pool.region_id,
         pool_id: pool.pool_id,
-        attributes: { pool_name: pool.pool_name, profile: '3g.40gb', v_ram_gb: 40 },
+        attributes: { pool_name: pool.pool_name, pool_profiles: 2, profile: '3g.40gb', v_ram_gb: 40 },
       },
     ]);
     expect((await fixture.subscription(team, held)).v_ram_gb).toBe(40);

@@ -31,7 +31,7 @@ export class UsageFacts {
       workspace_id: workspaceId,
       region_id: pool.regionId,
       pool_id: poolId,
-      attributes: { pool_name: pool.poolName, profile, v_ram_gb: Number(vRamGb) },
+      attributes: { pool_name: pool.poolName, pool_profiles: pool.profiles.length, profile, v_ram_gb: Number(vRamGb) },
     };
     await this.outbox.add(manager, gpuUsageTold, { facts: [fact] });
   }

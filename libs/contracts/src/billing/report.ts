@@ -166,7 +166,7 @@ export class BilledPool extends BilledGroup {
   @NumberedId({ nullable: true })
   region_id!: string | null;
 
-  @Quantity('Memory of one slice in GB; null where the subscriptions hold slices of several sizes.', { nullable: true })
+  @Quantity('Memory of one slice in GB; null where the pool sells several profiles.', { nullable: true })
   v_ram_gb!: number | null;
 
   @Quantity('vGPUs held × hours.')

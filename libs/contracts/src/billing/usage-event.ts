@@ -60,9 +60,10 @@ export class UsageEvent {
   @ApiPropertyOptional({
     type: 'object',
     additionalProperties: { oneOf: [{ type: 'string' }, { type: 'number' }, { type: 'boolean' }] },
-    example: { pool_name: 'a100-spatial', profile: '1g.10gb', v_ram_gb: 10 },
+    example: { pool_name: 'a100-spatial', pool_profiles: 1, profile: '1g.10gb', v_ram_gb: 10 },
     description:
-      'Flat. Billing shows `pool_name`, `profile` and `v_ram_gb` of a subscription and `used_size_in_gb` of a volume as last told.',
+      'Flat. Reports show the latest `profile` and `v_ram_gb` of a subscription, `used_size_in_gb` of a volume and ' +
+      '`pool_name` of a pool. `pool_profiles`: the number of profiles that the pool sells, told with `pool_name`.',
   })
   attributes?: UsageAttributes;
 }
