@@ -96,7 +96,8 @@ describe('a subscription', () => {
     expect(report.pools).toEqual([
       expect.objectContaining({
         pool_id: poolId,
-        v_ram_gb: 5,
+        // The pool sells two profiles.
+        v_ram_gb: null,
         subscriptions: [expect.objectContaining({ subscription_id: held.subscription_id, profile: '1g.5gb' })],
       }),
     ]);
