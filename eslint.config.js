@@ -12,8 +12,8 @@ await createProjectGraphAsync();
 
 const specs = ['**/*.spec.ts', '**/*.e2e-spec.ts', '**/*-fixture.ts'];
 const apps = readdirSync(new URL('apps', import.meta.url));
-/** By these apps/platform enters the other apps: a service by its module, the gateway by what makes its HTTP server. */
-const doors = `^(\\.\\./)+(gateway/src/create-gateway|(${apps.join('|')})/src/\\3\\.module)\\.js$`;
+/** By these apps/platform enters the other apps: a service by its definition, the gateway by what makes its HTTP server. */
+const doors = `^(\\.\\./)+(gateway/src/create-gateway|(${apps.join('|')})/src/service)\\.js$`;
 
 /**
  * Who may import whom, on three axes. A project's scope is `house`, or its own folder under apps/. There is no `*`

@@ -13,6 +13,7 @@ const checks: readonly Check[] = [
   { name: 'unused code', command: 'knip' },
   { name: 'format', command: 'prettier --check --log-level warn .' },
   { name: 'migration drift', command: 'node dist/tools/check/migration-drift.js' },
+  { name: 'services', command: 'node dist/tools/check/services.js' },
   { name: 'projects', command: 'node tools/check/projects.ts' },
   { name: 'file names', command: 'node tools/check/file-names.ts' },
 ];

@@ -6,12 +6,13 @@ import { startEmbeddedPostgres } from '@atoll/database';
 import { loadLocalSecrets, requireFreePort } from '@atoll/service';
 import { freePort, startNats } from '@atoll/testing';
 import { readReplicas } from './replicas.js';
+import { serviceDefinitions } from './service-definitions.js';
 
 /**
  * `npm run start:services`: the platform as an operator runs it, on one machine. A process for each service and one for the gateway, over NATS.
  * What is not given (`NATS_URL`, `DATABASE_URL`) is started here, on loopback.
  */
-const services = ['teams', 'billing', 'gpuaas'];
+const services = (await serviceDefinitions()).map(({ name }) => name);
 const restartAfterMs = 1_000;
 const killAfterMs = 20_000;
 

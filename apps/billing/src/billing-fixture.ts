@@ -1,24 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import {
-  teamChanged,
-  type CallContext,
-  type EventType,
-  type Operation,
-  type TeamChanged,
-  type TeamRole,
-  type UserCaller,
-} from '@atoll/contracts';
-import { newId, toAppError } from '@atoll/database';
-import { isAppError, type AppError } from '@atoll/errors';
-import { InProcessCourier, type Courier, type DomainEvent } from '@atoll/events';
-import { InProcessBus, InProcessStrategy, Rpc, RpcModule } from '@atoll/rpc';
-import { aTeam, createDatabase, OwnerOfTeams } from '@atoll/testing';
-import type { INestMicroservice } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { DataSource } from 'typeorm';
-import { BillingModule, type BillingOptions } from './billing.module.js';
+import { teamChanged, type TeamChanged } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { InProcessBus } from '@atoll/rpc';
+import { aTeam, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest, type StartedService } from '@atoll/testing';
+import type { BillingSettings } from './billing-settings.js';
+import { service } from './service.js';
 
-export { errorOf } from '@atoll/testing';
+export { errorOf, memberOf, operator } from '@atoll/testing';
 
 /** A team as billing was told of it. */
 export interface ToldTeam {
@@ -26,61 +13,24 @@ export interface ToldTeam {
   workspaces: { id: string; name: string }[];
 }
 
-/** The billing service on a database of its own, with specs in the place of the gateway and of the other services. */
-export class BillingFixture {
+/** The billing service under test. */
+export class BillingFixture extends ServiceUnderTest {
   private constructor(
-    readonly app: INestMicroservice,
+    started: StartedService,
     readonly owner: OwnerOfTeams,
-    /** What billing told the others so far. */
-    readonly events: readonly DomainEvent[],
-    private readonly others: ReturnType<Courier['join']>,
-    private readonly dropDatabase: () => Promise<void>,
-  ) {}
+  ) {
+    super(started);
+  }
 
   /** `teams`: what their owner has. */
-  static async start(options: Partial<BillingOptions> & { teams?: TeamChanged[]; isOwnerAway?: boolean } = {}): Promise<BillingFixture> {
-    const database = await createDatabase();
+  static async start(options: Partial<BillingSettings> & { teams?: TeamChanged[]; isOwnerAway?: boolean } = {}): Promise<BillingFixture> {
+    const { teams = [], isOwnerAway = false, ...settings } = options;
     const bus = new InProcessBus();
     const owner = new OwnerOfTeams(bus);
-    owner.teams.push(...(options.teams ?? []));
-    if (options.isOwnerAway) owner.leave();
-    const courier = new InProcessCourier({ services: ['billing', 'specs'] });
-    const module = BillingModule.register({ databaseUrl: database.url, rpc: RpcModule.forMemory({ bus }), courier, ...options });
-    const strategy = new InProcessStrategy({ service: 'billing', bus, mapError: asAppError });
-    const app = await NestFactory.createMicroservice(module, { strategy, abortOnError: false });
-    await app.listen();
-    const events: DomainEvent[] = [];
-    const take = (event: DomainEvent): Promise<'done'> => {
-      if (!events.some(({ id }) => id === event.id)) events.push(event);
-      return Promise.resolve('done');
-    };
-    const others = courier.join('specs', [{ name: 'specs', eventNames: ['billing.price_changed'], take }], () => undefined);
-    return new BillingFixture(app, owner, events, others, () => database.drop());
-  }
-
-  async stop(): Promise<void> {
-    await this.app.close();
-    await this.dropDatabase();
-  }
-
-  call<I extends object, O extends object>(
-    operation: Operation<I, O>,
-    input: NoInfer<I>,
-    caller: Partial<UserCaller> = operator,
-    idempotency?: { key: string; fingerprint: string },
-  ): Promise<O> {
-    return this.app.get(Rpc, { strict: false }).call(operation, input, contextOf(caller, idempotency));
-  }
-
-  query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
-    return this.app.get(DataSource, { strict: false }).query<Row[]>(sql, values);
-  }
-
-  /** Hands billing an event as its owner would tell it, and waits until it has taken it. */
-  async tell<P extends object>(type: EventType<P>, payload: P): Promise<void> {
-    const event = { id: newId(), name: type.name, payload, occurredAt: new Date().toISOString() };
-    const outcome = await this.others.publish(event, 1);
-    if (outcome !== 'done') throw new Error(`${type.name} was not taken: ${outcome.reason}`);
+    owner.teams.push(...teams);
+    if (isOwnerAway) owner.leave();
+    const started = await startServiceUnderTest(service, { settings, bus, listensTo: ['billing.price_changed'] });
+    return new BillingFixture(started, owner);
   }
 
   /** Tells billing of a new team with these workspaces. */
@@ -90,35 +40,4 @@ export class BillingFixture {
     await this.tell(teamChanged, team);
     return { team_id: team.team_id, workspaces };
   }
-}
-
-export const operator: Partial<UserCaller> = { platformAdmin: true };
-
-/** A member of one team, in UTC unless said. */
-export function memberOf(teamId: string, role: TeamRole = 'team_owner', timezone = 'UTC'): Partial<UserCaller> {
-  return { platformAdmin: false, scope: 'membership', timezone, teams: [{ teamId, role }] };
-}
-
-function contextOf(caller: Partial<UserCaller>, idempotency?: { key: string; fingerprint: string }): CallContext {
-  const whole: UserCaller = {
-    kind: 'user',
-    userId: newId(),
-    keyId: newId(),
-    scope: 'user',
-    platformAdmin: false,
-    timezone: 'UTC',
-    teams: [],
-    ...caller,
-  };
-  return {
-    requestId: randomUUID(),
-    deadlineAtMs: Date.now() + 15_000,
-    caller: whole,
-    ...(idempotency && { idempotency: { ...idempotency, scope: 'specs' } }),
-  };
-}
-
-function asAppError(error: unknown): AppError | undefined {
-  const mapped = toAppError(error);
-  return isAppError(mapped) ? mapped : undefined;
 }

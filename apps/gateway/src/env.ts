@@ -1,11 +1,19 @@
 import { Type } from 'class-transformer';
-import { IsIn, IsInt, Matches, Max, Min } from 'class-validator';
+import { IsIn, IsInt, Matches, Max, Min, MinLength } from 'class-validator';
 import { IpWhitelist, whitelistEntries } from '@atoll/contracts';
+import { BusEnv } from '@atoll/service';
 import type { GatewayOptions, LimitStore } from './gateway-options.js';
 import { defaultLimits, limitForm, parseLimit, type Limit } from './rate-limits/limits.js';
 
 const inWords = ({ count, seconds }: Limit): string => `${count}/${seconds}`;
 const LimitText = (): PropertyDecorator => Matches(limitForm, { message: '$property must be count/seconds, such as 600/60' });
+
+/** Of a gateway in a process of its own. */
+export class GatewayProcessEnv extends BusEnv {
+  /** The same as the teams service's. */
+  @MinLength(16, { message: 'ATOLL_KEY_PEPPER must be at least 16 characters long' })
+  ATOLL_KEY_PEPPER: string = '';
+}
 
 /** What an operator can say about the gateway, in one process and over NATS alike. */
 export class GatewayEnv {

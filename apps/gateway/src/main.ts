@@ -1,15 +1,9 @@
-import { MinLength } from 'class-validator';
-import { BusEnv, createLogger, createMetrics, HttpEnv, loadEnv, natsTransport, onShutdown } from '@atoll/service';
+import { createLogger, createMetrics, HttpEnv, loadEnv, natsTransport, onShutdown } from '@atoll/service';
 import { createGateway, GatewayEnv, optionsFrom } from './create-gateway.js';
-
-class Env extends BusEnv {
-  /** The same as the teams service's. */
-  @MinLength(16, { message: 'ATOLL_KEY_PEPPER must be at least 16 characters long' })
-  ATOLL_KEY_PEPPER: string = '';
-}
+import { GatewayProcessEnv } from './env.js';
 
 try {
-  const env = loadEnv(Env);
+  const env = loadEnv(GatewayProcessEnv);
   const { PORT: port, HOST: host } = loadEnv(HttpEnv);
   const logger = createLogger({ service: 'gateway', level: env.ATOLL_LOG_LEVEL });
   const transport = natsTransport({ servers: env.NATS_URL, name: 'gateway', secrets: env.ATOLL_BUS_SECRET });

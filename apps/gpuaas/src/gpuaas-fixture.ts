@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   nodes,
   pools,
@@ -6,13 +5,10 @@ import {
   subscriptions,
   teamChanged,
   workloads,
-  type CallContext,
   type CreatePool,
-  type EventType,
   type Gpu,
   type GpuNode,
   type MeteredSubscription,
-  type Operation,
   type Pool,
   type Subscribe,
   type Subscription,
@@ -20,24 +16,27 @@ import {
   type UserCaller,
   type Workload,
 } from '@atoll/contracts';
-import { newId, toAppError } from '@atoll/database';
-import { isAppError, type AppError } from '@atoll/errors';
-import { InProcessCourier, type Courier, type DomainEvent } from '@atoll/events';
-import { InProcessBus, InProcessStrategy, Rpc, RpcModule } from '@atoll/rpc';
+import { newId } from '@atoll/database';
+import { InProcessBus } from '@atoll/rpc';
 import { MachineWorkers } from '@atoll/state-machine';
-import { aTeam, createDatabase, OwnerOfTeams } from '@atoll/testing';
-import type { INestMicroservice, Type } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { DataSource } from 'typeorm';
+import { aTeam, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest, type StartedService } from '@atoll/testing';
 import { TeamCapacity } from './capacity/team-capacity.js';
-import { GpuaasModule, type GpuaasOptions } from './gpuaas.module.js';
+import { ConnectionSource } from './connections/connection-source.js';
+import { NodeDriver } from './driver/node-driver.js';
+import type { GpuaasSettings } from './gpuaas-settings.js';
+import { MetricsSource } from './metrics/metrics-source.js';
+import { service } from './service.js';
 
 export { errorOf } from '@atoll/testing';
 
 const told = ['gpuaas.usage_told', 'gpuaas.team_capacity_changed', 'gpuaas.region_added', 'teams.team_deletion_answered'];
 const machines = ['gpu', 'node', 'subscription', 'workload'];
 
-const operator: Partial<UserCaller> = { platformAdmin: true };
+interface Doubles {
+  driver?: NodeDriver;
+  metrics?: MetricsSource;
+  connections?: ConnectionSource;
+}
 
 /** A team as the service was told of it, and a member of it who may use resources. */
 export interface ToldTeam {
@@ -56,69 +55,31 @@ export interface Inventory {
  * The gpuaas service on a database of its own, with specs in the place of the gateway and of the other services. Unless `isRunning`, nothing is done
  * by itself: `work` does what is due, `pass` lets time pass, `settle` both until all is at rest.
  */
-export class GpuaasFixture {
+export class GpuaasFixture extends ServiceUnderTest {
   private constructor(
-    readonly app: INestMicroservice,
+    started: StartedService,
     readonly owner: OwnerOfTeams,
-    /** What the service told the others so far. */
-    readonly events: readonly DomainEvent[],
-    private readonly others: ReturnType<Courier['join']>,
-    private readonly dropDatabase: () => Promise<void>,
-  ) {}
+  ) {
+    super(started);
+  }
 
-  static async start(options: Partial<GpuaasOptions> & { isRunning?: boolean } = {}): Promise<GpuaasFixture> {
-    const database = await createDatabase();
+  /** `driver`, `metrics` and `connections` stand in for nodes, metrics and pods. */
+  static async start(options: Partial<GpuaasSettings> & Doubles & { isRunning?: boolean } = {}): Promise<GpuaasFixture> {
+    const { isRunning = false, driver, metrics, connections, ...given } = options;
     const bus = new InProcessBus();
     const owner = new OwnerOfTeams(bus);
-    const courier = new InProcessCourier({ services: ['gpuaas', 'specs'] });
-    const { isRunning = false, ...given } = options;
-    const module = GpuaasModule.register({
-      databaseUrl: database.url,
-      rpc: RpcModule.forMemory({ bus }),
-      courier,
-      simulatedSwitchMs: 0,
-      workers: { isIdle: !isRunning, pollMs: 50 },
-      ...given,
+    const doubles = [
+      [NodeDriver, driver],
+      [MetricsSource, metrics],
+      [ConnectionSource, connections],
+    ] as const;
+    const started = await startServiceUnderTest(service, {
+      bus,
+      listensTo: told,
+      settings: { simulatedSwitchMs: 0, workers: { isIdle: !isRunning, pollMs: 50 }, ...given },
+      providers: doubles.flatMap(([provide, useValue]) => (useValue ? [{ provide, useValue }] : [])),
     });
-    const strategy = new InProcessStrategy({ service: 'gpuaas', bus, mapError: asAppError });
-    const app = await NestFactory.createMicroservice(module, { strategy, abortOnError: false });
-    await app.listen();
-    const events: DomainEvent[] = [];
-    const take = (event: DomainEvent): Promise<'done'> => {
-      if (!events.some(({ id }) => id === event.id)) events.push(event);
-      return Promise.resolve('done');
-    };
-    const others = courier.join('specs', [{ name: 'specs', eventNames: told, take }], () => undefined);
-    return new GpuaasFixture(app, owner, events, others, () => database.drop());
-  }
-
-  async stop(): Promise<void> {
-    await this.app.close();
-    await this.dropDatabase();
-  }
-
-  get<T>(type: Type<T> | (abstract new () => T)): T {
-    return this.app.get<T>(type, { strict: false });
-  }
-
-  call<I extends object, O extends object>(
-    operation: Operation<I, O>,
-    input: NoInfer<I>,
-    caller: Partial<UserCaller> = operator,
-    idempotency?: { key: string; fingerprint: string },
-  ): Promise<O> {
-    return this.get(Rpc).call(operation, input, contextOf(caller, idempotency));
-  }
-
-  query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
-    return this.get(DataSource).query<Row[]>(sql, values);
-  }
-
-  /** Hands the service an event as its owner would tell it, and waits until it has taken it. */
-  async tell<P extends object>(type: EventType<P>, payload: P): Promise<void> {
-    const event = { id: newId(), name: type.name, payload, occurredAt: new Date().toISOString() };
-    const outcome = await this.others.publish(event, 1);
-    if (outcome !== 'done') throw new Error(`${type.name} was not taken: ${outcome.reason}`);
+    return new GpuaasFixture(started, owner);
   }
 
   async team(role: TeamRole = 'member'): Promise<ToldTeam> {
@@ -229,24 +190,4 @@ export class GpuaasFixture {
     }
     throw new Error('Something does not come to rest.');
   }
-}
-
-/** A member of one team. */
-function memberOf(teamId: string, role: TeamRole = 'member'): Partial<UserCaller> {
-  return { platformAdmin: false, scope: 'membership', teams: [{ teamId, role }] };
-}
-
-function contextOf(caller: Partial<UserCaller>, idempotency?: { key: string; fingerprint: string }): CallContext {
-  const nobody = { userId: newId(), keyId: newId(), scope: 'user', platformAdmin: false, timezone: 'UTC', teams: [] } as const;
-  return {
-    requestId: randomUUID(),
-    deadlineAtMs: Date.now() + 15_000,
-    caller: { kind: 'user', ...nobody, ...caller },
-    ...(idempotency && { idempotency: { ...idempotency, scope: 'specs' } }),
-  };
-}
-
-function asAppError(error: unknown): AppError | undefined {
-  const mapped = toAppError(error);
-  return isAppError(mapped) ? mapped : undefined;
 }

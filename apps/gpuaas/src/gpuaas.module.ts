@@ -1,15 +1,13 @@
-import { DatabaseModule, Transactions } from '@atoll/database';
-import { EventsModule, type Courier } from '@atoll/events';
-import { MachineWorkers, type WorkerOptions } from '@atoll/state-machine';
+import { Transactions } from '@atoll/database';
+import { MachineWorkers } from '@atoll/state-machine';
 import { TeamDirectoryModule } from '@atoll/team-directory';
-import { Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { TeamCapacity } from './capacity/team-capacity.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionRefresh } from './connections/connection-refresh.js';
 import { ConnectionsService } from './connections/connection.service.js';
 import { ConnectionSource, NoPods } from './connections/connection-source.js';
-import { gpuaasSchema } from './database/schema.js';
 import { NodeDriver } from './driver/node-driver.js';
 import { SimulatedFaults } from './driver/simulated-faults.js';
 import { SimulatedNodes } from './driver/simulated-nodes.js';
@@ -41,31 +39,9 @@ import { WorkloadsController } from './workloads/workload.controller.js';
 import { WorkloadMachine } from './workloads/workload-machine.js';
 import { WorkloadsService } from './workloads/workload.service.js';
 
-export interface GpuaasOptions {
-  databaseUrl: string;
-  /** 20 unless given: requests and workers. */
-  poolSize?: number;
-  /** Gives the application its `Rpc`. */
-  rpc: DynamicModule;
-  courier: Courier;
-  /** Where metrics are read; simulated unless given. */
-  prometheusUrl?: string;
-  /** 30 s unless given. */
-  returnRetryMs?: number;
-  /** 30 s unless given. */
-  initRetryMs?: number;
-  /** 150 ms unless given: long enough to be seen. */
-  simulatedSwitchMs?: number;
-  /** For specs: what stands in for nodes, metrics and pods, and how machines are worked. */
-  driver?: NodeDriver;
-  metrics?: MetricsSource;
-  connections?: ConnectionSource;
-  workers?: Partial<WorkerOptions> & { isIdle?: boolean };
-}
-
-const workers = (options: GpuaasOptions): Provider => ({
+const workers: Provider = {
   provide: MachineWorkers,
-  inject: [GpuMachine, NodeMachine, SubscriptionMachine, WorkloadMachine, DataSource, Transactions],
+  inject: [GpuMachine, NodeMachine, SubscriptionMachine, WorkloadMachine, DataSource, Transactions, GpuaasSettings],
   useFactory: (
     gpus: GpuMachine,
     nodes: NodeMachine,
@@ -73,11 +49,13 @@ const workers = (options: GpuaasOptions): Provider => ({
     workloads: WorkloadMachine,
     dataSource: DataSource,
     transactions: Transactions,
-  ) => new MachineWorkers([gpus, nodes, subscriptions, workloads], dataSource, transactions, { service: 'gpuaas', ...options.workers }),
-});
+    settings: GpuaasSettings,
+  ) => new MachineWorkers([gpus, nodes, subscriptions, workloads], dataSource, transactions, { service: 'gpuaas', ...settings.workers }),
+};
 
 /** Regions, nodes and GPUs, pools, subscriptions and workloads. */
 @Module({
+  imports: [TeamDirectoryModule.forRoot({ service: 'gpuaas' })],
   controllers: [ConnectionsController, NodesController, PoolsController, RegionsController, SubscriptionsController, WorkloadsController],
   providers: [
     ConnectionRefresh,
@@ -103,30 +81,10 @@ const workers = (options: GpuaasOptions): Provider => ({
     UsageFacts,
     WorkloadMachine,
     WorkloadsService,
+    workers,
+    { provide: ConnectionSource, useClass: NoPods },
+    { provide: MetricsSource, useFactory: metricsSource, inject: [GpuaasSettings] },
+    { provide: NodeDriver, useClass: SimulatedNodes },
   ],
 })
-export class GpuaasModule {
-  static register(options: GpuaasOptions): DynamicModule {
-    const { databaseUrl: url, poolSize = 20, rpc, courier, prometheusUrl } = options;
-    const { returnRetryMs = 30_000, initRetryMs = 30_000, simulatedSwitchMs = 150 } = options;
-    const settings: GpuaasSettings = { returnRetryMs, initRetryMs, simulatedSwitchMs };
-    return {
-      module: GpuaasModule,
-      imports: [
-        DatabaseModule.forRoot({ ...gpuaasSchema, url, poolSize }),
-        EventsModule.forRoot({ service: 'gpuaas', courier }),
-        TeamDirectoryModule.forRoot({ service: 'gpuaas' }),
-        rpc,
-      ],
-      providers: [
-        { provide: GpuaasSettings, useValue: settings },
-        options.driver ? { provide: NodeDriver, useValue: options.driver } : { provide: NodeDriver, useClass: SimulatedNodes },
-        { provide: MetricsSource, useValue: options.metrics ?? metricsSource({ ...(prometheusUrl !== undefined && { prometheusUrl }) }) },
-        options.connections
-          ? { provide: ConnectionSource, useValue: options.connections }
-          : { provide: ConnectionSource, useClass: NoPods },
-        workers(options),
-      ],
-    };
-  }
-}
+export class GpuaasModule {}

@@ -1,4 +1,4 @@
-import { Administrators } from '../../teams/src/teams.module.js';
+import { Administrators } from '../../teams/src/service.js';
 import { besidePlatform } from './beside-platform.js';
 
 /** `npm run admin-key`: a new key for the operator who lost the old one, made at the machine. A running platform takes up to 5 s to forget the old one. */

@@ -3,9 +3,9 @@ import { join, resolve } from 'node:path';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { runningPostgresUrl, startEmbeddedPostgres } from '@atoll/database';
-import { createLogger, inProcessTransport, loadEnv, loadLocalSecrets, NestLogger } from '@atoll/service';
-import { PlatformEnv } from './env.js';
-import { services } from './start-platform.js';
+import { createLogger, inProcessTransport, loadEnv, moduleOf, NestLogger } from '@atoll/service';
+import { PlatformEnv, settingsSource } from './env.js';
+import { services } from './services.js';
 
 /**
  * Runs a command of the operator with a service's module, beside a running platform or without one. Where the services run apart it takes their
@@ -19,14 +19,15 @@ export async function besidePlatform(
     const env = loadEnv(PlatformEnv);
     const dataDir = resolve(env.ATOLL_DATA_DIR);
     const databaseUrl = env.DATABASE_URL ?? (await databaseOf(dataDir, undo));
-    const keyPepper = env.ATOLL_KEY_PEPPER ?? loadLocalSecrets(dataDir).keyPepper;
+    const source = settingsSource(dataDir);
     // A courier that waits for somebody who never comes: events are the running platform's to deliver.
-    const { rpc, courier } = inProcessTransport([...Object.keys(services), 'nobody']);
+    const names = services.map(({ name }) => name);
+    const transport = inProcessTransport([...names, 'nobody']);
     const logger = new NestLogger(createLogger({ service: 'command', level: 'error' }));
     await command(async (name) => {
-      const moduleOf = services[name];
-      if (!moduleOf) throw new Error(`there is no service ${name}; there is: ${Object.keys(services).join(', ')}`);
-      const module = moduleOf({ databaseUrl, keyPepper, currency: env.ATOLL_CURRENCY, rpc, courier });
+      const definition = services.find((service) => service.name === name);
+      if (!definition) throw new Error(`there is no service ${name}; there is: ${names.join(', ')}`);
+      const module = moduleOf(definition, { settings: loadEnv(definition.settings, source), databaseUrl, transport });
       const app = await NestFactory.createApplicationContext(module, { logger, abortOnError: false });
       undo.push(() => app.close());
       return app;

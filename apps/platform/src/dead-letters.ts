@@ -1,6 +1,6 @@
 import { DeadLetters } from '@atoll/events';
 import { besidePlatform } from './beside-platform.js';
-import { services } from './start-platform.js';
+import { services } from './services.js';
 
 /**
  * `npm run dead-letters`: the events whose effects failed for good, a line each; `npm run dead-letters -- retry SERVICE ID` has one handled again, which
@@ -16,7 +16,7 @@ await besidePlatform(async (open) => {
     return;
   }
   if (action !== 'list') throw new Error('say: npm run dead-letters, or npm run dead-letters -- retry SERVICE ID');
-  for (const name of Object.keys(services)) {
+  for (const { name } of services) {
     const app = await open(name);
     const letters = await app.get(DeadLetters, { strict: false }).list();
     if (letters.length === 0) console.log(`${name}: none`);

@@ -1,26 +1,21 @@
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
-import type { DynamicModule } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
-import { deletionHolders } from '@atoll/contracts';
 import { requireFreeDataFolder, startEmbeddedPostgres } from '@atoll/database';
 import {
   createMetrics,
   inProcessTransport,
   loadEnv,
-  loadLocalSecrets,
+  moduleOf,
   observeEvents,
   requireFreePort,
   startService,
   type RunningService,
-  type Transport,
 } from '@atoll/service';
-import { BillingModule } from '../../billing/src/billing.module.js';
 import { createGateway, GatewayEnv, optionsFrom } from '../../gateway/src/create-gateway.js';
-import { GpuaasModule } from '../../gpuaas/src/gpuaas.module.js';
-import { Administrators, TeamsModule } from '../../teams/src/teams.module.js';
-import type { PlatformEnv } from './env.js';
+import { settingsSource, type PlatformEnv } from './env.js';
+import { services } from './services.js';
 
 export interface RunningPlatform {
   url: string;
@@ -30,25 +25,6 @@ export interface RunningPlatform {
   /** Closes the door, lets what is inside finish, then stops services and database. */
   stop(): Promise<void>;
 }
-
-/** What a service's module is made of in this process. */
-export interface ServiceParts {
-  databaseUrl: string;
-  keyPepper: string;
-  /** ISO 4217. */
-  currency: string;
-  /** Where metrics are read; simulated without. */
-  prometheusUrl?: string;
-  rpc: Transport['rpc'];
-  courier: Transport['courier'];
-}
-
-/** The services of the platform: a line each. */
-export const services: Record<string, (parts: ServiceParts) => DynamicModule> = {
-  teams: (parts) => TeamsModule.register({ ...parts, deletionHolders }),
-  billing: (parts) => BillingModule.register(parts),
-  gpuaas: (parts) => GpuaasModule.register(parts),
-};
 
 type Undo = () => Promise<void>;
 
@@ -62,29 +38,23 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
   try {
     requireFreeDataFolder(dataDir);
     await requireFreePort(env.PORT, env.HOST, 'npm start');
-    const keyPepper = env.ATOLL_KEY_PEPPER ?? loadLocalSecrets(dataDir).keyPepper;
+    const source = settingsSource(dataDir);
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
-    const transport = inProcessTransport(Object.keys(services));
-    const parts: ServiceParts = {
-      databaseUrl,
-      keyPepper,
-      currency: env.ATOLL_CURRENCY,
-      ...(env.ATOLL_PROMETHEUS_URL !== undefined && { prometheusUrl: env.ATOLL_PROMETHEUS_URL }),
-      rpc: transport.rpc,
-      courier: transport.courier,
-    };
+    const transport = inProcessTransport(services.map(({ name }) => name));
     const running: RunningService[] = [];
-    for (const [name, moduleOf] of Object.entries(services)) {
-      const service = await startService({ name, module: moduleOf(parts), transport, logger });
+    for (const definition of services) {
+      const settings = loadEnv(definition.settings, source);
+      const module = moduleOf(definition, { settings, databaseUrl, transport });
+      const service = await startService({ name: definition.name, module, transport, logger });
       running.push(service);
       undo.push(() => service.stop());
     }
     const metrics = createMetrics('atoll');
     observeEvents(metrics, running);
     const gateway = await createGateway({
-      ...optionsFrom(loadEnv(GatewayEnv)),
+      ...optionsFrom(loadEnv(GatewayEnv, source)),
       rpc: transport.rpc,
-      keyPepper,
+      keyPepper: source.ATOLL_KEY_PEPPER ?? '',
       logger,
       metrics,
       readinessChecks: running.flatMap(({ checks }) => checks),
@@ -92,7 +62,7 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
     undo.push(() => gateway.close());
     await gateway.listen(env.PORT, env.HOST);
     // Last of all: a key that is made now is shown once, and not lost to anything that fails after it.
-    const adminKey = await ensureOperator(running, env);
+    const adminKey = await firstStart(running, source);
     return { url: urlOf(gateway, env.HOST), dataDir, adminKey, stop };
   } catch (error) {
     await stop();
@@ -100,14 +70,15 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
   }
 }
 
-/** Gives back the operator's key where it was made just now. */
-async function ensureOperator(running: readonly RunningService[], env: PlatformEnv): Promise<string | undefined> {
-  const teams = running.find(({ name }) => name === 'teams');
-  const operator = await teams?.app.get(Administrators).ensure({
-    email: env.ATOLL_ADMIN_EMAIL,
-    ...(env.ATOLL_ADMIN_KEY !== undefined && { apiKey: env.ATOLL_ADMIN_KEY }),
-  });
-  return operator?.apiKey;
+/** What the services do once they take requests. Gives back the operator's key where it was made just now. */
+async function firstStart(running: readonly RunningService[], source: NodeJS.ProcessEnv): Promise<string | undefined> {
+  let shown: string | undefined;
+  for (const [at, definition] of services.entries()) {
+    const app = running[at]?.app;
+    const { adminKey } = (app && (await definition.started?.(app, loadEnv(definition.settings, source)))) ?? {};
+    shown ??= adminKey;
+  }
+  return shown;
 }
 
 async function startDatabase(dataDir: string, logger: Logger, undo: Undo[]): Promise<string> {

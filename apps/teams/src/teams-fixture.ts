@@ -19,15 +19,11 @@ import {
   type TeamRole,
   type UserCaller,
 } from '@atoll/contracts';
-import { toAppError } from '@atoll/database';
-import { AppError, isAppError } from '@atoll/errors';
-import { InProcessCourier, type DomainEvent } from '@atoll/events';
-import { InProcessBus, InProcessStrategy, Rpc, RpcModule, systemContext } from '@atoll/rpc';
-import { createDatabase } from '@atoll/testing';
-import type { INestMicroservice } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { DataSource } from 'typeorm';
-import { TeamsModule, type TeamsOptions } from './teams.module.js';
+import { AppError } from '@atoll/errors';
+import { Rpc, systemContext } from '@atoll/rpc';
+import { BareServiceUnderTest, startServiceUnderTest, type StartedService } from '@atoll/testing';
+import { service } from './service.js';
+import type { TeamsSettings } from './teams-settings.js';
 import { Administrators } from './users/administrators.service.js';
 
 export { errorOf } from '@atoll/testing';
@@ -45,49 +41,25 @@ const toldEvents = [membershipChanged, teamChanged, teamDeletionRequested, works
  * The teams service on a database of its own, with specs in the place of the gateway (calls are made with API keys, looked up as the gateway
  * would) and of the other services (the events that they would be told are kept).
  */
-export class TeamsFixture {
-  /** The operator's key. */
-  readonly admin = createApiKey();
+export class TeamsFixture extends BareServiceUnderTest {
   /** Users whose credentials were said to have changed. */
   readonly credentialsChanged: string[] = [];
 
   private constructor(
-    readonly app: INestMicroservice,
-    /** What the other services were told so far. */
-    readonly events: readonly DomainEvent[],
-    private readonly dropDatabase: () => Promise<void>,
-  ) {}
-
-  static async start(options: Partial<TeamsOptions> = {}): Promise<TeamsFixture> {
-    const database = await createDatabase();
-    const bus = new InProcessBus();
-    const courier = new InProcessCourier({ services: ['teams', 'specs'] });
-    const module = TeamsModule.register({
-      databaseUrl: database.url,
-      rpc: RpcModule.forMemory({ bus }),
-      courier,
-      keyPepper: pepper,
-      ...options,
-    });
-    const strategy = new InProcessStrategy({ service: 'teams', bus, mapError: asAppError });
-    const app = await NestFactory.createMicroservice(module, { strategy, abortOnError: false });
-    await app.listen();
-    const events: DomainEvent[] = [];
-    const take = (event: DomainEvent): Promise<'done'> => {
-      // Events may come twice.
-      if (!events.some(({ id }) => id === event.id)) events.push(event);
-      return Promise.resolve('done');
-    };
-    courier.join('specs', [{ name: 'specs', eventNames: toldEvents, take }], () => undefined);
-    const fixture = new TeamsFixture(app, events, () => database.drop());
-    await app.get(Administrators).ensure({ email: operatorEmail, apiKey: fixture.admin });
-    app.get(Rpc, { strict: false }).listen(credentialsChanged, ({ user_id }) => fixture.credentialsChanged.push(user_id));
-    return fixture;
+    started: StartedService,
+    /** The operator's key. */
+    readonly admin: string,
+  ) {
+    super(started);
+    this.get(Rpc).listen(credentialsChanged, ({ user_id }) => this.credentialsChanged.push(user_id));
   }
 
-  async stop(): Promise<void> {
-    await this.app.close();
-    await this.dropDatabase();
+  static async start(settings: Partial<TeamsSettings> = {}): Promise<TeamsFixture> {
+    const admin = createApiKey();
+    const given = { keyPepper: pepper, deletionHolders: [], ...settings };
+    const started = await startServiceUnderTest(service, { settings: given, listensTo: toldEvents });
+    await started.app.get(Administrators).ensure({ email: operatorEmail, apiKey: admin });
+    return new TeamsFixture(started, admin);
   }
 
   /** Asks as whoever holds the key. */
@@ -98,10 +70,6 @@ export class TeamsFixture {
     idempotencyKey?: string,
   ): Promise<O> {
     return this.ask(operation, input, await this.contextOf(key, operation, input, idempotencyKey));
-  }
-
-  ask<I extends object, O extends object>(operation: Operation<I, O>, input: I, context: CallContext): Promise<O> {
-    return this.app.get(Rpc, { strict: false }).call(operation, input, context);
   }
 
   async contextOf(key: string, operation: Operation, input: object, idempotencyKey?: string): Promise<CallContext> {
@@ -144,10 +112,6 @@ export class TeamsFixture {
     };
   }
 
-  query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
-    return this.app.get(DataSource, { strict: false }).query<Row[]>(sql, values);
-  }
-
   /** The payloads of one event about one team that were told so far, once `enough` holds of them; in the order of their revisions. */
   async told<P extends { team_id: string }>({ name }: EventType<P>, teamId: string, enough: (payloads: P[]) => boolean): Promise<P[]> {
     for (const until = Date.now() + 10_000; ; await delay(5)) {
@@ -165,9 +129,4 @@ export interface MadeTeam {
   keys: string[];
   userIds: string[];
   emails: string[];
-}
-
-function asAppError(error: unknown): AppError | undefined {
-  const mapped = toAppError(error);
-  return isAppError(mapped) ? mapped : undefined;
 }

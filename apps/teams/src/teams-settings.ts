@@ -1,9 +1,27 @@
+import { deletionHolders, Email, Text } from '@atoll/contracts';
+import { Variable } from '@atoll/service';
+import { MinLength } from 'class-validator';
+
 /** What a deployment decides about the teams service. */
-export abstract class TeamsSettings {
-  /** Keys the HMAC under which API keys are stored; the gateway has the same. */
-  abstract readonly keyPepper: string;
+export class TeamsSettings {
+  /** Keys the HMAC under which API keys are stored: the same in the gateway. */
+  @Variable('ATOLL_KEY_PEPPER')
+  @MinLength(16, { message: 'ATOLL_KEY_PEPPER must be at least 16 characters long' })
+  keyPepper: string = '';
+
+  /** The operator's account, made at the first start. */
+  @Variable('ATOLL_ADMIN_EMAIL')
+  @Email()
+  adminEmail: string = 'admin@atoll.local';
+
+  /** The operator's key; one is made and printed once where it is left out. */
+  @Variable('ATOLL_ADMIN_KEY')
+  @Text({ max: 64, optional: true })
+  adminKey: string | undefined = undefined;
+
   /** The services that can hold something of a team, and so have a say in its deletion. */
-  abstract readonly deletionHolders: readonly string[];
-  /** How long a deletion waits for their answers. */
-  abstract readonly deletionPatienceMs: number;
+  deletionHolders: readonly string[] = deletionHolders;
+
+  /** How long a deletion waits for the answers of the services that may hold something. */
+  deletionPatienceMs: number = 3_000;
 }

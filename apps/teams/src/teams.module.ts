@@ -1,17 +1,13 @@
-import { DatabaseModule } from '@atoll/database';
-import { EventsModule, type Courier } from '@atoll/events';
-import { Module, type DynamicModule } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { ApiKeysService } from './api-keys/api-key.service.js';
 import { CredentialsController } from './api-keys/credential.controller.js';
 import { CredentialsService } from './api-keys/credential.service.js';
-import { teamsSchema } from './database/schema.js';
 import { ImagePoliciesController } from './image-policies/image-policy.controller.js';
 import { ImagePoliciesService } from './image-policies/image-policy.service.js';
 import { TeamImagesService } from './image-policies/team-images.service.js';
 import { Enrolment } from './members/enrolment.js';
 import { MembersController } from './members/member.controller.js';
 import { MembersService } from './members/member.service.js';
-import { TeamsSettings } from './teams-settings.js';
 import { HolderAnswers } from './teams/holder-answers.js';
 import { TeamCapacityService } from './teams/team-capacity.service.js';
 import { TeamChanges } from './teams/team-changes.js';
@@ -31,23 +27,7 @@ import { WorkspaceDeletionService } from './workspaces/workspace-deletion.servic
 import { WorkspacesController } from './workspaces/workspace.controller.js';
 import { WorkspacesService } from './workspaces/workspace.service.js';
 
-export { Administrators } from './users/administrators.service.js';
-
-export interface TeamsOptions {
-  databaseUrl: string;
-  poolSize?: number;
-  /** Gives the application its `Rpc`. */
-  rpc: DynamicModule;
-  courier: Courier;
-  /** Keys the HMAC under which API keys are stored; the gateway has the same. */
-  keyPepper: string;
-  /** The services that can hold something of a team and answer `teamDeletionRequested` and `workspaceDeletionRequested`. None unless given. */
-  deletionHolders?: readonly string[];
-  /** 3 s unless given. */
-  deletionPatienceMs?: number;
-}
-
-/** Teams, members, users, API keys, workspaces and image policies. Exports `Administrators` for the first start. */
+/** Teams, members, users, API keys, workspaces and image policies. */
 @Module({
   controllers: [
     CredentialsController,
@@ -80,20 +60,5 @@ export interface TeamsOptions {
     WorkspaceDeletionService,
     WorkspacesService,
   ],
-  exports: [Administrators],
 })
-export class TeamsModule {
-  static register(options: TeamsOptions): DynamicModule {
-    const { databaseUrl: url, poolSize, rpc, courier, keyPepper, deletionHolders = [], deletionPatienceMs = 3_000 } = options;
-    const settings: TeamsSettings = { keyPepper, deletionHolders, deletionPatienceMs };
-    return {
-      module: TeamsModule,
-      imports: [
-        DatabaseModule.forRoot({ ...teamsSchema, url, ...(poolSize !== undefined && { poolSize }) }),
-        EventsModule.forRoot({ service: 'teams', courier }),
-        rpc,
-      ],
-      providers: [{ provide: TeamsSettings, useValue: settings }],
-    };
-  }
-}
+export class TeamsModule {}

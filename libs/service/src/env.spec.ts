@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Type } from 'class-transformer';
 import { IsInt, IsString, MinLength } from 'class-validator';
-import { loadEnv } from './env.js';
+import { loadEnv, Variable, variablesOf } from './env.js';
 
 class Env {
   @Type(() => Number)
@@ -13,10 +13,28 @@ class Env {
   SECRET: string = undefined as unknown as string;
 }
 
+class Settings {
+  @Variable('ATOLL_TIDES')
+  @Type(() => Number)
+  @IsInt()
+  tides: number = 1;
+
+  ATOLL_BERTHS: string = '1';
+
+  pauseMs: number = 5;
+}
+
 describe('the environment', () => {
   it('is read into the class, with defaults for what is absent or empty', () => {
     expect(loadEnv(Env, { SECRET: '0123456789abcdef', PORT: '' })).toEqual({ PORT: 3000, SECRET: '0123456789abcdef' });
     expect(loadEnv(Env, { SECRET: '0123456789abcdef', PORT: '8080', OTHER: 'x' }).PORT).toBe(8080);
+  });
+
+  it('sets a property by the variable that it names, and leaves alone what names none', () => {
+    expect(loadEnv(Settings, { ATOLL_TIDES: '2', ATOLL_BERTHS: '3', pauseMs: '9' })).toEqual({ tides: 2, ATOLL_BERTHS: '3', pauseMs: 5 });
+    expect([...variablesOf(Settings).values()]).toEqual(['ATOLL_TIDES', 'ATOLL_BERTHS']);
+    expect(() => loadEnv(Settings, { ATOLL_TIDES: 'x' })).toThrow('ATOLL_TIDES must be an integer number');
+    expect(() => Variable('tides')).toThrow('is not a name for an environment variable');
   });
 
   it('names every fault at once and shows no value', () => {

@@ -3,24 +3,52 @@ import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import type { Wire } from '@atoll/contracts';
 
+const variables = Symbol('atoll:variables');
+const variableName = /^[A-Z][A-Z0-9_]*$/;
+
+/** The environment variable by which an operator sets this property of a class of settings. Properties named like variables need none. */
+export function Variable(name: string): PropertyDecorator {
+  if (!variableName.test(name)) throw new Error(`"${name}" is not a name for an environment variable: use capitals, digits and _.`);
+  return (target, property) => {
+    const known = Reflect.getMetadata(variables, target) as Map<string, string> | undefined;
+    Reflect.defineMetadata(variables, new Map([...(known ?? []), [String(property), name]]), target);
+  };
+}
+
+/** The environment variables of a class of settings: name of the property → name of the variable. */
+export function variablesOf(type: Wire): ReadonlyMap<string, string> {
+  const named = (Reflect.getMetadata(variables, type.prototype as object) as Map<string, string> | undefined) ?? new Map<string, string>();
+  const properties = Object.getOwnPropertyNames(new type());
+  return new Map(
+    properties.flatMap((property) => {
+      const variable = named.get(property) ?? (variableName.test(property) ? property : undefined);
+      return variable === undefined ? [] : [[property, variable] as const];
+    }),
+  );
+}
+
 /**
- * Reads the environment into a class whose property names are the variables' names, with its defaults and its validators.
- * An empty variable counts as absent, as compose files produce them. Throws one Error that lists every fault at once, without
- * the faulty values: they may be secrets.
+ * Reads the environment into a class of settings, with its defaults and its validators: a property is set by the variable that `@Variable` names, or
+ * by the one of its own name. An empty variable counts as absent, as compose files produce them. Throws one Error that lists every fault at once,
+ * without the faulty values: they may be secrets.
  */
 export function loadEnv<Env extends object>(type: Wire<Env>, source: NodeJS.ProcessEnv = process.env): Env {
-  const present = Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined && value !== ''));
-  const env = plainToInstance(type, { ...new type(), ...pick(present, type) }, { enableImplicitConversion: false });
-  const faults = validateSync(env, { stopAtFirstError: true, validationError: { target: false, value: false } });
+  const given = [...variablesOf(type)].flatMap(([property, variable]) => {
+    const value = source[variable];
+    return value === undefined || value === '' ? [] : [[property, value] as const];
+  });
+  const env = plainToInstance(type, { ...new type(), ...Object.fromEntries(given) }, { enableImplicitConversion: false });
+  const faults = validateSync(env, {
+    stopAtFirstError: true,
+    forbidUnknownValues: false,
+    validationError: { target: false, value: false },
+  });
   if (faults.length > 0) {
-    const lines = faults.flatMap((fault) => Object.values(fault.constraints ?? {}).map((message) => `  ${message}`));
+    const names = variablesOf(type);
+    const lines = faults.flatMap(({ property, constraints = {} }) =>
+      Object.values(constraints).map((message) => `  ${message.replace(new RegExp(`^${property}\\b`), names.get(property) ?? property)}`),
+    );
     throw new Error(`The environment is not usable:\n${lines.join('\n')}`);
   }
   return env;
-}
-
-/** Only the variables that the class documents, so that one class never sees another's. */
-function pick(source: Record<string, unknown>, type: Wire): Record<string, unknown> {
-  const names = Object.getOwnPropertyNames(new type());
-  return Object.fromEntries(names.filter((name) => name in source).map((name) => [name, source[name]]));
 }

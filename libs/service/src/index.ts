@@ -1,4 +1,4 @@
-export { loadEnv } from './env.js';
+export { loadEnv, Variable, variablesOf } from './env.js';
 export { observeEvents } from './event-figures.js';
 export { requireFreePort } from './free-port.js';
 export { createMetrics, readiness, startHealthServer } from './health.js';
@@ -8,7 +8,8 @@ export type { LocalSecrets } from './local-secrets.js';
 export { createLogger, NestLogger } from './logger.js';
 export { BusEnv, HttpEnv, ServiceEnv } from './process-env.js';
 export { runService } from './run-service.js';
-export type { ServiceDefinition } from './run-service.js';
+export { defineService, moduleOf } from './service-definition.js';
+export type { FirstStart, ServiceDefinition, ServiceSurroundings } from './service-definition.js';
 export { onShutdown } from './shutdown.js';
 export { startService } from './start-service.js';
 export type { RunningService } from './start-service.js';

@@ -10,3 +10,5 @@ export { createDatabase, startPostgres } from './postgres.js';
 export { statementsOf } from './statements-of.js';
 export type { SentStatement } from './statements-of.js';
 export type { TestDatabase, TestPostgres } from './postgres.js';
+export { BareServiceUnderTest, contextOf, memberOf, operator, ServiceUnderTest, startServiceUnderTest } from './service-under-test.js';
+export type { ServiceUnderTestOptions, StartedService } from './service-under-test.js';

@@ -8,7 +8,6 @@ import { FactDetails1799000000000 } from './migrations/1799000000000-fact-detail
 
 /** The PostgreSQL schema that the billing service owns. */
 export const billingSchema = {
-  schema: 'billing',
   entities: [
     ...eventEntities,
     ...teamDirectoryEntities,

@@ -21,7 +21,6 @@ import { LiveRows1800000000000 } from './migrations/1800000000000-live-rows.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
-  schema: 'gpuaas',
   entities: [
     ...eventEntities,
     ...teamDirectoryEntities,

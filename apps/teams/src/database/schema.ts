@@ -14,7 +14,6 @@ import { EmailSpelling1798000000000 } from './migrations/1798000000000-email-spe
 
 /** The PostgreSQL schema that the teams service owns. */
 export const teamsSchema = {
-  schema: 'teams',
   entities: [
     ...eventEntities,
     ApiKeyEntity,

@@ -1,0 +1,7 @@
+import type { ServiceDefinition } from '@atoll/service';
+import { service as billing } from '../../billing/src/service.js';
+import { service as gpuaas } from '../../gpuaas/src/service.js';
+import { service as teams } from '../../teams/src/service.js';
+
+/** The services of the platform. */
+export const services: readonly ServiceDefinition[] = [teams, billing, gpuaas];

@@ -1,0 +1,57 @@
+import type { DynamicModule, INestMicroservice, Provider, Type } from '@nestjs/common';
+import type { Wire } from '@atoll/contracts';
+import { DatabaseModule, type DatabaseOptions } from '@atoll/database';
+import { EventsModule } from '@atoll/events';
+import type { Transport } from './transport.js';
+
+/** What a first start has to show to a person, once and past the logs, which never hold a key. */
+export interface FirstStart {
+  readonly adminKey?: string;
+}
+
+/**
+ * A service as a value, exported by `apps/<name>/src/service.ts`: by it the service is started in a process of its own, in one process with the others,
+ * and under test; operator commands, compose and the checks follow from it too.
+ */
+export interface ServiceDefinition<Settings extends object = object> {
+  /** Its queue group on the bus, its schema in PostgreSQL, and the first word of its operations and events. */
+  readonly name: string;
+  /** What an operator can set, by `@Variable`, with defaults and validators. Loaded once, injectable by this class. */
+  readonly settings: Wire<Settings>;
+  /** Of the schema `name`. */
+  readonly database: Pick<DatabaseOptions, 'entities' | 'migrations' | 'poolSize' | 'timeouts'>;
+  /** Its features. The database, events and the way to other services come with the definition. */
+  readonly module: Type;
+  /** Once it takes requests. */
+  started?(app: INestMicroservice, settings: Settings): Promise<FirstStart>;
+}
+
+/** Where a service runs. */
+export interface ServiceSurroundings<Settings extends object> {
+  readonly settings: Settings;
+  readonly databaseUrl: string;
+  readonly transport: Pick<Transport, 'rpc' | 'courier'>;
+  /** In place of providers of its module: for specs. */
+  readonly providers?: readonly Provider[];
+}
+
+/** The value as it stands; constrains its type. */
+export function defineService<Settings extends object>(definition: ServiceDefinition<Settings>): ServiceDefinition<Settings> {
+  return definition;
+}
+
+/** The module of a service with everything it stands on. */
+export function moduleOf<Settings extends object>(
+  { name, settings: settingsClass, database, module }: ServiceDefinition<Settings>,
+  { settings, databaseUrl, transport, providers = [] }: ServiceSurroundings<Settings>,
+): DynamicModule {
+  return {
+    module,
+    imports: [
+      DatabaseModule.forRoot({ ...database, schema: name, url: databaseUrl }),
+      EventsModule.forRoot({ service: name, courier: transport.courier }),
+      transport.rpc,
+    ],
+    providers: [{ provide: settingsClass, useValue: settings }, ...providers],
+  };
+}

@@ -1,0 +1,26 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ServiceDefinition } from '@atoll/service';
+import { missingFromPlatform, missingPieces } from './services.js';
+
+const processes = [{ name: 'harbour', variables: ['HOST', 'ATOLL_TIDES'] }];
+const stanza = { command: ['node', 'dist/apps/harbour/src/main.js'], environment: { ATOLL_TIDES: null } };
+const documentation = 'The variables `HOST` and `ATOLL_TIDES`.';
+
+describe('the check of services', () => {
+  it('is content with a service that compose starts and configures, and the documentation describes', () => {
+    expect(missingPieces(processes, { harbour: stanza }, documentation)).toEqual([]);
+  });
+
+  it('names what a new service lacks', () => {
+    expect(missingPieces(processes, {}, documentation)).toEqual(['docker-compose.yml: harbour has no stanza']);
+    expect(missingPieces(processes, { harbour: {} }, '')).toEqual([
+      'docker-compose.yml: the command of harbour must run dist/apps/harbour/src/main.js',
+      'docker-compose.yml: harbour is not passed ATOLL_TIDES',
+      'docs/operations.md: HOST of harbour is not described',
+      'docs/operations.md: ATOLL_TIDES of harbour is not described',
+    ]);
+    expect(missingFromPlatform([{ name: 'harbour' } as ServiceDefinition], [])).toEqual([
+      'apps/platform/src/services.ts: harbour is missing',
+    ]);
+  });
+});

@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { ServiceEnv, variablesOf, type ServiceDefinition } from '@atoll/service';
+import { parse } from 'yaml';
+import { serviceDefinitions } from '../service-definitions.js';
+
+/** What differs between a laptop and a container, and the image sets: nothing an operator would pass through compose. */
+const ofTheImage = ['HOST', 'PORT', 'HEALTH_PORT'];
+
+export interface Container {
+  command?: string[];
+  environment?: Record<string, string | null>;
+}
+
+/** What is missing where one of these processes is to be found: their stanza, their command, each of their variables there and in the documentation. */
+export function missingPieces(
+  processes: readonly { name: string; variables: readonly string[] }[],
+  containers: Record<string, Container>,
+  documentation: string,
+): string[] {
+  return processes.flatMap(({ name, variables }) => {
+    const container = containers[name];
+    if (!container) return [`docker-compose.yml: ${name} has no stanza`];
+    const main = `dist/apps/${name}/src/main.js`;
+    const passed = Object.keys(container.environment ?? {});
+    return [
+      ...(container.command?.includes(main) ? [] : [`docker-compose.yml: the command of ${name} must run ${main}`]),
+      ...variables
+        .filter((variable) => !ofTheImage.includes(variable) && !passed.includes(variable))
+        .map((variable) => `docker-compose.yml: ${name} is not passed ${variable}`),
+      ...variables
+        .filter((variable) => !documentation.includes(`\`${variable}\``))
+        .map((variable) => `docs/operations.md: ${variable} of ${name} is not described`),
+    ];
+  });
+}
+
+/** A service that one process does not run. */
+export function missingFromPlatform(services: readonly ServiceDefinition[], platform: readonly ServiceDefinition[]): string[] {
+  return services
+    .filter(({ name }) => !platform.some((other) => other.name === name))
+    .map(({ name }) => `apps/platform/src/services.ts: ${name} is missing`);
+}
+
+async function built<Module>(path: string): Promise<Module> {
+  return (await import(pathToFileURL(resolve('dist', path)).href)) as Module;
+}
+
+async function problems(): Promise<string[]> {
+  const services = await serviceDefinitions();
+  const { services: platform } = await built<{ services: ServiceDefinition[] }>('apps/platform/src/services.js');
+  const gateway = await built<Record<'GatewayEnv' | 'GatewayProcessEnv', new () => object>>('apps/gateway/src/env.js');
+  const { services: containers } = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
+    services: Record<string, Container>;
+  };
+  const variables = (...classes: readonly (new () => object)[]) => classes.flatMap((type) => [...variablesOf(type).values()]);
+  const processes = [
+    { name: 'gateway', variables: variables(gateway.GatewayProcessEnv, gateway.GatewayEnv) },
+    ...services.map(({ name, settings }) => ({ name, variables: variables(ServiceEnv, settings) })),
+  ];
+  return [...missingFromPlatform(services, platform), ...missingPieces(processes, containers, readFileSync('docs/operations.md', 'utf8'))];
+}
+
+if (import.meta.main) {
+  const found = await problems();
+  for (const problem of found) console.log(problem);
+  process.exitCode = found.length ? 1 : 0;
+}
