@@ -1,4 +1,4 @@
-import { createLogger, createMetrics, HttpEnv, loadEnv, natsTransport, onShutdown } from '@atoll/service';
+import { createLogger, createMetrics, HttpEnv, loadEnv, natsTransport, onShutdown, version } from '@atoll/service';
 import { createGateway, GatewayEnv, optionsFrom } from './create-gateway.js';
 import { GatewayProcessEnv } from './env.js';
 
@@ -6,6 +6,7 @@ try {
   const env = loadEnv(GatewayProcessEnv);
   const { PORT: port, HOST: host } = loadEnv(HttpEnv);
   const logger = createLogger({ service: 'gateway', level: env.ATOLL_LOG_LEVEL });
+  logger.info({ version }, 'starting');
   const transport = natsTransport({ servers: env.NATS_URL, name: 'gateway', secrets: env.ATOLL_BUS_SECRET });
   const gateway = await createGateway({
     ...optionsFrom(loadEnv(GatewayEnv)),

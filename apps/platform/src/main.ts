@@ -1,4 +1,4 @@
-import { createLogger, loadEnv, onShutdown } from '@atoll/service';
+import { createLogger, loadEnv, onShutdown, version } from '@atoll/service';
 import { banner } from './banner.js';
 import { PlatformEnv } from './env.js';
 import { startPlatform } from './start-platform.js';
@@ -6,6 +6,7 @@ import { startPlatform } from './start-platform.js';
 try {
   const env = loadEnv(PlatformEnv);
   const logger = createLogger({ service: 'atoll', level: env.ATOLL_LOG_LEVEL });
+  logger.info({ version }, 'starting');
   const platform = await startPlatform(env, logger);
   onShutdown(logger, () => platform.stop());
   logger.info({ url: platform.url }, 'ready');

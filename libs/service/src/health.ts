@@ -1,6 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { version } from './version.js';
 
 /** One reason why a process may not be ready. `check` answers null when all is well, else the reason in words; a check that throws has failed. */
 export interface ReadinessCheck {
@@ -41,6 +42,8 @@ export function createMetrics(service: string): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ service });
   collectDefaultMetrics({ register: registry });
+  const help = 'Always 1; its label is the release that runs.';
+  new Gauge({ name: 'atoll_build_info', help, labelNames: ['version'], registers: [registry] }).set({ version }, 1);
   return registry;
 }
 
@@ -60,7 +63,7 @@ export async function startHealthServer(options: {
   const answerJson = (response: ServerResponse, status: number, body: object) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   const routes: Record<string, (response: ServerResponse) => Promise<unknown>> = {
-    '/livez': (response) => Promise.resolve(answerJson(response, 200, { status: 'live' })),
+    '/livez': (response) => Promise.resolve(answerJson(response, 200, { status: 'live', version })),
     '/readyz': async (response) => {
       const state = await readiness(checks);
       return answerJson(response, state.ready ? 200 : 503, { status: state.ready ? 'ready' : 'not_ready', reasons: state.reasons });

@@ -15,3 +15,4 @@ export { startService } from './start-service.js';
 export type { RunningService } from './start-service.js';
 export { inProcessTransport, natsTransport } from './transport.js';
 export type { Transport } from './transport.js';
+export { version } from './version.js';

@@ -7,6 +7,7 @@ import { moduleOf, type ServiceDefinition } from './service-definition.js';
 import { onShutdown } from './shutdown.js';
 import { startService } from './start-service.js';
 import { natsTransport } from './transport.js';
+import { version } from './version.js';
 
 /** Runs one service in this process until it is told to stop. Ends the process with code 1 and one clear line where it cannot start. */
 export async function runService<Settings extends object>(definition: ServiceDefinition<Settings>): Promise<void> {
@@ -15,6 +16,7 @@ export async function runService<Settings extends object>(definition: ServiceDef
     const env = loadEnv(ServiceEnv);
     const settings = loadEnv(definition.settings);
     const logger = createLogger({ service: name, level: env.ATOLL_LOG_LEVEL });
+    logger.info({ version }, 'starting');
     const transport = natsTransport({ servers: env.NATS_URL, name, secrets: env.ATOLL_BUS_SECRET });
     const module = moduleOf(definition, { settings, databaseUrl: env.DATABASE_URL, transport });
     const service = await startService({ name, module, transport, logger });

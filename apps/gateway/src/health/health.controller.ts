@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
-import { readiness, type ReadinessCheck } from '@atoll/service';
+import { readiness, version, type ReadinessCheck } from '@atoll/service';
 import { Public } from '../authentication/public.js';
 import { sendProblem } from '../errors/send-problem.js';
 import { GatewaySettings } from '../gateway-options.js';
@@ -34,7 +34,7 @@ export class HealthController {
   @Get('livez')
   @Public()
   live(): object {
-    return { status: 'live' };
+    return { status: 'live', version };
   }
 
   @Get('readyz')

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { teams } from '@atoll/contracts';
 import { RpcModule } from '@atoll/rpc';
+import { version } from '@atoll/service';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
 
@@ -11,7 +12,7 @@ describe('health', () => {
   it('lives, and is ready while all that it needs is', async () => {
     const database = { reason: null as string | null };
     gateway = await startGateway({ readinessChecks: [{ name: 'database', check: () => database.reason }] });
-    expect(await gateway.call('GET', '/livez')).toMatchObject({ status: 200, body: { status: 'live' } });
+    expect(await gateway.call('GET', '/livez')).toMatchObject({ status: 200, body: { status: 'live', version } });
     expect(await gateway.call('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ready' } });
     database.reason = 'it does not answer';
     const { status, body, headers } = await gateway.call('GET', '/readyz');
