@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Account, openBank, type Bank } from './account-fixture.js';
 import { isUniqueViolation } from './database-errors.js';
-import { Transactions } from './transactions.js';
+import { afterCommit, Transactions } from './transactions.js';
 
 let bank: Bank;
 let transactions: Transactions;
@@ -114,5 +114,30 @@ describe('Transactions.run', () => {
     });
     await expect(work).rejects.toMatchObject({ code: 'unavailable', details: { retryAfterSeconds: 1 } });
     expect(runs).toBe(5);
+  });
+});
+
+describe('afterCommit', () => {
+  it('calls each hook once after the commit, however often it was registered', async () => {
+    const calls: string[] = [];
+    const hook = () => calls.push('hook');
+    await transactions.run(async (manager) => {
+      for (let times = 0; times < 3; times += 1) afterCommit(manager, hook);
+      afterCommit(manager, () => calls.push('other'));
+      await manager.insert(Account, { name: 'ada', balanceInCents: 5 });
+      calls.push('work');
+    });
+    expect(calls).toEqual(['work', 'hook', 'other']);
+  });
+
+  it('calls nothing where nothing was committed', async () => {
+    let calls = 0;
+    const work = transactions.run((manager) => {
+      afterCommit(manager, () => (calls += 1));
+      return Promise.reject(new Error('changed my mind'));
+    });
+    await expect(work).rejects.toThrow('changed my mind');
+    expect(calls).toBe(0);
+    expect(() => afterCommit(bank.dataSource.manager, () => undefined)).toThrow('afterCommit must be called inside a transaction.');
   });
 });

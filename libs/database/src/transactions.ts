@@ -109,17 +109,17 @@ export class Transactions {
 }
 
 /**
- * Calls the hook once the transaction of `manager` has committed, and never if it does not: for hints to this process, which may be lost.
- * The hook must not throw.
+ * Calls the hook after the transaction of `manager` has committed, and never if it does not: for hints to this process,
+ * which may be lost. A hook that is registered several times in one transaction is called once. It must not throw.
  */
 export function afterCommit(manager: EntityManager, hook: () => void): void {
   const { queryRunner } = manager;
-  if (!queryRunner?.isTransactionActive) throw new Error('Nothing commits here: there is no transaction.');
-  queryRunner.data.afterCommit = [...hooksOf(queryRunner), hook];
+  if (!queryRunner?.isTransactionActive) throw new Error('afterCommit must be called inside a transaction.');
+  queryRunner.data.afterCommit = hooksOf(queryRunner).add(hook);
 }
 
-function hooksOf({ data }: QueryRunner): (() => void)[] {
-  return (data as { afterCommit?: (() => void)[] }).afterCommit ?? [];
+function hooksOf({ data }: QueryRunner): Set<() => void> {
+  return (data as { afterCommit?: Set<() => void> }).afterCommit ?? new Set();
 }
 
 /** The table is part of it: its lock must not be that of another service in the same database, to which the call goes on. */
