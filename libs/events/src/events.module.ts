@@ -2,6 +2,7 @@ import { Transactions } from '@atoll/database';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { DataSource } from 'typeorm';
+import { CommitSignal } from './commit-signal.js';
 import type { Courier } from './courier.js';
 import { DeadLetters } from './dead-letters.js';
 import { EventConsumers } from './event-consumers.js';
@@ -31,6 +32,7 @@ export class EventsModule {
       global: true,
       imports: [DiscoveryModule],
       providers: [
+        CommitSignal,
         Outbox,
         DeadLetters,
         EventConsumers,
@@ -42,9 +44,9 @@ export class EventsModule {
         },
         {
           provide: Events,
-          useFactory: (consumers: EventConsumers, inbox: Inbox, dataSource: DataSource) =>
-            new Events(service, courier, consumers, inbox, dataSource),
-          inject: [EventConsumers, Inbox, DataSource],
+          useFactory: (consumers: EventConsumers, inbox: Inbox, dataSource: DataSource, signal: CommitSignal) =>
+            new Events(service, courier, consumers, inbox, dataSource, signal),
+          inject: [EventConsumers, Inbox, DataSource, CommitSignal],
         },
       ],
       exports: [Outbox, DeadLetters, Events],

@@ -1,5 +1,6 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
+import type { CommitSignal } from './commit-signal.js';
 import type { Courier, CourierLink, EventConsumer } from './courier.js';
 import type { Effect, EventConsumers } from './event-consumers.js';
 import type { Inbox } from './inbox.js';
@@ -22,12 +23,14 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
     private readonly consumers: EventConsumers,
     private readonly inbox: Inbox,
     private readonly dataSource: DataSource,
+    private readonly signal: CommitSignal,
   ) {}
 
   onApplicationBootstrap(): void {
     const consumers = [...this.consumers.all()].map(([name, effects]) => this.consumerOf(name, effects));
     this.#link = this.courier.join(this.service, consumers, () => this.#relay?.courierReady());
     this.#relay = new Relay(this.dataSource, this.#link);
+    this.signal.onCommit(this.#relay.committed);
     this.#relay.start();
     this.#pruning = setInterval(() => void this.prune(), pruneEveryMs).unref();
   }

@@ -29,7 +29,7 @@ describe('the outbox', () => {
   it('takes nothing outside of a transaction', async () => {
     const app = world.app('orders');
     const added = app.get(Outbox).add(app.get(DataSource).manager, orderPlaced, { number: 1 });
-    await expect(added).rejects.toThrow('An event is added in the transaction of what it tells of.');
+    await expect(added).rejects.toThrow('Outbox.add must run inside a transaction.');
   });
 
   it('takes no payload that its class would refuse, and the cause is rolled back', async () => {

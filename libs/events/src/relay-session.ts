@@ -1,6 +1,8 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import type { DomainEvent, TryAgain } from './courier.js';
-import { outboxChannel } from './outbox.js';
+
+/** The channel of NOTIFY and LISTEN, one for each schema. */
+const channel = `'outbox.' || current_schema()`;
 
 /** What the relay needs of a connection of libs/database beside queries. */
 interface Connection {
@@ -25,8 +27,8 @@ interface Row {
 }
 
 /**
- * One connection to the database that belongs to the relay alone: it listens for new events, and while it holds the service's
- * advisory lock no other process relays. Both end with the connection, however that ends.
+ * The relay's own connection to the database. While it holds the service's advisory lock, no other process relays and
+ * it listens for commits of other processes. Both end with the connection, however that ends.
  */
 export class RelaySession {
   #leadingSince: Date | undefined;
@@ -34,30 +36,37 @@ export class RelaySession {
   private constructor(
     private readonly runner: QueryRunner,
     private readonly connection: Connection,
-    private readonly onNews: () => void,
+    private readonly onNotification: () => void,
   ) {}
 
-  /** `onNews` is called when an event was committed, and when the connection is lost. */
-  static async open(dataSource: DataSource, onNews: () => void): Promise<RelaySession> {
+  /** `onNotification` is called when another process has committed events, and when the connection is lost. */
+  static async open(dataSource: DataSource, onNotification: () => void): Promise<RelaySession> {
     const runner = dataSource.createQueryRunner();
     const connection = (await runner.connect()) as Connection;
-    connection.on('notification', onNews).on('end', onNews);
-    return new RelaySession(runner, connection, onNews);
+    connection.on('notification', onNotification).on('end', onNotification);
+    return new RelaySession(runner, connection, onNotification);
   }
 
-  /** Whether this process is the one that relays, from now on if it was not. */
+  get isLeading(): boolean {
+    return this.#leadingSince !== undefined;
+  }
+
+  /** Tries to become the process that relays. Returns whether it is. */
   async lead(): Promise<boolean> {
     if (this.#leadingSince) return true;
     const [row] = await this.runner.manager.query<{ held: boolean; at: Date; channel: string }[]>(
       `SELECT pg_try_advisory_lock(hashtextextended('atoll relay ' || current_schema(), 0)) AS held,
-              clock_timestamp() AS at, quote_ident(${outboxChannel}) AS channel`,
+              clock_timestamp() AS at, quote_ident(${channel}) AS channel`,
     );
     if (!row?.held) return false;
     await this.runner.query(`LISTEN ${row.channel}`);
     this.#leadingSince = row.at;
-    // What was committed before has rung nowhere.
-    this.onNews();
     return true;
+  }
+
+  /** Tells the process that relays, if there is one, that events have been committed. */
+  async notify(): Promise<void> {
+    await this.runner.query(`SELECT pg_notify(${channel}, '')`);
   }
 
   /** Lets another process relay. */
@@ -105,7 +114,7 @@ export class RelaySession {
 
   /** Ends the connection, and with it the lock. */
   async close(): Promise<void> {
-    this.connection.off('notification', this.onNews).off('end', this.onNews);
+    this.connection.off('notification', this.onNotification).off('end', this.onNotification);
     this.connection.destroy(new Error('The relay has ended its session.'));
     await this.runner.release();
   }

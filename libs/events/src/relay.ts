@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { backOffMs, type BackOff } from './back-off.js';
@@ -8,10 +9,14 @@ import { WakeUp } from './wake-up.js';
 
 /** Events that the courier holds at one time. */
 const maxInHand = 256;
-/** Between two looks at the outbox when nothing rings: a belt, since every commit rings. */
-const lookEveryMs = 5_000;
-/** Between two tries to become the process that relays. */
+/** Fallback poll of the outbox; commits normally wake the relay. */
+const pollMs = 5_000;
+/** Between two attempts to become the process that relays. */
 const standbyMs = 1_000;
+/** Between two notifications of the process that relays: all commits within it share one. */
+const notifyGapMs = 20;
+/** Between two fetches, so that a burst of commits is relayed in batches; the first event of a burst waits for nothing. */
+const gatherMs = 5;
 /** After the courier failed as a whole while it seemed ready. */
 const courierPauseMs = 1_000;
 const reconnect: BackOff = { firstDelayMs: 100, maxDelayMs: 2_000 };
@@ -20,8 +25,8 @@ const unpublishable: BackOff = { firstDelayMs: 1_000, maxDelayMs: 60_000 };
 const stopPatienceMs = 10_000;
 
 /**
- * Hands the service's outbox to the courier, oldest first, and forgets what the courier is done with. Of all processes of a service one
- * relays at a time; should two believe so for a moment, events come twice, which the inbox sorts out.
+ * Hands the service's outbox to the courier, oldest first, and deletes what the courier is done with. One process of a
+ * service relays at a time; if two do for a moment, events are delivered twice and the inbox discards the copies.
  */
 export class Relay {
   readonly #logger = new Logger('Events');
@@ -30,8 +35,12 @@ export class Relay {
   readonly #dueAtMs = new Set<number>();
   #settled: { id: string; outcome: Outcome }[] = [];
   #look = true;
+  #session: RelaySession | undefined;
+  #commitsToNotify = false;
+  #notifiedAtMs = 0;
+  #triedToLeadAtMs = 0;
   #pausedUntilMs = 0;
-  #connected = false;
+  #fetchedAtMs = 0;
   #stopAtMs = Infinity;
   #running: Promise<void> | undefined;
 
@@ -44,26 +53,34 @@ export class Relay {
     this.#running = this.run();
   }
 
-  /** The courier can publish (again): no need to wait for the next look. */
+  /** The courier can publish, for the first time or again. */
   readonly courierReady = (): void => {
     this.#pausedUntilMs = 0;
+    this.#triedToLeadAtMs = 0;
     this.look();
   };
 
+  /** Events of this process have been committed. */
+  readonly committed = (): void => {
+    if (this.#session?.isLeading) return this.look();
+    this.#commitsToNotify = true;
+    this.#wakeUp.signal();
+  };
+
   status(): { ready: boolean; reason?: string } {
-    return this.#connected ? { ready: true } : { ready: false, reason: 'the relay of events has no connection to the database' };
+    return this.#session ? { ready: true } : { ready: false, reason: 'the relay of events has no connection to the database' };
   }
 
   /** Fetches no more, waits for what is in hand, and lets another process take over. */
   async stop(): Promise<void> {
     this.#stopAtMs = Date.now() + stopPatienceMs;
-    this.#wakeUp.ring();
+    this.#wakeUp.signal();
     await this.#running;
   }
 
   private readonly look = (): void => {
     this.#look = true;
-    this.#wakeUp.ring();
+    this.#wakeUp.signal();
   };
 
   private async run(): Promise<void> {
@@ -83,13 +100,14 @@ export class Relay {
   private async runSession(onWorking: () => void): Promise<void> {
     const session = await RelaySession.open(this.dataSource, this.look);
     try {
-      this.#connected = true;
+      this.#session = session;
+      this.#triedToLeadAtMs = 0;
       while (!this.stopped()) {
         await this.turn(session);
         onWorking();
       }
     } finally {
-      this.#connected = false;
+      this.#session = undefined;
       await session.close();
     }
   }
@@ -98,15 +116,38 @@ export class Relay {
     await this.settle(session);
     // A process that cannot publish must not keep the others from it.
     if (!this.link.status().ready) await session.resign();
-    const leading = this.link.status().ready && (await session.lead());
-    if (this.stopped()) return;
-    if (!leading) return void (await this.#wakeUp.wait(standbyMs));
+    if (!session.isLeading && !(await this.tryToLead(session))) return this.standBy(session);
     const room = maxInHand - this.#inHand.size;
     if (!this.#look || room === 0 || this.stopping() || Date.now() < this.#pausedUntilMs) return this.rest();
+    const gatherForMs = this.#fetchedAtMs + gatherMs - Date.now();
+    if (gatherForMs > 0) await delay(gatherForMs);
     this.#look = false;
+    this.#fetchedAtMs = Date.now();
     const waiting = await session.fetch(room, [...this.#inHand]);
     this.#look ||= waiting.length === room;
     for (const one of waiting) this.hand(one);
+  }
+
+  private async tryToLead(session: RelaySession): Promise<boolean> {
+    if (this.stopping() || !this.link.status().ready || Date.now() < this.#triedToLeadAtMs + standbyMs) return false;
+    this.#triedToLeadAtMs = Date.now();
+    const leads = await session.lead();
+    // Commits before it were signalled to nobody here.
+    if (leads) this.#look = true;
+    return leads;
+  }
+
+  /** Another process relays: it is notified of the commits of this one, and replaced when it is gone. */
+  private async standBy(session: RelaySession): Promise<void> {
+    const notifyInMs = this.#notifiedAtMs + notifyGapMs - Date.now();
+    if (this.#commitsToNotify && notifyInMs <= 0) {
+      this.#commitsToNotify = false;
+      await session.notify();
+      this.#notifiedAtMs = Date.now();
+      return;
+    }
+    if (this.stopped()) return;
+    await this.#wakeUp.wait(this.#commitsToNotify ? notifyInMs : standbyMs);
   }
 
   private hand({ event, attempt }: Waiting): void {
@@ -121,7 +162,7 @@ export class Relay {
       .then((outcome) => {
         if (outcome) this.#settled.push({ id, outcome });
         else this.#inHand.delete(id);
-        this.#wakeUp.ring();
+        this.#wakeUp.signal();
       })
       .catch(() => undefined);
   }
@@ -142,7 +183,7 @@ export class Relay {
   private async rest(): Promise<void> {
     const nowMs = Date.now();
     const paused = this.#pausedUntilMs > nowMs ? [this.#pausedUntilMs] : [];
-    const untilMs = Math.min(nowMs + lookEveryMs, this.#stopAtMs, ...this.#dueAtMs, ...paused);
+    const untilMs = Math.min(nowMs + pollMs, this.#stopAtMs, ...this.#dueAtMs, ...paused);
     if (await this.#wakeUp.wait(Math.max(0, untilMs - nowMs))) return;
     this.#look = true;
     for (const dueAtMs of this.#dueAtMs) if (dueAtMs <= untilMs) this.#dueAtMs.delete(dueAtMs);

@@ -1,26 +1,26 @@
-/** A bell that one loop waits for: rung before the wait begins, the wait is over at once. */
+/** Wakes the one loop that waits on it. A signal before the wait ends that wait at once. */
 export class WakeUp {
-  #rung = false;
-  #answer: (() => void) | undefined;
+  #signalled = false;
+  #resolve: (() => void) | undefined;
 
-  ring(): void {
-    this.#rung = true;
-    this.#answer?.();
+  signal(): void {
+    this.#signalled = true;
+    this.#resolve?.();
   }
 
-  /** Resolves with true at the next ring, with false when the time is over without one. */
+  /** Resolves with true on the next signal, with false after `timeoutMs` without one. */
   async wait(timeoutMs: number): Promise<boolean> {
-    if (!this.#rung) {
+    if (!this.#signalled) {
       let timer: NodeJS.Timeout | undefined;
       await new Promise<void>((resolve) => {
-        this.#answer = resolve;
+        this.#resolve = resolve;
         timer = setTimeout(resolve, timeoutMs);
       });
       clearTimeout(timer);
-      this.#answer = undefined;
+      this.#resolve = undefined;
     }
-    const rung = this.#rung;
-    this.#rung = false;
-    return rung;
+    const signalled = this.#signalled;
+    this.#signalled = false;
+    return signalled;
   }
 }

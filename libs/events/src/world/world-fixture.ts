@@ -132,9 +132,10 @@ export class World {
     for (const { doors, isDead } of this.#processes) if (!isDead) doors[server].mend();
   }
 
-  app(service: ShopService): INestApplicationContext {
-    const app = this.#processes.find(({ apps, isDead }) => apps.has(service) && !isDead)?.apps.get(service);
-    if (!app) throw new Error(`${service} does not run.`);
+  /** The application of a service in the first process that runs it, or in that of another replica. */
+  app(service: ShopService, replica = 0): INestApplicationContext {
+    const app = this.#processes.filter(({ apps, isDead }) => apps.has(service) && !isDead)[replica]?.apps.get(service);
+    if (!app) throw new Error(`${service} has no replica ${replica}.`);
     return app;
   }
 

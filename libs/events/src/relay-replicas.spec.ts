@@ -1,0 +1,81 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { EventEmitter } from 'node:events';
+import { Transactions } from '@atoll/database';
+import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import type { QueryRunner } from 'typeorm';
+import { Outbox } from './outbox.js';
+import { eventually } from './world/eventually-fixture.js';
+import { orderPlaced } from './world/shop-fixture.js';
+import { overJetStream } from './world/topology-fixture.js';
+import { World } from './world/world-fixture.js';
+
+let database: TestDatabase;
+let nats: NatsServer;
+let world: World;
+let listener: QueryRunner;
+let notifyingSessions: number[];
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  world = await World.open(overJetStream, { database: database.url, broker: nats.url });
+  listener = world.observer.database.createQueryRunner();
+  const client = (await listener.connect()) as EventEmitter<{ notification: [{ processId: number }] }>;
+  client.on('notification', ({ processId }) => notifyingSessions.push(processId));
+  await listener.query('LISTEN "outbox.orders"');
+});
+beforeEach(async () => {
+  notifyingSessions = [];
+  await world.start();
+});
+afterEach(() => world.reset());
+afterAll(async () => {
+  await listener.release();
+  await world.close();
+  await nats.stop();
+  await database.drop();
+});
+
+/** Adds an event in the given replica and returns the session that committed it. */
+async function place(number: number, replica: number): Promise<number> {
+  const app = world.app('orders', replica);
+  return app.get(Transactions).run(async (manager) => {
+    await app.get(Outbox).add(manager, orderPlaced, { number });
+    const [session] = await manager.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid');
+    return session!.pid;
+  });
+}
+
+describe('the relay', () => {
+  it('is notified of the commits of other replicas, by a session that commits nothing else', async () => {
+    await world.startReplica('orders');
+    const writers = new Set<number>();
+    for (let number = 0; number < 60; number += 2) {
+      const committed = await Promise.all([place(number, 0), place(number + 1, 1)]);
+      for (const session of committed) writers.add(session);
+      // Without the notification each would wait for the fallback poll, longer than this spec may take.
+      await eventually(async () => expect(await world.noted('letters')).toHaveLength(number + 2));
+    }
+    expect(notifyingSessions.length).toBeGreaterThan(0);
+    expect(new Set(notifyingSessions).size).toBe(1);
+    expect(notifyingSessions.filter((session) => writers.has(session))).toEqual([]);
+  }, 60_000);
+
+  it('needs no notification of the commits of its own process', async () => {
+    for (let number = 0; number < 30; number += 1) {
+      await world.orders.place([number]);
+      await eventually(async () => expect(await world.noted('letters')).toHaveLength(number + 1));
+      // It may not have relayed yet when the first one was committed.
+      if (number === 0) notifyingSessions = [];
+    }
+    expect(notifyingSessions).toEqual([]);
+  }, 60_000);
+
+  it('gets one notification for many commits of another replica', async () => {
+    await world.startReplica('orders');
+    const commits = 400;
+    await Promise.all(Array.from({ length: commits }, (_, number) => place(number, number % 2)));
+    await eventually(async () => expect(await world.noted('letters')).toHaveLength(commits));
+    expect(notifyingSessions.length).toBeGreaterThan(0);
+    expect(notifyingSessions.length).toBeLessThan(commits / 4);
+  }, 60_000);
+});
