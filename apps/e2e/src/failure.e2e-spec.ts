@@ -81,7 +81,7 @@ describe('one process', () => {
   it(
     'limits its callers, and says so in the words of the reference',
     async () => {
-      platform = await startPlatform('one-process', { ATOLL_LIMITS: 'on', ATOLL_LIMIT_KEY: '5/60' });
+      platform = await startPlatform('one-process', { ATOLL_LIMITS: 'on', ATOLL_LIMIT_ADMIN: '5/60' });
       const refused = await until(async () => {
         const answer = await get('/user/profile');
         return answer.status === 429 ? answer : undefined;

@@ -1,9 +1,10 @@
+import { applyDecorators } from '@nestjs/common';
 import { Type } from 'class-transformer';
-import { IsIn, IsInt, Matches, Max, Min, MinLength } from 'class-validator';
+import { IsIn, IsInt, IsOptional, Matches, Max, Min, MinLength } from 'class-validator';
 import { IpWhitelist, whitelistEntries } from '@atoll/contracts';
 import { BusEnv } from '@atoll/service';
 import type { GatewayOptions, LimitStore } from './gateway-options.js';
-import { defaultLimits, limitForm, parseLimit, type Limit } from './rate-limits/limits.js';
+import { defaultLimits, limitForm, parseLimit, type Limit, type Limits } from './rate-limits/limits.js';
 
 const inWords = ({ count, seconds }: Limit): string => `${count}/${seconds}`;
 const LimitText = (): PropertyDecorator => Matches(limitForm, { message: '$property must be count/seconds, such as 600/60' });
@@ -15,7 +16,18 @@ export class GatewayProcessEnv extends BusEnv {
   ATOLL_KEY_PEPPER: string = '';
 }
 
-/** What an operator can say about the gateway, in one process and over NATS alike. */
+const burstMessage = '$property must be a whole number from 1 to 999999999';
+/** Requests that are accepted at once after a pause. */
+const Burst = (): PropertyDecorator =>
+  applyDecorators(
+    IsOptional(),
+    Type(() => Number),
+    IsInt({ message: burstMessage }),
+    Min(1, { message: burstMessage }),
+    Max(999_999_999, { message: burstMessage }),
+  );
+
+/** The settings of the gateway, in one process and over NATS alike. */
 export class GatewayEnv {
   /** Comma-separated addresses and CIDRs of proxies whose `X-Forwarded-For` is believed; nobody's unless set. */
   @IpWhitelist()
@@ -25,25 +37,47 @@ export class GatewayEnv {
   @IsIn(['on', 'off'], { message: 'ATOLL_LIMITS must be on or off' })
   ATOLL_LIMITS: 'on' | 'off' = 'on';
 
-  /** Requests of one API key, with bursts of up to 60. */
+  /** Requests of one member of a team, or of one user, with all their keys. */
   @LimitText()
   ATOLL_LIMIT_KEY: string = inWords(defaultLimits.key);
+
+  @Burst()
+  ATOLL_LIMIT_KEY_BURST: number | undefined = undefined;
+
+  /** Requests of one member or user to the billing paths. */
+  @LimitText()
+  ATOLL_LIMIT_BILLING: string = inWords(defaultLimits.billing);
+
+  @Burst()
+  ATOLL_LIMIT_BILLING_BURST: number | undefined = undefined;
 
   /** Requests of all membership keys of one team. */
   @LimitText()
   ATOLL_LIMIT_TEAM: string = inWords(defaultLimits.team);
 
-  /** Requests of one API key to the billing paths. */
+  @Burst()
+  ATOLL_LIMIT_TEAM_BURST: number | undefined = undefined;
+
+  /** Requests of one platform_admin, in place of the limits above. */
   @LimitText()
-  ATOLL_LIMIT_BILLING: string = inWords(defaultLimits.billing);
+  ATOLL_LIMIT_ADMIN: string = inWords(defaultLimits.admin);
+
+  @Burst()
+  ATOLL_LIMIT_ADMIN_BURST: number | undefined = undefined;
 
   /** Requests without credentials from one address. */
   @LimitText()
   ATOLL_LIMIT_ANONYMOUS: string = inWords(defaultLimits.anonymous);
 
+  @Burst()
+  ATOLL_LIMIT_ANONYMOUS_BURST: number | undefined = undefined;
+
   /** Requests with credentials that are refused, from one address. */
   @LimitText()
   ATOLL_LIMIT_AUTH_FAILURES: string = inWords(defaultLimits.authFailures);
+
+  @Burst()
+  ATOLL_LIMIT_AUTH_FAILURES_BURST: number | undefined = undefined;
 
   /** `nats`: all replicas of the gateway count together. */
   @IsIn(['memory', 'nats'], { message: 'ATOLL_LIMIT_STORE must be memory or nats' })
@@ -70,18 +104,21 @@ export function optionsFrom(
 ): Pick<GatewayOptions, 'trustedProxies' | 'limits' | 'limitStore' | 'deadlineMs' | 'drainDelayMs'> {
   return {
     trustedProxies: whitelistEntries(env.TRUSTED_PROXIES),
-    limits:
-      env.ATOLL_LIMITS === 'off'
-        ? 'off'
-        : {
-            key: parseLimit(env.ATOLL_LIMIT_KEY),
-            team: parseLimit(env.ATOLL_LIMIT_TEAM),
-            billing: parseLimit(env.ATOLL_LIMIT_BILLING),
-            anonymous: parseLimit(env.ATOLL_LIMIT_ANONYMOUS),
-            authFailures: parseLimit(env.ATOLL_LIMIT_AUTH_FAILURES),
-          },
+    limits: env.ATOLL_LIMITS === 'off' ? 'off' : limitsOf(env),
     limitStore: env.ATOLL_LIMIT_STORE,
     deadlineMs: env.ATOLL_DEADLINE_MS,
     drainDelayMs: env.ATOLL_DRAIN_DELAY_MS,
+  };
+}
+
+function limitsOf(env: GatewayEnv): Limits {
+  const limit = (text: string, burst: number | undefined): Limit => ({ ...parseLimit(text), ...(burst !== undefined && { burst }) });
+  return {
+    key: limit(env.ATOLL_LIMIT_KEY, env.ATOLL_LIMIT_KEY_BURST),
+    billing: limit(env.ATOLL_LIMIT_BILLING, env.ATOLL_LIMIT_BILLING_BURST),
+    team: limit(env.ATOLL_LIMIT_TEAM, env.ATOLL_LIMIT_TEAM_BURST),
+    admin: limit(env.ATOLL_LIMIT_ADMIN, env.ATOLL_LIMIT_ADMIN_BURST),
+    anonymous: limit(env.ATOLL_LIMIT_ANONYMOUS, env.ATOLL_LIMIT_ANONYMOUS_BURST),
+    authFailures: limit(env.ATOLL_LIMIT_AUTH_FAILURES, env.ATOLL_LIMIT_AUTH_FAILURES_BURST),
   };
 }

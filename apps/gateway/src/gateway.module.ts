@@ -9,11 +9,12 @@ import { Answered } from './health/answered.js';
 import { Draining } from './health/draining.js';
 import { HealthController } from './health/health.controller.js';
 import { ErrorsController } from './openapi/errors.controller.js';
-import { bucketStore, type Buckets } from './rate-limits/bucket-record.js';
+import type { Buckets } from './rate-limits/buckets.js';
 import { policiesOf } from './rate-limits/limits.js';
 import { MemoryBuckets } from './rate-limits/memory-buckets.js';
 import { NatsBuckets } from './rate-limits/nats-buckets.js';
-import { RateLimits } from './rate-limits/rate-limits.js';
+import { RateLimits, throttlersOf } from './rate-limits/rate-limits.js';
+import { ThrottlerModule } from './rate-limits/throttler.js';
 import { Admission } from './requests/admission.js';
 import { ReadRequest } from './requests/read-request.js';
 import { BillingController } from './routes/billing.controller.js';
@@ -38,7 +39,13 @@ export class GatewayModule {
     const store = options.limitStore ?? 'memory';
     return {
       module: GatewayModule,
-      imports: [options.rpc],
+      imports: [
+        options.rpc,
+        ThrottlerModule.forRootAsync({
+          inject: [{ token: NatsLink, optional: true }],
+          useFactory: (link?: NatsLink) => ({ throttlers: throttlersOf(settings.limits), storage: openBuckets(settings, store, link) }),
+        }),
+      ],
       controllers: [
         TeamsController,
         MembersController,
@@ -59,11 +66,6 @@ export class GatewayModule {
       ],
       providers: [
         { provide: GatewaySettings, useValue: settings },
-        {
-          provide: bucketStore,
-          inject: [{ token: NatsLink, optional: true }],
-          useFactory: (link?: NatsLink) => openBuckets(settings, store, link),
-        },
         // In this order.
         { provide: APP_GUARD, useClass: DenyByDefault },
         { provide: APP_GUARD, useClass: ReadRequest },

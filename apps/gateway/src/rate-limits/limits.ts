@@ -1,28 +1,35 @@
 import type { BucketSize } from './token-bucket.js';
 
-/** So many requests in so many seconds, in the long run. */
+/** A number of requests in a number of seconds, in the long run. */
 export interface Limit {
   count: number;
   seconds: number;
+  /** Requests that are accepted at once after a pause; see `policiesOf` for the default. */
+  burst?: number;
 }
 
 export interface Limits {
-  /** Per API key. */
+  /** Per member of a team, or per user: whatever the number of their keys. */
   key: Limit;
-  /** Per team, over all its membership keys. */
-  team: Limit;
-  /** Per API key, on the billing paths; on top of `key`. */
+  /** Per member or user, on the billing paths; in addition to `key`. */
   billing: Limit;
+  /** Per team, over all its membership keys; in addition to `key`. */
+  team: Limit;
+  /** Per platform_admin, in place of `key`, `billing` and `team`. */
+  admin: Limit;
   /** Per address, of requests without credentials. */
   anonymous: Limit;
   /** Per address, of requests whose credentials are refused. */
   authFailures: Limit;
 }
 
+export type LimitName = keyof Limits;
+
 export const defaultLimits: Limits = {
   key: { count: 600, seconds: 60 },
-  team: { count: 3000, seconds: 60 },
   billing: { count: 120, seconds: 60 },
+  team: { count: 3000, seconds: 60 },
+  admin: { count: 6000, seconds: 60 },
   anonymous: { count: 60, seconds: 60 },
   authFailures: { count: 20, seconds: 60 },
 };
@@ -30,10 +37,10 @@ export const defaultLimits: Limits = {
 /** `count/seconds`, as the environment writes a limit. */
 export const limitForm = /^([1-9]\d{0,8})\/([1-9]\d{0,4})$/;
 
-/** Throws where the text is not of that form. */
+/** Throws where the text does not have that form. */
 export function parseLimit(text: string): Limit {
   const [, count, seconds] = limitForm.exec(text) ?? [];
-  if (!count || !seconds) throw new Error(`A limit is written count/seconds, such as 600/60; this is none: ${text}`);
+  if (!count || !seconds) throw new Error(`Invalid limit "${text}": expected count/seconds, such as 600/60.`);
   return { count: Number(count), seconds: Number(seconds) };
 }
 
@@ -42,19 +49,22 @@ export interface Policy extends BucketSize {
   name: string;
 }
 
-/** A key may burst to 60 requests, whatever its rate. The other buckets hold their whole count. */
+/** The burst of `key`, unless set: ten times less than its minute, so that one script cannot use it up at once. */
 const keyBurst = 60;
 
-export function policiesOf(limits: Limits): Record<keyof Limits, Policy> {
-  const policy = (name: string, { count, seconds }: Limit, capacity = count): Policy => ({
+/** The buckets of the limits. A bucket holds its limit's burst: 60 for `key`, the whole count for the others, unless set. */
+export function policiesOf(limits: Limits): Record<LimitName, Policy> {
+  const policy = (name: string, { count, seconds, burst = count }: Limit): Policy => ({
     name,
-    capacity,
-    refillMs: (capacity / count) * seconds * 1000,
+    capacity: burst,
+    refillMs: (burst / count) * seconds * 1000,
   });
+  const { key } = limits;
   return {
-    key: policy('key', limits.key, Math.min(keyBurst, limits.key.count)),
-    team: policy('team', limits.team),
+    key: policy('key', { burst: Math.min(keyBurst, key.count), ...key }),
     billing: policy('billing', limits.billing),
+    team: policy('team', limits.team),
+    admin: policy('admin', limits.admin),
     anonymous: policy('anonymous', limits.anonymous),
     authFailures: policy('auth-failures', limits.authFailures),
   };

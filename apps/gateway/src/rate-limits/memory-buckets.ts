@@ -1,41 +1,60 @@
-import { toRecord, type BucketRecord, type Buckets } from './bucket-record.js';
-import { peekToken, takeToken } from './token-bucket.js';
+import { incremented, peeked, type BucketRecord, type Buckets, type Demand } from './buckets.js';
+import { returnToken } from './token-bucket.js';
 
-/** Token buckets of one process. */
+/** Token buckets of one process: when each will be full, by limit and by key. */
 export class MemoryBuckets implements Buckets {
-  readonly #fullAtMs = new Map<string, number>();
+  readonly #limits = new Map<string, Map<string, number>>();
 
   constructor(
     private readonly now: () => number,
+    /** Of each limit, so that a flood from many addresses cannot push out the buckets of callers. */
     private readonly maxBuckets = 100_000,
   ) {}
 
   get size(): number {
-    return this.#fullAtMs.size;
+    return [...this.#limits.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
-  increment(key: string, ttl: number, limit: number): Promise<BucketRecord> {
+  increment(key: string, ttl: number, limit: number, _blockDuration: number, name: string): Promise<BucketRecord> {
+    return Promise.resolve(this.#take({ name, key, capacity: limit, refillMs: ttl }));
+  }
+
+  incrementAll(demands: readonly Demand[]): Promise<BucketRecord[]> {
     const nowMs = this.now();
-    const size = { capacity: limit, refillMs: ttl };
-    const taken = takeToken(this.#fullAtMs.get(key), size, nowMs);
-    this.#fullAtMs.set(key, taken.fullAtMs);
-    if (this.#fullAtMs.size > this.maxBuckets) this.#makeRoom(nowMs);
-    return Promise.resolve(toRecord(taken, size, nowMs));
+    const seen = demands.map((demand) => peeked(this.#bucketsOf(demand).get(demand.key), demand, nowMs));
+    if (seen.some(({ isBlocked }) => isBlocked)) return Promise.resolve(seen);
+    return Promise.resolve(demands.map((demand) => this.#take(demand)));
   }
 
-  peek(key: string, ttl: number, limit: number): Promise<BucketRecord> {
+  decrement(demand: Demand): Promise<void> {
+    const buckets = this.#bucketsOf(demand);
+    const fullAtMs = buckets.get(demand.key);
+    if (fullAtMs !== undefined) buckets.set(demand.key, returnToken(fullAtMs, demand, this.now()));
+    return Promise.resolve();
+  }
+
+  #take(demand: Demand): BucketRecord {
+    const buckets = this.#bucketsOf(demand);
     const nowMs = this.now();
-    const size = { capacity: limit, refillMs: ttl };
-    return Promise.resolve(toRecord(peekToken(this.#fullAtMs.get(key), size, nowMs), size, nowMs));
+    const { record, fullAtMs } = incremented(buckets.get(demand.key), demand, nowMs);
+    buckets.set(demand.key, fullAtMs);
+    if (buckets.size > this.maxBuckets) this.#makeRoom(buckets, nowMs);
+    return record;
   }
 
-  /** Full buckets are the same as none. Where that does not free a tenth, those go that were made first. */
-  #makeRoom(nowMs: number): void {
-    for (const [key, fullAtMs] of this.#fullAtMs) if (fullAtMs <= nowMs) this.#fullAtMs.delete(key);
+  #bucketsOf({ name }: Demand): Map<string, number> {
+    let buckets = this.#limits.get(name);
+    if (!buckets) this.#limits.set(name, (buckets = new Map<string, number>()));
+    return buckets;
+  }
+
+  /** A full bucket is the same as none. Where dropping those does not free a tenth, the oldest go too. */
+  #makeRoom(buckets: Map<string, number>, nowMs: number): void {
+    for (const [key, fullAtMs] of buckets) if (fullAtMs <= nowMs) buckets.delete(key);
     const target = Math.floor(this.maxBuckets * 0.9);
-    for (const key of this.#fullAtMs.keys()) {
-      if (this.#fullAtMs.size <= target) break;
-      this.#fullAtMs.delete(key);
+    for (const key of buckets.keys()) {
+      if (buckets.size <= target) break;
+      buckets.delete(key);
     }
   }
 }

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { startNats, type NatsServer } from '@atoll/testing';
+import type { Demand } from './buckets.js';
 import { MemoryBuckets } from './memory-buckets.js';
 import { NatsBuckets } from './nats-buckets.js';
 
@@ -37,9 +38,26 @@ describe('buckets in NATS', () => {
     expect((await take(first, 'shared', 20)).isBlocked).toBe(true);
     expect((await take(second, 'shared', 20)).isBlocked).toBe(true);
     expect((await take(second, 'another', 20)).isBlocked).toBe(false);
-    const look = async (key: string) => (await first.peek(key, 60_000, 20)).isBlocked;
-    expect([await look('shared'), await look('another'), await look('a third')]).toEqual([true, false, false]);
-    expect((await first.peek('another', 60_000, 20)).totalHits).toBe(1);
+  });
+
+  it('law: of several buckets a request takes of each or of none, whatever replicas ask at once', async () => {
+    const of = (key: string, capacity: number): Demand => ({ name: 'key', key, capacity, refillMs: 60_000 });
+    const [wide, narrow] = [of('wide', 40), of('narrow', 7)];
+    const ask = (index: number) => (index % 2 ? first : second).incrementAll(index % 3 ? [wide, narrow] : [narrow, wide]);
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, index) => ask(index)));
+    const granted = answers.filter((records) => records.every(({ isBlocked }) => !isBlocked));
+    expect(granted).toHaveLength(7);
+    // What the refused ones took of the wide bucket is back: 40 less 7.
+    expect((await take(first, 'wide', 40)).totalHits).toBe(8);
+    expect((await second.incrementAll([wide, narrow])).map(({ isBlocked }) => isBlocked)).toEqual([false, true]);
+  });
+
+  it('take a returned token back, so that another replica may take it', async () => {
+    expect((await take(first, 'returned', 1)).isBlocked).toBe(false);
+    expect((await take(second, 'returned', 1)).isBlocked).toBe(true);
+    await second.decrement({ name: 'key', key: 'returned', capacity: 1, refillMs: 60_000 });
+    expect((await take(first, 'returned', 1)).isBlocked).toBe(false);
+    expect((await take(second, 'returned', 1)).isBlocked).toBe(true);
   });
 
   it('takes keys of any form', async () => {

@@ -3,8 +3,8 @@ import { Logger } from '@nestjs/common';
 import { JetStreamApiCodes, JetStreamApiError, jetstream } from '@nats-io/jetstream';
 import { Kvm, type KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { toRecord, type BucketRecord, type Buckets } from './bucket-record.js';
-import { peekToken, takeToken, type BucketSize } from './token-bucket.js';
+import { incremented, peeked, type BucketRecord, type Buckets, type Demand } from './buckets.js';
+import { returnToken, type BucketSize } from './token-bucket.js';
 
 export interface NatsBucketsOptions {
   /** The connection while it stands. */
@@ -12,13 +12,14 @@ export interface NatsBucketsOptions {
   /** Used while NATS is away: a limit that cannot be shared still holds in each process. */
   local: Buckets;
   now: () => number;
-  /** Buckets that nobody touched for so long are full and forgotten. */
+  /** Buckets that are not touched for this long are full and may be forgotten. */
   longestRefillMs: number;
 }
 
 interface Waiting {
-  ttl: number;
-  limit: number;
+  size: BucketSize;
+  /** Whether a token is taken or returned. */
+  change: 'take' | 'return';
   settle: (record: BucketRecord | null) => void;
 }
 
@@ -29,8 +30,8 @@ const attempts = 8;
 const pauseMs = 1_000;
 
 /**
- * Token buckets that all replicas of the gateway share, in a JetStream key-value bucket. Each change compares and sets, so two replicas
- * never grant the same token; requests of one process for one bucket go in one change.
+ * Token buckets that all replicas of the gateway share, in a JetStream key-value bucket. Each change compares and sets,
+ * so two replicas never grant the same token; requests of one process for one bucket go in one change.
  */
 export class NatsBuckets implements Buckets {
   readonly #logger = new Logger(NatsBuckets.name);
@@ -41,37 +42,61 @@ export class NatsBuckets implements Buckets {
   constructor(private readonly options: NatsBucketsOptions) {}
 
   async increment(key: string, ttl: number, limit: number, blockDuration: number, name: string): Promise<BucketRecord> {
-    const shared = this.#isPaused() ? null : await this.#enqueue(key, ttl, limit);
+    const shared = await this.#change(key, { capacity: limit, refillMs: ttl }, 'take');
     return shared ?? this.options.local.increment(key, ttl, limit, blockDuration, name);
   }
 
-  async peek(key: string, ttl: number, limit: number): Promise<BucketRecord> {
-    const size = { capacity: limit, refillMs: ttl };
-    const look = async () => {
-      const { fullAtMs } = await read(await this.#open(), key);
-      const nowMs = this.options.now();
-      return toRecord(peekToken(fullAtMs, size, nowMs), size, nowMs);
-    };
-    const shared = this.#isPaused() ? null : await look().catch((error: unknown) => this.#pause(error));
-    return shared ?? this.options.local.peek(key, ttl, limit);
+  async incrementAll(demands: readonly Demand[]): Promise<BucketRecord[]> {
+    const seen = await this.#peekAll(demands);
+    if (!seen) return this.options.local.incrementAll(demands);
+    if (seen.some(({ isBlocked }) => isBlocked)) return seen;
+    const records: BucketRecord[] = [];
+    for (const [at, demand] of demands.entries()) {
+      const record = await this.increment(demand.key, demand.refillMs, demand.capacity, 0, demand.name);
+      if (record.isBlocked) {
+        // Another request took the last token in between: this one takes none.
+        await Promise.all(demands.slice(0, at).map((taken) => this.decrement(taken)));
+        return seen.with(at, record);
+      }
+      records.push(record);
+    }
+    return records;
   }
 
-  #enqueue(key: string, ttl: number, limit: number): Promise<BucketRecord | null> {
+  async decrement(demand: Demand): Promise<void> {
+    if ((await this.#change(demand.key, demand, 'return')) === null) await this.options.local.decrement(demand);
+  }
+
+  async #peekAll(demands: readonly Demand[]): Promise<BucketRecord[] | null> {
+    if (this.#isPaused()) return null;
+    try {
+      const kv = await this.#open();
+      const states = await Promise.all(demands.map(({ key }) => read(kv, key)));
+      const nowMs = this.options.now();
+      return demands.map((demand, at) => peeked(states[at]?.fullAtMs, demand, nowMs));
+    } catch (error) {
+      return this.#pause(error);
+    }
+  }
+
+  /** The bucket after the change; null where the store cannot be used. */
+  #change(key: string, size: BucketSize, change: Waiting['change']): Promise<BucketRecord | null> {
+    if (this.#isPaused()) return Promise.resolve(null);
     return new Promise((settle) => {
       const queue = this.#waiting.get(key);
       if (queue) {
-        queue.push({ ttl, limit, settle });
+        queue.push({ size, change, settle });
         return;
       }
-      this.#waiting.set(key, [{ ttl, limit, settle }]);
+      this.#waiting.set(key, [{ size, change, settle }]);
       void this.#work(key);
     });
   }
 
-  /** Serves all who wait for one bucket until none is left. */
+  /** Serves all that wait for one bucket until none is left. */
   async #work(key: string): Promise<void> {
     for (let batch = this.#take(key); batch.length > 0; batch = this.#take(key)) {
-      const records = this.#isPaused() ? null : await this.#change(key, batch).catch((error: unknown) => this.#pause(error));
+      const records = this.#isPaused() ? null : await this.#apply(key, batch).catch((error: unknown) => this.#pause(error));
       batch.forEach(({ settle }, index) => settle(records?.[index] ?? null));
     }
     this.#waiting.delete(key);
@@ -81,22 +106,14 @@ export class NatsBuckets implements Buckets {
     return this.#waiting.get(key)?.splice(0) ?? [];
   }
 
-  async #change(key: string, batch: readonly Waiting[]): Promise<BucketRecord[]> {
+  async #apply(key: string, batch: readonly Waiting[]): Promise<BucketRecord[]> {
     const kv = await this.#open();
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
-      const { revision, ...found } = await read(kv, key);
-      const nowMs = this.options.now();
-      let { fullAtMs } = found;
-      const records = batch.map(({ ttl, limit }) => {
-        const size: BucketSize = { capacity: limit, refillMs: ttl };
-        const taken = takeToken(fullAtMs, size, nowMs);
-        fullAtMs = taken.fullAtMs;
-        return toRecord(taken, size, nowMs);
-      });
+      const { revision, fullAtMs: before } = await read(kv, key);
+      const { records, fullAtMs } = applied(batch, before, this.options.now());
       // A refused request changes nothing, so a flood of them costs the store only reads.
-      if (records.every((record) => record.isBlocked) || (await putIfUnchanged(kv, key, String(fullAtMs), revision))) {
-        return records;
-      }
+      const isUnchanged = batch.every(({ change }, at) => change === 'take' && records[at]?.isBlocked);
+      if (isUnchanged || (await putIfUnchanged(kv, key, String(fullAtMs), revision))) return records;
     }
     throw new Error(`a bucket changed under each of ${attempts} attempts`);
   }
@@ -122,14 +139,29 @@ export class NatsBuckets implements Buckets {
   }
 
   #pause(error: unknown): null {
-    this.#logger.warn(`Rate limits are local for now: ${String(error)}`);
+    this.#logger.warn(`Shared rate limits failed; limits are local for ${pauseMs} ms: ${String(error)}`);
     this.#pausedUntilMs = Date.now() + pauseMs;
     this.#store = undefined;
     return null;
   }
 }
 
-/** Under which a bucket is kept: its own key may hold what the store takes for none. */
+/** The changes of a batch, one after the other. */
+function applied(batch: readonly Waiting[], before: number | undefined, nowMs: number): { records: BucketRecord[]; fullAtMs: number } {
+  let fullAtMs = before ?? nowMs;
+  const records = batch.map(({ size, change }) => {
+    if (change === 'return') {
+      fullAtMs = returnToken(fullAtMs, size, nowMs);
+      return peeked(fullAtMs, size, nowMs);
+    }
+    const taken = incremented(fullAtMs, size, nowMs);
+    fullAtMs = taken.fullAtMs;
+    return taken.record;
+  });
+  return { records, fullAtMs };
+}
+
+/** The store's name for a bucket: the bucket's own key may hold characters that the store refuses. */
 function entryOf(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }

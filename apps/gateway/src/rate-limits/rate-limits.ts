@@ -1,85 +1,150 @@
-import { Inject, Injectable } from '@nestjs/common';
-import ipaddr from 'ipaddr.js';
+import { Injectable, type ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import type { ThrottlerModuleOptions, ThrottlerRequest } from '@nestjs/throttler';
 import type { UserCaller } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import type { FastifyReply } from 'fastify';
-import { GatewaySettings } from '../gateway-options.js';
-import { bucketStore, type BucketRecord, type Buckets } from './bucket-record.js';
-import { policiesOf, type Limits, type Policy } from './limits.js';
+import { networkOf } from '../authentication/client-address.js';
+import type { BucketRecord, Buckets, Demand } from './buckets.js';
+import { defaultLimits, policiesOf, type LimitName, type Limits } from './limits.js';
+import { InjectThrottlerOptions, InjectThrottlerStorage, ThrottlerGuard } from './throttler.js';
 
-interface Demand {
-  policy: Policy;
-  /** Whose bucket. */
-  holder: string;
+/** What a request is counted as. */
+type Counted =
+  { kind: 'caller'; caller: UserCaller; billing: boolean } | { kind: 'anonymous'; network: string } | { kind: 'failure'; network: string };
+
+/** Whose bucket of each limit a request takes a token of; null where the limit does not hold for it. */
+const holders: Record<LimitName, (counted: Counted) => string | null> = {
+  key: (counted) => (isOrdinary(counted) ? memberOf(counted.caller) : null),
+  billing: (counted) => (isOrdinary(counted) && counted.billing ? memberOf(counted.caller) : null),
+  team: (counted) => (isOrdinary(counted) ? (membershipOf(counted.caller) ?? null) : null),
+  admin: (counted) => (counted.kind === 'caller' && counted.caller.platformAdmin ? counted.caller.userId : null),
+  anonymous: (counted) => (counted.kind === 'anonymous' ? counted.network : null),
+  authFailures: (counted) => (counted.kind === 'failure' ? counted.network : null),
+};
+
+function isOrdinary(counted: Counted): counted is Counted & { kind: 'caller' } {
+  return counted.kind === 'caller' && !counted.caller.platformAdmin;
 }
 
-/** How often may you: takes a token of each bucket that a request falls under, and tells in the headers what is left. */
-@Injectable()
-export class RateLimits {
-  readonly #policies: Record<keyof Limits, Policy> | null;
+function membershipOf({ scope, teams: [team] }: UserCaller): string | undefined {
+  return scope === 'membership' ? team?.teamId : undefined;
+}
 
+/** A user in one team, or as a whole: a new key of the same member shares the bucket of the old one. */
+function memberOf(caller: UserCaller): string {
+  return `${membershipOf(caller) ?? 'user'}/${caller.userId}`;
+}
+
+/** The limits as throttlers: each says for which requests it holds, and whose bucket is asked. `null`: none holds. */
+export function throttlersOf(limits: Limits | null): Exclude<ThrottlerModuleOptions, unknown[]>['throttlers'] {
+  const policies = policiesOf(limits ?? defaultLimits);
+  return (Object.keys(policies) as LimitName[]).map((limit) => {
+    const { name, capacity, refillMs } = policies[limit];
+    const holderIn = (context: ExecutionContext): string | null => holders[limit](countedIn(context));
+    return {
+      name,
+      limit: capacity,
+      ttl: refillMs,
+      blockDuration: 0,
+      skipIf: (context) => limits === null || holderIn(context) === null,
+      getTracker: (_request, context) => holderIn(context) ?? '',
+      generateKey: (_context, holder, throttler) => `${throttler}:${holder}`,
+    };
+  });
+}
+
+/** The arguments of the guard's context. */
+type Arguments = [counted: Counted, reply: FastifyReply, demands: Demand[]];
+
+/** The guard asks for a handler, and there is none yet. */
+const noHandler = (): void => undefined;
+
+function countedIn(context: ExecutionContext): Counted {
+  return context.getArgByIndex<Counted>(0);
+}
+
+/** No route has limits of its own: searching each handler's metadata for them would take twice as long as all the rest. */
+class NoDecorators extends Reflector {
+  override getAllAndOverride<T>(): T {
+    return undefined as T;
+  }
+}
+
+/**
+ * Takes a token of each bucket that a request falls under, or of none, and says in the headers what is left. The guard of
+ * `@nestjs/throttler` selects the limits and their buckets; it is asked by the admission hook, since a guard of the router
+ * sees neither unmatched routes nor malformed URLs, and they count too.
+ */
+@Injectable()
+export class RateLimits extends ThrottlerGuard {
   constructor(
-    settings: GatewaySettings,
-    @Inject(bucketStore) private readonly buckets: Buckets,
+    @InjectThrottlerOptions() options: ThrottlerModuleOptions,
+    @InjectThrottlerStorage() private readonly buckets: Buckets,
   ) {
-    this.#policies = settings.limits && policiesOf(settings.limits);
+    super(options, buckets, new NoDecorators());
   }
 
   /** A request without credentials. Throws `too_many_requests`, as all of these do. */
   async anonymous(address: string, reply: FastifyReply): Promise<void> {
-    if (this.#policies) await this.#take([{ policy: this.#policies.anonymous, holder: networkOf(address) }], reply);
-  }
-
-  /** A request whose credentials were refused, or may not be used from there. */
-  async authFailure(address: string, reply: FastifyReply): Promise<void> {
-    if (this.#policies) await this.#take([{ policy: this.#policies.authFailures, holder: networkOf(address) }], reply);
+    await this.#count({ kind: 'anonymous', network: networkOf(address) }, reply);
   }
 
   async authenticated(caller: UserCaller, billing: boolean, reply: FastifyReply): Promise<void> {
-    if (!this.#policies) return;
-    const { key, team, billing: billingPolicy } = this.#policies;
-    const demands: Demand[] = [{ policy: key, holder: caller.keyId }];
-    if (billing) demands.push({ policy: billingPolicy, holder: caller.keyId });
-    const [membership] = caller.scope === 'membership' ? caller.teams : [];
-    if (membership) demands.push({ policy: team, holder: membership.teamId });
-    await this.#take(demands, reply);
+    await this.#count({ kind: 'caller', caller, billing }, reply);
   }
 
-  /** Of each bucket a token, or of none: what is refused costs nothing, and is told the longest wait. */
+  /** The token of a failed authentication. Returns what gives it back. */
+  async authFailure(network: string, reply: FastifyReply): Promise<() => Promise<void>> {
+    const demands = await this.#count({ kind: 'failure', network }, reply);
+    return async () => {
+      reply.removeHeader('ratelimit-policy').removeHeader('ratelimit');
+      for (const demand of demands) await this.buckets.decrement(demand);
+    };
+  }
+
+  /** The guard itself sorts the limits by their times; they are shown in the order in which they are declared. */
+  override async onModuleInit(): Promise<void> {
+    const declared = (this.options as { throttlers: { name?: string }[] }).throttlers.map(({ name }) => name);
+    await super.onModuleInit();
+    this.throttlers.sort((one, other) => declared.indexOf(one.name) - declared.indexOf(other.name));
+  }
+
+  /** Called by the guard for each limit that holds for the request. */
+  protected override async handleRequest(request: ThrottlerRequest): Promise<boolean> {
+    const { context, throttler, limit, ttl, getTracker, generateKey } = request;
+    const name = throttler.name ?? '';
+    const key = generateKey(context, await getTracker({}, context), name);
+    context.getArgs<Arguments>()[2].push({ name, key, capacity: limit, refillMs: ttl });
+    return true;
+  }
+
+  async #count(counted: Counted, reply: FastifyReply): Promise<Demand[]> {
+    const demands: Demand[] = [];
+    await this.canActivate(new ExecutionContextHost([counted, reply, demands] satisfies Arguments, RateLimits, noHandler));
+    if (demands.length > 0) await this.#take(demands, reply);
+    return demands;
+  }
+
+  /** A refused request costs nothing, and is told the longest wait. */
   async #take(demands: readonly Demand[], reply: FastifyReply): Promise<void> {
-    const seen = demands.length > 1 ? await Promise.all(demands.map((demand) => this.#peek(demand))) : [];
-    const records = seen.some(({ isBlocked }) => isBlocked) ? seen : await this.#increment(demands);
-    const told = records.map(({ totalHits, timeToExpire }, at) => {
-      const { name = '', capacity = 0 } = demands[at]?.policy ?? {};
+    const records = await this.#increment(demands);
+    const left = records.map(({ totalHits, timeToExpire }, at) => {
+      const { name = '', capacity = 0 } = demands[at] ?? {};
       return `"${name}";r=${Math.max(0, capacity - totalHits)};t=${timeToExpire}`;
     });
-    const policies = demands.map(({ policy: { name, capacity, refillMs } }) => `"${name}";q=${capacity};w=${Math.ceil(refillMs / 1000)}`);
-    reply.header('ratelimit-policy', policies.join(', ')).header('ratelimit', told.join(', '));
+    const policies = demands.map(({ name, capacity, refillMs }) => `"${name}";q=${capacity};w=${Math.ceil(refillMs / 1000)}`);
+    reply.header('ratelimit-policy', policies.join(', ')).header('ratelimit', left.join(', '));
     const waits = records.filter(({ isBlocked }) => isBlocked).map(({ timeToBlockExpire }) => timeToBlockExpire);
     if (waits.length > 0) {
       throw new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: Math.max(1, ...waits) });
     }
   }
 
-  #peek({ policy: { name, capacity, refillMs }, holder }: Demand): Promise<BucketRecord> {
-    return this.buckets.peek(`${name}:${holder}`, refillMs, capacity);
-  }
-
-  /** The narrowest first. Others may have come in between: then the ones after it are not asked. */
   async #increment(demands: readonly Demand[]): Promise<BucketRecord[]> {
-    const records: BucketRecord[] = [];
-    for (const { policy, holder } of demands) {
-      const { name, capacity, refillMs } = policy;
-      const record = await this.buckets.increment(`${name}:${holder}`, refillMs, capacity, 0, name);
-      records.push(record);
-      if (record.isBlocked) break;
-    }
-    return records;
+    const [only, another] = demands;
+    if (!only || another) return this.buckets.incrementAll(demands);
+    return [await this.buckets.increment(only.key, only.refillMs, only.capacity, 0, only.name)];
   }
-}
-
-/** An IPv4 address, or the /64 an IPv6 address lies in: whoever has one address of it has them all. */
-function networkOf(address: string): string {
-  if (!ipaddr.IPv6.isValid(address)) return address;
-  return ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString();
 }

@@ -34,7 +34,7 @@ describe('a token bucket', () => {
     );
   });
 
-  it('law: whoever waits as long as it says is granted, and not a millisecond earlier', () => {
+  it('law: a caller that waits as long as it says is granted, and not a millisecond earlier', () => {
     fc.assert(
       fc.property(sizes, gapsMs, (size, gaps) => {
         const nowMs = gaps.reduce((sum, gap) => sum + gap, 0);
@@ -50,7 +50,7 @@ describe('a token bucket', () => {
     );
   });
 
-  it('law: looked into, it tells what taking would, and is as it was', () => {
+  it('law: a look into it says what taking would, and changes nothing', () => {
     fc.assert(
       fc.property(sizes, gapsMs, (size, gaps) => {
         let fullAtMs: number | undefined;

@@ -37,9 +37,14 @@ export function takeToken(fullAtMs: number | undefined, { capacity, refillMs }: 
   };
 }
 
-/** As `takeToken`, and takes none: what is told is the bucket as it is, and whether a token would be granted. */
+/** Like `takeToken`, but takes none: the bucket as it is, and whether a token would be granted. */
 export function peekToken(fullAtMs: number | undefined, size: BucketSize, nowMs: number): Taken {
   const taken = takeToken(fullAtMs, size, nowMs);
   if (!taken.granted) return taken;
   return { ...taken, fullAtMs: taken.fullAtMs - size.refillMs / size.capacity, remaining: taken.remaining + 1 };
+}
+
+/** When a bucket is full after a token that was taken of it is returned. */
+export function returnToken(fullAtMs: number | undefined, { capacity, refillMs }: BucketSize, nowMs: number): number {
+  return Math.max(nowMs, (fullAtMs ?? nowMs) - refillMs / capacity);
 }
