@@ -4,19 +4,52 @@ import { addressAllowed, credentials, credentialsChanged, type Credential } from
 import { AppError, isAppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { GatewaySettings } from '../gateway-options.js';
+import { policiesOf } from '../rate-limits/limits.js';
+import { unknownAddress } from './client-address.js';
 import { CredentialCache, type Verified } from './credential-cache.js';
+import { Lanes } from './lanes.js';
+import { RecentSet } from './recent-set.js';
 
-/** Who are you: turns a key into its caller, by the teams service or by what it said at most 5 s ago. */
+/** What a failed authentication costs the address it comes from. */
+export interface Attempt {
+  /** The address's network; see `networkOf`. */
+  network: string;
+  /** Takes one token for this request, once. Throws `too_many_requests` where there is none. */
+  charge(): Promise<void>;
+  /** Returns the token: the authentication did not fail. */
+  refund(): Promise<void>;
+}
+
+/** A key that was verified in this time is looked up again whatever else comes from its address. */
+const trustedFor = { maxAgeMs: 24 * 60 * 60 * 1000, maxEntries: 100_000 };
+/** A digest that no live key has is not asked for again in this time. */
+const refusedFor = { maxAgeMs: 1_000, maxEntries: 10_000 };
+
+/** Look-ups of unknown keys: few at once, so that invented ones leave the teams service to callers who are known. */
+const unknownKeys = { width: 4, maxWaiting: 10_000, patienceMs: 2_000 };
+/** So many of them from one network; no more than its tokens, or look-ups of good keys would take them from each other. */
+const perNetwork = 4;
+
+/** Identifies callers: turns a key into its caller, by the teams service or by what it said at most 5 s ago. */
 @Injectable()
 export class Authenticator implements OnModuleInit, OnApplicationShutdown {
   readonly #cache: CredentialCache;
+  readonly #trusted: RecentSet;
+  readonly #refused: RecentSet;
+  readonly #unknown = new Lanes(unknownKeys, () => unavailable(1));
+  readonly #networks: Lanes;
   #stopListening: () => void = () => undefined;
 
   constructor(
     private readonly rpc: Rpc,
     private readonly settings: GatewaySettings,
   ) {
-    this.#cache = new CredentialCache((digest) => this.#lookUp(digest), settings.now);
+    const { now, limits } = settings;
+    this.#cache = new CredentialCache((digest) => this.#lookUp(digest), now);
+    this.#trusted = new RecentSet(now, trustedFor);
+    this.#refused = new RecentSet(now, refusedFor);
+    const tokens = limits ? policiesOf(limits).authFailures.capacity : perNetwork;
+    this.#networks = new Lanes({ ...unknownKeys, width: Math.min(perNetwork, tokens) }, () => unavailable(1));
   }
 
   onModuleInit(): void {
@@ -28,24 +61,63 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * What a well-formed key opens now. Throws `unauthenticated` for a key that is unknown, revoked or expired, and `unavailable`
-   * where that cannot be found out.
+   * The caller that a well-formed key identifies now. A key that this gateway did not verify lately is charged to its
+   * address before it is looked up, and refunded where it is good. Throws `unauthenticated` for a key that is unknown,
+   * revoked or expired, `too_many_requests` where the address may not try any more, and `unavailable` where the teams
+   * service does not answer.
    */
-  async verify(key: string): Promise<Verified> {
-    const verified = await this.#cache.find(digestApiKey(key, this.settings.keyPepper));
-    if (verified.expiresAtMs <= this.settings.now()) throw new AppError('unauthenticated', 'The API key has expired.');
-    return verified;
+  async verify(key: string, attempt: Attempt): Promise<Verified> {
+    const digest = digestApiKey(key, this.settings.keyPepper);
+    const verified = this.#cache.fresh(digest) ?? (await this.#find(digest, attempt));
+    if (verified.expiresAtMs > this.settings.now()) return verified;
+    this.#trusted.delete(digest);
+    throw new AppError('unauthenticated', 'The API key has expired.');
   }
 
-  /** Throws `ip_not_allowed` for an address outside the key's whitelist. */
+  /** Throws `ip_not_allowed` for an address outside the key's whitelist, and names it: a proxy may have changed it. */
   requireAddress({ ipWhitelist }: Verified, address: string): void {
     if (addressAllowed(address, ipWhitelist)) return;
-    throw new AppError('ip_not_allowed', 'The API key may not be used from this address.');
+    const seen = address === unknownAddress ? 'an address that cannot be read' : `the address ${address}`;
+    throw new AppError('ip_not_allowed', `The API key may not be used from ${seen}.`);
   }
 
-  /** From now on, whoever presents a key of this user is looked up again. */
+  /** From now on every key of this user is looked up again. */
   forget(userId: string): void {
     this.#cache.evict(userId);
+  }
+
+  #find(digest: string, attempt: Attempt): Promise<Verified> {
+    if (this.#trusted.has(digest)) return this.#findAndNote(digest);
+    return this.#networks.run(attempt.network, () => this.#findUnknown(digest, attempt));
+  }
+
+  async #findUnknown(digest: string, attempt: Attempt): Promise<Verified> {
+    // Another request with the same key may have been first.
+    if (this.#trusted.has(digest)) return this.#findAndNote(digest);
+    await attempt.charge();
+    if (this.#refused.has(digest)) throw notValid();
+    try {
+      const verified = await this.#unknown.run('all', () => this.#findAndNote(digest));
+      await attempt.refund();
+      return verified;
+    } catch (error) {
+      if (!isUnauthenticated(error)) await attempt.refund();
+      throw error;
+    }
+  }
+
+  async #findAndNote(digest: string): Promise<Verified> {
+    try {
+      const verified = await this.#cache.find(digest);
+      this.#trusted.add(digest);
+      return verified;
+    } catch (error) {
+      if (isUnauthenticated(error)) {
+        this.#trusted.delete(digest);
+        this.#refused.add(digest);
+      }
+      throw error;
+    }
   }
 
   async #lookUp(digest: string): Promise<Verified> {
@@ -54,12 +126,23 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
       return toVerified(await this.rpc.call(credentials.verify, { digest }, context));
     } catch (error) {
       if (!isAppError(error)) throw error;
-      if (error.code === 'unauthenticated') throw new AppError('unauthenticated', 'The credential is not valid.');
+      if (error.code === 'unauthenticated') throw notValid();
       if (error.code !== 'unavailable' && error.code !== 'deadline_exceeded') throw error;
-      const retryAfterSeconds = error.details.retryAfterSeconds ?? 1;
-      throw new AppError('unavailable', 'API keys cannot be checked at the moment.', { retryAfterSeconds }, { cause: error });
+      throw unavailable(error.details.retryAfterSeconds ?? 1, error);
     }
   }
+}
+
+function isUnauthenticated(error: unknown): boolean {
+  return isAppError(error) && error.code === 'unauthenticated';
+}
+
+function notValid(): AppError {
+  return new AppError('unauthenticated', 'The API key is not valid: it is unknown or was revoked.');
+}
+
+function unavailable(retryAfterSeconds: number, cause?: unknown): AppError {
+  return new AppError('unavailable', 'API keys cannot be checked at the moment.', { retryAfterSeconds }, { cause });
 }
 
 function toVerified({ key_id, user_id, scope, platform_admin, timezone, teams, expiry_date, ip_whitelist }: Credential): Verified {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { CredentialCache, type Verified } from './credential-cache.js';
 
 interface LookUp {
@@ -58,16 +59,28 @@ describe('the cache of credentials', () => {
     expect(lookUps.map(({ digest }) => digest)).toEqual(['a', 'b', 'c', 'a', 'b']);
   });
 
-  it('does not tell anybody who asks after an eviction what a look-up begun before it found', async () => {
+  it('gives nobody who asks after an eviction what a look-up begun before it found', async () => {
     const before = cache.find('a');
     cache.evict('ada');
-    const after = cache.find('a');
-    lookUps[1]?.resolve(verified('ada', 'Asia/Kathmandu'));
-    expect((await after).caller.timezone).toBe('Asia/Kathmandu');
+    const after = [cache.find('a'), cache.find('a')];
     lookUps[0]?.resolve(verified('ada', 'UTC'));
-    await before;
+    expect((await before).caller.timezone).toBe('UTC');
+    await Promise.resolve();
+    lookUps[1]?.resolve(verified('ada', 'Asia/Kathmandu'));
+    for (const { caller } of await Promise.all(after)) expect(caller.timezone).toBe('Asia/Kathmandu');
     expect((await cache.find('a')).caller.timezone).toBe('Asia/Kathmandu');
     expect(lookUps).toHaveLength(2);
+  });
+
+  it('lets look-ups of other users be shared across an eviction', async () => {
+    const grace = [cache.find('b')];
+    for (let count = 0; count < 5; count++) {
+      cache.evict('ada');
+      grace.push(cache.find('b'));
+    }
+    lookUps[0]?.resolve(verified('grace'));
+    expect((await Promise.all(grace)).map(({ caller }) => caller.userId)).toEqual(Array.from({ length: 6 }, () => 'grace'));
+    expect(lookUps).toHaveLength(1);
   });
 
   it('does not keep what a look-up begun before an eviction found, but what one of another user did', async () => {
@@ -89,6 +102,46 @@ describe('the cache of credentials', () => {
     nowMs = 0;
     void cache.find('a');
     expect(lookUps).toHaveLength(2);
+  });
+
+  it('law: no answer is older than the last change of its user that was known when it was asked for', async () => {
+    const users = ['ada', 'grace'];
+    const steps = fc.array(fc.oneof(fc.constantFrom('find ada', 'find grace', 'change ada', 'change grace'), fc.constant('answer')), {
+      maxLength: 40,
+    });
+    await fc.assert(
+      fc.asyncProperty(steps, async (walk) => {
+        const version: Record<string, number> = { ada: 0, grace: 0 };
+        const open: (() => void)[] = [];
+        const law = new CredentialCache(
+          (digest) =>
+            new Promise((resolve) => {
+              const asOf = version[digest];
+              open.push(() => resolve(verified(digest, String(asOf))));
+            }),
+          () => 0,
+        );
+        const asked: Promise<void>[] = [];
+        for (const step of walk) {
+          const [verb, user = ''] = step.split(' ');
+          if (verb === 'find') {
+            const atLeast = version[user] ?? 0;
+            asked.push(law.find(user).then(({ caller }) => expect(Number(caller.timezone)).toBeGreaterThanOrEqual(atLeast)));
+          }
+          if (verb === 'change') {
+            version[user] = (version[user] ?? 0) + 1;
+            law.evict(user);
+          }
+          if (verb === 'answer') open.shift()?.();
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        for (let round = 0; round < 3 * users.length; round++) {
+          for (const answer of open.splice(0)) answer();
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        await Promise.all(asked);
+      }),
+    );
   });
 
   it('stays bounded, and sheds what is too old', async () => {

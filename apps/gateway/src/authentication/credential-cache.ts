@@ -14,25 +14,31 @@ interface Entry {
   asOfMs: number;
 }
 
+/** A look-up that other requests for the same digest may join. Times are counted in evictions. */
+interface LookUp {
+  startedAt: number;
+  /** With the last eviction of the user during the look-up, 0 for none. */
+  found: Promise<{ verified: Verified; evictedAt: number }>;
+}
+
 /** The longest that a lost revocation may go unnoticed. */
 const maxAgeMs = 5_000;
 const maxEntries = 10_000;
 
 /**
- * Verified keys by digest, for at most 5 s. Evicting a user takes effect at once: whoever asks afterwards is told the state after it,
- * never that of a look-up which began before.
+ * Verified keys by digest, for at most 5 s. Evicting a user takes effect at once: a request that asks afterwards gets the
+ * state after it, never that of a look-up that began before. Look-ups of other users go on and stay shared.
  */
 export class CredentialCache {
   /** In the order in which the look-ups ended, so that the oldest stand first, or nearly. */
   readonly #entries = new Map<string, Entry>();
   readonly #digestsOf = new Map<string, Set<string>>();
-  /** Look-ups that a request may still join. */
-  readonly #joinable = new Map<string, Promise<Verified>>();
+  readonly #lookUps = new Map<string, LookUp>();
   #running = 0;
-  /** Evictions so far, and the last one of each user that a running look-up may know nothing of. */
+  /** Evictions so far, and the last one of each user during the look-ups that run. */
   #evictions = 0;
   readonly #evictedAt = new Map<string, number>();
-  /** Where that becomes too long a list, everybody counts as evicted. */
+  /** Where that map would grow too long, every user counts as evicted. */
   #allEvictedAt = 0;
 
   constructor(
@@ -44,24 +50,27 @@ export class CredentialCache {
     return this.#entries.size;
   }
 
-  /** Throws what the look-up throws; that is not kept. */
-  find(digest: string): Promise<Verified> {
+  /** What is known without a look-up. */
+  fresh(digest: string): Verified | undefined {
     const entry = this.#entries.get(digest);
-    if (entry && this.#isFresh(entry)) return Promise.resolve(entry.verified);
-    const running = this.#joinable.get(digest);
-    if (running) return running;
-    const started = this.#start(digest);
-    this.#joinable.set(digest, started);
-    const leave = (): void => {
-      if (this.#joinable.get(digest) === started) this.#joinable.delete(digest);
-    };
-    started.then(leave, leave);
-    return started;
+    return entry && this.#isFresh(entry) ? entry.verified : undefined;
+  }
+
+  /** Throws what the look-up throws; failures are not cached. */
+  async find(digest: string): Promise<Verified> {
+    const askedAt = this.#evictions;
+    for (;;) {
+      const verified = this.fresh(digest);
+      if (verified) return verified;
+      const { startedAt, found } = this.#lookUps.get(digest) ?? this.#start(digest);
+      const result = await found;
+      // Whose key it is shows only now: of a user evicted meanwhile, only a look-up begun after this request asked will do.
+      if (result.evictedAt <= startedAt || startedAt >= askedAt) return result.verified;
+    }
   }
 
   evict(userId: string): void {
     this.#evictions += 1;
-    this.#joinable.clear();
     for (const digest of this.#digestsOf.get(userId) ?? []) this.#entries.delete(digest);
     this.#digestsOf.delete(userId);
     if (this.#running === 0) return;
@@ -72,15 +81,25 @@ export class CredentialCache {
     this.#evictedAt.set(userId, this.#evictions);
   }
 
-  async #start(digest: string): Promise<Verified> {
+  #start(digest: string): LookUp {
+    const startedAt = this.#evictions;
+    const started = { startedAt, found: this.#run(digest, startedAt) };
+    this.#lookUps.set(digest, started);
+    const leave = (): void => {
+      if (this.#lookUps.get(digest) === started) this.#lookUps.delete(digest);
+    };
+    started.found.then(leave, leave);
+    return started;
+  }
+
+  async #run(digest: string, startedAt: number): Promise<{ verified: Verified; evictedAt: number }> {
     const asOfMs = this.now();
-    const evictionsBefore = this.#evictions;
     this.#running += 1;
     try {
       const verified = await this.lookUp(digest);
-      const evictedAt = this.#evictedAt.get(verified.caller.userId) ?? this.#allEvictedAt;
-      if (evictedAt <= evictionsBefore) this.#keep(digest, { verified, asOfMs });
-      return verified;
+      const evictedAt = Math.max(this.#evictedAt.get(verified.caller.userId) ?? 0, this.#allEvictedAt);
+      if (evictedAt <= startedAt) this.#keep(digest, { verified, asOfMs });
+      return { verified, evictedAt };
     } finally {
       this.#running -= 1;
       if (this.#running === 0) this.#evictedAt.clear();

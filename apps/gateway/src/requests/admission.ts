@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { AppError, isAppError, type ErrorCode } from '@atoll/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Authenticator } from '../authentication/authenticator.js';
-import { clientAddress } from '../authentication/client-address.js';
+import { Authenticator, type Attempt } from '../authentication/authenticator.js';
+import { clientAddress, networkOf } from '../authentication/client-address.js';
 import type { Verified } from '../authentication/credential-cache.js';
 import { presentedKey } from '../authentication/presented-key.js';
 import { GatewaySettings } from '../gateway-options.js';
@@ -10,11 +10,14 @@ import { RateLimits } from '../rate-limits/rate-limits.js';
 import { pathOf } from './path.js';
 
 const maxUrlLength = 8 * 1024;
-/** What counts as a failed authentication of an address: a key that opens nothing, and one that opens nothing from there. */
+/** A failed authentication of an address: a key that is not valid, or not valid from there. */
 const failures: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'ip_not_allowed']);
 const billing = /^\/api\/(?:team|workspace)-billing(?:\/|$)/;
 
-/** Who may come in at all, decided before the body is read and in this order: 401, 403 for the address, 429. */
+/**
+ * Decides who may come in at all, before the body is read and in this order: 401, 403 for the address, 429. An address
+ * that failed too often gets its 429 first: its keys are not looked up any more, unless this gateway knows them.
+ */
 @Injectable()
 export class Admission {
   constructor(
@@ -37,21 +40,38 @@ export class Admission {
   }
 
   async #authenticate(request: FastifyRequest, reply: FastifyReply, address: string): Promise<Verified> {
+    const attempt = this.#attempt(networkOf(address), reply);
     try {
       const key = presentedKey(request.raw.rawHeaders);
       if (key !== null) {
-        const verified = await this.authenticator.verify(key);
+        const verified = await this.authenticator.verify(key, attempt);
         // From here on the log says whose request it is, also where it is refused.
         request.caller = verified.caller;
         this.authenticator.requireAddress(verified, address);
         return verified;
       }
     } catch (error) {
-      if (isAppError(error) && failures.has(error.code)) await this.limits.authFailure(address, reply);
+      if (isAppError(error) && failures.has(error.code)) await attempt.charge();
       throw error;
     }
     await this.limits.anonymous(address, reply);
     throw new AppError('unauthenticated', 'This call needs an API key, as Authorization: Bearer <API_KEY> or x-api-key: <API_KEY>.');
+  }
+
+  /** A failed authentication takes one token of its network, whether it is charged before the look-up or after it. */
+  #attempt(network: string, reply: FastifyReply): Attempt {
+    let refund: (() => Promise<void>) | undefined;
+    return {
+      network,
+      charge: async () => {
+        refund ??= await this.limits.authFailure(network, reply);
+      },
+      refund: async () => {
+        const taken = refund;
+        refund = undefined;
+        await taken?.();
+      },
+    };
   }
 }
 

@@ -1,0 +1,71 @@
+export interface LaneBounds {
+  /** Work that runs at once in each lane. */
+  width: number;
+  /** Work that waits, in all lanes together. */
+  maxWaiting: number;
+  /** How long work waits before it is refused. */
+  patienceMs: number;
+}
+
+interface Lane {
+  running: number;
+  /** In the order in which they came. */
+  waiting: Set<() => void>;
+}
+
+/** Work by lanes: in each at most `width` runs at once, and the rest waits for its turn, first come, first served. */
+export class Lanes {
+  readonly #lanes = new Map<string, Lane>();
+  #waiting = 0;
+
+  constructor(
+    private readonly bounds: LaneBounds,
+    /** Made for work that waited too long, or found too much waiting. */
+    private readonly refusal: () => Error,
+  ) {}
+
+  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const lane = this.#laneOf(name);
+    if (lane.running < this.bounds.width) lane.running += 1;
+    else await this.#turn(lane);
+    try {
+      return await work();
+    } finally {
+      this.#leave(name, lane);
+    }
+  }
+
+  #laneOf(name: string): Lane {
+    let lane = this.#lanes.get(name);
+    if (!lane) this.#lanes.set(name, (lane = { running: 0, waiting: new Set() }));
+    return lane;
+  }
+
+  /** Resolves when the place of work that is done is handed over. */
+  #turn({ waiting }: Lane): Promise<void> {
+    if (this.#waiting >= this.bounds.maxWaiting) return Promise.reject(this.refusal());
+    return new Promise((resolve, reject) => {
+      const leaveLine = (): void => {
+        clearTimeout(timer);
+        waiting.delete(enter);
+        this.#waiting -= 1;
+      };
+      const enter = (): void => {
+        leaveLine();
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        leaveLine();
+        reject(this.refusal());
+      }, this.bounds.patienceMs);
+      waiting.add(enter);
+      this.#waiting += 1;
+    });
+  }
+
+  #leave(name: string, lane: Lane): void {
+    const [next] = lane.waiting;
+    if (next) next();
+    else if ((lane.running -= 1) === 0) this.#lanes.delete(name);
+  }
+}
