@@ -1,9 +1,9 @@
 import { applyDecorators, Header, HttpCode } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiExtension, ApiOperation, ApiResponse } from '@nestjs/swagger';
 import { Nothing, type Wire } from '@atoll/contracts';
 import type { ErrorCode } from '@atoll/errors';
 import { headersOf } from '../openapi/headers.js';
+import { ConfigureRoute } from '../requests/route-config.js';
 
 /** The extension of an operation in which its own refusal stands. */
 export const refusal = 'x-refuses';
@@ -23,7 +23,7 @@ export function Answers(status: 200 | 201 | 202 | 204, type: Wire, summary: stri
 export function AnswersPage(type: Wire, firstPage: 0 | 1, summary: string): MethodDecorator {
   return applyDecorators(
     HttpCode(200),
-    RouteConfig({ firstPage }),
+    ConfigureRoute({ firstPage }),
     ApiOperation({ summary }),
     ApiResponse({ status: 200, description: 'The page asked for.', type, headers: headersOf('Link') }),
   );
@@ -31,7 +31,7 @@ export function AnswersPage(type: Wire, firstPage: 0 | 1, summary: string): Meth
 
 /** A listing whose pages count from 1, given whole and without a `Link` header unless `limit` is sent. */
 export function AnswersAllOrPage(type: Wire, summary: string): MethodDecorator {
-  return applyDecorators(AnswersPage(type, 1, summary), RouteConfig({ firstPage: 1, allWithoutLimit: true }));
+  return applyDecorators(AnswersPage(type, 1, summary), ConfigureRoute({ allWithoutLimit: true }));
 }
 
 /** An answer passed on as the JSON that came over the bus: `rpc.callForJson`. */
@@ -42,4 +42,9 @@ export function AnswersJson(type: Wire, summary: string): MethodDecorator {
 /** For the OpenAPI document: what a route may refuse with besides what every route may. */
 export function Refuses(code: ErrorCode): MethodDecorator {
   return ApiExtension(refusal, code);
+}
+
+/** A route that may change its own caller (keys, roles, teams, zone): the next call of that user looks the key up again. */
+export function ChangesCaller(): MethodDecorator {
+  return ConfigureRoute({ changesCaller: true });
 }

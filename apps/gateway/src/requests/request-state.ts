@@ -14,6 +14,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answers without a caller. */
     public?: boolean;
+    /** May change its own caller: keys, roles, teams, zone. */
+    changesCaller?: boolean;
     /** The number of the first page, of a listing. */
     firstPage?: 0 | 1;
     /** A listing that is given whole, and so has no other pages, unless `limit` is sent. */

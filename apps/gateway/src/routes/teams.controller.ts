@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/
 import { ApiTags } from '@nestjs/swagger';
 import { CreateTeam, Nothing, PageFromZero, Team, TeamPage, TeamPath, UpdateTeamBody, teams, type CallContext } from '@atoll/contracts';
 import { Rpc } from '@atoll/rpc';
-import { Answers, AnswersPage } from '../answers/answers.js';
+import { Answers, AnswersPage, ChangesCaller } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
 
 @ApiTags('Teams')
@@ -11,6 +11,7 @@ export class TeamsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Post()
+  @ChangesCaller()
   @Answers(201, Team, 'Creates a team, with a default workspace. The caller becomes its team_owner; each key is shown in this answer only.')
   create(@Body() body: CreateTeam, @Context() context: CallContext): Promise<Team> {
     return this.rpc.call(teams.create, body, context);
@@ -35,6 +36,7 @@ export class TeamsController {
   }
 
   @Delete(':team_id')
+  @ChangesCaller()
   @Answers(204, Nothing, 'Deletes a team that holds nothing any more, with every key to it.')
   delete(@Param() path: TeamPath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(teams.delete, path, context);

@@ -1,10 +1,10 @@
 import { Body, Controller, Post } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiTags } from '@nestjs/swagger';
 import { RecordUsage, UsageRecorded, usage, type CallContext } from '@atoll/contracts';
 import { Rpc } from '@atoll/rpc';
 import { Answers } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
+import { ConfigureRoute } from '../requests/route-config.js';
 
 const maxBatchBytes = 768 * 1024;
 
@@ -14,7 +14,7 @@ export class UsageEventsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Post()
-  @RouteConfig({ maxBodyBytes: maxBatchBytes, exactNumbers: 'quantity' })
+  @ConfigureRoute({ maxBodyBytes: maxBatchBytes, exactNumbers: 'quantity' })
   @Answers(200, UsageRecorded, 'Records facts of what resources hold: all of them, or none where one is bad. For a platform_admin.')
   record(@Body() body: RecordUsage, @Context() context: CallContext): Promise<UsageRecorded> {
     return this.rpc.call(usage.record, body, context);
