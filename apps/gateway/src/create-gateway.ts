@@ -61,7 +61,7 @@ export async function createGateway(options: GatewayOptions): Promise<NestFastif
   declareRequestState(instance);
   acceptJsonBodies(instance);
   installHooks(app, instance);
-  serveDocumentation(app);
+  serveDocumentation(app, instance);
   await app.init();
   await instance.ready();
   return app;

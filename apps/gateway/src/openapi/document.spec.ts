@@ -12,7 +12,7 @@ beforeAll(async () => {
   gateway = await startGateway();
   document = (await gateway.call<OpenAPIObject>('GET', '/api/openapi.json')).body;
   const table = gateway.app.getHttpAdapter().getInstance().printRoutes({ commonPrefix: false });
-  routes = routesIn(table).filter((route) => !/\/api\/(docs|openapi)|\/(livez|readyz|metrics)$/.test(route));
+  routes = routesIn(table).filter((route) => !/\/api\/(docs|openapi)|\/(livez|readyz|metrics|)$/.test(route));
 });
 afterAll(() => gateway.close());
 
@@ -228,6 +228,28 @@ describe('the pages', () => {
       expect(source).not.toMatch(/^(https?:)?\/\//);
       expect((await gateway.call('GET', new URL(source, 'http://x/api/docs').pathname)).status).toBe(200);
     }
+  });
+
+  it('run no script but their own, are framed by nobody, and tell no other site where a link was followed', async () => {
+    for (const url of ['/api/docs', '/api/docs/errors', '/api/docs/swagger-ui-init.js', '/api/openapi.json']) {
+      const { status, headers } = await gateway.call<string>('GET', url);
+      expect([url, status, headers['x-frame-options'], headers['referrer-policy']]).toEqual([url, 200, 'DENY', 'no-referrer']);
+      const policy = new Map(headers['content-security-policy']?.split('; ').map((rule) => rule.split(/ (.*)/) as [string, string]));
+      expect(policy.get('default-src')).toBe("'none'");
+      expect(policy.get('script-src')).toBe("'self'");
+      expect(policy.get('frame-ancestors')).toBe("'none'");
+    }
+    const { body } = await gateway.call<string>('GET', '/api/docs');
+    // What the policy would block, the page does not need.
+    expect(body).not.toMatch(/<script(?![^>]*\ssrc=)[^>]*>|\son\w+=|javascript:/i);
+    expect(body.match(/<script/g)?.length).toBeGreaterThan(2);
+    expect((await gateway.call('GET', '/api/team')).headers).not.toHaveProperty('content-security-policy');
+  });
+
+  it('are where the root leads, until there is a page there', async () => {
+    const { status, headers } = await gateway.call('GET', '/');
+    expect([status, headers.location]).toEqual([302, '/api/docs']);
+    expect((await gateway.call('GET', '/elsewhere')).status).toBe(404);
   });
 
   it('explain every code at its anchor', async () => {

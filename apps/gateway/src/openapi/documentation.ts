@@ -1,13 +1,37 @@
 import type { INestApplication } from '@nestjs/common';
 import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from './document.js';
 
-/** `/api/openapi.json` and the page to read and try it at `/api/docs`, with all that it loads. Built when somebody asks. */
-export function serveDocumentation(app: INestApplication): void {
+/**
+ * For the pages under `/api/docs`, where a reader enters a key to try a call: scripts, calls and images are their own, no
+ * other page may frame them, and no link tells where it was followed. Swagger UI has styles in its page, and icons as data.
+ */
+export const documentationHeaders = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+};
+
+/**
+ * `/api/openapi.json` and the page to read and try it at `/api/docs`, with all that it loads; the document is built with
+ * the first request for it. `/` leads there until there is a page of its own.
+ */
+export function serveDocumentation(app: INestApplication, instance: FastifyInstance): void {
   let document: OpenAPIObject | undefined;
   SwaggerModule.setup('api/docs', app, () => (document ??= openApiDocument(app)), {
     jsonDocumentUrl: 'api/openapi.json',
     raw: ['json'],
     customSiteTitle: 'Atoll API',
   });
+  instance.get('/', { config: { public: true } }, (_request, reply) => reply.redirect('/api/docs'));
 }

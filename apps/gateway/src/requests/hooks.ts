@@ -5,13 +5,13 @@ import { pageLinks, paginationOf } from '../answers/page-links.js';
 import { ProblemFilter } from '../errors/problem-filter.js';
 import { Answered } from '../health/answered.js';
 import { Draining } from '../health/draining.js';
+import { documentationHeaders } from '../openapi/documentation.js';
 import { Admission } from './admission.js';
 import { ignoreTypeOfNothing } from './body-parser.js';
 import { pathOf } from './path.js';
 import { requireHost } from './strictness.js';
 import { refuseRemoved, unmatchedRoute } from './unmatched-route.js';
 
-/** What is answered to callers in general is not to be kept by caches; the documentation may be. */
 const documentation = /^\/api\/(?:docs(?:\/|$)|openapi\.json$)/;
 
 const longText = 64 * 1024;
@@ -47,9 +47,9 @@ export function installHooks(app: INestApplication, instance: FastifyInstance): 
   });
 
   instance.addHook('onSend', (request, reply, payload, done) => {
-    // What a call changed about its own caller holds from its answer on. Whether it changed anything is not known here.
-    const mayHaveChanged = request.callContext && request.method !== 'GET' && request.method !== 'HEAD';
-    if (mayHaveChanged && request.caller) authenticator.forget(request.caller.userId);
+    // What a call changes about its own caller holds for the next call. Whether it did is not known here.
+    const { caller, callContext, routeOptions } = request;
+    if (caller && callContext && routeOptions.config.changesCaller) authenticator.forget(caller.userId);
     if (draining.begun) reply.header('connection', 'close');
     // As text, Node would join it to the headers and write both anew; bytes go out as they are.
     done(null, typeof payload === 'string' && payload.length > longText ? Buffer.from(payload) : payload);
@@ -78,5 +78,7 @@ export async function refuseUnroutable(app: INestApplication, error: Error, requ
 
 function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
-  if (!documentation.test(pathOf(request))) reply.header('cache-control', 'no-store');
+  // Answers to callers are not for caches; the documentation may be kept.
+  if (documentation.test(pathOf(request))) reply.headers(documentationHeaders);
+  else reply.header('cache-control', 'no-store');
 }
