@@ -51,7 +51,7 @@ describe('what comes over the wire', () => {
       message: 'name must be shorter than or equal to 5 characters.',
       errors: [{ path: 'name', code: 'maxLength', message: 'name must be shorter than or equal to 5 characters' }],
     });
-    expect(refusal({ name: 1, page: 0 }).message).toBe('2 fields are not valid; the first: name must be a string.');
+    expect(refusal({ name: 1, page: 0 }).message).toBe('name must be a string (the first of 2 faults).');
     expect(faults({ name: 'a', members: [{ name: 'b' }, { name: 'much too long' }] })).toEqual(['members.1.name:maxLength']);
   });
 

@@ -1,14 +1,12 @@
 import { plainToInstance } from 'class-transformer';
 import { validateSync, type ValidationError, type ValidatorOptions } from 'class-validator';
-import { AppError, type FieldError } from '@atoll/errors';
+import { invalidInput, type FieldError } from '@atoll/errors';
 import type { ReadsItself, Wire } from '@atoll/contracts';
 
 const rules: ValidatorOptions = { whitelist: true, forbidNonWhitelisted: true, forbidUnknownValues: false, stopAtFirstError: true };
 
 /** Deeper than any wire class, and shallow enough for what recurses. */
 const maxDepth = 32;
-/** Faults told of one request; whoever made more has enough to do. */
-const maxFaults = 100;
 /** What an unknown field may add to a message. */
 const maxPathLength = 200;
 
@@ -19,12 +17,12 @@ const maxPathLength = 200;
 export function validateWire<T extends object>(type: Wire<T>, plain: unknown): T {
   if ('fromWire' in type) return (type as unknown as ReadsItself<T>).fromWire(plain);
   if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
-    throw invalid([{ path: '', code: 'isObject', message: 'a JSON object is expected' }]);
+    throw invalidInput([{ path: '', code: 'isObject', message: 'a JSON object is expected' }]);
   }
   requireHarmless(plain, '', 1);
   const instance = plainToInstance(type, plain);
   const faults = validateSync(instance, rules);
-  if (faults.length > 0) throw invalid(faults.flatMap((fault) => fieldErrors(fault)));
+  if (faults.length > 0) throw invalidInput(faults.flatMap((fault) => fieldErrors(fault)));
   return instance;
 }
 
@@ -33,10 +31,10 @@ export function validateWire<T extends object>(type: Wire<T>, plain: unknown): T
  * prototype, which class-transformer leaves out in silence or class-validator takes for declared.
  */
 function requireHarmless(value: object, path: string, depth: number): void {
-  if (depth > maxDepth) throw invalid([{ path, code: 'maxDepth', message: `objects must not be nested deeper than ${maxDepth}` }]);
+  if (depth > maxDepth) throw invalidInput([{ path, code: 'maxDepth', message: `objects must not be nested deeper than ${maxDepth}` }]);
   for (const [name, member] of Object.entries(value)) {
     const here = path ? `${path}.${name}` : name;
-    if (name in Object.prototype) throw invalid([unknownField(here)]);
+    if (name in Object.prototype) throw invalidInput([unknownField(here)]);
     if (typeof member === 'object' && member !== null) requireHarmless(member as object, here, depth + 1);
   }
 }
@@ -52,11 +50,4 @@ function fieldErrors(fault: ValidationError, parent = ''): FieldError[] {
 function unknownField(path: string): FieldError {
   const shown = path.slice(0, maxPathLength);
   return { path: shown, code: 'unknownField', message: `${shown} is not a known field` };
-}
-
-function invalid(errors: FieldError[]): AppError {
-  const [first] = errors;
-  const where = first?.path.includes('.') ? `${first.path}: ` : '';
-  const count = errors.length === 1 ? '' : `${errors.length} fields are not valid; the first: `;
-  return new AppError('invalid_input', `${count}${where}${first?.message}.`, { errors: errors.slice(0, maxFaults) });
 }

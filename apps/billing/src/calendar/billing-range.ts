@@ -1,5 +1,5 @@
 import type { BillingInterval, BillingRange, ComparisonQuery } from '@atoll/contracts';
-import { AppError } from '@atoll/errors';
+import { invalidInput } from '@atoll/errors';
 import { invalidField } from '../invalid-field.js';
 import { bucketGrid } from './bucket-grid.js';
 import { Zone } from './zone.js';
@@ -109,7 +109,7 @@ function readWalls<Name extends string>(texts: Record<Name, string>, allowed: st
   const errors = walls.flatMap(([path, wallMs]) =>
     wallMs === undefined ? [{ path, code: 'realDate', message: `${path} must be ${allowed}` }] : [],
   );
-  if (errors.length > 0) throw new AppError('invalid_input', errors.map(({ message }) => message).join('; '), { errors });
+  if (errors.length > 0) throw invalidInput(errors);
   return Object.fromEntries(walls) as Record<Name, number>;
 }
 

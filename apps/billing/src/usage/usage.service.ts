@@ -8,7 +8,7 @@ import {
   type UsageTold,
 } from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
-import { AppError, type FieldError } from '@atoll/errors';
+import { invalidInput, type FieldError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -21,7 +21,6 @@ import { rebuildSegments } from './segment-rebuild.js';
 const mostAheadMs = 5 * 60_000;
 /** The platform's own services tell their facts by events, and nobody else may speak for them. */
 const ownSource = /^atoll-/;
-const maxFaults = 100;
 
 @Injectable()
 export class UsageService {
@@ -78,7 +77,5 @@ function fault(path: string, message: string): FieldError {
 }
 
 function refuse(faults: FieldError[]): void {
-  if (faults.length === 0) return;
-  const count = faults.length === 1 ? '' : `${faults.length} faults; the first: `;
-  throw new AppError('invalid_input', `${count}${faults[0]?.message}.`, { errors: faults.slice(0, maxFaults) });
+  if (faults.length > 0) throw invalidInput(faults);
 }

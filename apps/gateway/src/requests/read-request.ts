@@ -3,7 +3,7 @@ import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import type { FastifyRequest } from 'fastify';
 import { Nothing, type Wire } from '@atoll/contracts';
-import { AppError, isAppError, type FieldError } from '@atoll/errors';
+import { invalidInput, isAppError, type FieldError } from '@atoll/errors';
 import { validateWire } from '@atoll/rpc';
 import { GatewaySettings } from '../gateway-options.js';
 import { callContext } from './call-context.js';
@@ -73,10 +73,4 @@ function read(type: Wire, input: unknown, faults: FieldError[]): unknown {
 
 function isEmpty(input: unknown): boolean {
   return typeof input === 'object' && input !== null && !Array.isArray(input) && Object.keys(input).length === 0;
-}
-
-function invalidInput(faults: FieldError[]): AppError {
-  const [first] = faults;
-  const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : '';
-  return new AppError('invalid_input', `${first?.message}${more}`, { errors: faults });
 }

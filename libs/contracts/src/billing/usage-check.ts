@@ -1,10 +1,9 @@
-import { AppError, type FieldError } from '@atoll/errors';
+import { invalidInput, type FieldError } from '@atoll/errors';
 import { isLine } from '../fields.js';
 import { aSku } from './price.js';
 import { usageKinds, type UsageEvent } from './usage-event.js';
 
 const maxUsageEvents = 1000;
-const maxFaults = 100;
 const maxAttributes = 32;
 
 /** A check of one field: what it becomes, or undefined where it is not what `expected` says. */
@@ -85,10 +84,10 @@ export function readUsageEvents(plain: unknown): UsageEvent[] {
   const events = body?.events;
   if (!Array.isArray(events) || events.length === 0 || events.length > maxUsageEvents) {
     faults.push({ path: 'events', code: 'events', message: `events must be a list of 1 to ${maxUsageEvents} facts` });
-    throw invalid(faults);
+    throw invalidInput(faults);
   }
   const read = events.map((event, index) => readUsageEvent(event, `events.${index}`, faults));
-  if (faults.length > 0) throw invalid(faults);
+  if (faults.length > 0) throw invalidInput(faults);
   return read;
 }
 
@@ -164,9 +163,4 @@ function isAttribute(value: unknown): boolean {
 function unknownField(path: string): FieldError {
   const shown = path.slice(0, 200);
   return { path: shown, code: 'unknownField', message: `${shown} is not a known field` };
-}
-
-function invalid(faults: FieldError[]): AppError {
-  const count = faults.length === 1 ? '' : `${faults.length} faults; the first: `;
-  return new AppError('invalid_input', `${count}${faults[0]?.message}.`, { errors: faults.slice(0, maxFaults) });
 }

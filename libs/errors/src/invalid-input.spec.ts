@@ -1,0 +1,24 @@
+import { expect, it } from '@jest/globals';
+import { invalidInput } from './invalid-input.js';
+
+const fault = (path: string, message: string) => ({ path, code: 'rule', message });
+
+it('states one fault as a sentence that names the field', () => {
+  const error = invalidInput([fault('limit', 'limit must be a whole number from 1 to 100')]);
+  expect([error.code, error.message]).toEqual(['invalid_input', 'limit must be a whole number from 1 to 100.']);
+});
+
+it.each([
+  ['members.0.email', 'email must be an e-mail address', 'members.0.email must be an e-mail address.'],
+  ['gpus.3', 'each entry of gpus must be an object', 'gpus.3: each entry of gpus must be an object.'],
+  ['events.0.sku', 'events.0.sku must be 1 to 100 letters', 'events.0.sku must be 1 to 100 letters.'],
+  ['', 'a JSON object is expected', 'a JSON object is expected.'],
+])('names the whole path of a fault at %j', (path, message, sentence) => {
+  expect(invalidInput([fault(path, message)]).message).toBe(sentence);
+});
+
+it('says how many faults there are, and lists the first hundred', () => {
+  const error = invalidInput(Array.from({ length: 101 }, (_, index) => fault(`field_${index}`, `field_${index} is not a known field`)));
+  expect(error.message).toBe('field_0 is not a known field (the first of 101 faults).');
+  expect(error.details.errors).toHaveLength(100);
+});
