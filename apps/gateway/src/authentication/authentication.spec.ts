@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { credentials, teams, users } from '@atoll/contracts';
+import { credentials, teams, usage, users, workspaces } from '@atoll/contracts';
 import { createApiKey } from '@atoll/api-keys';
 import { AppError } from '@atoll/errors';
 import { startGateway, type CallOptions, type GatewayUnderTest, type Reply } from '../testing/gateway-fixture.js';
@@ -8,6 +8,18 @@ import type { Problem } from '../errors/problem.js';
 
 const ada = '01890000-0000-7000-8000-00000000000b';
 const grace = '01890000-0000-7000-8000-00000000000c';
+
+const aFact = {
+  source: 'meter',
+  id: '1',
+  time: '2026-10-01T00:00:00Z',
+  resource_id: 'pod:1',
+  kind: 'pod',
+  sku: 'pod',
+  quantity: 1,
+  team_id: teamId,
+  workspace_id: teamId,
+};
 
 let gateway: GatewayUnderTest;
 beforeEach(async () => {
@@ -171,6 +183,18 @@ describe('what a call changes about its own caller', () => {
     expect(gateway.services.contextOf(teams.get).caller).toMatchObject({ timezone: 'Asia/Kathmandu' });
   });
 
+  it('makes no other call forget a key: not a read, nor a write that cannot change the caller', async () => {
+    const key = gateway.services.key({ platform_admin: true });
+    gateway.services.answer(workspaces.rename, () => ({}) as never);
+    gateway.services.answer(usage.record, () => ({ accepted: 1, duplicates: 0 }));
+    await get({ key });
+    for (let count = 0; count < 10; count++) {
+      expect((await gateway.call('PUT', `/api/workspace/${teamId}`, { key, body: { name: 'x' } })).status).toBe(200);
+      expect((await gateway.call('POST', '/api/usage-events', { key, body: { events: [aFact] } })).status).toBe(200);
+    }
+    expect(lookUps()).toBe(1);
+  });
+
   it('costs nothing where a call was refused before it could change anything', async () => {
     const key = gateway.services.key();
     await get({ key });
@@ -218,7 +242,7 @@ describe('an ip_whitelist', () => {
         forwarded === undefined ? {} : { 'x-forwarded-for': forwarded, 'x-real-ip': forwarded, forwarded: `for=${forwarded}` };
       const { status, body } = await gatewayAt.call('GET', `/api/team/${teamId}`, { key, from, headers });
       expect([from, forwarded, status]).toEqual([from, forwarded, expected]);
-      if (expected === 403) expect(body.code).toBe('ip_not_allowed');
+      if (expected === 403) expect([body.code, body.detail]).toEqual(['ip_not_allowed', expect.stringContaining(' address ')]);
     }
   };
 
@@ -232,6 +256,14 @@ describe('an ip_whitelist', () => {
       ['::ffff:198.51.100.1', '203.0.113.9', 403],
       ['203.0.113.9', '198.51.100.1', 200],
     ]);
+  });
+
+  it('is refused with the address that was seen, in its one spelling', async () => {
+    const key = gateway.services.key({ ip_whitelist: '203.0.113.0/24' });
+    const detail = async (from: string): Promise<string> => (await get({ key, from })).body.detail;
+    expect(await detail('198.51.100.1')).toBe('The API key may not be used from the address 198.51.100.1.');
+    expect(await detail('::ffff:198.51.100.1')).toBe('The API key may not be used from the address 198.51.100.1.');
+    expect(await detail('2001:DB8:0::1')).toBe('The API key may not be used from the address 2001:db8::1.');
   });
 
   it('holds for the right-most untrusted hop behind trusted proxies', async () => {

@@ -36,4 +36,23 @@ describe('the key that a request presents', () => {
     ['two different', ['Authorization', `Bearer ${key}`, 'x-api-key', other]],
     ['two different in one header sent twice', ['Authorization', `Bearer ${key}`, 'authorization', `Bearer ${other}`]],
   ])('is refused unread: %s', (_name, headers) => expect(() => presentedKey(headers)).toThrow(refusal));
+
+  it('without its scheme gets the header as it must be, and no refusal repeats a key', () => {
+    const messageOf = (...headers: string[]): string => {
+      try {
+        return `accepted ${presentedKey(headers)}`;
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    const send = 'Send Authorization: Bearer <API_KEY>, or x-api-key: <API_KEY>.';
+    expect(messageOf('Authorization', key)).toBe(`The Authorization header has the API key without its scheme. ${send}`);
+    expect(messageOf('Authorization', `Basic ${key}`)).toBe(`The Authorization header has another form than Bearer <API_KEY>. ${send}`);
+    for (const headers of [
+      ['Authorization', key],
+      ['Authorization', `Basic ${key}`],
+      ['x-api-key', `${key}x`],
+    ])
+      expect(messageOf(...headers)).not.toContain(key.slice(4));
+  });
 });
