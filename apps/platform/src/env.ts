@@ -15,6 +15,8 @@ export class PlatformEnv extends HttpEnv {
 
 /** Where settings are read: the environment, and the secrets of the data folder where it has none. */
 export function settingsSource(dataDir: string): NodeJS.ProcessEnv {
-  const given = process.env;
-  return given.ATOLL_KEY_PEPPER ? given : { ...given, ATOLL_KEY_PEPPER: loadLocalSecrets(dataDir).keyPepper };
+  const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
+  if (given.ATOLL_KEY_PEPPER && given.ATOLL_SEAL_KEYS) return given;
+  const { keyPepper, sealKeys } = loadLocalSecrets(dataDir);
+  return { ATOLL_KEY_PEPPER: keyPepper, ATOLL_SEAL_KEYS: sealKeys, ...given };
 }

@@ -1,0 +1,1 @@
+export { SealBroken, Sealer, UnknownSealKey } from './sealer.js';
