@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# `npm run test:setup`: installs what some specs need of the machine and npm cannot bring. On Debian and Ubuntu, as root. What is already there is left as it is;
+# what is built is kept by version in ATOLL_CACHE_DIR (~/.cache/atoll unless given). Without any of it `npm test` runs the other specs, and says what did not run.
+set -euo pipefail
+
+cache=${ATOLL_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/atoll}
+# Raise the number when the content changes.
+base=base-1
+loki_version=v3.7.8
+
+packages=(podman runc conmon catatonit netavark aardvark-dns iptables debootstrap chromium)
+# Together in one tree: pods and doors run from it as an image, bare-metal hosts as a chroot.
+base_packages=ca-certificates,procps,sudo,openssh-server,nginx-light,libnginx-mod-stream,socat,busybox-static,wget
+
+step() { printf '\n== %s\n' "$1"; }
+
+cat <<TEXT
+This installs, by apt: ${packages[*]}
+and makes, in $cache: a base image (Debian, with $base_packages) and Grafana Loki $loki_version, which is built where Go is found.
+TEXT
+
+mkdir -p "$cache"
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query --show --showformat='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  step "apt-get install ${missing[*]}"
+  if [ "$(id -u)" -ne 0 ]; then
+    echo "Run this as root, or: sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+    exit 1
+  fi
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+if [ ! -f "$cache/$base.tar" ]; then
+  step "the base image"
+  tree=$(mktemp -d "$cache/$base.XXXXXX")
+  trap 'rm -rf "$tree"' EXIT
+  debootstrap --variant=minbase --include="$base_packages" bookworm "$tree" >"$cache/$base.log"
+  rm -rf "$tree"/var/cache/apt/* "$tree"/var/lib/apt/lists/* "$tree"/usr/share/{doc,man,locale}/*
+  tar --numeric-owner -C "$tree" -cf "$cache/$base.tar.new" .
+  mv "$cache/$base.tar.new" "$cache/$base.tar"
+  rm -rf "$tree"
+  trap - EXIT
+fi
+
+if [ ! -x "$cache/loki-$loki_version" ]; then
+  if ! command -v go >/dev/null; then
+    echo "Go was not found: Loki is not built, and the specs of logs in Loki will not run." >&2
+  else
+    step "Loki $loki_version (some minutes)"
+    build=$(mktemp -d "$cache/loki.XXXXXX")
+    trap 'rm -rf "$build"' EXIT
+    source=$(cd "$build" && go mod download -json "github.com/grafana/loki/v3@$loki_version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+    # Loki's own module with its replacements, less those that point into its repository.
+    sed -e 's|^module .*|module atoll.dev/loki|' -e '/^ignore /d' -e '/pkg\/push => \.\/pkg\/push/d' "$source/go.mod" >"$build/go.mod"
+    cp "$source/go.sum" "$build/go.sum"
+    (
+      cd "$build"
+      go mod edit -require "github.com/grafana/loki/v3@$loki_version"
+      CGO_ENABLED=0 GOFLAGS=-mod=mod go build -trimpath -ldflags '-s -w' -o "$cache/loki-$loki_version.new" github.com/grafana/loki/v3/cmd/loki
+    )
+    mv "$cache/loki-$loki_version.new" "$cache/loki-$loki_version"
+    rm -rf "$build"
+    trap - EXIT
+  fi
+fi
+
+step "ready"
