@@ -23,7 +23,7 @@ const colours: Record<string, string> = process.stdout.isTTY ? { FORCE_COLOR: '1
 
 /** Builds, then runs all checks, as many at once as there are processors. Says what each found, and goes on after a failure. */
 export async function check(): Promise<Tally> {
-  const tally: Tally = { passed: 0, failed: 0 };
+  const tally: Tally = { passed: 0, failed: 0, skipped: 0 };
   const one = async ({ name, command }: Check) => {
     const { ok, output, durationMs } = await run(command, { capture: true, env: colours });
     tally[ok ? 'passed' : 'failed'] += 1;

@@ -11,6 +11,8 @@ export interface Outcome {
 export interface Tally {
   passed: number;
   failed: number;
+  /** Specs that need something which this machine lacks: see `describeWhere` of libs/testing. */
+  skipped: number;
 }
 
 interface RunOptions {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { tallyOf, type JestReport } from './test.js';
+import { skippedGroups, tallyOf, type JestReport } from './test.js';
 
 const report = (counts: Partial<JestReport>): JestReport => ({
   success: true,
@@ -8,20 +8,29 @@ const report = (counts: Partial<JestReport>): JestReport => ({
   numPendingTests: 0,
   numTodoTests: 0,
   numRuntimeErrorTestSuites: 0,
+  testResults: [],
   ...counts,
 });
 
 describe('the tally of a run', () => {
-  it('counts what passed', () => expect(tallyOf(report({}))).toEqual({ passed: 7, failed: 0 }));
+  it('counts what passed', () => expect(tallyOf(report({}))).toEqual({ passed: 7, failed: 0, skipped: 0 }));
 
-  it('counts as failed what failed, was skipped, or did not start', () => {
-    const mixed = report({ success: false, numFailedTests: 1, numPendingTests: 1, numTodoTests: 1, numRuntimeErrorTestSuites: 1 });
-    expect(tallyOf(mixed)).toEqual({ passed: 7, failed: 4 });
+  it('counts as failed what failed, is yet to be written, or did not start, and apart what was skipped', () => {
+    const mixed = report({ success: false, numFailedTests: 1, numPendingTests: 2, numTodoTests: 1, numRuntimeErrorTestSuites: 1 });
+    expect(tallyOf(mixed)).toEqual({ passed: 7, failed: 3, skipped: 2 });
   });
 
   it('is a failure where no test ran, where Jest says so, and where it left no report', () => {
     expect(tallyOf(report({ numPassedTests: 0 })).failed).toBe(1);
     expect(tallyOf(report({ success: false })).failed).toBe(1);
-    expect(tallyOf(undefined)).toEqual({ passed: 0, failed: 1 });
+    expect(tallyOf(undefined)).toEqual({ passed: 0, failed: 1, skipped: 0 });
+  });
+
+  it('names each group that did not run once, with the number of its specs', () => {
+    const pending = { status: 'pending', ancestorTitles: ['pods in Podman (not run: Podman was not found)'] };
+    const assertionResults = [pending, { status: 'passed', ancestorTitles: ['pods'] }, pending];
+    expect(skippedGroups(report({ testResults: [{ assertionResults }] }))).toEqual([
+      'NOT RUN, 2 specs: pods in Podman (not run: Podman was not found)',
+    ]);
   });
 });

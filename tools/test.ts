@@ -13,14 +13,26 @@ export interface JestReport {
   numPendingTests: number;
   numTodoTests: number;
   numRuntimeErrorTestSuites: number;
+  testResults: readonly { assertionResults: readonly { status: string; ancestorTitles: readonly string[] }[] }[];
 }
 
-/** A suite that does not even start, a test that is skipped, and a run without tests count as failures. */
+/** `ATOLL_TEST_ALL=1`, as CI sets it: what was skipped has failed. */
+const mustRunAll = process.env.ATOLL_TEST_ALL === '1';
+
+/** A suite that does not even start and a run without tests count as failures. */
 export function tallyOf(report: JestReport | undefined): Tally {
-  if (!report) return { passed: 0, failed: 1 };
-  const passed = report.numPassedTests;
-  const failed = report.numFailedTests + report.numPendingTests + report.numTodoTests + report.numRuntimeErrorTestSuites;
-  return { passed, failed: failed || (passed && report.success ? 0 : 1) };
+  if (!report) return { passed: 0, failed: 1, skipped: 0 };
+  const { numPassedTests: passed, numPendingTests: skipped } = report;
+  const failed = report.numFailedTests + report.numTodoTests + report.numRuntimeErrorTestSuites;
+  return { passed, failed: failed || (passed && report.success ? 0 : 1), skipped };
+}
+
+/** A line a group that did not run, with the reason that stands in its title. */
+export function skippedGroups({ testResults }: JestReport): string[] {
+  const titles = testResults.flatMap(({ assertionResults }) =>
+    assertionResults.flatMap(({ status, ancestorTitles }) => (status === 'pending' ? [ancestorTitles.join(' › ')] : [])),
+  );
+  return [...new Set(titles)].map((title) => `NOT RUN, ${titles.filter((other) => other === title).length} specs: ${title}`);
 }
 
 /** Undefined where Jest ended before it wrote one. */
@@ -36,16 +48,20 @@ async function jest(start: (options: string[]) => Promise<Outcome>): Promise<Tal
   const folder = mkdtempSync(join(tmpdir(), 'atoll-test-'));
   const file = join(folder, 'report.json');
   const { ok } = await start(['--ci', '--json', `--outputFile=${file}`]);
-  const tally = tallyOf(readReport(file));
+  const report = readReport(file);
+  const tally = tallyOf(report);
+  if (report) notRun.push(...skippedGroups(report));
   rmSync(folder, { recursive: true });
   return ok || tally.failed ? tally : { ...tally, failed: 1 };
 }
+
+const notRun: string[] = [];
 
 /** Everything there is to prove, in the order in which a failure is cheapest. Stops where nothing after it could run. */
 async function* everything(): AsyncGenerator<Tally> {
   for (const preparation of ['npm run --silent build', 'node dist/tools/nats-server.js']) {
     if ((await run(preparation)).ok) continue;
-    yield { passed: 0, failed: 1 };
+    yield { passed: 0, failed: 1, skipped: 0 };
     return;
   }
   console.log('\n== checks');
@@ -59,11 +75,13 @@ async function* everything(): AsyncGenerator<Tally> {
 }
 
 if (import.meta.main) {
-  const total: Tally = { passed: 0, failed: 0 };
-  for await (const { passed, failed } of everything()) {
+  const total: Tally = { passed: 0, failed: 0, skipped: 0 };
+  for await (const { passed, failed, skipped } of everything()) {
     total.passed += passed;
     total.failed += failed;
+    total.skipped += skipped;
   }
-  console.log(`\n${total.passed} passed, ${total.failed} failed`);
-  process.exitCode = total.failed || !total.passed ? 1 : 0;
+  if (notRun.length > 0) console.log(`\n${notRun.join('\n')}\nnpm run test:setup installs what is missing.`);
+  console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+  process.exitCode = total.failed || !total.passed || (mustRunAll && total.skipped) ? 1 : 0;
 }

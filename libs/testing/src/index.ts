@@ -1,4 +1,5 @@
 export { allowErrors, expectErrors, recordError } from './error-log.js';
+export { describeWhere } from './describe-where.js';
 export { errorOf } from './error-of.js';
 export { runs } from './law-runs.js';
 export { freePort } from './free-port.js';
