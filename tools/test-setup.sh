@@ -46,6 +46,11 @@ if [ ! -f "$cache/$base.tar" ]; then
   rm -rf "$tree"
   trap - EXIT
 fi
+if [ ! -d "$cache/$base" ]; then
+  mkdir -p "$cache/$base.new"
+  tar --numeric-owner -C "$cache/$base.new" -xf "$cache/$base.tar"
+  mv "$cache/$base.new" "$cache/$base"
+fi
 
 if [ ! -x "$cache/loki-$loki_version" ]; then
   if ! command -v go >/dev/null; then

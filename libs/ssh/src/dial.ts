@@ -1,0 +1,92 @@
+import { lookup } from 'node:dns/promises';
+import { connect, isIP, type Socket } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { sshError, toSshError } from './ssh-error.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+export interface DialOptions {
+  /** Whether loopback and link-local addresses may be dialled: for tests and laptops. */
+  readonly allowLoopback: boolean;
+}
+
+/** Where clouds serve the credentials of a machine to whoever asks on it. Never dialled, whatever is allowed. */
+const metadataAddresses: ReadonlySet<string> = new Set(['169.254.169.254', '169.254.170.2', '100.100.100.200', 'fd00:ec2::254']);
+
+/** Whether a host may be dialled at this address. IPv4 inside of IPv6 (mapped, NAT64, 6to4) counts as what it leads to. */
+export function isDiallable(address: string, { allowLoopback }: DialOptions): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const inner = innermost(ipaddr.process(address));
+  if (metadataAddresses.has(inner.toString())) return false;
+  const range = inner.range();
+  if (range === 'loopback' || range === 'linkLocal') return allowLoopback;
+  return !['unspecified', 'broadcast', 'multicast', 'reserved', 'discard', 'teredo'].includes(range);
+}
+
+function innermost(address: Address): Address {
+  if (address.kind() === 'ipv4') return address;
+  const bytes = address.toByteArray();
+  const range = address.range();
+  // RFC 6052 §2.2 for the well-known prefix, RFC 3056 §2.
+  if (range === 'rfc6052') return ipaddr.fromByteArray(bytes.slice(12));
+  if (range === '6to4') return ipaddr.fromByteArray(bytes.slice(2, 6));
+  return address;
+}
+
+/**
+ * Connects to a host. Its name is resolved here, and the connection goes to an address that was checked, so that a name which changes between two
+ * look-ups gains nothing; one forbidden address among several refuses the host. Throws `SshError`.
+ */
+export async function dial(host: string, port: number, options: DialOptions, signal: AbortSignal): Promise<Socket> {
+  const addresses = await raced(resolve(host), signal);
+  if (addresses.length === 0) throw sshError('name');
+  if (!addresses.every((address) => isDiallable(address, options))) throw sshError('address_forbidden');
+  let failure: unknown;
+  for (const address of addresses) {
+    try {
+      return await open(address, port, signal);
+    } catch (error) {
+      failure = error;
+      if (signal.aborted) break;
+    }
+  }
+  throw toSshError(failure);
+}
+
+async function resolve(host: string): Promise<string[]> {
+  if (isIP(host)) return [host];
+  try {
+    return (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
+  } catch (error) {
+    throw sshError('name', error);
+  }
+}
+
+function open(address: string, port: number, signal: AbortSignal): Promise<Socket> {
+  const socket = connect({ host: address, port });
+  // Without a listener an error ends the process; whoever uses the socket adds their own.
+  socket.on('error', () => undefined);
+  const connected = new Promise<Socket>((resolve, reject) => {
+    socket.once('connect', () => resolve(socket)).once('error', reject);
+  });
+  return raced(connected, signal).catch((error: unknown) => {
+    socket.destroy();
+    throw error;
+  });
+}
+
+/** What the promise gives, or `timeout` once the signal is aborted. */
+export async function raced<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let end: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    end = () => reject(sshError('timeout', signal.reason));
+  });
+  if (signal.aborted) end();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', end);
+    promise.catch(() => undefined);
+  }
+}
