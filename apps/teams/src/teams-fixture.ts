@@ -6,8 +6,8 @@ import {
   credentialsChanged,
   deletionCalledOff,
   membershipChanged,
-  teamChanged,
   teamDeletionRequested,
+  teamUpdated,
   teams,
   users,
   workspaceDeletionRequested,
@@ -33,7 +33,7 @@ export const operatorEmail = 'operator@example.com';
 /** An id that nothing has. */
 export const unknownId = '01890000-0000-7000-8000-000000000000';
 
-const toldEvents = [membershipChanged, teamChanged, teamDeletionRequested, workspaceDeletionRequested, deletionCalledOff].map(
+const toldEvents = [membershipChanged, teamUpdated, teamDeletionRequested, workspaceDeletionRequested, deletionCalledOff].map(
   ({ name }) => name,
 );
 
@@ -54,10 +54,14 @@ export class TeamsFixture extends BareServiceUnderTest {
     this.get(Rpc).listen(credentialsChanged, ({ user_id }) => this.credentialsChanged.push(user_id));
   }
 
-  static async start(settings: Partial<TeamsSettings> = {}): Promise<TeamsFixture> {
+  /** `poolSize`: connections of the service, in place of its own number. */
+  static async start({ poolSize, ...settings }: Partial<TeamsSettings> & { poolSize?: number } = {}): Promise<TeamsFixture> {
     const admin = createApiKey();
     const given = { keyPepper: pepper, deletionHolders: [], ...settings };
-    const started = await startServiceUnderTest(service, { settings: given, listensTo: toldEvents });
+    const started = await startServiceUnderTest(
+      { ...service, database: { ...service.database, ...(poolSize !== undefined && { poolSize }) } },
+      { settings: given, listensTo: toldEvents },
+    );
     await started.app.get(Administrators).ensure({ email: operatorEmail, apiKey: admin });
     return new TeamsFixture(started, admin);
   }

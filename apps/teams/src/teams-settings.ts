@@ -24,4 +24,7 @@ export class TeamsSettings {
 
   /** How long a deletion waits for the answers of the services that may hold something. */
   deletionPatienceMs: number = 3_000;
+
+  /** How long a writer waits for its turn among those of its team. */
+  writerPatienceMs: number = 2_000;
 }

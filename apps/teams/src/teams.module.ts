@@ -1,7 +1,10 @@
+import { ReservedStatements } from '@atoll/database';
 import { Module } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { ApiKeysService } from './api-keys/api-key.service.js';
 import { CredentialsController } from './api-keys/credential.controller.js';
 import { CredentialsService } from './api-keys/credential.service.js';
+import { Writers } from './database/writers.js';
 import { ImagePoliciesController } from './image-policies/image-policy.controller.js';
 import { ImagePoliciesService } from './image-policies/image-policy.service.js';
 import { TeamImagesService } from './image-policies/team-images.service.js';
@@ -59,6 +62,12 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     UsersService,
     WorkspaceDeletionService,
     WorkspacesService,
+    Writers,
+    {
+      provide: ReservedStatements,
+      inject: [DataSource],
+      useFactory: (dataSource: DataSource) => new ReservedStatements(dataSource, { purpose: 'credentials', poolSize: 4 }),
+    },
   ],
 })
 export class TeamsModule {}

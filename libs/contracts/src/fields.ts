@@ -122,6 +122,18 @@ export function Uuid(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: String, format: 'uuid' }, lowerCase, IsUUID('all', { message: '$property must be a UUID' }));
 }
 
+/** Up to `max` ids, as `Uuid`. */
+export function Uuids(options: FieldOptions & { max: number }): PropertyDecorator {
+  const { max } = options;
+  return field(
+    options,
+    { type: String, format: 'uuid', isArray: true, maxItems: max },
+    IsArray({ message: '$property must be a list' }),
+    ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
+    IsUUID('all', { each: true, message: 'each entry of $property must be a UUID' }),
+  );
+}
+
 /** ISO 8601 instant with a zone: `2026-10-01T00:00:00.000Z`. */
 export function Instant(options: FieldOptions = {}): PropertyDecorator {
   return field(

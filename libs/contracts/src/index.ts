@@ -117,20 +117,25 @@ export type { WorkloadStatus } from './gpuaas/workload.js';
 export { IpWhitelist, addressAllowed, addressInRanges, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
 export type { AddressRange } from './ip-whitelist.js';
 export { IncludeEnded, Nothing, PageFromOne, PageFromOneOrAll, PageFromZero, Pagination, pageWindow } from './page.js';
-export { FindTeam, TeamsSnapshot, TeamsAfter, teamDirectory } from './teams/directory.js';
+export { LookUpTeams, TeamUpdates, TeamsAfter, teamDirectory } from './teams/directory.js';
 export { Credential, CredentialTeam, CredentialsChanged, KeyDigest, credentials, credentialsChanged } from './teams/credential.js';
 export {
   MembershipChanged,
   TeamChanged,
   TeamDeletionAnswered,
   TeamDeletionRequested,
+  TeamStanding,
+  TeamUpdate,
   WorkspaceDeletionRequested,
+  WorkspaceStanding,
   deletionCalledOff,
   deletionHolders,
+  maxWorkspacesPerUpdate,
   membershipChanged,
   teamChanged,
   teamDeletionAnswered,
   teamDeletionRequested,
+  teamUpdated,
   workspaceDeletionRequested,
 } from './teams/events.js';
 export {

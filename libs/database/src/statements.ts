@@ -9,6 +9,10 @@ import { poolOf } from './data-source.js';
 export class Statements {
   constructor(private readonly dataSource: DataSource) {}
 
+  protected poolInUse(): pg.Pool {
+    return poolOf(this.dataSource);
+  }
+
   /**
    * Runs a statement that PostgreSQL parses and plans once a connection. `name` stands for `text`: never give one name to two texts.
    * Table names need no schema; the service's own comes first. Throws AppError `unavailable` where the database fails.
@@ -22,7 +26,7 @@ export class Statements {
   }
 
   private async execute<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> {
-    const pool = poolOf(this.dataSource);
+    const pool = this.poolInUse();
     const statement: pg.QueryConfig = { name, text, values };
     try {
       return (await pool.query<Row>(statement)).rows;

@@ -6,7 +6,7 @@ import { createDatabase, OwnerOfTeams } from '@atoll/testing';
 import { Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
-import { createTeamDirectoryTables, teamDirectoryEntities } from './directory-tables.js';
+import { addWorkspaceRevisions, createTeamDirectoryTables, teamDirectoryEntities } from './directory-tables.js';
 import { TeamDirectoryModule } from './team-directory.module.js';
 
 export { errorOf } from '@atoll/testing';
@@ -17,6 +17,7 @@ class Reader1 implements MigrationInterface {
     await createIdempotencyTable(runner, 'reader');
     await createEventTables(runner, 'reader');
     await createTeamDirectoryTables(runner, 'reader');
+    await addWorkspaceRevisions(runner, 'reader');
   }
   async down(): Promise<void> {}
 }

@@ -1,8 +1,10 @@
 export {
   addTeamStanding,
+  addWorkspaceRevisions,
   createTeamDirectoryTables,
   dropTeamDirectoryTables,
   dropTeamStanding,
+  dropWorkspaceRevisions,
   teamDirectoryEntities,
 } from './directory-tables.js';
 export { TeamEntity } from './known-team.entity.js';

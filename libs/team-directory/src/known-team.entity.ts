@@ -16,9 +16,13 @@ export class TeamEntity {
   @Column('text', { nullable: true })
   name!: string | null;
 
-  /** Of two facts about a team the greater revision holds. */
+  /** Of what is known of the team itself. Of two updates the one with the greater revision holds. */
   @Column('bigint', { default: 0 })
   revision!: string;
+
+  /** The latest revision at which all its workspaces were received: one that was not among them and is older is deleted. */
+  @Column('bigint', { default: 0 })
+  completeRevision!: string;
 
   @Column('boolean', { default: false })
   isSuspended!: boolean;
@@ -46,6 +50,10 @@ export class WorkspaceEntity {
 
   @Column('boolean', { default: false })
   isDeleted!: boolean;
+
+  /** Of the team, when this was said of the workspace. Of two updates the one with the greater revision holds. */
+  @Column('bigint', { default: 0 })
+  revision!: string;
 }
 
 /** One row, once all teams there were at the first start have been fetched from their owner. */

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { teamChanged, type TeamChanged } from '@atoll/contracts';
+import { teamChanged, teamUpdated, type TeamChanged } from '@atoll/contracts';
 import { newId, Transactions } from '@atoll/database';
 import { aTeam } from '@atoll/testing';
+import { applyUpdate, updateOf } from './apply-update.js';
 import { DirectoryFixture, errorOf } from './directory-fixture.js';
 import { TeamDirectory } from './team-directory.js';
 import { TeamSnapshot } from './team-snapshot.js';
@@ -22,6 +23,7 @@ async function completed(): Promise<void> {
 
 const workspace = (name: string) => ({ id: newId(), name });
 const askedFor = (operation: string) => fixture.owner.asked.filter((subject) => subject.endsWith(operation)).length;
+const standing = { name: 'Research', is_suspended: false, status: 'active' as const, default_workspace_id: null };
 
 describe('what a service knows of teams', () => {
   beforeEach(async () => {
@@ -50,10 +52,25 @@ describe('what a service knows of teams', () => {
     }));
     const transactions = fixture.app.get(Transactions, { strict: false });
     const mixed = tellings.toSorted((one, other) => ((one.revision * 5) % 13) - ((other.revision * 5) % 13));
-    await Promise.all(mixed.map((telling) => transactions.run((manager) => directory.apply(manager, telling))));
+    await Promise.all(mixed.map((telling) => transactions.run((manager) => applyUpdate(manager, updateOf(telling)))));
     expect(await directory.team(team.team_id)).toMatchObject({ name: 'name 11' });
     const known = await fixture.query('SELECT name, is_deleted FROM workspace WHERE team_id = $1 ORDER BY name::int', [team.team_id]);
     expect(known).toEqual(tellings.map((_, at) => ({ name: `${at}`, is_deleted: at < 11 })));
+  });
+
+  it('is what changed, without a word about the rest', async () => {
+    const [first, second] = [workspace('first'), workspace('second')];
+    const team = aTeam([first]);
+    const { team_id } = team;
+    const update = { team_id, workspaces: [], is_complete: false };
+    await fixture.tell(teamUpdated, { ...updateOf(team), team: { ...standing, default_workspace_id: first.id } });
+    await fixture.tell(teamUpdated, { ...update, revision: 2, workspaces: [{ ...second, is_deleted: false }] });
+    await fixture.tell(teamUpdated, { ...update, revision: 3, team: { ...standing, name: 'Renamed', default_workspace_id: first.id } });
+    await fixture.tell(teamUpdated, { ...update, revision: 4, workspaces: [{ ...first, name: 'lab', is_deleted: false }] });
+    await fixture.tell(teamUpdated, { ...update, revision: 5, workspaces: [{ ...second, is_deleted: true }] });
+    expect(await directory.team(team_id)).toMatchObject({ name: 'Renamed', defaultWorkspaceId: first.id });
+    expect(await directory.workspace(first.id)).toMatchObject({ name: 'lab', isDeleted: false });
+    expect(await directory.workspace(second.id)).toMatchObject({ name: 'second', isDeleted: true });
   });
 
   it('keeps the number that facts gave a team before it was told of', async () => {
@@ -100,9 +117,32 @@ describe('what a service knows of teams', () => {
     fixture.owner.teams.push(team);
     expect(await directory.workspace(team.workspaces[0]!.id)).toMatchObject({ teamId: team.team_id });
     expect(await directory.team(team.team_id)).toMatchObject({ name: 'Research' });
-    expect(askedFor('find')).toBe(1);
+    expect(askedFor('lookUp')).toBe(1);
     expect((await errorOf(directory.team(newId()))).toWire()).toMatchObject({ code: 'not_found', message: 'No such team.' });
     expect((await errorOf(directory.workspace(newId()))).message).toBe('No such workspace.');
+  });
+
+  it('is looked for in the same places where a workspace is of another team and where it does not exist', async () => {
+    const [own, foreign] = [aTeam(), aTeam()];
+    await fixture.tell(teamChanged, own);
+    await fixture.tell(teamChanged, foreign);
+    fixture.owner.teams.push(own, foreign);
+    for (const id of [foreign.workspaces[0]!.id, newId()]) {
+      const before = askedFor('lookUp');
+      expect((await errorOf(directory.workspace(id, [own.team_id]))).toWire()).toMatchObject({ message: 'No such workspace.' });
+      expect(askedFor('lookUp')).toBe(before + 1);
+    }
+    const before = askedFor('lookUp');
+    expect(await directory.workspace(own.workspaces[0]!.id, [foreign.team_id, own.team_id])).toMatchObject({ teamId: own.team_id });
+    expect(askedFor('lookUp')).toBe(before);
+  });
+
+  it('is asked of the owner once for a thousand pairs', async () => {
+    const teams = Array.from({ length: 20 }, () => aTeam());
+    fixture.owner.teams.push(...teams);
+    const pairs = teams.map((team) => ({ teamId: team.team_id, workspaceId: team.workspaces[0]!.id }));
+    expect(await directory.strangers([...pairs, ...pairs])).toEqual(new Set());
+    expect(askedFor('lookUp')).toBe(1);
   });
 
   it('is unavailable, not unknown, while the owner is away', async () => {
@@ -131,11 +171,11 @@ describe('a service that starts beside older teams', () => {
     await start(teams);
     await completed();
     expect(await known()).toEqual(teams.map(({ team_id }) => team_id).sort());
-    expect(askedFor('snapshot')).toBe(4);
+    expect(askedFor('page')).toBe(4);
     const snapshot = fixture.app.get(TeamSnapshot, { strict: false });
     snapshot.onApplicationBootstrap();
     await snapshot.onModuleDestroy();
-    expect(askedFor('snapshot')).toBe(4);
+    expect(askedFor('page')).toBe(4);
   });
 
   it('starts without their owner, and fetches them when it comes', async () => {
@@ -162,6 +202,6 @@ describe('a service that starts beside older teams', () => {
     await snapshot.onModuleDestroy();
     fixture.owner.comeBack();
     expect(await known()).toEqual([]);
-    expect(askedFor('snapshot')).toBe(0);
+    expect(askedFor('page')).toBe(0);
   });
 });

@@ -1,12 +1,14 @@
-import { isAppError } from '@atoll/errors';
-import { notFound, teamChanged, teamDirectory, type FindTeam, type TeamChanged } from '@atoll/contracts';
+import { notFound, teamChanged, teamDirectory, teamUpdated, type LookUpTeams, type TeamChanged, type TeamUpdate } from '@atoll/contracts';
 import { Statements, Transactions } from '@atoll/database';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import { applyUpdate, updateOf } from './apply-update.js';
 import { DirectoryReader } from './directory-reader.js';
 import type { TeamStanding } from './known-team.entity.js';
+
+/** As many as `LookUpTeams` takes of each. */
+const maxPerLookUp = 1000;
 
 export interface KnownTeam {
   /** What tables of many rows call it. */
@@ -27,7 +29,7 @@ export interface KnownWorkspace {
   isDeleted: boolean;
 }
 
-/** Teams and their workspaces, as their owner tells of them; what is not known here is asked of the owner once. */
+/** A projection of the teams and workspaces that the teams service owns. What is missing here is asked of the owner once. */
 @Injectable()
 export class TeamDirectory {
   constructor(
@@ -37,28 +39,42 @@ export class TeamDirectory {
     private readonly reader: DirectoryReader,
   ) {}
 
+  @OnEvent(teamUpdated, { consumer: 'team-updates' })
+  async onTeamUpdated(update: TeamUpdate, { manager }: EventDelivery): Promise<void> {
+    await applyUpdate(manager, update);
+  }
+
+  /** A consumer of its own: it drains what was published before an upgrade, beside the consumer of updates. */
   @OnEvent(teamChanged, { consumer: 'team-directory' })
   async onTeamChanged(team: TeamChanged, { manager }: EventDelivery): Promise<void> {
-    await this.apply(manager, team);
+    await applyUpdate(manager, updateOf(team));
   }
 
   /** Throws `not_found`, in the words for another's team, where its owner does not know it either. */
   async team(teamId: string): Promise<KnownTeam> {
-    return this.known(() => this.findTeam(teamId), { team_id: teamId }, 'team');
+    return this.known(() => this.findTeam(teamId), { team_ids: [teamId] }, 'team');
   }
 
-  /** A workspace that is gone is found too. Throws `not_found` as `team` does. */
-  async workspace(workspaceId: string): Promise<KnownWorkspace> {
-    return this.known(() => this.findWorkspace(workspaceId), { workspace_id: workspaceId }, 'workspace');
+  /**
+   * A deleted workspace is found too. Throws `not_found` as `team` does. `withinTeams`: a workspace of any other team
+   * is looked for in the same places, and for as long, as one that does not exist.
+   */
+  async workspace(workspaceId: string, withinTeams?: readonly string[]): Promise<KnownWorkspace> {
+    const within = withinTeams && withinTeams.length <= maxPerLookUp ? { within_team_ids: [...withinTeams] } : {};
+    return this.known(() => this.findWorkspace(workspaceId, withinTeams), { workspace_ids: [workspaceId], ...within }, 'workspace');
   }
 
-  /** Those of the pairs, as `team workspace`, where there is no such workspace in that team. Asks the owner once for each team that holds one. */
+  /** Those of the pairs, as `team workspace`, where there is no such workspace in that team. Asks the owner once for every 1,000 unknown pairs. */
   async strangers(pairs: readonly { teamId: string; workspaceId: string }[]): Promise<Set<string>> {
-    const named = new Map(pairs.map(({ teamId, workspaceId }) => [`${teamId} ${workspaceId}`, teamId]));
-    const strangers = await this.unknown([...named.keys()]);
-    if (strangers.size === 0) return strangers;
-    for (const teamId of new Set([...strangers].map((pair) => named.get(pair) ?? ''))) await this.ask({ team_id: teamId });
-    return this.unknown([...strangers]);
+    const named = [...new Set(pairs.map(({ teamId, workspaceId }) => `${teamId} ${workspaceId}`))];
+    const unknown = [...(await this.unknown(named))];
+    if (unknown.length === 0) return new Set();
+    for (let at = 0; at < unknown.length; at += maxPerLookUp) {
+      const asked = unknown.slice(at, at + maxPerLookUp).map((pair) => pair.split(' '));
+      const team_ids = [...new Set(asked.map(([teamId = '']) => teamId))];
+      await this.ask({ team_ids, workspace_ids: [...new Set(asked.map(([, workspaceId = '']) => workspaceId))] });
+    }
+    return this.unknown(unknown);
   }
 
   /** Those of the teams that are known here; their owner is not asked. */
@@ -71,50 +87,24 @@ export class TeamDirectory {
     return new Set(rows.map(({ id }) => id));
   }
 
-  /** Writes what is told of a team. Whatever the order tellings come in, the end is the same: the latest holds, and a workspace that was named once stays. */
-  async apply(manager: EntityManager, { team_id, revision, name, is_suspended, status, workspaces }: TeamChanged): Promise<void> {
-    await manager.query(`INSERT INTO team (id) SELECT $1 WHERE NOT EXISTS (SELECT FROM team WHERE id = $1) ON CONFLICT (id) DO NOTHING`, [
-      team_id,
-    ]);
-    // The row is locked by its update, so that two tellings of one team come one after the other.
-    const [, changed] = await manager.query<[unknown, number]>(
-      `UPDATE team SET name = $2, revision = $3, is_suspended = $4, status = $5, default_workspace_id = $6 WHERE id = $1 AND revision < $3`,
-      // Workspaces are told in the order they were made, and the default one is never deleted.
-      [team_id, name, revision, is_suspended, status, workspaces[0]?.id ?? null],
-    );
-    const isLatest = changed > 0;
-    const ids = workspaces.map(({ id }) => id);
-    // Only a telling that comes too late names a workspace nobody knows and the latest did not name: it is gone.
-    await manager.query(
-      `INSERT INTO workspace (id, team_id, name, is_deleted) SELECT id, $1, name, NOT $4 FROM unnest($2::uuid[], $3::text[]) told (id, name)
-       ON CONFLICT (id) DO UPDATE SET name = excluded.name, is_deleted = false WHERE $4`,
-      [team_id, ids, workspaces.map((workspace) => workspace.name), isLatest],
-    );
-    if (!isLatest) return;
-    await manager.query(`UPDATE workspace SET is_deleted = true WHERE team_id = $1 AND NOT is_deleted AND id <> ALL ($2::uuid[])`, [
-      team_id,
-      ids,
-    ]);
-  }
-
-  private async known<T>(find: () => Promise<T | undefined>, asked: FindTeam, what: string): Promise<T> {
+  private async known<T>(find: () => Promise<T | undefined>, asked: LookUpTeams, what: string): Promise<T> {
     const here = await find();
     if (here) return here;
-    const found = (await this.ask(asked)) ? await find() : undefined;
+    await this.ask(asked);
+    const found = await find();
     if (!found) throw notFound(what);
     return found;
   }
 
-  /** Whether the owner knows such a team; then it is known here too. Throws `unavailable` where the owner is away. */
-  private async ask(asked: FindTeam): Promise<boolean> {
-    try {
-      const team = await this.rpc.call(teamDirectory.find, asked, systemContext(this.reader.service, { deadlineMs: 2_000 }));
-      await this.transactions.run((manager) => this.apply(manager, team));
-      return true;
-    } catch (error) {
-      if (isAppError(error) && error.code === 'not_found') return false;
-      throw error;
-    }
+  /** What the owner knows of this is known here afterwards. Throws `unavailable` where the owner is away. */
+  private async ask(asked: LookUpTeams): Promise<void> {
+    const { updates } = await this.rpc.call(teamDirectory.lookUp, asked, systemContext(this.reader.service, { deadlineMs: 2_000 }));
+    if (updates.length === 0) return;
+    // In one order, so that two look-ups at once do not wait for each other.
+    const ordered = updates.toSorted((one, other) => (one.team_id < other.team_id ? -1 : 1));
+    await this.transactions.run(async (manager) => {
+      for (const update of ordered) await applyUpdate(manager, update);
+    });
   }
 
   private async findTeam(teamId: string): Promise<KnownTeam | undefined> {
@@ -127,12 +117,13 @@ export class TeamDirectory {
     return row;
   }
 
-  private async findWorkspace(workspaceId: string): Promise<KnownWorkspace | undefined> {
+  private async findWorkspace(workspaceId: string, withinTeams?: readonly string[]): Promise<KnownWorkspace | undefined> {
     const [row] = await this.statements.query<KnownWorkspace>(
       'directory.workspace',
       `SELECT workspace.id, workspace.name, is_deleted AS "isDeleted", team.id AS "teamId", team.no AS "teamNo"
-       FROM workspace JOIN team ON team.id = workspace.team_id WHERE workspace.id = $1`,
-      [workspaceId],
+       FROM workspace JOIN team ON team.id = workspace.team_id
+       WHERE workspace.id = $1 AND ($2::uuid[] IS NULL OR team.id = ANY ($2))`,
+      [workspaceId, withinTeams ?? null],
     );
     return row;
   }

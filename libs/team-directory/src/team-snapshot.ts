@@ -1,10 +1,10 @@
-import { teamDirectory } from '@atoll/contracts';
+import { teamDirectory, type TeamsAfter } from '@atoll/contracts';
 import { Statements, Transactions } from '@atoll/database';
 import { FirstSnapshot, type SnapshotPage } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
+import { applyUpdate } from './apply-update.js';
 import { DirectoryReader } from './directory-reader.js';
-import { TeamDirectory } from './team-directory.js';
 
 /** For a page; a stop waits no longer. */
 const deadlineMs = 5_000;
@@ -12,10 +12,9 @@ const deadlineMs = 5_000;
 /** Fetches all teams from their owner, for a service that starts beside teams that are older than it. */
 @Injectable()
 export class TeamSnapshot extends FirstSnapshot {
-  private after: string | undefined;
+  private after: TeamsAfter = {};
 
   constructor(
-    private readonly directory: TeamDirectory,
     statements: Statements,
     transactions: Transactions,
     private readonly rpc: Rpc,
@@ -25,16 +24,15 @@ export class TeamSnapshot extends FirstSnapshot {
   }
 
   protected async nextPage(): Promise<SnapshotPage | undefined> {
-    const asked = this.after === undefined ? {} : { after: this.after };
-    const { teams } = await this.rpc.call(teamDirectory.snapshot, asked, systemContext(this.reader.service, { deadlineMs }));
-    const last = teams.at(-1);
-    return (
-      last && {
-        write: async (manager) => {
-          for (const team of teams) await this.directory.apply(manager, team);
-        },
-        taken: () => (this.after = last.team_id),
-      }
-    );
+    const { updates } = await this.rpc.call(teamDirectory.page, this.after, systemContext(this.reader.service, { deadlineMs }));
+    const last = updates.at(-1);
+    if (!last) return undefined;
+    const lastWorkspace = last.workspaces.at(-1);
+    return {
+      write: async (manager) => {
+        for (const update of updates) await applyUpdate(manager, update);
+      },
+      taken: () => (this.after = { team_id: last.team_id, ...(lastWorkspace && { workspace_id: lastWorkspace.id }) }),
+    };
   }
 }

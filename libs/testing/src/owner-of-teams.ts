@@ -1,4 +1,4 @@
-import { notFound, teamDirectory, type FindTeam, type Operation, type TeamChanged, type TeamsAfter } from '@atoll/contracts';
+import { teamDirectory, type LookUpTeams, type Operation, type TeamChanged, type TeamsAfter, type TeamUpdate } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import type { AppError } from '@atoll/errors';
 import type { InProcessBus } from '@atoll/rpc';
@@ -20,14 +20,18 @@ export class OwnerOfTeams {
   }
 
   comeBack(): void {
-    this.#serve(teamDirectory.find, ({ team_id, workspace_id }: FindTeam) => {
-      const found = this.teams.find((team) => team.team_id === team_id || team.workspaces.some(({ id }) => id === workspace_id));
-      if (!found) throw notFound('team');
-      return found;
+    this.#serve(teamDirectory.lookUp, ({ team_ids = [], workspace_ids = [], within_team_ids }: LookUpTeams) => {
+      const updates = this.teams.flatMap((team) => {
+        const isWithin = !within_team_ids || within_team_ids.includes(team.team_id);
+        const asked = team.workspaces.filter(({ id }) => isWithin && workspace_ids.includes(id));
+        return team_ids.includes(team.team_id) || asked.length > 0 ? [asUpdate(team, asked)] : [];
+      });
+      return { updates };
     });
-    this.#serve(teamDirectory.snapshot, ({ after = '' }: TeamsAfter) => {
+    // Two teams a page, so that a few of them are several pages.
+    this.#serve(teamDirectory.page, ({ team_id: after = '' }: TeamsAfter) => {
       const later = this.teams.toSorted((one, other) => (one.team_id < other.team_id ? -1 : 1)).filter(({ team_id }) => team_id > after);
-      return { teams: later.slice(0, 2) };
+      return { updates: later.slice(0, 2).map((team) => asUpdate(team, team.workspaces)) };
     });
   }
 
@@ -42,6 +46,20 @@ export class OwnerOfTeams {
     });
     this.#stops.push(stop);
   }
+}
+
+/** The team with these of its workspaces. */
+function asUpdate(
+  { team_id, revision, name, is_suspended, status, workspaces }: TeamChanged,
+  shown: TeamChanged['workspaces'],
+): TeamUpdate {
+  return {
+    team_id,
+    revision,
+    team: { name, is_suspended, status, default_workspace_id: workspaces[0]?.id ?? null },
+    workspaces: shown.map((workspace) => ({ ...workspace, is_deleted: false })),
+    is_complete: shown.length === workspaces.length,
+  };
 }
 
 /** A team as its owner tells of it first. */

@@ -28,11 +28,16 @@ export class ReportAccess {
   }
 
   async workspace(caller: Caller, workspaceId: string): Promise<ReportSubject> {
-    const { id, teamId, teamNo } = await this.directory.workspace(workspaceId);
+    const { id, teamId, teamNo } = await this.directory.workspace(workspaceId, teamsInReach(caller));
     requirePermission(caller, teamId, 'readBilling', 'workspace');
     const catalogue = await this.catalogues.read(teamId, { workspaceId: id });
     return { scope: { team_id: teamId, workspace_id: id }, teamNo, catalogue };
   }
+}
+
+/** The teams whose workspaces a caller may find; undefined: all. */
+function teamsInReach(caller: Caller): string[] | undefined {
+  return caller.kind === 'user' && !caller.platformAdmin ? caller.teams.map(({ teamId }) => teamId) : undefined;
 }
 
 /** What `local` means to a caller. */

@@ -18,6 +18,7 @@ import { Gpuaas1790000000000 } from './migrations/1790000000000-gpuaas.js';
 import { WorkspaceClosing1796000000000 } from './migrations/1796000000000-workspace-closing.js';
 import { ClosingAttempts1797000000000 } from './migrations/1797000000000-closing-attempts.js';
 import { LiveRows1800000000000 } from './migrations/1800000000000-live-rows.js';
+import { WorkspaceRevisions1801000000000 } from './migrations/1801000000000-workspace-revisions.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -44,5 +45,11 @@ export const gpuaasSchema = {
     WorkspaceClosingEntity,
     WorkloadEntity,
   ],
-  migrations: [Gpuaas1790000000000, WorkspaceClosing1796000000000, ClosingAttempts1797000000000, LiveRows1800000000000],
+  migrations: [
+    Gpuaas1790000000000,
+    WorkspaceClosing1796000000000,
+    ClosingAttempts1797000000000,
+    LiveRows1800000000000,
+    WorkspaceRevisions1801000000000,
+  ],
 };

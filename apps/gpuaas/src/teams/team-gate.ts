@@ -25,8 +25,8 @@ export class TeamGate {
       if (team.defaultWorkspaceId === null) throw notFound('workspace');
       return team.defaultWorkspaceId;
     }
-    const workspace = await this.teams.workspace(workspaceId);
-    if (workspace.teamId !== teamId || workspace.isDeleted) throw notFound('workspace');
+    const workspace = await this.teams.workspace(workspaceId, [teamId]);
+    if (workspace.isDeleted) throw notFound('workspace');
     return workspaceId;
   }
 

@@ -1,5 +1,5 @@
 import type { CallContext, Credential, CredentialTeam, KeyDigest } from '@atoll/contracts';
-import { Statements } from '@atoll/database';
+import { ReservedStatements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 
@@ -23,9 +23,10 @@ export const credentialQuery = `
   FROM api_key k JOIN "user" u ON u.id = k.user_id
   WHERE k.digest = $1 AND k.revoked_at IS NULL`;
 
+/** Every request of every team waits for this, so it has connections that nothing else can take. */
 @Injectable()
 export class CredentialsService {
-  constructor(private readonly statements: Statements) {}
+  constructor(private readonly statements: ReservedStatements) {}
 
   async verify({ digest }: KeyDigest, { caller }: CallContext): Promise<Credential> {
     if (caller.kind !== 'system') throw new AppError('forbidden', 'Only the gateway asks this.');

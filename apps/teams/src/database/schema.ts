@@ -11,6 +11,7 @@ import { Teams1790000000000 } from './migrations/1790000000000-teams.js';
 import { KeySuccession1796000000000 } from './migrations/1796000000000-key-succession.js';
 import { WorkspaceDeletion1797000000000 } from './migrations/1797000000000-workspace-deletion.js';
 import { EmailSpelling1798000000000 } from './migrations/1798000000000-email-spelling.js';
+import { OneDefaultWorkspace1801000000000 } from './migrations/1801000000000-one-default-workspace.js';
 
 /** The PostgreSQL schema that the teams service owns. */
 export const teamsSchema = {
@@ -26,5 +27,11 @@ export const teamsSchema = {
     UserEntity,
     WorkspaceEntity,
   ],
-  migrations: [Teams1790000000000, KeySuccession1796000000000, WorkspaceDeletion1797000000000, EmailSpelling1798000000000],
+  migrations: [
+    Teams1790000000000,
+    KeySuccession1796000000000,
+    WorkspaceDeletion1797000000000,
+    EmailSpelling1798000000000,
+    OneDefaultWorkspace1801000000000,
+  ],
 };

@@ -18,6 +18,7 @@ import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { IsNull, type EntityManager } from 'typeorm';
 import type { PageRow } from '../database/json.js';
+import { Writers } from '../database/writers.js';
 import { invalidField, requireSomeField } from '../invalid-field.js';
 import { TeamChanges } from '../teams/team-changes.js';
 import { TeamEntity } from '../teams/team.entity.js';
@@ -31,6 +32,7 @@ export class ImagePoliciesService {
   constructor(
     private readonly statements: Statements,
     private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly changes: TeamChanges,
   ) {}
 
@@ -97,7 +99,7 @@ export class ImagePoliciesService {
   /** In place of the policy that the team had. */
   async assign({ id, team_id }: AssignPolicy, context: CallContext): Promise<ImagePolicy> {
     requirePlatformAdmin(context.caller);
-    return this.transactions.once(context, async (manager) => {
+    return this.writers.once(team_id, context, async (manager) => {
       await lock(manager, id);
       await this.changes.lockForGrowth(manager, team_id, context.caller);
       await manager.update(TeamEntity, { id: team_id }, { policyId: id });

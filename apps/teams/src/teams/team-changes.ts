@@ -1,4 +1,15 @@
-import { membershipChanged, notFound, teamChanged, type CallContext, type Caller, type TeamRole, isPlatformAdmin } from '@atoll/contracts';
+import {
+  isPlatformAdmin,
+  membershipChanged,
+  notFound,
+  teamUpdated,
+  type CallContext,
+  type Caller,
+  type TeamRole,
+  type TeamStanding,
+  type TeamUpdate,
+  type WorkspaceStanding,
+} from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
@@ -6,7 +17,7 @@ import { IsNull, type EntityManager } from 'typeorm';
 import { WorkspaceEntity } from '../workspaces/workspace.entity.js';
 import { TeamEntity } from './team.entity.js';
 
-/** How every change of a team begins and ends: its row locked, so that changes of one team are serial; and the others told of its next revision. */
+/** How every change of a team begins and ends: its row is locked, so that changes of one team are serial; then its next revision is published. */
 @Injectable()
 export class TeamChanges {
   constructor(private readonly outbox: Outbox) {}
@@ -31,31 +42,24 @@ export class TeamChanges {
     return team;
   }
 
-  /** Writes a team that is locked, as its next revision, and tells of it. */
+  /** Writes a locked team as its next revision and publishes its standing, without its workspaces. */
   async save(manager: EntityManager, team: TeamEntity, context?: CallContext): Promise<void> {
     await this.writeNextRevision(manager, team);
-    await this.tell(manager, team, context);
+    await this.publish(manager, team, { team: await standingOf(manager, team) }, context);
   }
 
-  /** Tells of a team as it is written. */
-  async tell(manager: EntityManager, team: TeamEntity, context?: CallContext): Promise<void> {
-    const workspaces = await manager.find(WorkspaceEntity, { where: { teamId: team.id }, order: { createdAt: 'ASC', id: 'ASC' } });
-    await this.outbox.add(
-      manager,
-      teamChanged,
-      {
-        team_id: team.id,
-        revision: team.revision,
-        name: team.name,
-        is_suspended: team.isSuspended,
-        status: team.deletedAt ? 'deleted' : team.status,
-        workspaces: workspaces.map(({ id, name }) => ({ id, name })),
-      },
-      context,
-    );
+  /** Makes a change of one workspace the team's next revision and publishes it. */
+  async saveWorkspace(manager: EntityManager, team: TeamEntity, workspace: WorkspaceStanding, context: CallContext): Promise<void> {
+    await this.writeNextRevision(manager, team);
+    await this.publish(manager, team, { workspaces: [workspace] }, context);
   }
 
-  /** Makes a change of one member the team's next revision and tells of it. `null`: no member any more. */
+  /** Publishes a team that this transaction has created, whole. */
+  async publishCreated(manager: EntityManager, team: TeamEntity, workspaces: WorkspaceStanding[], context: CallContext): Promise<void> {
+    await this.publish(manager, team, { team: await standingOf(manager, team), workspaces, is_complete: true }, context);
+  }
+
+  /** Makes a change of one member the team's next revision and publishes it. `null`: no member any more. */
   async saveMember(
     manager: EntityManager,
     team: TeamEntity,
@@ -63,10 +67,10 @@ export class TeamChanges {
     context: CallContext,
   ): Promise<void> {
     await this.writeNextRevision(manager, team);
-    await this.tellMember(manager, team, member, context);
+    await this.publishMember(manager, team, member, context);
   }
 
-  async tellMember(
+  async publishMember(
     manager: EntityManager,
     { id, revision }: TeamEntity,
     { userId, role }: { userId: string; role: TeamRole | null },
@@ -75,8 +79,23 @@ export class TeamChanges {
     await this.outbox.add(manager, membershipChanged, { team_id: id, revision, user_id: userId, role }, context);
   }
 
+  private async publish(
+    manager: EntityManager,
+    { id, revision }: TeamEntity,
+    change: Partial<Omit<TeamUpdate, 'team_id' | 'revision'>>,
+    context?: CallContext,
+  ): Promise<void> {
+    const update = { team_id: id, revision, workspaces: [], is_complete: false, ...change };
+    await this.outbox.add(manager, teamUpdated, update, context);
+  }
+
   private async writeNextRevision(manager: EntityManager, team: TeamEntity): Promise<void> {
     team.revision += 1;
     await manager.update(TeamEntity, { id: team.id }, team);
   }
+}
+
+async function standingOf(manager: EntityManager, { id, name, isSuspended, status, deletedAt }: TeamEntity): Promise<TeamStanding> {
+  const first = await manager.findOneBy(WorkspaceEntity, { teamId: id, isDefault: true });
+  return { name, is_suspended: isSuspended, status: deletedAt ? 'deleted' : status, default_workspace_id: first?.id ?? null };
 }

@@ -9,11 +9,12 @@ import {
   type Team,
   type UserCaller,
 } from '@atoll/contracts';
-import { newId, Transactions } from '@atoll/database';
+import { newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { Writers } from '../database/writers.js';
 import { ImagePolicyEntity } from '../image-policies/image-policy.entity.js';
 import { invalidField } from '../invalid-field.js';
 import { requireLiveKey } from '../api-keys/live-key.js';
@@ -28,7 +29,7 @@ import { readTeam } from './team.service.js';
 @Injectable()
 export class TeamCreationService {
   constructor(
-    private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly registry: UserRegistry,
     private readonly enrolment: Enrolment,
     private readonly changes: TeamChanges,
@@ -45,9 +46,14 @@ export class TeamCreationService {
         'This key acts in its one team alone and cannot create another. Use a key of the user as a whole, such as the operator’s, or ask the operator.',
       );
     }
-    const created = await this.transactions.once(context, (manager) => this.make(manager, { ...body, members }, caller, context), {
-      keep: withMaskedKeys,
-    });
+    const created = await this.writers.once(
+      caller.userId,
+      context,
+      (manager) => this.make(manager, { ...body, members }, caller, context),
+      {
+        keep: withMaskedKeys,
+      },
+    );
     for (const { user_id } of created.members) this.rpc.publish(credentialsChanged, { user_id });
     return created;
   }
@@ -63,10 +69,11 @@ export class TeamCreationService {
     const { id: policyId } = await manager.findOneByOrFail(ImagePolicyEntity, { isDefault: true });
     const team = manager.create(TeamEntity, { id: newId(), name, description, policyId });
     await manager.insert(TeamEntity, team);
-    await manager.insert(WorkspaceEntity, { id: newId(), teamId: team.id, name: 'default', isDefault: true });
+    const workspace = { id: newId(), name: 'default' };
+    await manager.insert(WorkspaceEntity, { ...workspace, teamId: team.id, isDefault: true });
     const keys = await this.enrolment.enrol(manager, team.id, people, { issuedByOwner: true });
-    await this.changes.tell(manager, team, context);
-    for (const person of people) await this.changes.tellMember(manager, team, person, context);
+    await this.changes.publishCreated(manager, team, [{ ...workspace, is_deleted: false }], context);
+    for (const person of people) await this.changes.publishMember(manager, team, person, context);
     const created = await readTeam(manager, team.id);
     return { ...created, members: created.members.map((member) => ({ ...member, api_key: keys.get(member.user_id) ?? null })) };
   }

@@ -13,6 +13,7 @@ import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { DataSource, LessThan, type EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
+import { Writers } from '../database/writers.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { requireOwner } from '../members/member-rules.js';
 import { MembershipEntity } from '../members/membership.entity.js';
@@ -37,6 +38,7 @@ export class TeamDeletionService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly changes: TeamChanges,
     private readonly apiKeys: ApiKeysService,
     private readonly answers: HolderAnswers,
@@ -49,9 +51,9 @@ export class TeamDeletionService {
     requirePermission(context.caller, team_id, 'readTeam');
     requireOwner(context.caller, team_id, deleteTheTeam);
     const attemptId = newId();
-    await this.transactions.run((manager) => this.begin(manager, team_id, attemptId, context));
+    await this.writers.run(team_id, context, (manager) => this.begin(manager, team_id, attemptId, context));
     await this.answers.wait(attemptId, context);
-    const conclusion = await this.transactions.run((manager) => this.conclude(manager, team_id, attemptId, context));
+    const conclusion = await this.writers.run(team_id, context, (manager) => this.conclude(manager, team_id, attemptId, context));
     if ('objection' in conclusion) throw conclusion.objection;
     for (const user_id of conclusion.userIds) this.rpc.publish(credentialsChanged, { user_id });
     return {};

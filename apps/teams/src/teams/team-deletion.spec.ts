@@ -4,9 +4,9 @@ import {
   deletionCalledOff,
   imagePolicies,
   members,
-  teamChanged,
   teamDeletionAnswered,
   teamDeletionRequested,
+  teamUpdated,
   teams,
   workspaces,
   type Nothing,
@@ -24,7 +24,7 @@ afterAll(() => fixture.stop());
 
 const remove = (key: string, team_id: string): Promise<Nothing> => fixture.call(key, teams.delete, { team_id });
 const statusesTold = async (teamId: string, count: number) =>
-  (await fixture.told(teamChanged, teamId, ({ length }) => length >= count)).map(({ status }) => status);
+  (await fixture.told(teamUpdated, teamId, ({ length }) => length >= count)).map(({ team }) => team?.status);
 
 /** What a service that was asked says. */
 async function answer(team_id: string, holder: string, holds: string | null, attempt?: string): Promise<void> {

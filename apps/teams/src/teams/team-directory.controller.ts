@@ -1,4 +1,4 @@
-import { teamDirectory, type CallContext, type FindTeam, type TeamChanged, type TeamsAfter, type TeamsSnapshot } from '@atoll/contracts';
+import { teamDirectory, type CallContext, type LookUpTeams, type TeamsAfter, type TeamUpdates } from '@atoll/contracts';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { TeamDirectoryService } from './team-directory.service.js';
@@ -7,13 +7,13 @@ import { TeamDirectoryService } from './team-directory.service.js';
 export class TeamDirectoryController implements Handlers<typeof teamDirectory> {
   constructor(private readonly directory: TeamDirectoryService) {}
 
-  @Handle(teamDirectory.snapshot)
-  snapshot(input: TeamsAfter, context: CallContext): Promise<TeamsSnapshot> {
-    return this.directory.snapshot(input, context);
+  @Handle(teamDirectory.page)
+  page(input: TeamsAfter, context: CallContext): Promise<TeamUpdates> {
+    return this.directory.page(input, context);
   }
 
-  @Handle(teamDirectory.find)
-  find(input: FindTeam, context: CallContext): Promise<TeamChanged> {
-    return this.directory.find(input, context);
+  @Handle(teamDirectory.lookUp)
+  lookUp(input: LookUpTeams, context: CallContext): Promise<TeamUpdates> {
+    return this.directory.lookUp(input, context);
   }
 }

@@ -1,52 +1,93 @@
 import {
-  notFound,
+  maxWorkspacesPerUpdate,
   type CallContext,
   type Caller,
-  type FindTeam,
-  type TeamChanged,
+  type LookUpTeams,
   type TeamsAfter,
-  type TeamsSnapshot,
+  type TeamStanding,
+  type TeamUpdate,
+  type TeamUpdates,
+  type WorkspaceStanding,
 } from '@atoll/contracts';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 
-const pageSize = 100;
+const pageSize = 500;
+const nilId = '00000000-0000-0000-0000-000000000000';
 
-/** A team as the event `teamChanged` tells it. */
-const asTold = `json_build_object(
-  'team_id', t.id, 'revision', t.revision, 'name', t.name, 'is_suspended', t.is_suspended,
-  'status', CASE WHEN t.deleted_at IS NULL THEN t.status ELSE 'deleted' END,
-  'workspaces', COALESCE(
-    (SELECT json_agg(json_build_object('id', w.id, 'name', w.name) ORDER BY w.created_at, w.id) FROM workspace w WHERE w.team_id = t.id), '[]'))`;
+/** A team, and one of its workspaces where the row is about one. */
+interface DirectoryRow extends TeamStanding {
+  team_id: string;
+  revision: number;
+  workspace_id: string | null;
+  workspace_name: string | null;
+}
 
-const snapshotQuery = `SELECT ${asTold} AS team FROM team t WHERE t.id > COALESCE($1::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY t.id LIMIT $2`;
-const findQuery = `SELECT ${asTold} AS team FROM team t WHERE t.id = COALESCE($1::uuid, (SELECT team_id FROM workspace WHERE id = $2::uuid))`;
+const columns = `t.id AS team_id, t.revision, t.name, t.is_suspended,
+  CASE WHEN t.deleted_at IS NULL THEN t.status ELSE 'deleted' END AS status,
+  (SELECT id FROM workspace WHERE team_id = t.id AND is_default) AS default_workspace_id,
+  w.id AS workspace_id, w.name AS workspace_name`;
+
+/** `$3` workspaces after the workspace `$2` of the team `$1`. */
+const pageQuery = `SELECT ${columns} FROM team t LEFT JOIN workspace w ON w.team_id = t.id
+  WHERE t.id >= $1::uuid AND (t.id > $1 OR w.id > $2::uuid) ORDER BY t.id, w.id LIMIT $3`;
+
+/** The teams `$1`, and the workspaces `$2` with their teams, of the teams `$3` where that is not null. */
+const lookUpQuery = `SELECT ${columns} FROM team t LEFT JOIN workspace w ON false WHERE t.id = ANY ($1::uuid[])
+  UNION ALL
+  SELECT ${columns} FROM workspace w JOIN team t ON t.id = w.team_id
+    WHERE w.id = ANY ($2::uuid[]) AND ($3::uuid[] IS NULL OR t.id = ANY ($3))
+  ORDER BY team_id, workspace_id`;
 
 /** Teams for the other services' projections. */
 @Injectable()
 export class TeamDirectoryService {
   constructor(private readonly statements: Statements) {}
 
-  async snapshot({ after }: TeamsAfter, { caller }: CallContext): Promise<TeamsSnapshot> {
+  async page({ team_id = nilId, workspace_id = nilId }: TeamsAfter, { caller }: CallContext): Promise<TeamUpdates> {
     requireService(caller);
-    const rows = await this.statements.query<{ team: TeamChanged }>('directory.snapshot', snapshotQuery, [after ?? null, pageSize]);
-    return { teams: rows.map(({ team }) => team) };
+    // One more than the page, which tells whether the last team's workspaces go on.
+    const rows = await this.statements.query<DirectoryRow>('directory.page', pageQuery, [team_id, workspace_id, pageSize + 1]);
+    const updates = updatesOf(rows.slice(0, pageSize));
+    const continued = new Set([team_id, rows[pageSize]?.team_id]);
+    const pieces = Map.groupBy(updates, (update) => update.team_id);
+    return {
+      updates: updates.map((update) => ({
+        ...update,
+        is_complete: !continued.has(update.team_id) && pieces.get(update.team_id)?.length === 1,
+      })),
+    };
   }
 
-  async find({ team_id, workspace_id }: FindTeam, { caller }: CallContext): Promise<TeamChanged> {
+  async lookUp({ team_ids = [], workspace_ids = [], within_team_ids }: LookUpTeams, { caller }: CallContext): Promise<TeamUpdates> {
     requireService(caller);
-    if ((team_id === undefined) === (workspace_id === undefined)) {
-      throw new AppError('invalid_input', 'One of team_id and workspace_id is needed.', {
-        errors: [{ path: 'team_id', code: 'oneOf', message: 'team_id or workspace_id is needed, and not both' }],
-      });
-    }
-    const [row] = await this.statements.query<{ team: TeamChanged }>('directory.find', findQuery, [team_id ?? null, workspace_id ?? null]);
-    if (!row) throw notFound('team');
-    return row.team;
+    const values = [team_ids, workspace_ids, within_team_ids ?? null];
+    return { updates: updatesOf(await this.statements.query<DirectoryRow>('directory.look-up', lookUpQuery, values)) };
   }
 }
 
+/** Rows in the order of their teams, as updates of bounded size. */
+function updatesOf(rows: readonly DirectoryRow[]): TeamUpdate[] {
+  const updates: TeamUpdate[] = [];
+  for (const row of rows) {
+    const last = updates.at(-1);
+    const isLastOpen = last?.team_id === row.team_id && last.workspaces.length < maxWorkspacesPerUpdate;
+    const update = isLastOpen ? last : emptyUpdate(row);
+    if (!isLastOpen) updates.push(update);
+    if (row.workspace_id !== null) update.workspaces.push(workspaceOf(row));
+  }
+  return updates;
+}
+
+function emptyUpdate({ team_id, revision, name, is_suspended, status, default_workspace_id }: DirectoryRow): TeamUpdate {
+  return { team_id, revision, team: { name, is_suspended, status, default_workspace_id }, workspaces: [], is_complete: false };
+}
+
+function workspaceOf({ workspace_id, workspace_name }: DirectoryRow): WorkspaceStanding {
+  return { id: workspace_id ?? '', name: workspace_name ?? '', is_deleted: false };
+}
+
 function requireService(caller: Caller): void {
-  if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may ask this.');
+  if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { teamChanged, teamDirectory, teams, workspaces, type TeamChanged } from '@atoll/contracts';
+import { maxWorkspacesPerUpdate, teamDirectory, teams, teamUpdated, workspaces, type TeamUpdate } from '@atoll/contracts';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 
@@ -11,51 +11,121 @@ describe('the directory of teams for other services', () => {
   });
   afterAll(() => fixture.stop());
 
-  async function snapshot(): Promise<TeamChanged[]> {
-    const found: TeamChanged[] = [];
+  async function pages(): Promise<TeamUpdate[][]> {
+    const found: TeamUpdate[][] = [];
     for (;;) {
-      const after = found.at(-1)?.team_id;
-      const page = await fixture.ask(teamDirectory.snapshot, after === undefined ? {} : { after }, billing());
-      if (page.teams.length === 0) return found;
-      found.push(...page.teams);
+      const last = found.at(-1)?.at(-1);
+      const workspace_id = last?.workspaces.at(-1)?.id;
+      const after = { ...(last && { team_id: last.team_id }), ...(workspace_id !== undefined && { workspace_id }) };
+      const { updates } = await fixture.ask(teamDirectory.page, after, billing());
+      if (updates.length === 0) return found;
+      found.push(updates);
     }
   }
+  const of = async ({ id }: { id: string }) => (await pages()).flat().filter(({ team_id }) => team_id === id);
+  const lookUp = async (asked: object) => (await fixture.ask(teamDirectory.lookUp, asked, billing())).updates;
 
-  it('gives every team as it was told last, the deleted ones too', async () => {
+  /** A team with many workspaces besides its default one. */
+  async function largeTeam(count: number): Promise<string> {
     const { team } = await fixture.createTeam();
-    await fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'training' });
+    await fixture.query(
+      `INSERT INTO workspace (id, team_id, name) SELECT gen_random_uuid(), $1, 'many ' || n FROM generate_series(1, $2::int) n`,
+      [team.id, count],
+    );
+    return team.id;
+  }
+
+  it('pages through every team as it was last published, deleted teams too', async () => {
+    const { team } = await fixture.createTeam();
+    const made = await fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'training' });
     const gone = (await fixture.createTeam()).team;
     await fixture.call(fixture.admin, teams.delete, { team_id: gone.id });
-    const told = await fixture.told(teamChanged, team.id, (payloads) => payloads.length === 2);
-    const ended = await fixture.told(teamChanged, gone.id, (payloads) => payloads.some(({ status }) => status === 'deleted'));
-    const known = await snapshot();
-    expect(known.find(({ team_id }) => team_id === team.id)).toEqual(told.at(-1));
-    expect(known.find(({ team_id }) => team_id === gone.id)).toMatchObject({ status: 'deleted', revision: ended.at(-1)?.revision });
-    expect(new Set(known.map(({ team_id }) => team_id)).size).toBe(known.length);
+    const [created] = await fixture.told(teamUpdated, team.id, ({ length }) => length === 2);
+    const ended = await fixture.told(teamUpdated, gone.id, (payloads) => payloads.some((told) => told.team?.status === 'deleted'));
+    const both = [...(created?.workspaces ?? []), { id: made.id, name: 'training', is_deleted: false }];
+    expect(await of(team)).toEqual([
+      { ...created, revision: 2, workspaces: both.toSorted((one, other) => (one.id < other.id ? -1 : 1)), is_complete: true },
+    ]);
+    expect(await of(gone)).toMatchObject([{ team: { status: 'deleted' }, revision: ended.at(-1)?.revision }]);
   });
 
-  it('goes on after the hundredth team', async () => {
+  it('names every workspace once, whatever their number, and calls an update complete only where it holds them all', async () => {
+    const ids = [await largeTeam(1_000), await largeTeam(maxWorkspacesPerUpdate - 1), await largeTeam(maxWorkspacesPerUpdate)];
     await fixture.query(`INSERT INTO team (id, name, description, policy_id)
-      SELECT gen_random_uuid(), 'many', '', (SELECT id FROM image_policy WHERE is_default) FROM generate_series(1, 250)`);
-    expect((await snapshot()).filter(({ name }) => name === 'many')).toHaveLength(250);
+      SELECT gen_random_uuid(), 'bare', '', (SELECT id FROM image_policy WHERE is_default) FROM generate_series(1, 600)`);
+    const found = await pages();
+    for (const page of found) {
+      expect(page.reduce((sum, { workspaces: some }) => sum + Math.max(1, some.length), 0)).toBeLessThanOrEqual(500);
+      for (const { workspaces: some } of page) expect(some.length).toBeLessThanOrEqual(maxWorkspacesPerUpdate);
+    }
+    const updates = found.flat();
+    const stored = await fixture.query<{ id: string }>('SELECT id FROM workspace ORDER BY id');
+    const named = updates.flatMap(({ workspaces: some }) => some.map(({ id }) => id));
+    expect(named.toSorted()).toEqual(stored.map(({ id }) => id));
+    expect(updates.filter(({ team }) => team?.name === 'bare')).toHaveLength(600);
+    const byTeam = Map.groupBy(updates, ({ team_id }) => team_id);
+    for (const pieces of byTeam.values()) {
+      const count = pieces.reduce((sum, { workspaces: some }) => sum + some.length, 0);
+      for (const { is_complete, workspaces: some } of pieces) expect(!is_complete || some.length === count).toBe(true);
+    }
+    const isComplete = (id: string) => byTeam.get(id)?.map((update) => update.is_complete);
+    expect(isComplete(ids[0] ?? '')?.every((complete) => !complete)).toBe(true);
+    expect(isComplete(ids[2] ?? '')?.every((complete) => !complete)).toBe(true);
+    const bare = updates.find(({ team }) => team?.name === 'bare');
+    expect(bare?.is_complete).toBe(true);
   });
 
-  it('finds one by its id or by that of a workspace', async () => {
-    const { team } = await fixture.createTeam();
-    const workspace_id = team.workspaces[0]!.id;
-    const found = await fixture.ask(teamDirectory.find, { team_id: team.id }, billing());
-    expect(found).toMatchObject({ team_id: team.id, workspaces: team.workspaces });
-    expect(await fixture.ask(teamDirectory.find, { workspace_id }, billing())).toEqual(found);
-    for (const asked of [{ team_id: unknownId }, { workspace_id: unknownId }]) {
-      expect((await errorOf(fixture.ask(teamDirectory.find, asked, billing()))).code).toBe('not_found');
-    }
-    for (const asked of [{}, { team_id: team.id, workspace_id }]) {
-      expect((await errorOf(fixture.ask(teamDirectory.find, asked, billing()))).code).toBe('invalid_input');
-    }
+  it('looks up teams without their workspaces, and workspaces with their teams', async () => {
+    const [one, other] = [(await fixture.createTeam()).team, (await fixture.createTeam()).team];
+    const [first, second] = [one.workspaces[0], other.workspaces[0]];
+    const standing = { name: 'Research', is_suspended: false, status: 'active', default_workspace_id: first?.id };
+    const update = { team_id: one.id, revision: 1, team: standing, workspaces: [], is_complete: false };
+    const asked = [{ ...first, is_deleted: false }];
+    expect(await lookUp({ team_ids: [one.id, unknownId] })).toEqual([update]);
+    expect(await lookUp({ workspace_ids: [first?.id, unknownId] })).toEqual([{ ...update, workspaces: asked }]);
+    expect(await lookUp({ team_ids: [one.id], workspace_ids: [first?.id] })).toEqual([{ ...update, workspaces: asked }]);
+    const both = await lookUp({ workspace_ids: [first?.id, second?.id] });
+    expect(both.map(({ team_id }) => team_id).toSorted()).toEqual([one.id, other.id].toSorted());
+    expect(await lookUp({ workspace_ids: [first?.id, second?.id], within_team_ids: [one.id] })).toEqual([{ ...update, workspaces: asked }]);
+    expect(await lookUp({ team_ids: [unknownId], workspace_ids: [unknownId] })).toEqual([]);
+    expect(await lookUp({})).toEqual([]);
+  });
+
+  it('looks up a thousand workspaces of one team in updates of bounded size', async () => {
+    const id = await largeTeam(999);
+    const rows = await fixture.query<{ id: string }>('SELECT id FROM workspace WHERE team_id = $1', [id]);
+    const updates = await lookUp({ workspace_ids: rows.map((row) => row.id) });
+    expect(updates).toHaveLength(1_000 / maxWorkspacesPerUpdate);
+    expect(new Set(updates.flatMap(({ workspaces: some }) => some.map((each) => each.id))).size).toBe(1_000);
   });
 
   it('is for services alone, not even for the operator', async () => {
-    expect((await errorOf(fixture.call(fixture.admin, teamDirectory.snapshot, {}))).code).toBe('forbidden');
-    expect((await errorOf(fixture.call(fixture.admin, teamDirectory.find, { team_id: unknownId }))).code).toBe('forbidden');
+    expect((await errorOf(fixture.call(fixture.admin, teamDirectory.page, {}))).code).toBe('forbidden');
+    expect((await errorOf(fixture.call(fixture.admin, teamDirectory.lookUp, { team_ids: [unknownId] }))).code).toBe('forbidden');
+  });
+});
+
+describe('what is published of a team', () => {
+  it('stays below 20 kB for each change, whatever the team holds', async () => {
+    const fixture = await TeamsFixture.start();
+    try {
+      const { team } = await fixture.createTeam();
+      await fixture.query(
+        `INSERT INTO workspace (id, team_id, name) SELECT gen_random_uuid(), $1, repeat('é', 96) || n FROM generate_series(1, 990) n`,
+        [team.id],
+      );
+      const call = fixture.call.bind(fixture, fixture.admin);
+      const made = await call(workspaces.create, { team_id: team.id, name: 'x'.repeat(100) });
+      await call(workspaces.rename, { workspace_id: (made as { id: string }).id, name: 'é'.repeat(100) });
+      await call(workspaces.delete, { workspace_id: (made as { id: string }).id });
+      await call(teams.update, { team_id: team.id, name: 'Renamed', description: 'd'.repeat(1_000) });
+      await call(teams.suspend, { team_id: team.id });
+      await call(teams.delete, { team_id: team.id });
+      const told = await fixture.told(teamUpdated, team.id, (payloads) => payloads.some((each) => each.team?.status === 'deleted'));
+      expect(told).toHaveLength(8);
+      for (const update of told) expect(Buffer.byteLength(JSON.stringify(update))).toBeLessThan(1_000);
+    } finally {
+      await fixture.stop();
+    }
   });
 });

@@ -10,20 +10,22 @@ import {
   type TeamPath,
   type UpdateTeam,
 } from '@atoll/contracts';
-import { Statements, Transactions } from '@atoll/database';
+import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { PageRow } from '../database/json.js';
+import { Writers } from '../database/writers.js';
 import { requireSomeField } from '../invalid-field.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { TeamChanges } from './team-changes.js';
 import { allTeamsQuery, ownTeamsQuery, teamQuery } from './team-query.js';
+import { TeamEntity } from './team.entity.js';
 
 @Injectable()
 export class TeamsService {
   constructor(
     private readonly statements: Statements,
-    private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly changes: TeamChanges,
   ) {}
 
@@ -50,19 +52,22 @@ export class TeamsService {
   async update({ team_id, ...body }: UpdateTeam, context: CallContext): Promise<Team> {
     requireSomeField(body, 'name', 'description');
     requirePermission(context.caller, team_id, 'manageTeam');
-    return this.transactions.run(async (manager) => {
+    return this.writers.run(team_id, context, async (manager) => {
       const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
       await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
+      const isRenamed = body.name !== undefined && body.name !== team.name;
       team.name = body.name ?? team.name;
       team.description = body.description ?? team.description;
-      await this.changes.save(manager, team, context);
+      // No other service knows the description.
+      if (isRenamed) await this.changes.save(manager, team, context);
+      else await manager.update(TeamEntity, { id: team_id }, { description: team.description });
       return readTeam(manager, team_id);
     });
   }
 
   async setSuspended({ team_id }: TeamPath, isSuspended: boolean, context: CallContext): Promise<Team> {
     requirePlatformAdmin(context.caller);
-    return this.transactions.once(context, async (manager) => {
+    return this.writers.once(team_id, context, async (manager) => {
       const team = await this.changes.lock(manager, team_id);
       if (team.isSuspended !== isSuspended) {
         team.isSuspended = isSuspended;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isWellFormedApiKey, maskApiKey } from '@atoll/api-keys';
-import { membershipChanged, teamChanged, teams, type CreateTeam, type TeamMember } from '@atoll/contracts';
+import { membershipChanged, teams, teamUpdated, type CreateTeam, type TeamMember } from '@atoll/contracts';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, operatorEmail, TeamsFixture, unknownId } from '../teams-fixture.js';
 
@@ -68,14 +68,13 @@ describe('creating a team', () => {
 
   it('tells of the team and of each member', async () => {
     const { team, userIds } = await fixture.createTeam('viewer');
-    const [told] = await fixture.told(teamChanged, team.id, ({ length }) => length === 1);
+    const [told] = await fixture.told(teamUpdated, team.id, ({ length }) => length === 1);
     expect(told).toEqual({
       team_id: team.id,
       revision: 1,
-      name: 'Research',
-      is_suspended: false,
-      status: 'active',
-      workspaces: team.workspaces,
+      team: { name: 'Research', is_suspended: false, status: 'active', default_workspace_id: team.workspaces[0]?.id },
+      workspaces: team.workspaces.map((workspace) => ({ ...workspace, is_deleted: false })),
+      is_complete: true,
     });
     const members = await fixture.told(membershipChanged, team.id, ({ length }) => length === 2);
     expect(members).toContainEqual({ team_id: team.id, revision: 1, user_id: userIds[0], role: 'viewer' });
@@ -188,16 +187,21 @@ describe('reading teams', () => {
 });
 
 describe('changing a team', () => {
-  it('changes what was sent, answers with the team, and tells of its next revision', async () => {
+  it('changes what was sent, answers with the team, and publishes a new name, but neither a description nor what stayed as it was', async () => {
     const { team, keys } = await fixture.createTeam('team_admin');
     const renamed = await fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, name: 'Renamed' });
     expect(renamed).toEqual({ ...team, name: 'Renamed', members: team.members.map(masked) });
     expect(await fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, description: '' })).toEqual({ ...renamed, description: '' });
-    const told = await fixture.told(teamChanged, team.id, ({ length }) => length === 3);
-    expect(told.map(({ revision, name }) => [revision, name])).toEqual([
-      [1, 'Research'],
-      [2, 'Renamed'],
-      [3, 'Renamed'],
+    expect(await fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, name: 'Renamed' })).toEqual({ ...renamed, description: '' });
+    await fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, name: 'Last', description: 'Both' });
+    const told = await fixture.told(teamUpdated, team.id, (payloads) => payloads.some(({ team: now }) => now?.name === 'Last'));
+    expect(told.map(({ revision, team: now, workspaces }) => [revision, now?.name, workspaces.length])).toEqual([
+      [1, 'Research', 1],
+      [2, 'Renamed', 0],
+      [3, 'Last', 0],
+    ]);
+    expect(await fixture.query('SELECT revision, description FROM team WHERE id = $1', [team.id])).toEqual([
+      { revision: 3, description: 'Both' },
     ]);
   });
 
@@ -222,7 +226,7 @@ describe('changing a team', () => {
     });
     expect(await fixture.call(owner, teams.get, { team_id: team.id })).toMatchObject({ is_suspended: true });
     expect(await fixture.call(fixture.admin, teams.unsuspend, { team_id: team.id })).toMatchObject({ is_suspended: false });
-    const told = await fixture.told(teamChanged, team.id, ({ length }) => length === 4);
-    expect(told.map(({ is_suspended }) => is_suspended)).toEqual([false, true, true, false]);
+    const told = await fixture.told(teamUpdated, team.id, ({ length }) => length === 4);
+    expect(told.map(({ team: now }) => now?.is_suspended)).toEqual([false, true, true, false]);
   });
 });

@@ -12,7 +12,7 @@ import {
   type UserCaller,
   type UserKey,
 } from '@atoll/contracts';
-import { Statements, Transactions } from '@atoll/database';
+import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
@@ -20,6 +20,7 @@ import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import { requireIssuingKey } from '../api-keys/live-key.js';
+import { Writers } from '../database/writers.js';
 import { invalidField, requireSomeField } from '../invalid-field.js';
 import { Timezones } from './timezones.js';
 import { userQuery } from './user-query.js';
@@ -29,7 +30,7 @@ import { UserEntity } from './user.entity.js';
 export class UsersService {
   constructor(
     private readonly statements: Statements,
-    private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly timezones: Timezones,
     private readonly apiKeys: ApiKeysService,
     private readonly rpc: Rpc,
@@ -47,7 +48,7 @@ export class UsersService {
       throw invalidField('timezone', 'isTimezone', 'must be a name of the tz database, such as Asia/Kathmandu.');
     }
     const caller = requireWholeUser(context.caller, 'change the profile of its user');
-    const user = await this.transactions.run(async (manager) => {
+    const user = await this.writers.run(caller.userId, context, async (manager) => {
       await manager.update(
         UserEntity,
         { id: caller.userId },
@@ -64,7 +65,9 @@ export class UsersService {
   async issueKey(terms: KeyTerms, context: CallContext): Promise<UserKey> {
     const caller = requireUser(context.caller);
     const holder = { userId: caller.userId, teamId: null };
-    const issued = await this.transactions.once(
+    const issued = await this.writers.once(
+      // A key that is refused in there does not wait, or make wait, among the writers of its user.
+      caller.scope === 'user' ? caller.userId : caller.keyId,
       context,
       async (manager) => {
         // In here, since an answer that was kept is given again even where the expiry_date has passed since; and first, as 400 goes before 403.
@@ -85,7 +88,7 @@ export class UsersService {
 
   async revokeKey(context: CallContext): Promise<Nothing> {
     const { userId } = requireWholeUser(context.caller, 'revoke a key that acts for its user as a whole');
-    await this.transactions.run(async (manager) => {
+    await this.writers.run(userId, context, async (manager) => {
       await lockUser(manager, userId);
       await this.apiKeys.revoke(manager, { userId, teamId: null });
     });

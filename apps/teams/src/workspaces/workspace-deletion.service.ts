@@ -1,18 +1,21 @@
 import { workspaceDeletionRequested, type CallContext, type Nothing, type WorkspacePath } from '@atoll/contracts';
-import { newId, Transactions } from '@atoll/database';
+import { newId, Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { Writers } from '../database/writers.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { HolderAnswers } from '../teams/holder-answers.js';
 import { TeamChanges } from '../teams/team-changes.js';
-import { findWorkspace } from './find-workspace.js';
+import { findWorkspace, teamOfWorkspace } from './find-workspace.js';
 import { WorkspaceEntity } from './workspace.entity.js';
 
 /** How long after its patience a deletion may take to be concluded; then another may begin. */
 const concludingMs = 1_000;
+
+type Attempt = Pick<WorkspaceEntity, 'id' | 'teamId'> & { deletionAttemptId: string };
 
 /**
  * Deletes a workspace in two steps, since other services may hold something in it: each is asked, and whoever answers that it holds nothing takes nothing new
@@ -21,7 +24,8 @@ const concludingMs = 1_000;
 @Injectable()
 export class WorkspaceDeletionService {
   constructor(
-    private readonly transactions: Transactions,
+    private readonly statements: Statements,
+    private readonly writers: Writers,
     private readonly changes: TeamChanges,
     private readonly answers: HolderAnswers,
     private readonly outbox: Outbox,
@@ -29,47 +33,44 @@ export class WorkspaceDeletionService {
   ) {}
 
   async delete({ workspace_id }: WorkspacePath, context: CallContext): Promise<Nothing> {
-    const attemptId = newId();
-    await this.transactions.run((manager) => this.begin(manager, workspace_id, attemptId, context));
-    await this.answers.wait(attemptId, context);
-    const objection = await this.transactions.run((manager) => this.conclude(manager, workspace_id, attemptId, context));
+    const teamId = await teamOfWorkspace(this.statements, workspace_id, context);
+    const attempt = { id: workspace_id, teamId, deletionAttemptId: newId() };
+    await this.writers.run(teamId, context, (manager) => this.begin(manager, attempt, context));
+    await this.answers.wait(attempt.deletionAttemptId, context);
+    const objection = await this.writers.run(teamId, context, (manager) => this.conclude(manager, attempt, context));
     if (objection) throw objection;
     return {};
   }
 
-  private async begin(manager: EntityManager, id: string, attemptId: string, context: CallContext): Promise<void> {
-    const { teamId: team_id } = await findWorkspace(manager, id, context);
-    const { revision } = await this.changes.lock(manager, team_id, 'workspace');
-    await requirePermissionNow(manager, context.caller, team_id, 'manageTeam', 'workspace');
-    // As it is now that its team is locked.
-    const { isDefault, deletionAttemptId: abandoned, deletionDeadline } = await findWorkspace(manager, id, context);
+  private async begin(manager: EntityManager, { id, teamId, deletionAttemptId }: Attempt, context: CallContext): Promise<void> {
+    const { revision } = await this.changes.lock(manager, teamId, 'workspace');
+    await requirePermissionNow(manager, context.caller, teamId, 'manageTeam', 'workspace');
+    const { isDefault, deletionAttemptId: abandoned, deletionDeadline } = await findWorkspace(manager, teamId, id);
     if (isDefault) throw new AppError('conflict', 'The default workspace lives as long as its team.');
     if (deletionDeadline && deletionDeadline.getTime() > Date.now())
       throw new AppError('conflict', 'The workspace is being deleted already.');
     if (abandoned) await this.answers.forget(manager, abandoned);
-    const patience = {
-      deletionAttemptId: attemptId,
-      deletionDeadline: new Date(Date.now() + this.settings.deletionPatienceMs + concludingMs),
-    };
-    await manager.update(WorkspaceEntity, { id }, patience);
+    const patienceMs = this.settings.deletionPatienceMs + concludingMs;
+    await manager.update(WorkspaceEntity, { id }, { deletionAttemptId, deletionDeadline: new Date(Date.now() + patienceMs) });
     if (!this.answers.areAsked) return;
-    await this.outbox.add(manager, workspaceDeletionRequested, { team_id, revision, attempt_id: attemptId, workspace_id: id }, context);
+    const request = { team_id: teamId, revision, attempt_id: deletionAttemptId, workspace_id: id };
+    await this.outbox.add(manager, workspaceDeletionRequested, request, context);
   }
 
-  private async conclude(manager: EntityManager, id: string, attemptId: string, context: CallContext): Promise<AppError | undefined> {
-    const { teamId } = await findWorkspace(manager, id, context);
+  private async conclude(manager: EntityManager, attempt: Attempt, context: CallContext): Promise<AppError | undefined> {
+    const { id, teamId, deletionAttemptId } = attempt;
     const team = await this.changes.lock(manager, teamId, 'workspace');
-    const objection = await this.answers.objection(manager, attemptId, 'workspace');
-    await this.answers.forget(manager, attemptId);
-    const attempt = { id, deletionAttemptId: attemptId };
+    const objection = await this.answers.objection(manager, deletionAttemptId, 'workspace');
+    await this.answers.forget(manager, deletionAttemptId);
     if (objection) {
       await manager.update(WorkspaceEntity, attempt, { deletionAttemptId: null, deletionDeadline: null });
-      await this.answers.callOff(manager, team, attemptId, context);
+      await this.answers.callOff(manager, team, deletionAttemptId, context);
       return objection;
     }
-    const { affected } = await manager.delete(WorkspaceEntity, attempt);
-    if (!affected) return this.answers.unanswered('workspace');
-    await this.changes.save(manager, team, context);
+    const workspace = await manager.findOneBy(WorkspaceEntity, attempt);
+    if (!workspace) return this.answers.unanswered('workspace');
+    await manager.delete(WorkspaceEntity, attempt);
+    await this.changes.saveWorkspace(manager, team, { id, name: workspace.name, is_deleted: true }, context);
     return undefined;
   }
 }

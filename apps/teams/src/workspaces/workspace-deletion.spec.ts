@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   deletionCalledOff,
-  teamChanged,
+  teamUpdated,
   teamDeletionAnswered,
   workspaceDeletionRequested,
   workspaces,
@@ -42,15 +42,15 @@ async function answer(team_id: string, holder: string, holds: string | null, att
 }
 
 describe('deleting a workspace', () => {
-  it('asks whoever may hold something in it, then deletes it and tells of its team without it', async () => {
+  it('asks whoever may hold something in it, then deletes it and publishes that it is gone', async () => {
     const one = await aWorkspace();
     const deleted = remove(one);
     expect((await attempts(one.teamId))[0]).toMatchObject({ team_id: one.teamId, workspace_id: one.id });
     await answer(one.teamId, 'pods', null);
     await answer(one.teamId, 'gpuaas', null);
     expect(await deleted).toEqual({});
-    const told = await fixture.told(teamChanged, one.teamId, ({ length }) => length === 3);
-    expect(told.at(-1)?.workspaces.map(({ name }) => name)).toEqual(['default']);
+    const told = await fixture.told(teamUpdated, one.teamId, ({ length }) => length === 3);
+    expect(told.at(-1)?.workspaces).toEqual([{ id: one.id, name: expect.any(String), is_deleted: true }]);
     expect((await errorOf(remove(one))).code).toBe('not_found');
     expect(await fixture.query('SELECT FROM deletion_answer')).toEqual([]);
   });

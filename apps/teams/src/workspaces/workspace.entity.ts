@@ -1,8 +1,9 @@
-import { Column, Entity, ForeignKey, PrimaryColumn, Unique } from 'typeorm';
+import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import { TeamEntity } from '../teams/team.entity.js';
 
 @Entity('workspace')
 @Unique(['teamId', 'name'])
+@Index(['teamId'], { unique: true, where: 'is_default' })
 export class WorkspaceEntity {
   @PrimaryColumn('uuid')
   id!: string;

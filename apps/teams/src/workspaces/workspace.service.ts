@@ -9,17 +9,18 @@ import {
   type Workspace,
   type WorkspacePage,
 } from '@atoll/contracts';
-import { newId, Statements, Transactions } from '@atoll/database';
+import { newId, Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { Not } from 'typeorm';
 import { pageQuery, type PageRow } from '../database/json.js';
+import { Writers } from '../database/writers.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { TeamChanges } from '../teams/team-changes.js';
-import { findWorkspace } from './find-workspace.js';
+import { findWorkspace, teamOfWorkspace } from './find-workspace.js';
 import { WorkspaceEntity } from './workspace.entity.js';
 
-/** A team's workspaces are told with each change of it, in one event, and shown in each Team. */
+/** Each Team shows its workspaces, all of them. */
 const mostWorkspaces = 1000;
 
 /** The workspaces of the team `$3`; none for a team that is gone. */
@@ -33,7 +34,7 @@ const workspacePageQuery = pageQuery({
 export class WorkspacesService {
   constructor(
     private readonly statements: Statements,
-    private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly changes: TeamChanges,
   ) {}
 
@@ -48,7 +49,7 @@ export class WorkspacesService {
 
   async create({ team_id, name }: CreateWorkspace, context: CallContext): Promise<Workspace> {
     requirePermission(context.caller, team_id, 'manageTeam');
-    return this.transactions.once(context, async (manager) => {
+    return this.writers.once(team_id, context, async (manager) => {
       const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
       await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
       if (await manager.existsBy(WorkspaceEntity, { teamId: team_id, name })) throw nameTaken();
@@ -57,20 +58,22 @@ export class WorkspacesService {
       }
       const workspace = { id: newId(), teamId: team_id, name };
       await manager.insert(WorkspaceEntity, workspace);
-      await this.changes.save(manager, team, context);
+      await this.changes.saveWorkspace(manager, team, { id: workspace.id, name, is_deleted: false }, context);
       return { id: workspace.id, name, team_id };
     });
   }
 
   async rename({ workspace_id, name }: RenameWorkspace, context: CallContext): Promise<Workspace> {
-    return this.transactions.run(async (manager) => {
-      const { teamId } = await findWorkspace(manager, workspace_id, context);
+    const teamId = await teamOfWorkspace(this.statements, workspace_id, context);
+    return this.writers.run(teamId, context, async (manager) => {
       const team = await this.changes.lockForGrowth(manager, teamId, context.caller, 'workspace');
       await requirePermissionNow(manager, context.caller, teamId, 'manageTeam', 'workspace');
-      if (await manager.existsBy(WorkspaceEntity, { teamId, name, id: Not(workspace_id) })) throw nameTaken();
-      const { affected } = await manager.update(WorkspaceEntity, { id: workspace_id }, { name });
-      if (!affected) throw notFound('workspace');
-      await this.changes.save(manager, team, context);
+      const workspace = await findWorkspace(manager, teamId, workspace_id);
+      if (workspace.name !== name) {
+        if (await manager.existsBy(WorkspaceEntity, { teamId, name, id: Not(workspace_id) })) throw nameTaken();
+        await manager.update(WorkspaceEntity, { id: workspace_id }, { name });
+        await this.changes.saveWorkspace(manager, team, { id: workspace_id, name, is_deleted: false }, context);
+      }
       return { id: workspace_id, name, team_id: teamId };
     });
   }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { teamChanged, teams, workspaces } from '@atoll/contracts';
+import { teams, teamUpdated, workspaces } from '@atoll/contracts';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;
@@ -25,11 +25,16 @@ describe('the workspaces of a team', () => {
     expect((await fixture.call(viewer, teams.get, { team_id: team.id })).workspaces).toEqual([first, { id: made.id, name: 'training' }]);
     expect(await fixture.call(admin, workspaces.delete, { workspace_id: made.id })).toEqual({});
     expect((await errorOf(fixture.call(admin, workspaces.delete, { workspace_id: made.id }))).code).toBe('not_found');
-    const told = await fixture.told(teamChanged, team.id, ({ length }) => length === 3);
-    expect(told.map((change) => change.workspaces.map(({ name }) => name))).toEqual([['default'], ['default', 'training'], ['default']]);
+    const told = await fixture.told(teamUpdated, team.id, ({ length }) => length === 3);
+    expect(told.map((change) => [change.is_complete, ...change.workspaces])).toEqual([
+      [true, { ...first, is_deleted: false }],
+      [false, { id: made.id, name: 'training', is_deleted: false }],
+      [false, { id: made.id, name: 'training', is_deleted: true }],
+    ]);
+    expect(told.slice(1).map((change) => change.team)).toEqual([undefined, undefined]);
   });
 
-  it('are renamed, the default one too, and told of by their new name', async () => {
+  it('are renamed, the default one too, and published by their new name where it is one', async () => {
     const { team, keys } = await fixture.createTeam('team_admin', 'member');
     const [admin = '', member = ''] = keys;
     const id = team.workspaces[0]?.id ?? '';
@@ -40,8 +45,8 @@ describe('the workspaces of a team', () => {
     const taken = await errorOf(rename('lab'));
     expect([taken.code, taken.message]).toEqual(['conflict', 'The team has a workspace of this name already.']);
     expect((await errorOf(rename('mine', member))).code).toBe('forbidden');
-    const told = await fixture.told(teamChanged, team.id, ({ length }) => length === 4);
-    expect(told.at(-1)?.workspaces.map(({ name }) => name)).toEqual(['training', 'lab']);
+    const told = await fixture.told(teamUpdated, team.id, ({ length }) => length === 3);
+    expect(told.map((change) => change.workspaces.map(({ name }) => name))).toEqual([['default'], ['training'], ['lab']]);
     await fixture.call(fixture.admin, teams.suspend, { team_id: team.id });
     expect((await errorOf(rename('late'))).code).toBe('team_suspended');
   });

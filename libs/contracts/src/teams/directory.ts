@@ -1,21 +1,9 @@
 import { contract, operation } from '../contract.js';
-import { ListOf, Uuid } from '../fields.js';
-import { TeamChanged } from './events.js';
+import { ListOf, Uuid, Uuids } from '../fields.js';
+import { TeamUpdate } from './events.js';
 
-/** The next teams after this one in the order of their ids; from the first where it is left out. */
+/** Where the previous page ended: at this workspace of this team. Both are left out for the first page. */
 export class TeamsAfter {
-  @Uuid({ optional: true })
-  after?: string;
-}
-
-/** A part of all teams, the deleted ones too. Empty: there are no more. */
-export class TeamsSnapshot {
-  @ListOf(() => TeamChanged, { max: 100 })
-  teams!: TeamChanged[];
-}
-
-/** By its own id, or by that of one of its workspaces; one of the two. */
-export class FindTeam {
   @Uuid({ optional: true })
   team_id?: string;
 
@@ -23,9 +11,27 @@ export class FindTeam {
   workspace_id?: string;
 }
 
-/** Teams as other services keep them, for those that start without, and for a miss. For services alone. */
+/** At least one of `team_ids` and `workspace_ids`. */
+export class LookUpTeams {
+  @Uuids({ max: 1000, optional: true, description: 'Teams, without their workspaces.' })
+  team_ids?: string[];
+
+  @Uuids({ max: 1000, optional: true, description: 'Workspaces, each with its team.' })
+  workspace_ids?: string[];
+
+  @Uuids({ max: 1000, optional: true, description: 'Only workspaces of these teams; of any team if left out.' })
+  within_team_ids?: string[];
+}
+
+export class TeamUpdates {
+  @ListOf(() => TeamUpdate, { max: 2000 })
+  updates!: TeamUpdate[];
+}
+
+/** Teams for the projections of other services: those that start without any, and those that miss one. For services alone. */
 export const teamDirectory = contract('teams.directory', {
-  snapshot: operation(TeamsAfter, TeamsSnapshot),
-  /** Throws `not_found` where there is no such team. */
-  find: operation(FindTeam, TeamChanged),
+  /** The next 500 workspaces of all teams, deleted teams included, in the order of team and workspace id. Empty after the last. */
+  page: operation(TeamsAfter, TeamUpdates),
+  /** What exists of that which was asked for; nothing is said about the rest. */
+  lookUp: operation(LookUpTeams, TeamUpdates),
 });

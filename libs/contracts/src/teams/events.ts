@@ -1,6 +1,6 @@
 import { teamRoles, type TeamRole } from '../caller.js';
 import { event } from '../contract.js';
-import { Flag, ListOf, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Flag, ListOf, Nested, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
 import { WorkspaceName } from './team.js';
 
 /** Grows with every change of the team: of two facts about one team the greater revision holds, whatever the order they come in. */
@@ -12,7 +12,51 @@ class TeamFact {
   revision!: number;
 }
 
-/** The team as others need it, whole, so that facts may come out of order or not at all. */
+/** A team itself, as other services need it. */
+export class TeamStanding {
+  @Text({ max: 100 })
+  name!: string;
+
+  @Flag()
+  is_suspended!: boolean;
+
+  @OneOf(['active', 'deleting', 'deleted'])
+  status!: 'active' | 'deleting' | 'deleted';
+
+  @Uuid({ nullable: true, description: 'Where a request that names no workspace goes.' })
+  default_workspace_id!: string | null;
+}
+
+/** One workspace of a team. */
+export class WorkspaceStanding extends WorkspaceName {
+  @Flag()
+  is_deleted!: boolean;
+}
+
+/** So that one update stays below 20 kB, whatever the team holds. */
+export const maxWorkspacesPerUpdate = 100;
+
+/**
+ * The state of a team, of some of its workspaces, or of both, as of one revision. Of two statements about the same
+ * team or the same workspace, the one with the greater revision holds: updates may come late, twice or in any order.
+ */
+export class TeamUpdate extends TeamFact {
+  @Nested(() => TeamStanding, { optional: true })
+  team?: TeamStanding;
+
+  @ListOf(() => WorkspaceStanding, { max: maxWorkspacesPerUpdate })
+  workspaces!: WorkspaceStanding[];
+
+  @Flag({ description: 'Whether `workspaces` are all that the team had at this revision.' })
+  is_complete!: boolean;
+}
+/**
+ * A team was created, renamed, suspended, marked for deletion or deleted; or one of its workspaces was created,
+ * renamed or deleted. Carries what changed and nothing else.
+ */
+export const teamUpdated = event('teams.team_updated', TeamUpdate);
+
+/** A team with all its workspaces: what was published before `TeamUpdate`. */
 export class TeamChanged extends TeamFact {
   @Text({ max: 100 })
   name!: string;
@@ -23,10 +67,10 @@ export class TeamChanged extends TeamFact {
   @OneOf(['active', 'deleting', 'deleted'])
   status!: 'active' | 'deleting' | 'deleted';
 
-  @ListOf(() => WorkspaceName, { max: 100_000, description: 'In the order they were made: the first is the default one.' })
+  @ListOf(() => WorkspaceName, { max: 100_000, description: 'In the order of creation: the first is the default one.' })
   workspaces!: WorkspaceName[];
 }
-/** A team was made, renamed, suspended, given or deprived of a workspace, marked for deletion, deleted. */
+/** Published no more. Consumed, since streams and outboxes may hold some from before an upgrade. */
 export const teamChanged = event('teams.team_changed', TeamChanged);
 
 export class MembershipChanged extends TeamFact {

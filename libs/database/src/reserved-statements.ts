@@ -1,0 +1,39 @@
+import type { OnApplicationShutdown } from '@nestjs/common';
+import pg from 'pg';
+import type { DataSource } from 'typeorm';
+import { clientOptions, schemaOf, urlOf } from './data-source.js';
+import { Statements } from './statements.js';
+
+interface Reservation {
+  /** Part of the connections' application name, `atoll-<schema>-<purpose>`. */
+  purpose: string;
+  /** Connections that this process holds at most, beside those of the service's pool. */
+  poolSize: number;
+}
+
+/** `Statements` on connections of their own, for reads that must not wait behind whatever has taken the service's pool. */
+export class ReservedStatements extends Statements implements OnApplicationShutdown {
+  private readonly pool: pg.Pool;
+
+  constructor(dataSource: DataSource, { purpose, poolSize }: Reservation) {
+    super(dataSource);
+    const [schema, url] = [schemaOf(dataSource), urlOf(dataSource)];
+    this.pool = new pg.Pool({
+      ...clientOptions({ schema, url }),
+      connectionString: url,
+      application_name: `atoll-${schema}-${purpose}`,
+      max: poolSize,
+      allowExitOnIdle: true,
+    });
+    // The next statement gets a new connection, or throws.
+    this.pool.on('error', () => undefined);
+  }
+
+  protected override poolInUse(): pg.Pool {
+    return this.pool;
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.pool.end();
+  }
+}
