@@ -43,7 +43,7 @@ export class TeamDeletion {
 
   private async answer(manager: EntityManager, { team_id, workspace_id }: Doomed, attempt_id: string): Promise<void> {
     // Whoever is about to take something for the team commits first, or finds it closed.
-    await manager.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [team_id]);
+    await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' team ' || $1::text, 0))`, [team_id]);
     const [{ held = 0 } = {}] = await manager.query<{ held: number }[]>(
       `SELECT count(*)::int AS held FROM subscription WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND ${liveSubscription}`,
       [team_id, workspace_id ?? null],

@@ -46,7 +46,7 @@ export class TeamGate {
    * told.
    */
   async holdOpen(manager: EntityManager, teamId: string, workspaceId: string): Promise<void> {
-    await manager.query('SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 1))', [teamId]);
+    await manager.query(`SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' team ' || $1::text, 0))`, [teamId]);
     // A statement of its own, so that it sees what was committed before the lock was had.
     const [closing] = await manager.query<{ what: string }[]>(
       `SELECT 'team' AS what FROM team_closing WHERE team_id = $1 AND until > clock_timestamp()
