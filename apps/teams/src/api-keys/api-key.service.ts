@@ -2,6 +2,7 @@ import { createApiKey, digestApiKey, maskApiKey } from '@atoll/api-keys';
 import { newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { IsNull, type EntityManager } from 'typeorm';
+import { databaseNowMs } from '../database/clock.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { ApiKeyEntity } from './api-key.entity.js';
 
@@ -62,7 +63,7 @@ export class ApiKeysService {
   /** The key which the next one replaces. */
   async current(manager: EntityManager, holder: KeyHolder): Promise<ApiKeyEntity | null> {
     const last = await this.last(manager, holder);
-    return last && isLive(last) ? last : null;
+    return last && isLive(last, await databaseNowMs(manager)) ? last : null;
   }
 
   /** Ends every key to a team. */
@@ -71,8 +72,9 @@ export class ApiKeysService {
   }
 }
 
-export function isLive({ revokedAt, expiryDate }: ApiKeyEntity): boolean {
-  return revokedAt === null && (expiryDate === null || expiryDate.getTime() > Date.now());
+/** `nowMs`: the database's. A key ends at its expiry, not after it. */
+export function isLive({ revokedAt, expiryDate }: ApiKeyEntity, nowMs: number): boolean {
+  return revokedAt === null && (expiryDate === null || expiryDate.getTime() > nowMs);
 }
 
 function liveKeysOf({ userId, teamId }: KeyHolder) {

@@ -14,8 +14,8 @@ export interface SettledTerms {
   graceSeconds: number;
 }
 
-/** What was asked for a key, with its defaults. Throws `invalid_input` for a life that is none or too long. */
-export function settleTerms(terms: KeyTerms, nowMs = Date.now()): SettledTerms {
+/** The terms asked for a key, with defaults; `nowMs` is the database's. Throws `invalid_input` for an expiry in the past, or too far ahead. */
+export function settleTerms(terms: KeyTerms, nowMs: number): SettledTerms {
   const { expiry_date: asked, ip_whitelist: whitelist, grace_seconds: graceSeconds = 0 } = terms;
   const expiryMs = asked === undefined ? nowMs + defaultLifeMs : Date.parse(asked);
   if (Number.isNaN(expiryMs)) throw invalidField('expiry_date', 'isInstant', 'must be an instant such as 2026-10-01T00:00:00Z.');

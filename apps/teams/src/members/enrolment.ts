@@ -4,6 +4,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
+import { databaseNowMs } from '../database/clock.js';
 import { MembershipEntity } from './membership.entity.js';
 
 export interface Enrolled {
@@ -27,7 +28,7 @@ export class Enrolment {
       MembershipEntity,
       people.map(({ userId, role }) => ({ id: newId(), teamId, userId, role })),
     );
-    const { expiryDate } = settleTerms({});
+    const { expiryDate } = settleTerms({}, await databaseNowMs(manager));
     const keys = await this.apiKeys.issue(
       manager,
       people.map(({ userId }) => ({ userId, teamId, expiryDate, ipWhitelist: '', issuedByOwner })),

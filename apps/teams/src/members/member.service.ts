@@ -23,6 +23,7 @@ import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import { requireIssuingKey } from '../api-keys/live-key.js';
+import { databaseNowMs } from '../database/clock.js';
 import type { PageRow } from '../database/json.js';
 import { Writers } from '../database/writers.js';
 import { TeamChanges } from '../teams/team-changes.js';
@@ -134,13 +135,14 @@ export class MembersService {
       context,
       async (manager) => {
         // In here, since an answer that was kept is given again even where the expiry_date has passed since; and first, as 400 goes before 403.
-        const asked = settleTerms(terms);
+        const nowMs = await databaseNowMs(manager);
+        const asked = settleTerms(terms, nowMs);
         requirePermission(context.caller, team_id, permission);
         await this.changes.lockForGrowth(manager, team_id, context.caller);
         const caller = await requirePermissionNow(manager, context.caller, team_id, permission);
         await this.requirePowerOverKeys(manager, holder, caller);
         await requireIssuingKey(manager, caller);
-        const settled = successorTerms(caller, holder, asked, await this.apiKeys.last(manager, holder));
+        const settled = successorTerms(caller, holder, { ...asked, nowMs }, await this.apiKeys.last(manager, holder));
         await this.apiKeys.retire(manager, holder, asked.graceSeconds);
         const issuedByOwner = hasPowerOfOwner(caller, team_id);
         const [key = null] = await this.apiKeys.issue(manager, [{ ...holder, ...settled, issuedByOwner }]);

@@ -12,19 +12,19 @@ import { roleOf } from './member-rules.js';
 export function successorTerms(
   caller: Caller,
   { userId, teamId }: { userId: string; teamId: string },
-  { expiryDate, isExpiryAsked, ipWhitelist: asked }: SettledTerms,
+  { expiryDate, isExpiryAsked, ipWhitelist: asked, nowMs }: SettledTerms & { nowMs: number },
   last: ApiKeyEntity | null,
 ): Pick<ApiKeyEntity, 'expiryDate' | 'ipWhitelist' | 'boundUntil'> {
   if (isManager(caller, teamId)) {
     const isOwn = caller.kind === 'user' && caller.userId === userId;
-    const replaced = last && isLive(last) ? last.ipWhitelist : '';
+    const replaced = last && isLive(last, nowMs) ? last.ipWhitelist : '';
     return { expiryDate, ipWhitelist: asked ?? replaced, boundUntil: isExpiryAsked && !isOwn ? expiryDate : null };
   }
   const { ipWhitelist: bound = '', boundUntil = null } = last ?? {};
   const ipWhitelist = asked ?? bound;
   if (bound !== '' && ipWhitelist !== bound) throw setByManager('an ip_whitelist');
   if (!boundUntil || expiryDate <= boundUntil) return { expiryDate, ipWhitelist, boundUntil };
-  if (isExpiryAsked || boundUntil.getTime() <= Date.now()) throw setByManager(`an expiry_date, ${boundUntil.toISOString()},`);
+  if (isExpiryAsked || boundUntil.getTime() <= nowMs) throw setByManager(`an expiry_date, ${boundUntil.toISOString()},`);
   return { expiryDate: boundUntil, ipWhitelist, boundUntil };
 }
 

@@ -20,6 +20,7 @@ import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import { requireIssuingKey } from '../api-keys/live-key.js';
+import { databaseNowMs } from '../database/clock.js';
 import { Writers } from '../database/writers.js';
 import { invalidField, requireSomeField } from '../invalid-field.js';
 import { Timezones } from './timezones.js';
@@ -71,7 +72,7 @@ export class UsersService {
       context,
       async (manager) => {
         // In here, since an answer that was kept is given again even where the expiry_date has passed since; and first, as 400 goes before 403.
-        const { graceSeconds, expiryDate, ipWhitelist: asked } = settleTerms(terms);
+        const { graceSeconds, expiryDate, ipWhitelist: asked } = settleTerms(terms, await databaseNowMs(manager));
         requireWholeUser(caller, 'make a key that acts for its user as a whole');
         await lockUser(manager, caller.userId);
         await requireIssuingKey(manager, caller);
