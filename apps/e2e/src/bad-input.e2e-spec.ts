@@ -228,7 +228,7 @@ describe('bad terms of a key', () => {
     ['grace_seconds', 1.5],
   ])('%s: %s', async (field, value) => {
     const { body } = await call<{ members: { user_id: string }[] }>('GET', `/team/${team}`, { key });
-    const path = `/team/${team}/members/${body.members[1]?.user_id}/api-key`;
+    const path = `/team/${team}/members/${body.members[0]?.user_id}/api-key`;
     const problem = expectProblem(await call<Problem>('POST', path, { key, body: { [field]: value } }), 400, 'invalid_input');
     expect(problem.errors?.map((fault) => fault.path)).toEqual([field]);
     expect((await call('GET', `/team/${team}`, { key })).status).toBe(200);

@@ -114,7 +114,7 @@ export async function succeed<Body>(method: string, path: string, options: CallO
   return body;
 }
 
-/** A team with an owner of its own (besides the operator who makes it) and whoever else is named. */
+/** A team with a member for each role; with the operator, who creates it, where none of them is team_owner. */
 export async function createTeam(
   name: string,
   roles: string[] = ['team_owner'],

@@ -27,9 +27,10 @@ describe('a team and its people', () => {
   });
 
   it('keeps its last owner', async () => {
-    const { team, keys, ids } = await createTeam('Last owner');
-    const operator = team.members.find(({ user_id }) => user_id !== ids.team_owner);
-    expect((await call('DELETE', `/team/${team.id}/members/${operator?.user_id}`, { key: keys.team_owner })).status).toBe(204);
+    const { team, keys, ids } = await createTeam('Last owner', ['team_owner', 'team_admin']);
+    const other = `/team/${team.id}/members/${ids.team_admin}`;
+    expect((await call('PUT', other, { key: keys.team_owner, body: { role: 'team_owner' } })).status).toBe(200);
+    expect((await call('DELETE', other, { key: keys.team_owner })).status).toBe(204);
     const last = `/team/${team.id}/members/${ids.team_owner}`;
     expect((await call('DELETE', last, { key: keys.team_owner })).status).toBe(409);
     expect((await call('PUT', last, { key: keys.team_owner, body: { role: 'viewer' } })).status).toBe(409);

@@ -48,7 +48,7 @@ describe('a newcomer', () => {
   });
 
   it("lists the team's members with a member's key, and is refused with another team's", async () => {
-    const { team, keys } = await createTeam('Ours', ['team_owner', 'viewer']);
+    const { team, keys } = await createTeam('Ours', ['team_owner', 'viewer', 'member']);
     const other = await createTeam('Theirs');
     const listed = await call<{ data: MemberView[]; pagination: object }>('GET', `/team/${team.id}/members?page=0&limit=2`, {
       key: keys.viewer,

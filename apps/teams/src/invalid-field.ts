@@ -1,12 +1,24 @@
-import { AppError } from '@atoll/errors';
+import { AppError, type FieldError } from '@atoll/errors';
 
 /** A field that has the right form and cannot be accepted. `message` completes the field's name: `must be …`. */
-export function invalidField(path: string, code: string, message: string): AppError {
-  const sentence = `${path} ${message}`;
-  return new AppError('invalid_input', sentence, { errors: [{ path, code, message: sentence }] });
+export function fieldError(path: string, code: string, message: string): FieldError {
+  return { path, code, message: `${path} ${message}` };
 }
 
-/** A change that changes nothing is a mistake of the caller. */
+/** Throws `invalid_input` that names each of the faults, in the words of `validateWire`; nothing where there are none. */
+export function refuseFields(errors: FieldError[]): void {
+  const [first] = errors;
+  if (!first) return;
+  const count = errors.length === 1 ? '' : `${errors.length} fields are not valid; the first: `;
+  throw new AppError('invalid_input', `${count}${first.message}`, { errors });
+}
+
+export function invalidField(path: string, code: string, message: string): AppError {
+  const error = fieldError(path, code, message);
+  return new AppError('invalid_input', error.message, { errors: [error] });
+}
+
+/** Throws `invalid_input` for a change that changes nothing. */
 export function requireSomeField(body: object, ...fields: string[]): void {
   const sent = body as Record<string, unknown>;
   if (fields.some((field) => sent[field] !== undefined)) return;

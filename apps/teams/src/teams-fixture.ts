@@ -103,11 +103,11 @@ export class TeamsFixture extends BareServiceUnderTest {
     return (await this.ask(users.issueKey, {}, { ...context, caller })).api_key;
   }
 
-  /** A team of the operator's with one member for each role. */
+  /** A team with one member for each role; the operator is a member where none of them is team_owner. */
   async createTeam(...roles: TeamRole[]): Promise<MadeTeam> {
     const people = roles.map((role) => ({ email: `${role}-${randomUUID()}@example.com`, name: role, role }));
     const team = await this.call(this.admin, teams.create, { name: 'Research', members: people });
-    const members = team.members.slice(1);
+    const members = team.members.slice(team.members.length - people.length);
     return {
       team,
       keys: members.map(({ api_key }) => api_key ?? ''),
@@ -129,7 +129,7 @@ export class TeamsFixture extends BareServiceUnderTest {
 
 export interface MadeTeam {
   team: Team;
-  /** In the order of the roles; the operator, who made the team, is not among them. */
+  /** In the order of the roles; the operator is not among them. */
   keys: string[];
   userIds: string[];
   emails: string[];

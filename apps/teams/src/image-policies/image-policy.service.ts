@@ -19,12 +19,15 @@ import { Injectable } from '@nestjs/common';
 import { IsNull, type EntityManager } from 'typeorm';
 import type { PageRow } from '../database/json.js';
 import { Writers } from '../database/writers.js';
-import { invalidField, requireSomeField } from '../invalid-field.js';
+import { fieldError, refuseFields, requireSomeField } from '../invalid-field.js';
 import { TeamChanges } from '../teams/team-changes.js';
 import { TeamEntity } from '../teams/team.entity.js';
 import { policyPageQuery, policyQuery } from './image-policy-query.js';
 import { ImageObjectEntity, ImagePolicyEntity } from './image-policy.entity.js';
 import { parseImageReference } from './image-reference.js';
+
+/** Faults named of one request, as everywhere. */
+const maxFaults = 100;
 
 /** The operator's lists of images, of which each team has one. */
 @Injectable()
@@ -127,12 +130,7 @@ async function insertObjects(manager: EntityManager, policyId: string, objects: 
 }
 
 function requireReferences(objects: readonly NewImageObject[]): void {
-  const wrong = objects.findIndex(({ reference }) => parseImageReference(reference) === null);
-  if (wrong !== -1) {
-    throw invalidField(
-      `objects.${wrong}.reference`,
-      'isImageReference',
-      'must be an image reference such as docker.io/library/nginx:1.29.',
-    );
-  }
+  const wrong = objects.flatMap(({ reference }, index) => (parseImageReference(reference) === null ? [index] : []));
+  const message = 'must be an image reference such as docker.io/library/nginx:1.29.';
+  refuseFields(wrong.slice(0, maxFaults).map((index) => fieldError(`objects.${index}.reference`, 'isImageReference', message)));
 }

@@ -32,7 +32,7 @@ const writes: Record<string, Asked> = {
 
 /** A team with an owner who is about to lose that, and what a gateway still says of them afterwards. */
 async function staleOwner(): Promise<{ place: Place; ownerId: string; context: CallContext }> {
-  const { team, keys, userIds } = await fixture.createTeam('team_owner', 'member');
+  const { team, keys, userIds } = await fixture.createTeam('team_owner', 'member', 'team_owner');
   const [ownerId = '', user_id = ''] = userIds;
   const team_id = team.id;
   const { id: workspace_id } = await fixture.call(fixture.admin, workspaces.create, { team_id, name: 'lab' });

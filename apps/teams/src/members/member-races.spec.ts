@@ -23,7 +23,7 @@ function codesOf(calls: PromiseSettledResult<unknown>[]): string[] {
 describe('at once', () => {
   it('the last two owners leave: one stays', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const { team } = await fixture.createTeam('team_owner');
+      const { team } = await fixture.createTeam('team_owner', 'team_owner');
       const leave = ({ user_id }: TeamMember) => fixture.call(fixture.admin, members.remove, { team_id: team.id, user_id });
       expect(codesOf(await Promise.allSettled(team.members.map(leave)))).toEqual(['conflict', 'done']);
       expect(await ownersOf(team.id)).toHaveLength(1);

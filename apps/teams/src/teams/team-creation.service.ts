@@ -16,7 +16,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Writers } from '../database/writers.js';
 import { ImagePolicyEntity } from '../image-policies/image-policy.entity.js';
-import { invalidField } from '../invalid-field.js';
+import { fieldError, invalidField, refuseFields } from '../invalid-field.js';
 import { requireLiveKey } from '../api-keys/live-key.js';
 import { Enrolment, type Enrolled } from '../members/enrolment.js';
 import { UserRegistry } from '../users/user-registry.js';
@@ -78,25 +78,29 @@ export class TeamCreationService {
     return { ...created, members: created.members.map((member) => ({ ...member, api_key: keys.get(member.user_id) ?? null })) };
   }
 
-  /** The caller first, as team_owner, whether named or not; then the others, in their order. */
+  /**
+   * The caller first, as team_owner, whether named or not; then the others, in their order. An operator who names an
+   * owner creates the team for others: then only those named are members.
+   */
   private async people(manager: EntityManager, caller: UserCaller, members: NewMember[]): Promise<Enrolled[]> {
-    const owner = await manager.findOneBy(UserEntity, { id: caller.userId });
-    if (!owner) throw notFound('user');
-    const own = members.findIndex(({ email }) => email === owner.email);
+    const creator = await manager.findOneBy(UserEntity, { id: caller.userId });
+    if (!creator) throw notFound('user');
+    const isForOthers = caller.platformAdmin && members.some(({ role }) => role === 'team_owner');
+    const own = isForOthers ? -1 : members.findIndex(({ email }) => email === creator.email);
     if (own !== -1 && members[own]?.role !== 'team_owner') {
-      throw invalidField(`members.${own}.role`, 'isCaller', 'must be team_owner: this is you, and whoever makes a team becomes that.');
+      throw invalidField(`members.${own}.role`, 'isCaller', 'must be team_owner: this is you, and the caller becomes team_owner.');
     }
-    const others = members.filter((_member, index) => index !== own);
-    const users = await this.registry.findOrCreate(manager, others);
-    const named = others.map(({ role }, index) => ({ userId: users[index]?.id ?? '', role }));
-    return [{ userId: owner.id, role: 'team_owner' }, ...named];
+    const named = members.filter((_member, index) => index !== own);
+    const users = await this.registry.findOrCreate(manager, named);
+    const enrolled = named.map(({ role }, index) => ({ userId: users[index]?.id ?? '', role }));
+    return isForOthers ? enrolled : [{ userId: creator.id, role: 'team_owner' }, ...enrolled];
   }
 }
 
 function requireDistinct(members: NewMember[]): void {
   const addresses = members.map(({ email }) => email);
-  const repeated = addresses.findIndex((address, index) => addresses.indexOf(address) < index);
-  if (repeated !== -1) throw invalidField(`members.${repeated}.email`, 'isUnique', 'must not be named twice.');
+  const repeated = addresses.flatMap((address, index) => (addresses.indexOf(address) < index ? [index] : []));
+  refuseFields(repeated.map((index) => fieldError(`members.${index}.email`, 'isUnique', 'must not be named twice.')));
 }
 
 /** What is kept of an answer that shows keys in full. */

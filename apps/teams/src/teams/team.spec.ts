@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isWellFormedApiKey, maskApiKey } from '@atoll/api-keys';
-import { membershipChanged, teams, teamUpdated, type CreateTeam, type TeamMember } from '@atoll/contracts';
+import { membershipChanged, teams, teamUpdated, type CreateTeam, type Team, type TeamMember, type TeamRole } from '@atoll/contracts';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, operatorEmail, TeamsFixture, unknownId } from '../teams-fixture.js';
 
@@ -93,24 +93,50 @@ describe('creating a team', () => {
   it('names the member who is named twice, in whatever case, or who is the caller', async () => {
     const person = (email: string) => ({ email, name: 'x', role: 'member' as const });
     const refused = async (members: CreateTeam['members']) => errorOf(fixture.call(fixture.admin, teams.create, { name: 'x', members }));
-    const twice = await refused([person('a@example.com'), person('b@example.com'), person('A@EXAMPLE.com')]);
-    expect([twice.code, twice.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.2.email']]);
+    const twice = await refused([person('a@example.com'), person('b@example.com'), person('A@EXAMPLE.com'), person('b@example.com')]);
+    expect([twice.code, twice.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.2.email', 'members.3.email']]);
+    expect(twice.message).toBe('2 fields are not valid; the first: members.2.email must not be named twice.');
     const own = await refused([person('c@example.com'), person(operatorEmail.toUpperCase())]);
     expect([own.code, own.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.1.role']]);
     expect(await fixture.query(`SELECT FROM "user" WHERE email = 'c@example.com'`)).toEqual([]);
   });
 
-  it('takes the caller among the members for the team_owner that they become', async () => {
-    const members = [
-      { email: 'first@example.com', name: 'First', role: 'viewer' as const },
-      { email: operatorEmail.toUpperCase(), name: 'Not taken', role: 'team_owner' as const },
-      { email: 'second@example.com', name: 'Second', role: 'member' as const },
-    ];
-    const made = await fixture.call(fixture.admin, teams.create, { name: 'Whole', members });
-    expect(made.members.map(({ name, role }) => [name, role])).toEqual([
-      ['Administrator', 'team_owner'],
-      ['First', 'viewer'],
-      ['Second', 'member'],
+  const shown = ({ members }: Team) => members.map(({ email, role }) => [email, role]);
+  const named = (email: string, role: TeamRole) => ({ email, name: 'As sent', role });
+
+  it('by a user who is no operator: the caller is first among its members, as team_owner, named or not', async () => {
+    const { userIds, emails } = await fixture.createTeam('member');
+    const key = await fixture.wholeKeyOf(userIds[0] ?? '');
+    const own = emails[0] ?? '';
+    const others = [named('first@example.com', 'viewer'), named('second@example.com', 'team_owner')];
+    const rest = others.map(({ email, role }) => [email, role]);
+    for (const people of [others, [others[0]!, named(own.toUpperCase(), 'team_owner'), others[1]!]]) {
+      expect(shown(await fixture.call(key, teams.create, { name: 'Whole', members: people }))).toEqual([[own, 'team_owner'], ...rest]);
+    }
+    const refused = await errorOf(fixture.call(key, teams.create, { name: 'x', members: [...others, named(own, 'viewer')] }));
+    expect([refused.code, refused.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.2.role']]);
+  });
+
+  it('by the operator who names a team_owner has those named for its members, and not the operator', async () => {
+    const people = [named('first@example.com', 'viewer'), named('owner@example.com', 'team_owner')];
+    const made = await fixture.call(fixture.admin, teams.create, { name: 'For others', members: people });
+    expect(shown(made)).toEqual(people.map(({ email, role }) => [email, role]));
+    const told = await fixture.told(membershipChanged, made.id, ({ length }) => length === 2);
+    expect(told.map(({ user_id }) => user_id).toSorted()).toEqual(made.members.map(({ user_id }) => user_id).toSorted());
+    expect(await fixture.call(fixture.admin, teams.get, { team_id: made.id })).toMatchObject({ id: made.id });
+    // Named too, the operator is what they were named as.
+    const both = [...people, named(operatorEmail, 'viewer')];
+    expect(shown(await fixture.call(fixture.admin, teams.create, { name: 'Both', members: both }))).toEqual(
+      both.map(({ email, role }) => [email, role]),
+    );
+    const self = [people[0]!, named(operatorEmail, 'team_owner')];
+    expect(shown(await fixture.call(fixture.admin, teams.create, { name: 'Own', members: self }))).toEqual(
+      self.map(({ email, role }) => [email, role]),
+    );
+    const alone = await fixture.call(fixture.admin, teams.create, { name: 'Alone', members: people.slice(0, 1) });
+    expect(shown(alone)).toEqual([
+      [operatorEmail, 'team_owner'],
+      ['first@example.com', 'viewer'],
     ]);
   });
 

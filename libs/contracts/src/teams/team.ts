@@ -33,7 +33,9 @@ export class CreateTeam {
   @ListOf(() => NewMember, {
     max: 100,
     optional: true,
-    description: 'People besides the caller, who becomes team_owner, named here or not.',
+    description:
+      'People besides the caller, who becomes team_owner, named here or not. ' +
+      'Where a platform_admin names a team_owner, only those named are members.',
   })
   members?: NewMember[];
 }
