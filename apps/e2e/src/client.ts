@@ -56,6 +56,7 @@ export interface MemberView {
   email: string;
   name: string;
   role: string;
+  status: string;
   api_key: string | null;
   api_token: boolean;
   expiry_date: string | null;

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { adminKey, call, createTeam, freshEmail, platformUrl, type MemberView, type TeamView } from './client.js';
 
+/** That of a user tells no age. */
+const randomUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const key = /^atl_[0-9A-Za-z]{38}$/;
 const masked = /^atl_[0-9A-Za-z]{4}…[0-9A-Za-z]{4}$/;
@@ -15,10 +17,11 @@ describe('a newcomer', () => {
     });
     expect(created.status).toBe(201);
     const member = (role: string): MemberView => ({
-      user_id: expect.stringMatching(uuid) as unknown as string,
+      user_id: expect.stringMatching(randomUuid) as unknown as string,
       email: expect.any(String) as unknown as string,
       name: expect.any(String) as unknown as string,
       role,
+      status: role === 'team_owner' ? 'active' : 'invited',
       api_key: expect.stringMatching(key) as unknown as string,
       api_token: true,
       expiry_date: expect.stringMatching(instant) as unknown as string,

@@ -21,7 +21,7 @@ import {
 } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
-import { BareServiceUnderTest, startServiceUnderTest, type StartedService } from '@atoll/testing';
+import { BareServiceUnderTest, startServiceUnderTest, statementsOf, type StartedService } from '@atoll/testing';
 import { service } from './service.js';
 import type { TeamsSettings } from './teams-settings.js';
 import { Administrators } from './users/administrators.service.js';
@@ -114,6 +114,12 @@ export class TeamsFixture extends BareServiceUnderTest {
       userIds: members.map(({ user_id }) => user_id),
       emails: members.map(({ email }) => email),
     };
+  }
+
+  /** Which statements the call executes, in their order, whatever comes of it; without those of the relay of events. */
+  async statementsOf(call: () => Promise<unknown>): Promise<string[]> {
+    const sent = await statementsOf(() => call().catch(() => undefined));
+    return sent.map(({ text }) => text).filter((text) => !/(FROM|UPDATE) outbox|pg_notify|LISTEN/.test(text));
   }
 
   /** The payloads of one event about one team that were told so far, once `enough` holds of them; in the order of their revisions. */

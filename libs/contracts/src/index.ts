@@ -177,10 +177,11 @@ export {
   UpdateTeam,
   UpdateTeamBody,
   WorkspaceName,
+  memberStatuses,
   teamStatuses,
   teams,
 } from './teams/team.js';
-export type { TeamStatus } from './teams/team.js';
+export type { MemberStatus, TeamStatus } from './teams/team.js';
 export { UpdateProfile, User, UserKey, UserTeam, platformRoles, users } from './teams/user.js';
 export type { PlatformRole } from './teams/user.js';
 export {

@@ -44,6 +44,20 @@ const isAccepted = (call: Promise<unknown>) =>
 const live = async ({ team_id }: ToldTeam) =>
   (await fixture.query(`SELECT FROM subscription WHERE team_id = $1 AND state NOT IN ('unsubscribed', 'failed')`, [team_id])).length;
 
+describe('a workspace of another team', () => {
+  it('is looked for in the same places, and refused in the same words, as one that does not exist', async () => {
+    const other = await fixture.team();
+    const outcomes = [];
+    for (const workspace_id of [other.workspace_id, newId()]) {
+      const before = fixture.owner.asked.length;
+      const { code, message } = await errorOf(fixture.subscribe(team, { pool_id, workspace_id }));
+      outcomes.push({ code, message, asked: fixture.owner.asked.slice(before) });
+    }
+    expect(outcomes[0]).toEqual(outcomes[1]);
+    expect(outcomes[0]).toEqual({ code: 'not_found', message: 'No such workspace.', asked: ['teams.directory.lookUp'] });
+  });
+});
+
 describe('a team that is to be deleted', () => {
   it('holds what it has subscribed to, until that has ended', async () => {
     const one = await subscribe();

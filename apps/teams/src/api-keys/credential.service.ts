@@ -13,7 +13,9 @@ interface CredentialRow extends Omit<Credential, 'expiry_date' | 'scope'> {
  * everything in every team and often owns most of them: those are left out, since the answer travels with each call.
  */
 export const credentialQuery = `
-  SELECT k.id AS key_id, k.user_id, k.team_id, k.expiry_date, k.ip_whitelist, u.platform_admin, u.timezone,
+  SELECT k.id AS key_id, k.user_id, k.team_id, k.expiry_date, k.ip_whitelist, u.platform_admin,
+    CASE WHEN EXISTS (SELECT FROM membership WHERE team_id = k.team_id AND user_id = k.user_id AND status = 'invited')
+      THEN 'UTC' ELSE u.timezone END AS timezone,
     (SELECT COALESCE(json_agg(json_build_object('team_id', m.team_id, 'role', m.role) ORDER BY m.created_at, m.id), '[]')
       FROM (
         SELECT * FROM membership WHERE k.team_id IS NULL AND NOT u.platform_admin AND user_id = k.user_id

@@ -31,11 +31,13 @@ describe('verifying a key', () => {
     expect(found.teams.map(({ role }) => role)).toEqual(['member', 'viewer']);
   });
 
-  it('answers for the key of a member: that team, with the role of now, and the zone of now', async () => {
+  it('answers for the key of a member: that team, with the role of now, and once the member has accepted the zone of now', async () => {
     const { team, keys, userIds } = await fixture.createTeam('member');
     const [key = ''] = keys;
     await fixture.call(fixture.admin, members.changeRole, { team_id: team.id, user_id: userIds[0] ?? '', role: 'billing_viewer' });
     await fixture.query(`UPDATE "user" SET timezone = 'Asia/Kathmandu' WHERE id = $1`, [userIds[0]]);
+    expect((await fixture.verify(key)).timezone).toBe('UTC');
+    await fixture.query(`UPDATE membership SET status = 'active' WHERE user_id = $1`, [userIds[0]]);
     expect(await fixture.verify(key)).toEqual({
       key_id: expect.any(String),
       user_id: userIds[0],

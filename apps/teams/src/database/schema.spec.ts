@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { members, teams } from '@atoll/contracts';
 import { migrationDrift } from '@atoll/database';
 import { DataSource } from 'typeorm';
-import { TeamsFixture } from '../teams-fixture.js';
+import { operatorEmail, TeamsFixture } from '../teams-fixture.js';
 
 describe('the schema of the teams service', () => {
   let fixture: TeamsFixture;
@@ -41,6 +42,35 @@ describe('the schema of the teams service', () => {
     expect(found.map(({ email }) => email).toSorted()).toEqual(
       ['zo\u00eb@xn--mnchen-3ya.de', 'zo\u00eb@example.org', 'a@k\u00f6ln.de', 'a@xn--kln-sna.de', 'plain@example.org'].toSorted(),
     );
+  });
+
+  it('takes for active only creators of teams, of the members there were before invitations', async () => {
+    const { team, userIds } = await fixture.createTeam('member');
+    const key = await fixture.wholeKeyOf(userIds[0] ?? '');
+    const mine = await fixture.call(key, teams.create, {
+      name: 'Mine',
+      members: [{ email: 'early@example.com', name: 'Early', role: 'team_owner' }],
+    });
+    const late = { email: 'late@example.com', name: 'Late', role: 'team_owner' as const };
+    await fixture.call(fixture.admin, members.add, { team_id: mine.id, ...late });
+    // A team whose creator has left: those who were named then have accepted nothing.
+    const left = await fixture.call(key, teams.create, { name: 'Left', members: [{ ...late, name: 'Named' }] });
+    await fixture.call(fixture.admin, members.remove, { team_id: left.id, user_id: userIds[0] ?? '' });
+    await undoFrom('Invitations1802000000000');
+    await fixture.app.get(DataSource, { strict: false }).runMigrations();
+    const found = await fixture.query(
+      `SELECT u.email, m.status, m.name FROM membership m JOIN "user" u ON u.id = m.user_id
+       WHERE m.team_id = ANY ($1) ORDER BY m.team_id, m.created_at, m.id`,
+      [[team.id, mine.id, left.id]],
+    );
+    expect(found).toMatchObject([
+      { email: operatorEmail, status: 'active' },
+      { status: 'invited', name: 'member' },
+      { status: 'active', name: 'member' },
+      { email: 'early@example.com', status: 'invited', name: 'Early' },
+      { email: 'late@example.com', status: 'invited', name: 'Late' },
+      { email: 'late@example.com', status: 'invited' },
+    ]);
   });
 
   it('leaves nothing behind when it is taken back', async () => {

@@ -12,6 +12,7 @@ import { KeySuccession1796000000000 } from './migrations/1796000000000-key-succe
 import { WorkspaceDeletion1797000000000 } from './migrations/1797000000000-workspace-deletion.js';
 import { EmailSpelling1798000000000 } from './migrations/1798000000000-email-spelling.js';
 import { OneDefaultWorkspace1801000000000 } from './migrations/1801000000000-one-default-workspace.js';
+import { Invitations1802000000000 } from './migrations/1802000000000-invitations.js';
 
 /** The PostgreSQL schema that the teams service owns. */
 export const teamsSchema = {
@@ -33,5 +34,6 @@ export const teamsSchema = {
     WorkspaceDeletion1797000000000,
     EmailSpelling1798000000000,
     OneDefaultWorkspace1801000000000,
+    Invitations1802000000000,
   ],
 };

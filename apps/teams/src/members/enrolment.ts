@@ -1,4 +1,4 @@
-import type { TeamRole } from '@atoll/contracts';
+import type { Caller, MemberStatus, TeamRole } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -9,6 +9,10 @@ import { MembershipEntity } from './membership.entity.js';
 
 export interface Enrolled {
   userId: string;
+  /** As it was sent; of no effect for one who is active. */
+  name: string;
+  /** `active` for the caller alone: nobody else has accepted. */
+  status: MemberStatus;
   role: TeamRole;
 }
 
@@ -26,7 +30,7 @@ export class Enrolment {
   ): Promise<Map<string, string>> {
     await manager.insert(
       MembershipEntity,
-      people.map(({ userId, role }) => ({ id: newId(), teamId, userId, role })),
+      people.map((person) => ({ id: newId(), teamId, ...person })),
     );
     const { expiryDate } = settleTerms({}, await databaseNowMs(manager));
     const keys = await this.apiKeys.issue(
@@ -35,4 +39,9 @@ export class Enrolment {
     );
     return new Map(people.map(({ userId }, index) => [userId, keys[index] ?? '']));
   }
+}
+
+/** The caller has agreed to what the caller does; whoever else holds a key of this person has not. */
+export function statusOf(caller: Caller, userId: string): MemberStatus {
+  return caller.kind === 'user' && caller.scope === 'user' && caller.userId === userId ? 'active' : 'invited';
 }

@@ -11,10 +11,21 @@ export function memberJoins(membership: string): string {
     ) k ON true`;
 }
 
+/** SQL for the name that was sent with an invitation; where none is known, the address without its domain. */
+export function sentName(membership: string, user: string): string {
+  return `COALESCE(NULLIF(${membership}.name, ''), split_part(${user}.email, '@', 1))`;
+}
+
+/** SQL for the name of a member: their own once they have accepted, until then the one sent with the invitation. */
+function nameOf(membership: string, user: string): string {
+  return `CASE ${membership}.status WHEN 'active' THEN ${user}.name ELSE ${sentName(membership, user)} END`;
+}
+
 /** SQL for a TeamMember, the key masked. */
 export function memberJson(membership: string): string {
   return `json_build_object(
-    'user_id', ${membership}.user_id, 'email', u.email, 'name', u.name, 'role', ${membership}.role,
+    'user_id', ${membership}.user_id, 'email', u.email, 'name', ${nameOf(membership, 'u')}, 'role', ${membership}.role,
+    'status', ${membership}.status,
     'api_key', k.mask, 'api_token', k.mask IS NOT NULL,
     'expiry_date', ${instantJson('k.expiry_date')}, 'ip_whitelist', COALESCE(k.ip_whitelist, ''))`;
 }

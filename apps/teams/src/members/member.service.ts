@@ -29,7 +29,7 @@ import { Writers } from '../database/writers.js';
 import { TeamChanges } from '../teams/team-changes.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { requirePermissionNow } from './caller-now.js';
-import { Enrolment } from './enrolment.js';
+import { Enrolment, statusOf } from './enrolment.js';
 import { memberPageQuery, memberQuery } from './member-query.js';
 import { hasPowerOfOwner, permissionOver, requireAnotherOwner, requireOwner, roleOf } from './member-rules.js';
 import { MembershipEntity } from './membership.entity.js';
@@ -68,8 +68,7 @@ export class MembersService {
         const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
         const caller = await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
         if (role === 'team_owner') requireOwner(caller, team_id, 'make somebody team_owner');
-        const [user] = await this.registry.findOrCreate(manager, [person]);
-        const userId = user?.id ?? '';
+        const [userId = ''] = await this.registry.findOrCreate(manager, [person]);
         if (await manager.existsBy(MembershipEntity, { teamId: team_id, userId })) {
           throw new AppError('conflict', 'This person is a member of the team already.');
         }
@@ -77,7 +76,9 @@ export class MembersService {
           throw new AppError('conflict', `A team has at most ${mostMembers} members.`);
         }
         const issuedByOwner = hasPowerOfOwner(caller, team_id);
-        const keys = await this.enrolment.enrol(manager, team_id, [{ userId, role }], { issuedByOwner });
+        const keys = await this.enrolment.enrol(manager, team_id, [{ userId, role, name: person.name, status: statusOf(caller, userId) }], {
+          issuedByOwner,
+        });
         await this.changes.saveMember(manager, team, { userId, role }, context);
         return { ...(await this.view(manager, { teamId: team_id, userId })), api_key: keys.get(userId) ?? null };
       },

@@ -65,7 +65,7 @@ describe('the members of a team', () => {
     const { team_id, owner } = await teamOf();
     await fixture.query(
       `WITH crowd AS (INSERT INTO "user" (id, email, name) SELECT gen_random_uuid(), n || '@crowd.example', 'x' FROM generate_series(1, 998) n RETURNING id)
-       INSERT INTO membership (id, team_id, user_id, role) SELECT gen_random_uuid(), $1, id, 'viewer' FROM crowd`,
+       INSERT INTO membership (id, team_id, user_id, name, role) SELECT gen_random_uuid(), $1, id, 'x', 'viewer' FROM crowd`,
       [team_id],
     );
     await fixture.call(owner, members.add, { team_id, ...newMember('the-last@example.com') });

@@ -1,4 +1,4 @@
-import type { TeamRole } from '@atoll/contracts';
+import type { MemberStatus, TeamRole } from '@atoll/contracts';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import { TeamEntity } from '../teams/team.entity.js';
 import { UserEntity } from '../users/user.entity.js';
@@ -7,6 +7,7 @@ import { UserEntity } from '../users/user.entity.js';
 @Unique(['teamId', 'userId'])
 @Index(['teamId', 'createdAt', 'id'])
 @Check('membership_role_check', `role IN ('team_owner', 'team_admin', 'member', 'billing_viewer', 'viewer')`)
+@Check('membership_status_check', `status IN ('invited', 'active')`)
 export class MembershipEntity {
   /** Keeps members who joined at one moment in the order in which they were named. */
   @PrimaryColumn('uuid')
@@ -23,6 +24,17 @@ export class MembershipEntity {
 
   @Column('text')
   role!: TeamRole;
+
+  /**
+   * As it was sent with the invitation: what the team sees of this person until they accept. Empty where a replica of
+   * the release before this column added the member.
+   */
+  @Column('text', { default: '' })
+  name!: string;
+
+  /** Until a person has accepted, nothing of their account is shown to the team, nor to who holds the membership's key. */
+  @Column('text', { default: 'invited' })
+  status!: MemberStatus;
 
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;

@@ -18,7 +18,7 @@ import { Writers } from '../database/writers.js';
 import { ImagePolicyEntity } from '../image-policies/image-policy.entity.js';
 import { fieldError, invalidField, refuseFields } from '../invalid-field.js';
 import { requireLiveKey } from '../api-keys/live-key.js';
-import { Enrolment, type Enrolled } from '../members/enrolment.js';
+import { Enrolment, statusOf, type Enrolled } from '../members/enrolment.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { UserEntity } from '../users/user.entity.js';
 import { WorkspaceEntity } from '../workspaces/workspace.entity.js';
@@ -92,8 +92,12 @@ export class TeamCreationService {
     }
     const named = members.filter((_member, index) => index !== own);
     const users = await this.registry.findOrCreate(manager, named);
-    const enrolled = named.map(({ role }, index) => ({ userId: users[index]?.id ?? '', role }));
-    return isForOthers ? enrolled : [{ userId: creator.id, role: 'team_owner' }, ...enrolled];
+    const enrolled = named.map(({ role, name }, index) => {
+      const userId = users[index] ?? '';
+      return { userId, role, name, status: statusOf(caller, userId) };
+    });
+    const { id: userId, name } = creator;
+    return isForOthers ? enrolled : [{ userId, role: 'team_owner', name, status: 'active' }, ...enrolled];
   }
 }
 

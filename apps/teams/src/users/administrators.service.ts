@@ -68,10 +68,9 @@ export class Administrators {
   }
 
   private async create(manager: EntityManager, email: string): Promise<UserEntity> {
-    const [user] = await this.registry.findOrCreate(manager, [{ email, name: 'Administrator' }]);
-    if (!user) throw new Error('The operator could not be made.');
-    await manager.update(UserEntity, { id: user.id }, { platformAdmin: true });
-    return user;
+    const [id = ''] = await this.registry.findOrCreate(manager, [{ email, name: 'Administrator' }]);
+    await manager.update(UserEntity, { id }, { platformAdmin: true });
+    return manager.findOneByOrFail(UserEntity, { id });
   }
 
   private async take(manager: EntityManager, { id }: UserEntity, apiKey: string): Promise<boolean> {

@@ -1,25 +1,27 @@
+import { randomUUID } from 'node:crypto';
 import { emailSpelling } from '@atoll/contracts';
-import { newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
-import { In, type EntityManager } from 'typeorm';
-import { UserEntity } from './user.entity.js';
+import type { EntityManager } from 'typeorm';
 
-/** Who is known by an e-mail address. One address is one user, in whatever case it is written. */
+/** Users by their e-mail address. One address is one user, in whatever case it is written. */
 @Injectable()
 export class UserRegistry {
-  /** The users of these addresses, in their order; those who are new to the platform are made, with the name given. */
-  async findOrCreate(manager: EntityManager, people: readonly { email: string; name: string }[]): Promise<UserEntity[]> {
+  /**
+   * The ids of the users of these addresses, in their order; users who are new to the platform are created, with the
+   * name given. One statement that writes one row for each address, known or not: neither what is executed nor how
+   * long it takes tells who was known. Ids are random, so that they do not tell an age either.
+   */
+  async findOrCreate(manager: EntityManager, people: readonly { email: string; name: string }[]): Promise<string[]> {
     if (people.length === 0) return [];
     const addressed = people.map(({ email, name }) => ({ email: emailSpelling(email), name }));
     // In one order, whatever the caller's, so that two transactions that name the same people do not wait for each other.
-    const rows = addressed.toSorted((one, other) => (one.email < other.email ? -1 : 1)).map((person) => ({ id: newId(), ...person }));
-    await manager.createQueryBuilder().insert().into(UserEntity).values(rows).orIgnore().execute();
-    const users = await manager.findBy(UserEntity, { email: In(rows.map(({ email }) => email)) });
-    const byEmail = new Map(users.map((user) => [user.email, user]));
-    return addressed.map(({ email }) => {
-      const user = byEmail.get(email);
-      if (!user) throw new Error('A user that was just made is missing.');
-      return user;
-    });
+    const sorted = addressed.toSorted((one, other) => (one.email < other.email ? -1 : 1));
+    const rows = await manager.query<{ id: string; email: string }[]>(
+      `INSERT INTO "user" (id, email, name) SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[])
+       ON CONFLICT (email) DO UPDATE SET name = "user".name RETURNING id, email`,
+      [sorted.map(() => randomUUID()), sorted.map(({ email }) => email), sorted.map(({ name }) => name)],
+    );
+    const idOf = new Map(rows.map(({ id, email }) => [email, id]));
+    return addressed.map(({ email }) => idOf.get(email) ?? '');
   }
 }

@@ -16,7 +16,7 @@ export class NewMember {
   @Email({ example: 'ada@example.com' })
   email!: string;
 
-  @Text({ max: 100, example: 'Ada', description: 'Used where the e-mail address is new to the platform.' })
+  @Text({ max: 100, example: 'Ada', description: 'Shown to the team until this person has accepted.' })
   name!: string;
 
   @OneOf(teamRoles, { example: 'member' })
@@ -50,6 +50,9 @@ export class UpdateTeamBody {
 
 export class UpdateTeam extends IntersectionType(TeamPath, UpdateTeamBody) {}
 
+export const memberStatuses = ['invited', 'active'] as const;
+export type MemberStatus = (typeof memberStatuses)[number];
+
 export class TeamMember {
   @Uuid()
   user_id!: string;
@@ -62,6 +65,14 @@ export class TeamMember {
 
   @OneOf(teamRoles, { example: 'team_owner' })
   role!: TeamRole;
+
+  @OneOf(memberStatuses, {
+    example: 'active',
+    description:
+      '`invited` until this person has accepted; until then `name` is the one that was sent with the invitation, ' +
+      'and nothing tells whether the e-mail address was known to the platform.',
+  })
+  status!: MemberStatus;
 
   @Text({
     max: 64,
