@@ -33,6 +33,7 @@ import { SubscriptionListing } from './subscriptions/subscription-listing.js';
 import { SubscriptionMachine } from './subscriptions/subscription-machine.js';
 import { SubscriptionsService } from './subscriptions/subscription.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
+import { TeamEnding } from './teams/team-ending.js';
 import { TeamGate } from './teams/team-gate.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { WorkloadsController } from './workloads/workload.controller.js';
@@ -77,6 +78,7 @@ const workers: Provider = {
     SubscriptionsService,
     TeamCapacity,
     TeamDeletion,
+    TeamEnding,
     TeamGate,
     UsageFacts,
     WorkloadMachine,

@@ -25,6 +25,12 @@ export class TeamsSettings {
   /** How long a deletion waits for the answers of the services that may hold something. */
   deletionPatienceMs: number = 3_000;
 
+  /** How long the answer to a forced deletion waits for its end; then it says what is left. */
+  forcedDeletionPatienceMs: number = 8_000;
+
+  /** How often deletions that are under way are looked at. */
+  upkeepMs: number = 1_000;
+
   /** How long a writer waits for its turn among those of its team. */
   writerPatienceMs: number = 2_000;
 }

@@ -11,6 +11,7 @@ import { TeamImagesService } from './image-policies/team-images.service.js';
 import { Enrolment } from './members/enrolment.js';
 import { MembersController } from './members/member.controller.js';
 import { MembersService } from './members/member.service.js';
+import { ForcedDeletionService } from './teams/forced-deletion.service.js';
 import { HolderAnswers } from './teams/holder-answers.js';
 import { TeamCapacityService } from './teams/team-capacity.service.js';
 import { TeamChanges } from './teams/team-changes.js';
@@ -18,6 +19,7 @@ import { TeamCreationService } from './teams/team-creation.service.js';
 import { TeamDeletionService } from './teams/team-deletion.service.js';
 import { TeamDirectoryController } from './teams/team-directory.controller.js';
 import { TeamDirectoryService } from './teams/team-directory.service.js';
+import { TeamRemoval } from './teams/team-removal.js';
 import { TeamUpkeep } from './teams/team-upkeep.js';
 import { TeamsController } from './teams/team.controller.js';
 import { TeamsService } from './teams/team.service.js';
@@ -46,6 +48,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     ApiKeysService,
     CredentialsService,
     Enrolment,
+    ForcedDeletionService,
     HolderAnswers,
     ImagePoliciesService,
     MembersService,
@@ -55,6 +58,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     TeamDeletionService,
     TeamDirectoryService,
     TeamImagesService,
+    TeamRemoval,
     TeamUpkeep,
     TeamsService,
     Timezones,

@@ -166,11 +166,16 @@ export {
   MemberPath,
   members,
 } from './teams/member.js';
+export { TeamHolding } from './teams/team-holding.js';
 export {
   CreateTeam,
+  DeleteTeam,
+  DeleteTeamQuery,
+  DeletingTeam,
   NewMember,
   PolicyInfo,
   Team,
+  TeamDeletion,
   TeamMember,
   TeamPage,
   TeamPath,

@@ -35,10 +35,14 @@ export class ReadRequest implements CanActivate {
       request.query = read(declared.query, request.query, faults);
       request.body = read(declared.body, request.body === undefined ? {} : request.body, faults);
     }
-    const call = request.caller && callContext(request, request.caller, this.settings.deadlineMs, faults);
+    const call = request.caller && callContext(request, request.caller, this.#deadlineMsOf(request), faults);
     if (faults.length > 0) throw invalidInput(faults);
     request.callContext = call;
     return true;
+  }
+
+  #deadlineMsOf({ routeOptions }: FastifyRequest): number {
+    return Math.max(this.settings.deadlineMs, routeOptions.config.deadlineMs ?? 0);
   }
 
   #declarationsOf(context: ExecutionContext): Declared {

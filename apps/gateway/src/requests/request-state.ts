@@ -22,6 +22,8 @@ declare module 'fastify' {
     allWithoutLimit?: boolean;
     /** Bytes that the body may have where it is not the usual limit. */
     maxBodyBytes?: number;
+    /** How long the operation may take where it needs more than others, in milliseconds. */
+    deadlineMs?: number;
     /** Name of a field whose numbers are kept as they are written, in strings, wherever in the body it stands: a double would round them. */
     exactNumbers?: string;
   }

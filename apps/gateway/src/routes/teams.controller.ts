@@ -1,9 +1,23 @@
-import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
-import { CreateTeam, Nothing, PageFromZero, Team, TeamPage, TeamPath, UpdateTeamBody, teams, type CallContext } from '@atoll/contracts';
+import { Body, Controller, Delete, Get, Param, Post, Put, Query, Res } from '@nestjs/common';
+import { ApiResponse, ApiTags } from '@nestjs/swagger';
+import {
+  CreateTeam,
+  DeleteTeamQuery,
+  DeletingTeam,
+  Nothing,
+  PageFromZero,
+  Team,
+  TeamPage,
+  TeamPath,
+  UpdateTeamBody,
+  teams,
+  type CallContext,
+} from '@atoll/contracts';
 import { Rpc } from '@atoll/rpc';
+import type { FastifyReply } from 'fastify';
 import { Answers, AnswersPage, ChangesCaller } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
+import { ConfigureRoute } from '../requests/route-config.js';
 
 @ApiTags('Teams')
 @Controller('team')
@@ -37,9 +51,22 @@ export class TeamsController {
 
   @Delete(':team_id')
   @ChangesCaller()
-  @Answers(204, Nothing, 'Deletes a team that holds nothing any more, with every key to it.')
-  delete(@Param() path: TeamPath, @Context() context: CallContext): Promise<Nothing> {
-    return this.rpc.call(teams.delete, path, context);
+  @Answers(
+    204,
+    Nothing,
+    'Deletes a team, with every key to it. A team that holds something is refused with 409, or with `force=true` emptied first: ' +
+      '202 if that takes longer than 8 s; it goes on by itself, and the same request shows how far it is. For a team_owner.',
+  )
+  @ApiResponse({ status: 202, description: 'Accepted. What the team holds is being ended.', type: DeletingTeam })
+  @ConfigureRoute({ deadlineMs: 10_000 })
+  async delete(
+    @Param() path: TeamPath,
+    @Query() query: DeleteTeamQuery,
+    @Context() context: CallContext,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { deleting } = await this.rpc.call(teams.delete, { ...path, ...query }, context);
+    await (deleting ? reply.status(202).send(deleting) : reply.status(204).send());
   }
 
   @Post(':team_id/suspend')

@@ -44,6 +44,68 @@ const isAccepted = (call: Promise<unknown>) =>
 const live = async ({ team_id }: ToldTeam) =>
   (await fixture.query(`SELECT FROM subscription WHERE team_id = $1 AND state NOT IN ('unsubscribed', 'failed')`, [team_id])).length;
 
+describe('a team that is deleted with what it holds', () => {
+  /** As `answerTo`; asks again with the same attempt. */
+  async function force({ team_id }: ToldTeam, attempt_id: string): Promise<TeamDeletionAnswered> {
+    const answers = () =>
+      fixture.events.map(({ payload }) => payload as TeamDeletionAnswered).filter((each) => each.attempt_id === attempt_id);
+    const before = answers().length;
+    await fixture.tell(teamDeletionRequested, { team_id, revision: 2, attempt_id, force: true });
+    while (answers().length === before) await new Promise((resolve) => setImmediate(resolve));
+    return answers().at(-1)!;
+  }
+  const kinds = ({ remaining }: TeamDeletionAnswered) => remaining;
+
+  it('has every subscription ended, with what runs on it, and says how many are left until none is', async () => {
+    const attempt = newId();
+    const [idle, busy] = [await subscribe(), await subscribe()];
+    await fixture.settle();
+    const { workload_id } = await fixture.start(team, busy);
+    await fixture.settle();
+    const fresh = await subscribe();
+    expect(kinds(await force(team, attempt))).toEqual([{ kind: 'gpu_pool_subscription', count: 3 }]);
+    for (const { subscription_id } of [idle, busy, fresh]) {
+      const [row] = await fixture.query('SELECT state FROM subscription WHERE subscription_id = $1', [subscription_id]);
+      expect(row).toEqual({ state: 'unsubscribing' });
+    }
+    expect(await fixture.query('SELECT state FROM workload WHERE workload_id = $1', [workload_id])).toEqual([{ state: 'stopping' }]);
+    const other = await fixture.team();
+    const kept = await subscribe(other);
+    await fixture.settle();
+    expect(await force(team, attempt)).toMatchObject({ holds: null, remaining: [] });
+    expect(await fixture.subscription(other, kept)).toMatchObject({ status: 'active' });
+  });
+
+  it('gets nothing new from the first request on, while something is left, after any time, and whatever comes late', async () => {
+    const attempt = newId();
+    await subscribe();
+    const { attempt_id: older } = await answerTo(team);
+    await force(team, attempt);
+    await answerTo(team);
+    await fixture.tell(deletionCalledOff, { team_id: team.team_id, revision: 2, attempt_id: older });
+    expect((await errorOf(subscribe())).toWire()).toMatchObject({ code: 'conflict', message: 'The team is being deleted.' });
+    await fixture.query(`UPDATE team_closing SET until = until - interval '1 year' WHERE team_id = $1`, [team.team_id]);
+    expect((await errorOf(subscribe())).code).toBe('conflict');
+  });
+
+  it('is ended however much it holds, 500 subscriptions a request', async () => {
+    const [first] = await Promise.all([subscribe(), fixture.settle()]);
+    await fixture.query(
+      `INSERT INTO subscription (team_id, workspace_id, pool_id, profile, v_ram_gb, vgpus, state, entered_at, due_at)
+       SELECT team_id, workspace_id, pool_id, profile, v_ram_gb, vgpus, 'active', now(), NULL FROM subscription, generate_series(1, 600)
+       WHERE subscription_id = $1`,
+      [first.subscription_id],
+    );
+    const attempt = newId();
+    const begun = async () =>
+      (await fixture.query(`SELECT FROM subscription WHERE team_id = $1 AND state = 'unsubscribing'`, [team.team_id])).length;
+    expect(kinds(await force(team, attempt))).toEqual([{ kind: 'gpu_pool_subscription', count: 601 }]);
+    expect(await begun()).toBe(500);
+    await force(team, attempt);
+    expect(await begun()).toBe(601);
+  });
+});
+
 describe('a workspace of another team', () => {
   it('is looked for in the same places, and refused in the same words, as one that does not exist', async () => {
     const other = await fixture.team();

@@ -10,8 +10,9 @@ import { OnEvent, Outbox, type EventDelivery } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { liveSubscription } from '../subscriptions/subscription.machine.js';
+import { TeamEnding } from './team-ending.js';
 
-/** How long nothing new comes where it was said that nothing is held: as long as a deletion that nobody concludes stays open. */
+/** How long nothing new comes where the answer was that nothing is held: as long as a deletion that nobody concludes stays open. */
 const closedMs = 60_000;
 
 /** What is to be deleted: by the column that names it, which is the key of its closings too. */
@@ -20,19 +21,29 @@ interface Doomed {
   workspace_id?: string;
 }
 
-/** Says what a team that is to be deleted, or a workspace, still holds of GPUs. */
+/** Answers what a team that is to be deleted, or a workspace, still holds of GPUs; ends it first where the deletion is forced. */
 @Injectable()
 export class TeamDeletion {
-  constructor(private readonly outbox: Outbox) {}
+  constructor(
+    private readonly outbox: Outbox,
+    private readonly ending: TeamEnding,
+  ) {}
 
   @OnEvent(teamDeletionRequested, { consumer: 'team-deletion' })
-  onRequested({ team_id, attempt_id }: TeamDeletionRequested, { manager }: EventDelivery): Promise<void> {
-    return this.answer(manager, { team_id }, attempt_id);
+  async onRequested({ team_id, attempt_id, force = false }: TeamDeletionRequested, delivery: EventDelivery): Promise<void> {
+    const { manager, requestId = null } = delivery;
+    await lockTeam(manager, team_id);
+    if (force) {
+      await this.close(manager, { team_id }, attempt_id, 'infinity');
+      await this.ending.endSome(manager, team_id, requestId);
+    }
+    await this.answer(manager, { team_id }, attempt_id);
   }
 
   @OnEvent(workspaceDeletionRequested, { consumer: 'workspace-deletion' })
-  onWorkspaceRequested({ team_id, workspace_id, attempt_id }: WorkspaceDeletionRequested, { manager }: EventDelivery): Promise<void> {
-    return this.answer(manager, { team_id, workspace_id }, attempt_id);
+  async onWorkspaceRequested({ team_id, workspace_id, attempt_id }: WorkspaceDeletionRequested, { manager }: EventDelivery): Promise<void> {
+    await lockTeam(manager, team_id);
+    await this.answer(manager, { team_id, workspace_id }, attempt_id);
   }
 
   @OnEvent(deletionCalledOff, { consumer: 'deletion-called-off' })
@@ -41,22 +52,31 @@ export class TeamDeletion {
     await manager.query('DELETE FROM workspace_closing WHERE attempt_id = $1', [attempt_id]);
   }
 
-  private async answer(manager: EntityManager, { team_id, workspace_id }: Doomed, attempt_id: string): Promise<void> {
-    // Whoever is about to take something for the team commits first, or finds it closed.
-    await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' team ' || $1::text, 0))`, [team_id]);
+  private async answer(manager: EntityManager, doomed: Doomed, attempt_id: string): Promise<void> {
+    const { team_id, workspace_id } = doomed;
     const [{ held = 0 } = {}] = await manager.query<{ held: number }[]>(
       `SELECT count(*)::int AS held FROM subscription WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND ${liveSubscription}`,
       [team_id, workspace_id ?? null],
     );
-    if (held === 0) {
-      const [table, key] = workspace_id === undefined ? ['team_closing', 'team_id'] : ['workspace_closing', 'workspace_id'];
-      await manager.query(
-        `INSERT INTO ${table} (${key}, until, attempt_id) VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3)
-         ON CONFLICT (${key}) DO UPDATE SET until = excluded.until, attempt_id = excluded.attempt_id`,
-        [workspace_id ?? team_id, closedMs, attempt_id],
-      );
-    }
+    if (held === 0) await this.close(manager, doomed, attempt_id, `clock_timestamp() + interval '${closedMs} milliseconds'`);
     const holds = held === 0 ? null : `${held} GPU pool subscription${held === 1 ? '' : 's'}`;
-    await this.outbox.add(manager, teamDeletionAnswered, { team_id, attempt_id, holder: 'gpuaas', holds });
+    const remaining = held === 0 ? [] : [{ kind: 'gpu_pool_subscription', count: held }];
+    await this.outbox.add(manager, teamDeletionAnswered, { team_id, attempt_id, holder: 'gpuaas', holds, remaining });
   }
+
+  /** Nothing new from now on. A forced deletion ends in no other way than that the team is gone, so what it closes stays closed. */
+  private async close(manager: EntityManager, { team_id, workspace_id }: Doomed, attempt_id: string, until: string): Promise<void> {
+    const [table, key] = workspace_id === undefined ? ['team_closing', 'team_id'] : ['workspace_closing', 'workspace_id'];
+    const value = until === 'infinity' ? `'infinity'` : until;
+    await manager.query(
+      `INSERT INTO ${table} (${key}, until, attempt_id) VALUES ($1, ${value}, $2)
+       ON CONFLICT (${key}) DO UPDATE SET until = excluded.until, attempt_id = excluded.attempt_id WHERE ${table}.until < 'infinity'`,
+      [workspace_id ?? team_id, attempt_id],
+    );
+  }
+}
+
+/** Whoever is about to take something for the team commits first, or finds it closed. */
+async function lockTeam(manager: EntityManager, teamId: string): Promise<void> {
+  await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' team ' || $1::text, 0))`, [teamId]);
 }

@@ -13,6 +13,7 @@ import { WorkspaceDeletion1797000000000 } from './migrations/1797000000000-works
 import { EmailSpelling1798000000000 } from './migrations/1798000000000-email-spelling.js';
 import { OneDefaultWorkspace1801000000000 } from './migrations/1801000000000-one-default-workspace.js';
 import { Invitations1802000000000 } from './migrations/1802000000000-invitations.js';
+import { ForcedDeletion1803000000000 } from './migrations/1803000000000-forced-deletion.js';
 
 /** The PostgreSQL schema that the teams service owns. */
 export const teamsSchema = {
@@ -35,5 +36,6 @@ export const teamsSchema = {
     EmailSpelling1798000000000,
     OneDefaultWorkspace1801000000000,
     Invitations1802000000000,
+    ForcedDeletion1803000000000,
   ],
 };

@@ -53,7 +53,7 @@ describe('a member who becomes team_owner', () => {
     }
     const made = await fixture.createTeam('viewer');
     await fixture.call(fixture.admin, members.changeRole, { team_id: made.team.id, user_id: made.userIds[0] ?? '', role: 'team_owner' });
-    expect(await fixture.call(made.keys[0] ?? '', teams.delete, { team_id: made.team.id })).toEqual({});
+    expect(await fixture.call(made.keys[0] ?? '', teams.delete, { team_id: made.team.id })).toEqual({ deleting: null });
   });
 
   it('keeps their keys to other teams; who becomes anything else keeps all', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { deletionCalledOff, teamDeletionAnswered, type CallContext, type TeamDeletionAnswered } from '@atoll/contracts';
+import { deletionCalledOff, teamDeletionAnswered, type CallContext, type TeamDeletionAnswered, type TeamHolding } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { OnEvent, Outbox, type EventDelivery } from '@atoll/events';
 import { remainingMs } from '@atoll/rpc';
@@ -30,11 +30,21 @@ export class HolderAnswers {
   }
 
   @OnEvent(teamDeletionAnswered, { consumer: 'team-deletion' })
-  async onAnswered({ team_id, attempt_id, holder, holds }: TeamDeletionAnswered, { manager }: EventDelivery): Promise<void> {
+  async onAnswered(
+    { team_id, attempt_id, holder, holds, remaining = [] }: TeamDeletionAnswered,
+    { manager }: EventDelivery,
+  ): Promise<void> {
     const isUnderWay =
       (await manager.existsBy(TeamEntity, { id: team_id, deletionAttemptId: attempt_id })) ||
       (await manager.existsBy(WorkspaceEntity, { teamId: team_id, deletionAttemptId: attempt_id }));
-    if (isUnderWay) await manager.upsert(DeletionAnswerEntity, { attemptId: attempt_id, holder, holds }, ['attemptId', 'holder']);
+    const answer = { attemptId: attempt_id, holder, holds, remaining };
+    if (!isUnderWay) return;
+    await manager.upsert(DeletionAnswerEntity, answer, ['attemptId', 'holder']);
+    // The last answer that a forced deletion waited for: upkeep concludes it now, and not when it would ask again.
+    if (holds !== null || (await this.remaining(manager, attempt_id)).length > 0) return;
+    await manager.query('UPDATE team SET forced_deletion_due_at = clock_timestamp() WHERE id = $1 AND forced_deletion_due_at IS NOT NULL', [
+      team_id,
+    ]);
   }
 
   /** Waits until every holder has answered, or patience ends. Which replica takes in an answer does not matter: it lies in the database. */
@@ -58,6 +68,16 @@ export class HolderAnswers {
     return new AppError('unavailable', `Whether the ${what} still holds something could not be found out.`, { retryAfterSeconds: 5 });
   }
 
+  /** What is left of a forced deletion, by kind; a holder without an answer, or with one in words alone, stands for what it holds. */
+  async remaining(manager: EntityManager, attemptId: string): Promise<TeamHolding[]> {
+    const answers = await manager.find(DeletionAnswerEntity, { where: { attemptId }, order: { holder: 'ASC' } });
+    const answered = answers.flatMap(({ holder, holds, remaining }) =>
+      holds === null ? [] : remaining.length > 0 ? remaining : [{ kind: holder, count: null }],
+    );
+    const missing = (await this.missing(manager, attemptId)).map((holder) => ({ kind: holder, count: null }));
+    return [...answered, ...missing];
+  }
+
   async forget(manager: EntityManager, attemptId: string): Promise<void> {
     await manager.delete(DeletionAnswerEntity, { attemptId });
   }
@@ -67,7 +87,7 @@ export class HolderAnswers {
     if (this.areAsked) await this.outbox.add(manager, deletionCalledOff, { team_id: id, revision, attempt_id: attemptId }, context);
   }
 
-  private async missing(manager: EntityManager, attemptId: string): Promise<string[]> {
+  async missing(manager: EntityManager, attemptId: string): Promise<string[]> {
     const { deletionHolders } = this.settings;
     if (deletionHolders.length === 0) return [];
     const answers = await manager.findBy(DeletionAnswerEntity, { attemptId });

@@ -1,3 +1,4 @@
+import type { TeamHolding } from '@atoll/contracts';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /** What one service said when it was asked whether it still holds anything of a team that is to be deleted. */
@@ -12,4 +13,8 @@ export class DeletionAnswerEntity {
   /** What it holds, in words for the caller; null for nothing. */
   @Column('text', { nullable: true })
   holds!: string | null;
+
+  /** The same by kind. */
+  @Column('json', { default: [] })
+  remaining!: TeamHolding[];
 }

@@ -7,9 +7,9 @@ import {
   teamDeletionAnswered,
   teamDeletionRequested,
   teamUpdated,
+  type TeamDeletion,
   teams,
   workspaces,
-  type Nothing,
 } from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-const remove = (key: string, team_id: string): Promise<Nothing> => fixture.call(key, teams.delete, { team_id });
+const remove = (key: string, team_id: string): Promise<TeamDeletion> => fixture.call(key, teams.delete, { team_id });
 const statusesTold = async (teamId: string, count: number) =>
   (await fixture.told(teamUpdated, teamId, ({ length }) => length >= count)).map(({ team }) => team?.status);
 
@@ -46,7 +46,7 @@ describe('deleting a team', () => {
     const deleted = remove(key, team.id);
     await answer(team.id, 'pods', null);
     await answer(team.id, 'gpuaas', null);
-    expect(await deleted).toEqual({});
+    expect(await deleted).toEqual({ deleting: null });
     expect((await errorOf(fixture.verify(key))).code).toBe('unauthenticated');
     expect((await errorOf(fixture.call(fixture.admin, teams.get, { team_id: team.id }))).code).toBe('not_found');
     expect((await fixture.call(fixture.admin, teams.list, { limit: 100 })).data.map(({ id }) => id)).not.toContain(team.id);
@@ -110,7 +110,7 @@ describe('deleting a team', () => {
     await fixture.call(fixture.admin, teams.suspend, { team_id: team.id });
     const deleted = remove(owner, team.id);
     await Promise.all([answer(team.id, 'pods', null), answer(team.id, 'gpuaas', null)]);
-    expect(await deleted).toEqual({});
+    expect(await deleted).toEqual({ deleting: null });
   });
 });
 
@@ -124,10 +124,10 @@ describe('a deletion whose process died', () => {
         [team.id],
       );
     await leave(`now() + interval '1 minute'`);
-    await deletion.callOffAbandoned();
+    await deletion.callOffAbandoned(team.id);
     expect(await statusOf(team.id)).toBe('deleting');
     await leave(`now() - interval '1 second'`);
-    await Promise.all([deletion.callOffAbandoned(), deletion.callOffAbandoned()]);
+    await Promise.all([deletion.callOffAbandoned(team.id), deletion.callOffAbandoned(team.id)]);
     expect(await statusOf(team.id)).toBe('active');
     expect(await statusesTold(team.id, 2)).toEqual(['active', 'active']);
   });

@@ -2,15 +2,17 @@ import {
   teams,
   type CallContext,
   type CreateTeam,
-  type Nothing,
+  type DeleteTeam,
   type PageFromZero,
   type Team,
+  type TeamDeletion,
   type TeamPage,
   type TeamPath,
   type UpdateTeam,
 } from '@atoll/contracts';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
+import { ForcedDeletionService } from './forced-deletion.service.js';
 import { TeamCreationService } from './team-creation.service.js';
 import { TeamDeletionService } from './team-deletion.service.js';
 import { TeamsService } from './team.service.js';
@@ -21,6 +23,7 @@ export class TeamsController implements Handlers<typeof teams> {
     private readonly teams: TeamsService,
     private readonly creation: TeamCreationService,
     private readonly deletion: TeamDeletionService,
+    private readonly forced: ForcedDeletionService,
   ) {}
 
   @Handle(teams.create)
@@ -54,7 +57,7 @@ export class TeamsController implements Handlers<typeof teams> {
   }
 
   @Handle(teams.delete)
-  delete(input: TeamPath, context: CallContext): Promise<Nothing> {
-    return this.deletion.delete(input, context);
+  delete({ team_id, force }: DeleteTeam, context: CallContext): Promise<TeamDeletion> {
+    return (force === 'true' ? this.forced : this.deletion).delete({ team_id }, context);
   }
 }

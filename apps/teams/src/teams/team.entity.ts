@@ -31,13 +31,23 @@ export class TeamEntity {
   @Column('integer', { default: 1 })
   revision!: number;
 
-  /** The deletion that is under way: whose answers count, and until when. */
+  /** The deletion that is under way: whose answers count. */
   @Column('uuid', { nullable: true })
   deletionAttemptId!: string | null;
 
+  /** When upkeep calls it off, where it is not forced. */
   @Index({ where: 'deletion_deadline IS NOT NULL' })
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   deletionDeadline!: Date | null;
+
+  /** Set where what the team holds is ended, for as long as it takes; then the deletion is never called off. */
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  forcedDeletionBeganAt!: Date | null;
+
+  /** When upkeep asks the holders again. */
+  @Index({ where: 'forced_deletion_due_at IS NOT NULL' })
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  forcedDeletionDueAt!: Date | null;
 
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;

@@ -4,6 +4,7 @@ import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { databaseNowMs } from '../database/clock.js';
 import { Writers } from '../database/writers.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { TeamsSettings } from '../teams-settings.js';
@@ -47,11 +48,14 @@ export class WorkspaceDeletionService {
     await requirePermissionNow(manager, context.caller, teamId, 'manageTeam', 'workspace');
     const { isDefault, deletionAttemptId: abandoned, deletionDeadline } = await findWorkspace(manager, teamId, id);
     if (isDefault) throw new AppError('conflict', 'The default workspace lives as long as its team.');
-    if (deletionDeadline && deletionDeadline.getTime() > Date.now())
+    if (deletionDeadline && deletionDeadline.getTime() > (await databaseNowMs(manager)))
       throw new AppError('conflict', 'The workspace is being deleted already.');
     if (abandoned) await this.answers.forget(manager, abandoned);
     const patienceMs = this.settings.deletionPatienceMs + concludingMs;
-    await manager.update(WorkspaceEntity, { id }, { deletionAttemptId, deletionDeadline: new Date(Date.now() + patienceMs) });
+    await manager.query(
+      `UPDATE workspace SET deletion_attempt_id = $2, deletion_deadline = clock_timestamp() + $3 * interval '1 millisecond' WHERE id = $1`,
+      [id, deletionAttemptId, patienceMs],
+    );
     if (!this.answers.areAsked) return;
     const request = { team_id: teamId, revision, attempt_id: deletionAttemptId, workspace_id: id };
     await this.outbox.add(manager, workspaceDeletionRequested, request, context);

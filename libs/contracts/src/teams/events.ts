@@ -1,6 +1,7 @@
 import { teamRoles, type TeamRole } from '../caller.js';
 import { event } from '../contract.js';
 import { Flag, ListOf, Nested, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { TeamHolding } from './team-holding.js';
 import { WorkspaceName } from './team.js';
 
 /** Grows with every change of the team: of two facts about one team the greater revision holds, whatever the order they come in. */
@@ -85,6 +86,12 @@ export const membershipChanged = event('teams.membership_changed', MembershipCha
 export class TeamDeletionRequested extends TeamFact {
   @Uuid()
   attempt_id!: string;
+
+  @Flag({
+    optional: true,
+    description: 'Whether the holders end what the team holds. Published again, with back-off, until nothing is left.',
+  })
+  force?: boolean;
 }
 /** The services that can hold something of a team or of a workspace. */
 export const deletionHolders = ['gpuaas'] as const;
@@ -113,5 +120,8 @@ export class TeamDeletionAnswered {
 
   @Text({ max: 500, nullable: true, description: 'What it still holds, in words for the caller; null for nothing.' })
   holds!: string | null;
+
+  @ListOf(() => TeamHolding, { max: 20, optional: true, description: 'The same by kind; empty for nothing.' })
+  remaining?: TeamHolding[];
 }
 export const teamDeletionAnswered = event('teams.team_deletion_answered', TeamDeletionAnswered);

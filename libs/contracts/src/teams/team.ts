@@ -2,7 +2,8 @@ import { IntersectionType } from '@nestjs/swagger';
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
 import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid } from '../fields.js';
-import { Nothing, PageFromZero, Pagination } from '../page.js';
+import { PageFromZero, Pagination } from '../page.js';
+import { TeamHolding } from './team-holding.js';
 
 const name = { max: 100, example: 'Research', description: 'What people call it.' };
 const description = { min: 0, max: 1000, multiline: true, example: 'Protein folding', description: 'What it is for.' };
@@ -151,6 +152,37 @@ export class TeamPage {
   pagination!: Pagination;
 }
 
+export class DeleteTeamQuery {
+  @Text({
+    max: 5,
+    optional: true,
+    pattern: /^(?:true|false)$/,
+    patternHint: 'true or false',
+    description: 'Whether what the team holds is ended first; `false` if left out: a team that holds something is not deleted.',
+    example: 'true',
+  })
+  force?: string;
+}
+
+export class DeleteTeam extends IntersectionType(TeamPath, DeleteTeamQuery) {}
+
+/** A team whose holdings are being ended. It goes on by itself until the team is gone. */
+export class DeletingTeam {
+  @Uuid()
+  id!: string;
+
+  @OneOf(['deleting'])
+  status!: 'deleting';
+
+  @ListOf(() => TeamHolding, { max: 100 })
+  remaining!: TeamHolding[];
+}
+
+export class TeamDeletion {
+  @Nested(() => DeletingTeam, { nullable: true, description: 'null once the team is gone.' })
+  deleting!: DeletingTeam | null;
+}
+
 export const teams = contract('teams', {
   create: operation(CreateTeam, Team),
   list: operation(PageFromZero, TeamPage),
@@ -158,5 +190,5 @@ export const teams = contract('teams', {
   update: operation(UpdateTeam, Team),
   suspend: operation(TeamPath, Team),
   unsuspend: operation(TeamPath, Team),
-  delete: operation(TeamPath, Nothing),
+  delete: operation(DeleteTeam, TeamDeletion),
 });

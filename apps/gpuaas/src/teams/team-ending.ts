@@ -1,0 +1,44 @@
+import type { Cause } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { SubscriptionMachine } from '../subscriptions/subscription-machine.js';
+import { WorkloadMachine } from '../workloads/workload-machine.js';
+import { liveWorkload } from '../workloads/workload.machine.js';
+
+/** Subscriptions of one transaction; a team with more is asked about again. */
+const batch = 500;
+
+/** Ends what a team holds of GPUs, as its owner would by unsubscribing with `force`. */
+@Injectable()
+export class TeamEnding {
+  constructor(
+    private readonly subscriptions: SubscriptionMachine,
+    private readonly workloads: WorkloadMachine,
+  ) {}
+
+  /** Begins to end up to 500 subscriptions that nobody has begun to end, with what runs on them. May be repeated. */
+  async endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void> {
+    const held = await manager.query<{ subscription_id: string }[]>(
+      `SELECT * FROM subscription WHERE team_id = $1 AND state IN ('subscribing', 'active') ORDER BY subscription_id LIMIT $2 FOR NO KEY UPDATE`,
+      [teamId, batch],
+    );
+    if (held.length === 0) return;
+    const running = await manager.query<object[]>(
+      `SELECT * FROM workload WHERE subscription_id = ANY ($1) AND ${liveWorkload} ORDER BY workload_id FOR NO KEY UPDATE`,
+      [held.map(({ subscription_id }) => subscription_id)],
+    );
+    const cause: Cause = { actor: 'system:teams', requestId, reason: 'The team is being deleted with what it holds.' };
+    await this.workloads.moveAll(
+      manager,
+      running.map((row) => this.workloads.rowOf(row)),
+      'STOP',
+      cause,
+    );
+    await this.subscriptions.moveAll(
+      manager,
+      held.map((row) => this.subscriptions.rowOf(row)),
+      'UNSUBSCRIBE',
+      cause,
+    );
+  }
+}
