@@ -91,7 +91,9 @@ describe('the OpenAPI document', () => {
       expect([name, operation.summary]).toEqual([name, expect.stringMatching(/\.$/)]);
       expect(document.tags?.map((tag) => tag.name)).toContain(operation.tags?.[0]);
       const statuses = Object.keys(operation.responses);
-      expect(statuses.filter((status) => status.startsWith('2'))).toHaveLength(1);
+      const successes = statuses.filter((status) => status.startsWith('2'));
+      // What may take longer than its answer says so by 202.
+      expect(successes.length === 1 || successes.join() === '202,204').toBe(true);
       expect(statuses).toEqual(expect.arrayContaining(['400', '401', '403', '404', '413', '414', '415', '429', '500', '503', '504']));
     }
   });
