@@ -1,21 +1,17 @@
-import { AppError, type FieldError } from '@atoll/errors';
+import { AppError, invalidInput, type FieldError } from '@atoll/errors';
 
 /** A field that has the right form and cannot be accepted. `message` completes the field's name: `must be …`. */
 export function fieldError(path: string, code: string, message: string): FieldError {
   return { path, code, message: `${path} ${message}` };
 }
 
-/** Throws `invalid_input` that names each of the faults, in the words of `validateWire`; nothing where there are none. */
+/** Throws `invalid_input` that names the faults; nothing where there are none. */
 export function refuseFields(errors: FieldError[]): void {
-  const [first] = errors;
-  if (!first) return;
-  const count = errors.length === 1 ? '' : `${errors.length} fields are not valid; the first: `;
-  throw new AppError('invalid_input', `${count}${first.message}`, { errors });
+  if (errors.length > 0) throw invalidInput(errors);
 }
 
 export function invalidField(path: string, code: string, message: string): AppError {
-  const error = fieldError(path, code, message);
-  return new AppError('invalid_input', error.message, { errors: [error] });
+  return invalidInput([fieldError(path, code, message)]);
 }
 
 /** Throws `invalid_input` for a change that changes nothing. */

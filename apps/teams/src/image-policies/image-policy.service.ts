@@ -26,9 +26,6 @@ import { policyPageQuery, policyQuery } from './image-policy-query.js';
 import { ImageObjectEntity, ImagePolicyEntity } from './image-policy.entity.js';
 import { parseImageReference } from './image-reference.js';
 
-/** Faults named of one request, as everywhere. */
-const maxFaults = 100;
-
 /** The operator's lists of images, of which each team has one. */
 @Injectable()
 export class ImagePoliciesService {
@@ -131,6 +128,6 @@ async function insertObjects(manager: EntityManager, policyId: string, objects: 
 
 function requireReferences(objects: readonly NewImageObject[]): void {
   const wrong = objects.flatMap(({ reference }, index) => (parseImageReference(reference) === null ? [index] : []));
-  const message = 'must be an image reference such as docker.io/library/nginx:1.29.';
-  refuseFields(wrong.slice(0, maxFaults).map((index) => fieldError(`objects.${index}.reference`, 'isImageReference', message)));
+  const message = 'must be an image reference such as docker.io/library/nginx:1.29';
+  refuseFields(wrong.map((index) => fieldError(`objects.${index}.reference`, 'isImageReference', message)));
 }

@@ -33,7 +33,7 @@ export class TeamImagesService {
 
   async check({ team_id, image }: CheckImage, { caller }: CallContext): Promise<ImageVerdict> {
     const asked = parseImageReference(image);
-    if (!asked) throw invalidField('image', 'isImageReference', 'must be an image reference such as docker.io/library/nginx:1.29.');
+    if (!asked) throw invalidField('image', 'isImageReference', 'must be an image reference such as docker.io/library/nginx:1.29');
     requirePermission(caller, team_id, 'readTeam');
     const [policy] = await this.statements.query<{ is_default: boolean; references: string[] }>('image_policies.check', teamPolicyQuery, [
       team_id,

@@ -88,7 +88,7 @@ export class TeamCreationService {
     const isForOthers = caller.platformAdmin && members.some(({ role }) => role === 'team_owner');
     const own = isForOthers ? -1 : members.findIndex(({ email }) => email === creator.email);
     if (own !== -1 && members[own]?.role !== 'team_owner') {
-      throw invalidField(`members.${own}.role`, 'isCaller', 'must be team_owner: this is you, and the caller becomes team_owner.');
+      throw invalidField(`members.${own}.role`, 'isCaller', 'must be team_owner: this is you, and the caller becomes team_owner');
     }
     const named = members.filter((_member, index) => index !== own);
     const users = await this.registry.findOrCreate(manager, named);
@@ -104,7 +104,7 @@ export class TeamCreationService {
 function requireDistinct(members: NewMember[]): void {
   const addresses = members.map(({ email }) => email);
   const repeated = addresses.flatMap((address, index) => (addresses.indexOf(address) < index ? [index] : []));
-  refuseFields(repeated.map((index) => fieldError(`members.${index}.email`, 'isUnique', 'must not be named twice.')));
+  refuseFields(repeated.map((index) => fieldError(`members.${index}.email`, 'isUnique', 'must not be named twice')));
 }
 
 /** What is kept of an answer that shows keys in full. */

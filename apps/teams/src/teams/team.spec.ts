@@ -100,7 +100,7 @@ describe('creating a team', () => {
     const refused = async (members: CreateTeam['members']) => errorOf(fixture.call(fixture.admin, teams.create, { name: 'x', members }));
     const twice = await refused([person('a@example.com'), person('b@example.com'), person('A@EXAMPLE.com'), person('b@example.com')]);
     expect([twice.code, twice.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.2.email', 'members.3.email']]);
-    expect(twice.message).toBe('2 fields are not valid; the first: members.2.email must not be named twice.');
+    expect(twice.message).toBe('members.2.email must not be named twice (the first of 2 faults).');
     const own = await refused([person('c@example.com'), person(operatorEmail.toUpperCase())]);
     expect([own.code, own.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.1.role']]);
     expect(await fixture.query(`SELECT FROM "user" WHERE email = 'c@example.com'`)).toEqual([]);

@@ -46,7 +46,7 @@ export class UsersService {
   async updateProfile({ name, timezone }: UpdateProfile, context: CallContext): Promise<User> {
     requireSomeField({ name, timezone }, 'name', 'timezone');
     if (timezone !== undefined && !(await this.timezones.has(timezone))) {
-      throw invalidField('timezone', 'isTimezone', 'must be a name of the tz database, such as Asia/Kathmandu.');
+      throw invalidField('timezone', 'isTimezone', 'must be a name of the tz database, such as Asia/Kathmandu');
     }
     const caller = requireWholeUser(context.caller, 'change the profile of its user');
     const user = await this.writers.run(caller.userId, context, async (manager) => {
