@@ -49,6 +49,25 @@ describe('what a team holds in two pools', () => {
     );
   });
 
+  it('is shown by region to its members, and to nobody of another team', async () => {
+    const path = `/team/${tenant.teamId}/resource-overview`;
+    const overview = await read<{ team_id: string; total: object; regions: object[] }>(path, tenant.keys.billing_viewer);
+    const none = { vgpus_in_use: 0, gpu_workloads: 0 };
+    expect(overview).toMatchObject({
+      team_id: tenant.teamId,
+      total: { vgpus: 6, gpus: 3, gpu_subscriptions: 3, ...none },
+      regions: [
+        { region_id: here.regionId, vgpus: 5, gpus: 2, gpu_subscriptions: 2, ...none },
+        { region_id: there.regionId, vgpus: 1, gpus: 1, gpu_subscriptions: 1, ...none },
+      ],
+    });
+    const stranger = await createTenant('Strangers');
+    const [foreign, missing] = await Promise.all(
+      [path, '/team/01890000-0000-7000-8000-000000000000/resource-overview'].map((asked) => call('GET', asked, { key: stranger.key })),
+    );
+    expect([foreign?.status, foreign?.body.detail]).toEqual([404, missing?.body.detail]);
+  });
+
   it('is listed whole, by GPU service, and by pages', async () => {
     expect(idsOf(await list())).toEqual(held);
     expect((await list()).pagination).toBeUndefined();

@@ -32,6 +32,8 @@ import { SubscriptionsController } from './subscriptions/subscription.controller
 import { SubscriptionListing } from './subscriptions/subscription-listing.js';
 import { SubscriptionMachine } from './subscriptions/subscription-machine.js';
 import { SubscriptionsService } from './subscriptions/subscription.service.js';
+import { HoldingsController } from './teams/holdings.controller.js';
+import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
 import { TeamEnding } from './teams/team-ending.js';
 import { TeamGate } from './teams/team-gate.js';
@@ -57,12 +59,21 @@ const workers: Provider = {
 /** Regions, nodes and GPUs, pools, subscriptions and workloads. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'gpuaas' })],
-  controllers: [ConnectionsController, NodesController, PoolsController, RegionsController, SubscriptionsController, WorkloadsController],
+  controllers: [
+    ConnectionsController,
+    HoldingsController,
+    NodesController,
+    PoolsController,
+    RegionsController,
+    SubscriptionsController,
+    WorkloadsController,
+  ],
   providers: [
     ConnectionRefresh,
     ConnectionsService,
     Entitlements,
     GpuMachine,
+    HoldingsService,
     KnownPrices,
     NodeMachine,
     NodeReader,

@@ -13,6 +13,7 @@ import { MembersController } from './members/member.controller.js';
 import { MembersService } from './members/member.service.js';
 import { ForcedDeletionService } from './teams/forced-deletion.service.js';
 import { HolderAnswers } from './teams/holder-answers.js';
+import { ResourceOverviewService } from './teams/resource-overview.service.js';
 import { TeamCapacityService } from './teams/team-capacity.service.js';
 import { TeamChanges } from './teams/team-changes.js';
 import { TeamCreationService } from './teams/team-creation.service.js';
@@ -58,6 +59,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     TeamDeletionService,
     TeamDirectoryService,
     TeamImagesService,
+    ResourceOverviewService,
     TeamRemoval,
     TeamUpkeep,
     TeamsService,

@@ -114,6 +114,7 @@ export {
 export type { MetricWindow, SubscriptionStatus } from './gpuaas/subscription.js';
 export { ListWorkloads, StartWorkload, Workload, WorkloadPage, WorkloadPath, workloadStatuses, workloads } from './gpuaas/workload.js';
 export type { WorkloadStatus } from './gpuaas/workload.js';
+export { GpuHoldings, HoldingTeam, RegionalGpuHoldings, TeamGpuHoldings, gpuHoldings } from './gpuaas/holdings.js';
 export { IpWhitelist, addressAllowed, addressInRanges, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
 export type { AddressRange } from './ip-whitelist.js';
 export { IncludeEnded, Nothing, PageFromOne, PageFromOneOrAll, PageFromZero, Pagination, pageWindow } from './page.js';
@@ -166,6 +167,7 @@ export {
   MemberPath,
   members,
 } from './teams/member.js';
+export { ResourceOverview } from './teams/resource-overview.js';
 export { TeamHolding } from './teams/team-holding.js';
 export {
   CreateTeam,

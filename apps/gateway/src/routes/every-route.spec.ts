@@ -40,6 +40,7 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['POST /team', 201, teams.create, { name: 'x' }],
   ['GET /team', 200, teams.list, page],
   ['GET /team/{team_id}', 200, teams.get],
+  ['GET /team/{team_id}/resource-overview', 200, teams.resourceOverview],
   ['PUT /team/{team_id}', 200, teams.update, { name: 'x' }],
   ['DELETE /team/{team_id}', 204, teams.delete],
   ['POST /team/{team_id}/suspend', 200, teams.suspend],

@@ -6,6 +6,7 @@ import {
   DeletingTeam,
   Nothing,
   PageFromZero,
+  ResourceOverview,
   Team,
   TeamPage,
   TeamPath,
@@ -41,6 +42,16 @@ export class TeamsController {
   @Answers(200, Team, 'Shows a team with its members, policy and workspaces. Keys are masked.')
   get(@Param() path: TeamPath, @Context() context: CallContext): Promise<Team> {
     return this.rpc.call(teams.get, path, context);
+  }
+
+  @Get(':team_id/resource-overview')
+  @Answers(
+    200,
+    ResourceOverview,
+    'Shows what a team holds now, by region. 503 names the service where one of those that are asked does not answer.',
+  )
+  resourceOverview(@Param() path: TeamPath, @Context() context: CallContext): Promise<ResourceOverview> {
+    return this.rpc.call(teams.resourceOverview, path, context);
   }
 
   @Put(':team_id')

@@ -4,6 +4,7 @@ import {
   type CreateTeam,
   type DeleteTeam,
   type PageFromZero,
+  type ResourceOverview,
   type Team,
   type TeamDeletion,
   type TeamPage,
@@ -13,6 +14,7 @@ import {
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ForcedDeletionService } from './forced-deletion.service.js';
+import { ResourceOverviewService } from './resource-overview.service.js';
 import { TeamCreationService } from './team-creation.service.js';
 import { TeamDeletionService } from './team-deletion.service.js';
 import { TeamsService } from './team.service.js';
@@ -24,6 +26,7 @@ export class TeamsController implements Handlers<typeof teams> {
     private readonly creation: TeamCreationService,
     private readonly deletion: TeamDeletionService,
     private readonly forced: ForcedDeletionService,
+    private readonly overview: ResourceOverviewService,
   ) {}
 
   @Handle(teams.create)
@@ -54,6 +57,11 @@ export class TeamsController implements Handlers<typeof teams> {
   @Handle(teams.unsuspend)
   unsuspend(input: TeamPath, context: CallContext): Promise<Team> {
     return this.teams.setSuspended(input, false, context);
+  }
+
+  @Handle(teams.resourceOverview)
+  resourceOverview(input: TeamPath, context: CallContext): Promise<ResourceOverview> {
+    return this.overview.get(input, context);
   }
 
   @Handle(teams.delete)

@@ -3,6 +3,7 @@ import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
 import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid } from '../fields.js';
 import { PageFromZero, Pagination } from '../page.js';
+import { ResourceOverview } from './resource-overview.js';
 import { TeamHolding } from './team-holding.js';
 
 const name = { max: 100, example: 'Research', description: 'What people call it.' };
@@ -191,4 +192,6 @@ export const teams = contract('teams', {
   suspend: operation(TeamPath, Team),
   unsuspend: operation(TeamPath, Team),
   delete: operation(DeleteTeam, TeamDeletion),
+  /** Throws `unavailable`, naming the service, where one of those that are asked does not answer. */
+  resourceOverview: operation(TeamPath, ResourceOverview),
 });
