@@ -44,6 +44,13 @@ export interface Courier {
   join(service: string, consumers: readonly EventConsumer[], onReady: () => void): CourierLink;
 }
 
+/** How full the broker's stream is. */
+export interface StreamUsage {
+  readonly bytes: number;
+  /** The limit at which it takes no more. */
+  readonly maxBytes: number;
+}
+
 /** One service's end of the courier. */
 export interface CourierLink {
   /**
@@ -52,6 +59,8 @@ export interface CourierLink {
    */
   publish(event: DomainEvent, attempt: number): Promise<Outcome>;
   status(): { ready: boolean; reason?: string };
+  /** How full the broker's stream is; undefined where there is none, or it has not been looked at yet. */
+  readonly streamUsage?: StreamUsage | undefined;
   /** Hands out no more deliveries and finishes those in hand. Publishing goes on. */
   stopDelivering(): Promise<void>;
   /** Ends what is left of the link. */

@@ -1,7 +1,7 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import type { CommitSignal } from './commit-signal.js';
-import type { Courier, CourierLink, EventConsumer } from './courier.js';
+import type { Courier, CourierLink, EventConsumer, StreamUsage } from './courier.js';
 import type { Effect, EventConsumers } from './event-consumers.js';
 import type { Inbox } from './inbox.js';
 import { Relay } from './relay.js';
@@ -46,6 +46,11 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
     if (!this.#link || !this.#relay) return { ready: false, reason: 'events have not started' };
     const relay = this.#relay.status();
     return relay.ready ? this.#link.status() : relay;
+  }
+
+  /** How full the broker's stream is; undefined where there is none, or it has not been looked at yet. */
+  streamUsage(): StreamUsage | undefined {
+    return this.#link?.streamUsage;
   }
 
   private consumerOf(name: string, effects: ReadonlyMap<string, Effect>): EventConsumer {

@@ -136,7 +136,7 @@ describe('the JetStream courier', () => {
     expect(await world.noted('letters')).toEqual([1]);
   });
 
-  it('keeps the stream on disk for seven days, and brings it up to date without touching what an operator set', async () => {
+  it('keeps the stream on disk up to a limit in bytes, and brings it up to date without touching what an operator set', async () => {
     await world.start();
     await ready();
     const { config } = await streamInfo();
@@ -144,7 +144,9 @@ describe('the JetStream courier', () => {
       storage: 'file',
       subjects: ['events.>'],
       discard: 'new',
-      max_age: nanos(7 * 24 * 3_600_000),
+      max_age: 0,
+      max_bytes: 1024 ** 3,
+      num_replicas: 1,
       duplicate_window: nanos(duplicateWindowMs),
     });
     await world.stop();

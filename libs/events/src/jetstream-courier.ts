@@ -1,19 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NatsLink } from '@atoll/rpc';
-import { jetstream } from '@nats-io/jetstream';
+import { jetstream, JetStreamApiError } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { Logger } from '@nestjs/common';
-import { CourierAway, type Courier, type CourierLink, type DomainEvent, type EventConsumer, type Outcome } from './courier.js';
+import {
+  CourierAway,
+  type Courier,
+  type CourierLink,
+  type DomainEvent,
+  type EventConsumer,
+  type Outcome,
+  type StreamUsage,
+} from './courier.js';
 import { encodeEvent, subjectOf } from './event-message.js';
 import { JetStreamDelivery } from './jetstream-delivery.js';
 import { durableName, setUp, type JetStreamSettings } from './jetstream-setup.js';
+import { StreamMonitor } from './stream-monitor.js';
 
 const defaults: JetStreamSettings = {
   stream: 'ATOLL_EVENTS',
   duplicateWindowMs: 2 * 60_000,
-  maxAgeMs: 7 * 24 * 3_600_000,
-  replicas: 1,
   ackWaitMs: 30_000,
+  checkEveryMs: 10_000,
 };
 
 /** Messages that a process holds ahead of a consumer. */
@@ -23,7 +31,10 @@ const publishTimeoutMs = 5_000;
 const connectionPollMs = 100;
 const setUpPauseMs = 1_000;
 
-/** What a failing publish tells of the courier, and not of the event. */
+/** Status of the server's errors from which on the stream or the server is at fault, and not the event. */
+const serverFault = 500;
+
+/** Errors of a publish that concern the courier, and not the event. */
 const awayErrors = [
   CourierAway,
   errors.TimeoutError,
@@ -34,10 +45,11 @@ const awayErrors = [
 ];
 
 /**
- * Delivers over NATS JetStream: one file-backed stream for all services, a durable consumer for each consumer. A consumer that is away finds
- * up to seven days of events when it comes back. JetStream acknowledges before it has the event on disk, so it carries, and PostgreSQL keeps.
+ * Delivers over NATS JetStream: one file-backed stream for all services, a durable consumer for each consumer. The stream
+ * keeps what a consumer has not acknowledged, up to its limit in bytes; then publishing waits in the outbox. JetStream
+ * acknowledges before it has the event on disk, so it carries events, and PostgreSQL keeps them.
  *
- * The link stays its owner's to close.
+ * The owner of the NATS link closes it.
  */
 export class JetStreamCourier implements Courier {
   readonly #link: NatsLink;
@@ -59,6 +71,10 @@ class JetStreamLink implements CourierLink {
   readonly #deliveries: JetStreamDelivery[];
   readonly #closing = new AbortController();
   readonly #forgetDown: () => void;
+  readonly #monitor: StreamMonitor;
+  readonly #checks: NodeJS.Timeout;
+  #isChecking = false;
+  #checksFail = false;
   #ready = false;
   #setUpDue = false;
   #delivering = true;
@@ -72,18 +88,28 @@ class JetStreamLink implements CourierLink {
     private readonly onReady: () => void,
   ) {
     this.#deliveries = consumers.map((consumer) => new JetStreamDelivery(consumer, settings.ackWaitMs));
+    this.#monitor = new StreamMonitor(settings.stream);
+    this.#checks = setInterval(() => void this.check(), settings.checkEveryMs).unref();
     this.#forgetDown = link.onDown(() => this.recover());
     this.recover();
   }
 
+  get streamUsage(): StreamUsage | undefined {
+    return this.#monitor.usage;
+  }
+
   async publish(event: DomainEvent): Promise<Outcome> {
     const { connection } = this.link;
-    if (!connection || !this.#ready) throw new CourierAway('JetStream is away.');
+    if (!connection || !this.#ready) throw new CourierAway('JetStream is not set up');
     try {
       const message = encodeEvent(event);
       await this.unlessDown(jetstream(connection).publish(subjectOf(event.name), message, { msgID: event.id, timeout: publishTimeoutMs }));
       return 'done';
     } catch (error) {
+      if (error instanceof JetStreamApiError && error.status >= serverFault) {
+        void this.check();
+        throw new CourierAway(`the event stream takes no events: ${error.message}`, { cause: error });
+      }
       // Nobody takes the subject, which the client tells as a cause: the stream is gone.
       const streamGone = (error as Error).cause instanceof errors.RequestError;
       if (streamGone) this.recover();
@@ -103,6 +129,7 @@ class JetStreamLink implements CourierLink {
 
   async close(): Promise<void> {
     this.#ready = false;
+    clearInterval(this.#checks);
     this.#closing.abort();
     this.#forgetDown();
     await this.stopDelivering();
@@ -129,7 +156,7 @@ class JetStreamLink implements CourierLink {
       try {
         await this.unlessDown(this.setUp(connection));
       } catch (error) {
-        if (!told) this.#logger.warn(`JetStream cannot be set up for events, trying on: ${String(error)}`);
+        if (!told) this.#logger.warn(`JetStream setup failed; retrying: ${String(error)}`);
         told = true;
         this.#setUpDue = true;
         await this.pause(this.link.connection ? setUpPauseMs : connectionPollMs);
@@ -153,10 +180,25 @@ class JetStreamLink implements CourierLink {
     }
   }
 
+  /** Looks how full the stream is, unless a look is under way. */
+  private async check(): Promise<void> {
+    const { connection } = this.link;
+    if (!connection || !this.#ready || this.#isChecking) return;
+    this.#isChecking = true;
+    try {
+      await this.unlessDown(this.#monitor.check(connection));
+      this.#checksFail = false;
+    } catch (error) {
+      if (!this.#checksFail && this.#ready) this.#logger.warn(`Cannot check how full the event stream is; retrying: ${String(error)}`);
+      this.#checksFail = true;
+    }
+    this.#isChecking = false;
+  }
+
   /** What is under way when the connection breaks is not answered any more. */
   private unlessDown<T>(work: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const forget = this.link.onDown(() => reject(new CourierAway('NATS went away.')));
+      const forget = this.link.onDown(() => reject(new CourierAway('the connection to NATS broke')));
       void work.then(resolve, reject).finally(forget);
     });
   }

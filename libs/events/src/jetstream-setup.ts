@@ -17,23 +17,26 @@ import { allSubjects, filterOf } from './event-message.js';
 
 export interface JetStreamSettings {
   readonly stream: string;
-  /** For how long the stream knows an id again. Beyond it the inbox does. */
+  /** How long the stream recognises the id of an event. Beyond it the inbox does. */
   readonly duplicateWindowMs: number;
-  /** What no consumer has taken by then is lost to it. */
-  readonly maxAgeMs: number;
-  /** Copies of the stream in a cluster; used when the stream is made. */
-  readonly replicas: number;
-  /** Silence after which a delivery goes to another process. */
+  /** Size at which the stream refuses further events. Unless given, what an operator has set on it holds, or else 1 GiB. */
+  readonly maxBytes?: number;
+  /** Copies of the stream in a cluster, 1 to 5. Unless given, what an operator has set on it holds, or else 1. */
+  readonly replicas?: number;
+  /** A delivery that shows no sign of life for so long is made again, to any process. */
   readonly ackWaitMs: number;
+  /** Between two looks at how full the stream is. */
+  readonly checkEveryMs: number;
 }
 
+const defaultMaxBytes = 1024 ** 3;
 /** Deliveries of one consumer that may wait for an acknowledgement, back-off included. */
 const maxAckPending = 256;
 const apiTimeoutMs = 2_000;
 
 /**
- * Makes the stream, and the durable consumers of one service, or brings them up to date. What an operator set beside (copies, the
- * greatest size) is left alone. Throws what the server refuses.
+ * Creates the stream, and the durable consumers of one service, or brings them up to date. Number of copies and size that
+ * an operator has set on the stream stay, unless the settings name them. Throws what the server refuses.
  */
 export async function setUp(
   connection: NatsConnection,
@@ -51,22 +54,27 @@ export function durableName(service: string, consumer: EventConsumer): string {
 }
 
 async function ensureStream(manager: JetStreamManager, settings: JetStreamSettings): Promise<void> {
-  const { stream, duplicateWindowMs, maxAgeMs, replicas } = settings;
+  const { stream, duplicateWindowMs, maxBytes, replicas } = settings;
+  const found = await unlessMissing(manager.streams.info(stream), JetStreamApiCodes.StreamNotFound);
+  const limit = maxBytes ?? (found && found.config.max_bytes > 0 ? found.config.max_bytes : defaultMaxBytes);
   const wanted = {
     subjects: [allSubjects],
     duplicate_window: nanos(duplicateWindowMs),
-    max_age: nanos(maxAgeMs),
+    // Undelivered events do not expire: the limit is bytes, and `StreamMonitor` deletes what has been delivered.
+    max_age: 0,
+    // A limit below what the stream holds would make the server delete the oldest.
+    max_bytes: Math.max(limit, found?.state.bytes ?? 0),
+    ...(replicas !== undefined && { num_replicas: replicas }),
   } satisfies Partial<StreamConfig>;
-  const found = await unlessMissing(manager.streams.info(stream), JetStreamApiCodes.StreamNotFound);
   if (!found) {
     await manager.streams.add({
+      num_replicas: 1,
       ...wanted,
       name: stream,
       storage: StorageType.File,
       retention: RetentionPolicy.Limits,
-      // A full stream refuses, and the outbox waits: nothing that a consumer still needs is pushed out.
+      // A full stream refuses, and events wait in the outboxes: nothing that a consumer still needs is deleted.
       discard: DiscardPolicy.New,
-      num_replicas: replicas,
     });
   } else if (differs(found.config, wanted)) {
     await manager.streams.update(stream, { ...found.config, ...wanted });

@@ -40,6 +40,7 @@ export class Relay {
   #notifiedAtMs = 0;
   #triedToLeadAtMs = 0;
   #pausedUntilMs = 0;
+  #isAway = false;
   #fetchedAtMs = 0;
   #stopAtMs = Infinity;
   #running: Promise<void> | undefined;
@@ -155,16 +156,20 @@ export class Relay {
     this.#inHand.add(id);
     this.link
       .publish(event, attempt)
-      .catch((error: unknown): Outcome | undefined => {
-        if (error instanceof CourierAway) return void this.pause(error);
-        return { retryAfterMs: backOffMs(unpublishable, attempt), reason: describeError(error) };
-      })
       .then((outcome) => {
-        if (outcome) this.#settled.push({ id, outcome });
-        else this.#inHand.delete(id);
-        this.#wakeUp.signal();
+        this.published();
+        this.#settled.push({ id, outcome });
       })
-      .catch(() => undefined);
+      .catch((error: unknown) => {
+        if (error instanceof CourierAway) {
+          this.#inHand.delete(id);
+          this.pause(error);
+        } else {
+          const outcome = { retryAfterMs: backOffMs(unpublishable, attempt), reason: describeError(error) };
+          this.#settled.push({ id, outcome });
+        }
+      })
+      .finally(() => this.#wakeUp.signal());
   }
 
   private async settle(session: RelaySession): Promise<void> {
@@ -190,9 +195,15 @@ export class Relay {
   }
 
   private pause(error: CourierAway): void {
-    if (this.#pausedUntilMs < Date.now()) this.#logger.warn(`Events wait in the outbox: ${error.message}`);
+    if (!this.#isAway) this.#logger.warn(`Events wait in the outbox: ${error.message}`);
+    this.#isAway = true;
     this.#pausedUntilMs = Date.now() + courierPauseMs;
     this.#look = true;
+  }
+
+  private published(): void {
+    if (this.#isAway) this.#logger.log('Events are published again.');
+    this.#isAway = false;
   }
 
   private stopping(): boolean {

@@ -7,6 +7,7 @@ import type { Courier, DomainEvent } from '../courier.js';
 import { allSubjects, encodeEvent, subjectOf } from '../event-message.js';
 import { InProcessCourier } from '../in-process-courier.js';
 import { JetStreamCourier } from '../jetstream-courier.js';
+import type { JetStreamSettings } from '../jetstream-setup.js';
 import { shopServices, type ShopService } from './shop-fixture.js';
 import { eventually } from './eventually-fixture.js';
 
@@ -50,12 +51,14 @@ export const inProcess: Topology = {
   reset: () => Promise.resolve(),
 };
 
-export const overJetStream: Topology = {
+/** As the product runs it, but for the times, which specs can outwait, and the given settings. */
+export const overJetStreamWith = (settings: Partial<JetStreamSettings>): Topology => ({
   name: 'over JetStream',
   processes: shopServices.map((service) => [service]),
   openCourier(natsUrl) {
     const link = NatsLink.open({ servers: natsUrl, reconnectWaitMs: 50 });
-    return { courier: new JetStreamCourier({ link, duplicateWindowMs, ackWaitMs }), close: () => link.close() };
+    const courier = new JetStreamCourier({ link, duplicateWindowMs, ackWaitMs, checkEveryMs: 100, ...settings });
+    return { courier, close: () => link.close() };
   },
   async deliverAgain(event, { nats }) {
     await jetstream(nats).publish(subjectOf(event.name), encodeEvent(event), { msgID: randomUUID() });
@@ -74,7 +77,9 @@ export const overJetStream: Topology = {
       for await (const name of manager.streams.names(allSubjects)) await manager.streams.delete(name);
     });
   },
-};
+});
+
+export const overJetStream = overJetStreamWith({});
 
 /** Impatient: now and then a server that has just come back loses a question, and `eventually` asks again. */
 export function managerOf(nats: NatsConnection): Promise<JetStreamManager> {

@@ -23,6 +23,9 @@ export function wiretapped(courier: Courier, tap: Wiretap): Courier {
       }));
       const link = courier.join(service, tapped, onReady);
       return {
+        get streamUsage() {
+          return link.streamUsage;
+        },
         status: () => link.status(),
         stopDelivering: () => link.stopDelivering(),
         close: () => link.close(),

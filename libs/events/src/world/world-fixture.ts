@@ -50,7 +50,7 @@ export class World {
   #doom: Doom | undefined;
 
   private constructor(
-    private readonly topology: Topology,
+    private topology: Topology,
     private readonly urls: Record<Server, string>,
     readonly observer: Observer,
   ) {}
@@ -92,6 +92,13 @@ export class World {
     const ending = this.#processes.filter(({ services }) => only.length === 0 || services.some((service) => only.includes(service)));
     this.#processes = this.#processes.filter((process) => !ending.includes(process));
     await Promise.all(ending.map((process) => process.close()));
+  }
+
+  /** Ends all processes in good order and starts them by another topology, on the same database and stream. */
+  async restartWith(topology: Topology): Promise<void> {
+    await this.stop();
+    this.topology = topology;
+    await this.start();
   }
 
   /** Lets the next process that comes to this moment, with this consumer, die there, as by SIGKILL. Resolves when it has happened. */

@@ -1,0 +1,161 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { nanos } from '@nats-io/transport-node';
+import { Logger } from '@nestjs/common';
+import { Events } from './events.js';
+import { eventually } from './world/eventually-fixture.js';
+import { managerOf, overJetStream, overJetStreamWith, stream } from './world/topology-fixture.js';
+import { World } from './world/world-fixture.js';
+
+const maxBytes = 32 * 1024;
+
+let database: TestDatabase;
+let nats: NatsServer;
+let world: World;
+const warnings: string[] = [];
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await world.close();
+});
+afterAll(async () => {
+  await nats.stop();
+  await database.drop();
+});
+
+async function open(topology = overJetStreamWith({ maxBytes })): Promise<void> {
+  world = await World.open(topology, { database: database.url, broker: nats.url });
+  warnings.length = 0;
+  jest.spyOn(Logger.prototype, 'warn').mockImplementation((message: unknown) => void warnings.push(String(message)));
+}
+
+async function ready(): Promise<void> {
+  for (const service of ['orders', 'mail'] as const) {
+    await eventually(() => expect(world.app(service).get(Events).status()).toEqual({ ready: true }));
+  }
+}
+
+/** In order of numbers: events that were refused for a moment come after those behind them. */
+async function noted(consumer: string): Promise<number[]> {
+  return (await world.noted(consumer)).sort((one, other) => one - other);
+}
+
+/** Places orders until the stream takes no more of their events. Returns their numbers. */
+async function fill(): Promise<number[]> {
+  const numbers: number[] = [];
+  while (!warnings.some((line) => line.includes('maximum bytes exceeded'))) {
+    // Far more than fits.
+    expect(numbers.length).toBeLessThan(2_000);
+    const batch = Array.from({ length: 50 }, (_, index) => numbers.length + index);
+    await world.orders.place(batch);
+    numbers.push(...batch);
+  }
+  return numbers;
+}
+
+describe('a full event stream', () => {
+  it('raises an alarm before, loses nothing of a stopped consumer, and recovers by itself', async () => {
+    await open();
+    await world.start();
+    await ready();
+    await world.stop('mail');
+    const numbers = await fill();
+    const events = world.app('orders').get(Events);
+    await eventually(() => expect(events.streamUsage()?.bytes).toBeGreaterThan(maxBytes * 0.9));
+    expect(warnings.toSorted()).toEqual([
+      'Events wait in the outbox: the event stream takes no events: maximum bytes exceeded',
+      expect.stringMatching(/^The event stream ATOLL_EVENTS is \d+ % full .* Furthest behind: mail_\w+, with \d+ events\.$/),
+    ]);
+    // Calls are still answered, so the service stays ready.
+    expect(events.status()).toEqual({ ready: true });
+    expect((await world.waiting()).map(({ attempts }) => attempts)).toContain(0);
+
+    await world.start();
+    await world.settled();
+    expect(await noted('letters')).toEqual(numbers);
+    expect(await noted('statistics')).toEqual(numbers);
+    await eventually(() => expect(events.streamUsage()?.bytes).toBeLessThan(maxBytes / 2));
+  });
+
+  it('takes events without end where consumers follow', async () => {
+    await open();
+    await world.start();
+    await ready();
+    const numbers = Array.from({ length: 400 }, (_, index) => index);
+    for (let from = 0; from < numbers.length; from += 50) await world.orders.place(numbers.slice(from, from + 50));
+    await world.settled();
+    expect(await noted('letters')).toEqual(numbers);
+  });
+
+  it('keeps what one consumer has not acknowledged, however far the others are', async () => {
+    await open();
+    await world.start();
+    await ready();
+    const stuck = new Promise<void>((resolve) => {
+      world.script = async (_payload, consumer) => {
+        if (consumer === 'letters') await released;
+        resolve();
+      };
+    });
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const numbers = await fill();
+    await stuck;
+    const { state } = await (await managerOf(world.observer.nats)).streams.info(stream);
+    expect(state.first_seq).toBe(1);
+    release();
+    await world.settled();
+    expect(await noted('letters')).toEqual(numbers);
+  });
+
+  it('is not cut to a limit that is smaller than what it holds', async () => {
+    await open(overJetStream);
+    await world.start();
+    await ready();
+    await world.stop('mail');
+    await world.orders.place(Array.from({ length: 300 }, (_, index) => index));
+    await eventually(async () => expect(await world.waiting()).toEqual([]));
+    const manager = await managerOf(world.observer.nats);
+    const { state } = await manager.streams.info(stream);
+    await world.stop();
+    // An operator's own limit and copies hold until the settings name others.
+    await manager.streams.update(stream, { max_bytes: 2 * 1024 ** 2, max_age: nanos(3_600_000) });
+    await world.start('orders');
+    await eventually(() => expect(world.app('orders').get(Events).status()).toEqual({ ready: true }));
+    expect((await manager.streams.info(stream)).config).toMatchObject({ max_bytes: 2 * 1024 ** 2, max_age: 0 });
+    await world.restartWith(overJetStreamWith({ maxBytes: 1_000 }));
+    await ready();
+    const { config } = await manager.streams.info(stream);
+    expect(config.max_bytes).toBe(state.bytes);
+    await world.settled();
+    expect(await world.noted('letters')).toHaveLength(300);
+  });
+
+  it('lets an event that the stream refuses for itself wait by itself', async () => {
+    await open();
+    await world.start();
+    await ready();
+    const manager = await managerOf(world.observer.nats);
+    await manager.streams.update(stream, { max_msg_size: 10 });
+    await world.orders.place([1]);
+    await eventually(async () =>
+      expect(await world.waiting()).toMatchObject([{ attempts: 1, last_error: expect.stringMatching('exceeds maximum allowed') }]),
+    );
+    expect(warnings).toEqual([]);
+    await manager.streams.update(stream, { max_msg_size: -1 });
+    await world.settled();
+    expect(await world.noted('letters')).toEqual([1]);
+  });
+
+  it('has as many copies as the settings say', async () => {
+    await open(overJetStreamWith({ replicas: 3 }));
+    await world.start();
+    // One server cannot hold three copies, and says so.
+    await eventually(() => expect(warnings).toContainEqual(expect.stringMatching(/JetStream setup failed; retrying: .*replicas/)));
+    expect(await (await jetstreamManager(world.observer.nats)).streams.list().next()).toEqual([]);
+  });
+});
