@@ -1,9 +1,9 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { RunningService } from './start-service.js';
 
-/** Adds what an operator watches of the events of these services: how many wait to be sent, and how many failed for good. Counted when somebody looks. */
+/** Adds what an operator watches of the events of these services. Collected when the metrics are read. */
 export function observeEvents(metrics: Registry, services: readonly RunningService[]): void {
-  const add = (name: string, help: string, count: (service: RunningService) => Promise<number>) =>
+  const add = (name: string, help: string, count: (service: RunningService) => Promise<number | undefined>) =>
     new Gauge({
       name,
       help,
@@ -12,12 +12,16 @@ export function observeEvents(metrics: Registry, services: readonly RunningServi
       async collect() {
         for (const service of services) {
           // A database that does not answer shows in readiness; the other figures are shown all the same.
-          const value = await count(service).catch(() => null);
-          if (value === null) this.remove(service.name);
+          const value = await count(service).catch(() => undefined);
+          if (value === undefined) this.remove(service.name);
           else this.set({ service: service.name }, value);
         }
       },
     });
   add('atoll_outbox_pending', 'Events that are committed and not yet on their way.', ({ outbox }) => outbox.pending());
   add('atoll_dead_letters', 'Events whose effect failed for good.', ({ deadLetters }) => deadLetters.count());
+  add('atoll_event_stream_bytes', 'Size of the event stream of JetStream.', ({ events }) => Promise.resolve(events.streamUsage()?.bytes));
+  add('atoll_event_stream_limit_bytes', 'Size at which the event stream of JetStream takes no more events.', ({ events }) =>
+    Promise.resolve(events.streamUsage()?.maxBytes),
+  );
 }

@@ -1,5 +1,5 @@
 import { Type } from 'class-transformer';
-import { IsIn, IsInt, IsString, Matches, Max, Min, MinLength } from 'class-validator';
+import { IsIn, IsInt, IsOptional, IsString, Matches, Max, Min, MinLength } from 'class-validator';
 import { logLevels, type LogLevel } from './logger.js';
 
 /** The environment of every process. */
@@ -44,4 +44,16 @@ export class ServiceEnv extends BusEnv {
   @Min(0, { message: 'HEALTH_PORT must be a port' })
   @Max(65_535, { message: 'HEALTH_PORT must be a port' })
   HEALTH_PORT: number = 8080;
+
+  /** Size in MiB at which the event stream takes no more. What an operator has set on the stream, else 1024, unless given. */
+  @IsOptional()
+  @Type(() => Number)
+  @IsInt({ message: 'ATOLL_EVENTS_MAX_MIB must be a whole number of MiB, 16 or more' })
+  @Min(16, { message: 'ATOLL_EVENTS_MAX_MIB must be a whole number of MiB, 16 or more' })
+  ATOLL_EVENTS_MAX_MIB: number | undefined = undefined;
+
+  /** Copies of the event stream in a cluster of NATS. What an operator has set on the stream, else 1, unless given. */
+  @IsOptional()
+  @IsIn(['1', '3', '5'], { message: 'ATOLL_EVENTS_REPLICAS must be 1, 3 or 5' })
+  ATOLL_EVENTS_REPLICAS: string | undefined = undefined;
 }

@@ -6,7 +6,7 @@ import { ServiceEnv } from './process-env.js';
 import { moduleOf, type ServiceDefinition } from './service-definition.js';
 import { onShutdown } from './shutdown.js';
 import { startService } from './start-service.js';
-import { natsTransport } from './transport.js';
+import { natsTransport, type NatsTransportOptions } from './transport.js';
 import { version } from './version.js';
 
 /** Runs one service in this process until it is told to stop. Ends the process with code 1 and one clear line where it cannot start. */
@@ -17,7 +17,7 @@ export async function runService<Settings extends object>(definition: ServiceDef
     const settings = loadEnv(definition.settings);
     const logger = createLogger({ service: name, level: env.ATOLL_LOG_LEVEL });
     logger.info({ version }, 'starting');
-    const transport = natsTransport({ servers: env.NATS_URL, name, secrets: env.ATOLL_BUS_SECRET });
+    const transport = natsTransport({ servers: env.NATS_URL, name, secrets: env.ATOLL_BUS_SECRET, stream: streamOf(env) });
     const module = moduleOf(definition, { settings, databaseUrl: env.DATABASE_URL, transport });
     const service = await startService({ name, module, transport, logger });
     const checks = [...transport.checks, ...service.checks];
@@ -36,4 +36,11 @@ export async function runService<Settings extends object>(definition: ServiceDef
     console.error(`${name} cannot start: ${error instanceof Error ? error.message : String(error)}`);
     process.exit(1);
   }
+}
+
+function streamOf({ ATOLL_EVENTS_MAX_MIB: maxMib, ATOLL_EVENTS_REPLICAS: replicas }: ServiceEnv): NatsTransportOptions['stream'] {
+  return {
+    ...(maxMib !== undefined && { maxBytes: maxMib * 1024 ** 2 }),
+    ...(replicas !== undefined && { replicas: Number(replicas) }),
+  };
 }

@@ -13,6 +13,7 @@ export interface RunningService {
   readonly name: string;
   /** To reach what the service's module exports. */
   readonly app: INestMicroservice;
+  readonly events: Events;
   readonly outbox: Outbox;
   readonly deadLetters: DeadLetters;
   readonly checks: readonly ReadinessCheck[];
@@ -37,6 +38,7 @@ export async function startService(options: {
   return {
     name,
     app,
+    events,
     outbox: app.get(Outbox, { strict: false }),
     deadLetters: app.get(DeadLetters, { strict: false }),
     checks: [

@@ -1,5 +1,5 @@
 import type { DynamicModule } from '@nestjs/common';
-import { InProcessCourier, JetStreamCourier, type Courier } from '@atoll/events';
+import { InProcessCourier, JetStreamCourier, type Courier, type JetStreamSettings } from '@atoll/events';
 import { InProcessBus, InProcessStrategy, NatsLink, NatsStrategy, RpcModule, type RpcServer, type RpcServerOptions } from '@atoll/rpc';
 import type { ReadinessCheck } from './health.js';
 
@@ -28,17 +28,23 @@ export function inProcessTransport(services: readonly string[]): Transport {
   };
 }
 
-/**
- * One service in this process, the others behind NATS, over the one connection of this process. `servers` and `secrets` are comma-separated: of several
- * secrets the first signs and all are believed, so that they can be changed one process after the other.
- */
-export function natsTransport(options: { servers: string; name: string; secrets: string }): Transport {
-  const { servers, name } = options;
-  const secret = options.secrets.split(',').map((text) => text.trim());
+export interface NatsTransportOptions {
+  /** Comma-separated. */
+  servers: string;
+  name: string;
+  /** Comma-separated: of several secrets the first signs and all verify, so that they can be changed one process after the other. */
+  secrets: string;
+  /** Limits of the event stream. */
+  stream?: Pick<JetStreamSettings, 'maxBytes' | 'replicas'>;
+}
+
+/** One service in this process, the others behind NATS, over the one connection of this process. */
+export function natsTransport({ servers, name, secrets, stream = {} }: NatsTransportOptions): Transport {
+  const secret = secrets.split(',').map((text) => text.trim());
   const link = NatsLink.open({ servers: servers.split(','), name });
   return {
     rpc: RpcModule.forNats({ link, secret }),
-    courier: new JetStreamCourier({ link }),
+    courier: new JetStreamCourier({ link, ...stream }),
     server: (serverOptions) => new NatsStrategy({ ...serverOptions, link, secret }),
     checks: [{ name: 'nats', check: () => link.status().reason ?? null }],
     close: () => link.close(),
