@@ -58,7 +58,7 @@ describe('the relay', () => {
   });
 
   it('settles more events than it may hold at one time, whatever the order in which they are done', async () => {
-    const numbers = Array.from({ length: 600 }, (_, index) => index);
+    const numbers = Array.from({ length: 300 }, (_, index) => index);
     for (let from = 0; from < numbers.length; from += 20) void (await world.orders.place(numbers.slice(from, from + 20)));
     await world.settled();
     expect(world.published).toHaveLength(numbers.length);
