@@ -3,6 +3,7 @@ import { ApiKeyEntity } from '../api-keys/api-key.entity.js';
 import { ImageObjectEntity, ImagePolicyEntity } from '../image-policies/image-policy.entity.js';
 import { MembershipEntity } from '../members/membership.entity.js';
 import { TeamCapacityEntity } from '../teams/team-capacity.entity.js';
+import { TeamCountEntity } from '../teams/team-count.entity.js';
 import { DeletionAnswerEntity } from '../teams/team-deletion.entity.js';
 import { TeamEntity } from '../teams/team.entity.js';
 import { UserEntity } from '../users/user.entity.js';
@@ -14,6 +15,7 @@ import { EmailSpelling1798000000000 } from './migrations/1798000000000-email-spe
 import { OneDefaultWorkspace1801000000000 } from './migrations/1801000000000-one-default-workspace.js';
 import { Invitations1802000000000 } from './migrations/1802000000000-invitations.js';
 import { ForcedDeletion1803000000000 } from './migrations/1803000000000-forced-deletion.js';
+import { TeamCount1804000000000 } from './migrations/1804000000000-team-count.js';
 
 /** The PostgreSQL schema that the teams service owns. */
 export const teamsSchema = {
@@ -25,6 +27,7 @@ export const teamsSchema = {
     ImagePolicyEntity,
     MembershipEntity,
     TeamCapacityEntity,
+    TeamCountEntity,
     TeamEntity,
     UserEntity,
     WorkspaceEntity,
@@ -37,5 +40,6 @@ export const teamsSchema = {
     OneDefaultWorkspace1801000000000,
     Invitations1802000000000,
     ForcedDeletion1803000000000,
+    TeamCount1804000000000,
   ],
 };

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { teams, type TeamPage } from '@atoll/contracts';
+import { runs } from '@atoll/testing';
+import fc from 'fast-check';
+import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';
+
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start();
+  // Many of one instant, as an import makes them: the id decides among these.
+  await fixture.query(`INSERT INTO team (id, name, description, policy_id, created_at)
+    SELECT gen_random_uuid(), n::text, '', (SELECT id FROM image_policy WHERE is_default), now() - (n / 7) * interval '1 second'
+    FROM generate_series(1, 100) n`);
+  await fixture.query(`UPDATE team SET deleted_at = now() WHERE name::int % 10 = 3`);
+});
+afterAll(() => fixture.stop());
+
+const list = (page: number, limit: number): Promise<TeamPage> => fixture.call(fixture.admin, teams.list, { page, limit });
+/** By one statement, and so of one snapshot. */
+const counts = async (): Promise<{ kept: number; real: number }> => {
+  const [row] = await fixture.query<{ kept: number; real: number }>(
+    `SELECT (SELECT sum(live)::int FROM team_count) AS kept, (SELECT count(*)::int FROM team WHERE deleted_at IS NULL) AS real`,
+  );
+  return row ?? { kept: -1, real: -2 };
+};
+
+describe('the listing of all teams', () => {
+  it('law: has on each page what lies there by creation and id, with the number of all, from whichever end it is reached', async () => {
+    const all = await fixture.query<{ id: string }>('SELECT id FROM team WHERE deleted_at IS NULL ORDER BY created_at, id');
+    await fc.assert(
+      fc.asyncProperty(fc.nat({ max: 100 }), fc.integer({ min: 1, max: 100 }), async (page, limit) => {
+        const { data, pagination } = await list(page, limit);
+        expect(pagination).toEqual({ page, limit, total: all.length });
+        expect(data.map(({ id }) => id)).toEqual(all.slice(page * limit, (page + 1) * limit).map(({ id }) => id));
+      }),
+      {
+        ...runs(150),
+        examples: [
+          [0, 10],
+          [4, 10],
+          [5, 10],
+          [8, 10],
+          [9, 10],
+          [0, 100],
+          [1, 45],
+          [1, 46],
+          [1_000_000, 100],
+        ],
+      },
+    );
+  });
+});
+
+describe('the number of all teams', () => {
+  it('is exact at every instant while many are created and deleted at once, and what fails changes nothing', async () => {
+    const { kept: before } = await counts();
+    let isDone = false;
+    const watched: { kept: number; real: number }[] = [];
+    const watch = (async () => {
+      while (!isDone) watched.push(await counts());
+    })();
+    const lives = Array.from({ length: 24 }, async (_, at) => {
+      const made = await fixture.call(fixture.admin, teams.create, { name: `team ${at}` });
+      const refused = fixture.call(fixture.admin, teams.create, {
+        name: 'x',
+        members: [{ email: operatorEmail, name: 'x', role: 'member' }],
+      });
+      expect((await errorOf(refused)).code).toBe('invalid_input');
+      if (at % 2 === 0) await fixture.call(fixture.admin, teams.delete, { team_id: made.id });
+    });
+    await Promise.all(lives);
+    isDone = true;
+    await watch;
+    expect(watched.length).toBeGreaterThan(3);
+    for (const { kept, real } of watched) expect(kept).toBe(real);
+    expect(await counts()).toEqual({ kept: before + 12, real: before + 12 });
+  });
+
+  it('counts a transaction that is rolled back as if it had never been', async () => {
+    const before = await counts();
+    await fixture
+      .query(
+        `WITH made AS (INSERT INTO team (id, name, description, policy_id)
+           SELECT gen_random_uuid(), 'x', '', id FROM image_policy WHERE is_default RETURNING 1)
+         SELECT 1 / (SELECT count(*)::int - count(*)::int FROM made)`,
+      )
+      .catch(() => undefined);
+    expect(await counts()).toEqual(before);
+  });
+
+  it('follows whatever is done to the rows', async () => {
+    const { kept } = await counts();
+    const change = async (sql: string): Promise<number> => {
+      await fixture.query(sql);
+      const now = await counts();
+      expect(now.kept).toBe(now.real);
+      return now.kept - kept;
+    };
+    expect(
+      await change(`INSERT INTO team (id, name, description, policy_id, deleted_at)
+        SELECT gen_random_uuid(), 'by hand', '', id, CASE n WHEN 1 THEN now() END
+        FROM image_policy, generate_series(1, 4) n WHERE is_default`),
+    ).toBe(3);
+    expect(await change(`UPDATE team SET deleted_at = now() WHERE name = 'by hand'`)).toBe(0);
+    expect(await change(`UPDATE team SET deleted_at = NULL WHERE name = 'by hand'`)).toBe(4);
+    expect(await change(`UPDATE team SET description = 'changed' WHERE name = 'by hand'`)).toBe(4);
+    expect(await change(`UPDATE team SET deleted_at = now() WHERE id = (SELECT id FROM team WHERE name = 'by hand' LIMIT 1)`)).toBe(3);
+    expect(await change(`DELETE FROM team WHERE name = 'by hand'`)).toBe(0);
+  });
+});
