@@ -42,6 +42,12 @@ describe('a field', () => {
     expect(found).toContainEqual('members.1.role: role must be one of: team_owner, team_admin, member, billing_viewer, viewer');
   });
 
+  it('that is an e-mail address is refused, and throws nothing, where it holds half a surrogate pair', () => {
+    for (const email of ['\ud800@example.com', 'ada@\udc00.example', '\ud800']) {
+      expect(faults(AddMember, { team_id: '01a1fbfa-c6f6-77e9-aebd-42be3c465757', email, name: 'Ada', role: 'member' })).not.toEqual([]);
+    }
+  });
+
   it('that is a list of objects holds no lists', () => {
     const valid = { email: 'ada@example.com', name: 'Ada', role: 'member' };
     for (const members of [[[]], [[valid]], [null], ['ada'], [valid, [valid]]]) {

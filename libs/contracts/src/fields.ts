@@ -99,7 +99,8 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
     { type: String, format: 'email', maxLength: 254 },
-    Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? emailSpelling(value) : value)),
+    // Half a surrogate pair is refused as any other text that is no address; `isEmail` would throw a URIError for it.
+    Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? (value.isWellFormed() ? emailSpelling(value) : '') : value)),
     IsEmail({ blacklisted_chars: '"' }, { message }),
     Matches(/^[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]+@[\x21-\x7e]+$/u, { message }),
     MaxLength(254),
