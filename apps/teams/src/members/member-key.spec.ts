@@ -249,3 +249,21 @@ describe('a key that has expired', () => {
     expect(Date.parse((await fixture.verify(first)).expiry_date ?? '')).toBeLessThan(Date.now());
   });
 });
+
+describe('a person with keys to several teams', () => {
+  it('is shown in each team with the key to that team', async () => {
+    const [first, second] = [await fixture.createTeam('team_owner'), await fixture.createTeam('team_owner')];
+    const email = 'everywhere@example.org';
+    const join = async ({ team, keys }: typeof first) =>
+      fixture.call(keys[0] ?? '', members.add, { team_id: team.id, email, name: 'x', role: 'member' });
+    const [one, other] = [await join(first), await join(second)];
+    const shownIn = async ({ team, keys }: typeof first) =>
+      (await fixture.call(keys[0] ?? '', members.list, { team_id: team.id })).data.find((member) => member.email === email)?.api_key;
+    expect(await shownIn(first)).toBe(maskApiKey(one.api_key ?? ''));
+    expect(await shownIn(second)).toBe(maskApiKey(other.api_key ?? ''));
+    await fixture.call(second.keys[0] ?? '', members.revokeKey, { team_id: second.team.id, user_id: other.user_id });
+    expect(await shownIn(first)).toBe(maskApiKey(one.api_key ?? ''));
+    expect(await shownIn(second)).toBeNull();
+    expect((await fixture.verify(one.api_key ?? '')).teams).toEqual([{ team_id: first.team.id, role: 'member' }]);
+  });
+});
