@@ -22,6 +22,7 @@ import {
 import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { BareServiceUnderTest, startServiceUnderTest, statementsOf, type StartedService } from '@atoll/testing';
+import { Writers } from './database/writers.js';
 import { service } from './service.js';
 import type { TeamsSettings } from './teams-settings.js';
 import { Administrators } from './users/administrators.service.js';
@@ -64,6 +65,14 @@ export class TeamsFixture extends BareServiceUnderTest {
     );
     await started.app.get(Administrators).ensure({ email: operatorEmail, apiKey: admin });
     return new TeamsFixture(started, admin);
+  }
+
+  /** From now on each call is made as if to a replica of its own, whose writers know nothing of those of the others. */
+  asManyReplicas(): void {
+    const writers = this.get(Writers) as unknown as {
+      inTurn: (lockedId: string, context: CallContext, work: () => Promise<unknown>) => Promise<unknown>;
+    };
+    writers.inTurn = (_lockedId, _context, work) => work();
   }
 
   /** Asks as whoever holds the key. */

@@ -59,6 +59,16 @@ describe('a caller of whom a gateway knows what is true no more', () => {
     );
   });
 
+  it('finds nothing to write once removed, whatever they are in another team', async () => {
+    const other = await fixture.createTeam();
+    const lose = async ({ team_id }: Place, user_id: string) => {
+      const [user] = await fixture.query<{ email: string }>('SELECT email FROM "user" WHERE id = $1', [user_id]);
+      await fixture.call(fixture.admin, members.add, { team_id: other.team.id, email: user?.email ?? '', name: 'x', role: 'team_owner' });
+      await fixture.call(fixture.admin, members.remove, { team_id, user_id });
+    };
+    expect(await codesAfter(lose)).toEqual(each('not_found'));
+  });
+
   it('may write what the role of now may', async () => {
     const demote =
       (role: 'viewer' | 'team_admin') =>

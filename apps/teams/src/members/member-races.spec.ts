@@ -7,6 +7,7 @@ import { TeamsFixture } from '../teams-fixture.js';
 let fixture: TeamsFixture;
 beforeAll(async () => {
   fixture = await TeamsFixture.start();
+  fixture.asManyReplicas();
 });
 afterAll(() => fixture.stop());
 

@@ -154,3 +154,21 @@ describe('what the gpuaas service tells of capacity', () => {
     expect((await errorOf(fixture.call(fixture.admin, teams.delete, { team_id: one.team.id }))).message).toContain('pool subscription');
   });
 });
+
+describe('keys of one user that many replicas make at once', () => {
+  it('leave one that is live, however they meet', async () => {
+    fixture.asManyReplicas();
+    const { userIds } = await fixture.createTeam('member');
+    const [userId = ''] = userIds;
+    const key = await fixture.wholeKeyOf(userId);
+    const live = async (): Promise<number> =>
+      (await fixture.query('SELECT FROM api_key WHERE user_id = $1 AND team_id IS NULL AND revoked_at IS NULL', [userId])).length;
+    // What a gateway said of the key before any of them.
+    const context = await fixture.contextOf(key, users.issueKey, {});
+    const issue = () => fixture.ask(users.issueKey, {}, context);
+    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, issue));
+    // The first revokes the key by which the others ask.
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await live()).toBe(1);
+  });
+});

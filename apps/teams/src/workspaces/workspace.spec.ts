@@ -5,6 +5,7 @@ import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 let fixture: TeamsFixture;
 beforeAll(async () => {
   fixture = await TeamsFixture.start();
+  fixture.asManyReplicas();
 });
 afterAll(() => fixture.stop());
 
@@ -49,6 +50,15 @@ describe('the workspaces of a team', () => {
     expect(told.map((change) => change.workspaces.map(({ name }) => name))).toEqual([['default'], ['training'], ['lab']]);
     await fixture.call(fixture.admin, teams.suspend, { team_id: team.id });
     expect((await errorOf(rename('late'))).code).toBe('team_suspended');
+  });
+
+  it('are renamed to what a workspace of another team is called', async () => {
+    const [one, other] = [await fixture.createTeam('team_admin'), await fixture.createTeam('team_admin')];
+    await fixture.call(other.keys[0] ?? '', workspaces.create, { team_id: other.team.id, name: 'their own' });
+    const workspace_id = one.team.workspaces[0]?.id ?? '';
+    expect(await fixture.call(one.keys[0] ?? '', workspaces.rename, { workspace_id, name: 'their own' })).toMatchObject({
+      name: 'their own',
+    });
   });
 
   it('of two that take one name at once, one is refused', async () => {
