@@ -171,11 +171,19 @@ describe('a service that starts beside older teams', () => {
     await start(teams);
     await completed();
     expect(await known()).toEqual(teams.map(({ team_id }) => team_id).sort());
-    expect(askedFor('page')).toBe(4);
+    expect(askedFor('page')).toBe(3);
     const snapshot = fixture.app.get(TeamSnapshot, { strict: false });
     snapshot.onApplicationBootstrap();
     await snapshot.onModuleDestroy();
-    expect(askedFor('page')).toBe(4);
+    expect(askedFor('page')).toBe(3);
+  });
+
+  it('fetches a team whose workspaces are several pages, whole', async () => {
+    const large = aTeam(Array.from({ length: 8 }, (_, at) => workspace(`w${at}`)));
+    await start([aTeam(), large, aTeam()]);
+    await completed();
+    const found = await fixture.query<{ id: string }>('SELECT id FROM workspace WHERE team_id = $1 AND NOT is_deleted', [large.team_id]);
+    expect(found.map(({ id }) => id).toSorted()).toEqual(large.workspaces.map(({ id }) => id).toSorted());
   });
 
   it('starts without their owner, and fetches them when it comes', async () => {

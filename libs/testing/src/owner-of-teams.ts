@@ -28,10 +28,21 @@ export class OwnerOfTeams {
       });
       return { updates };
     });
-    // Two teams a page, so that a few of them are several pages.
-    this.#serve(teamDirectory.page, ({ team_id: after = '' }: TeamsAfter) => {
-      const later = this.teams.toSorted((one, other) => (one.team_id < other.team_id ? -1 : 1)).filter(({ team_id }) => team_id > after);
-      return { updates: later.slice(0, 2).map((team) => asUpdate(team, team.workspaces)) };
+    // Three workspaces a page, so that a few teams are several pages, and a page may end within a team.
+    this.#serve(teamDirectory.page, ({ team_id = '', workspace_id = '' }: TeamsAfter) => {
+      const later = this.teams
+        .flatMap((team) => team.workspaces.map((workspace) => ({ team, workspace })))
+        .toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))
+        .filter((row) => keyOf(row) > team_id + workspace_id);
+      const page = Map.groupBy(later.slice(0, 3), ({ team }) => team);
+      return {
+        updates: [...page].map(([team, rows]) =>
+          asUpdate(
+            team,
+            rows.map(({ workspace }) => workspace),
+          ),
+        ),
+      };
     });
   }
 
@@ -46,6 +57,10 @@ export class OwnerOfTeams {
     });
     this.#stops.push(stop);
   }
+}
+
+function keyOf({ team, workspace }: { team: TeamChanged; workspace: TeamChanged['workspaces'][number] }): string {
+  return team.team_id + workspace.id;
 }
 
 /** The team with these of its workspaces. */

@@ -151,6 +151,8 @@ describe('a deletion that is forced', () => {
     expect([refused.code, refused.message]).toEqual(['conflict', 'The team is being deleted already.']);
     await Promise.all([answer('pods', null), answer('gpuaas', null)]);
     expect(await again).toEqual({ deleting: null });
+    const requests = await fixture.told(teamDeletionRequested, team_id, ({ length }) => length > 0);
+    expect(new Set(requests.map(({ attempt_id }) => attempt_id)).size).toBe(1);
     expect((await errorOf(force(fixture.admin))).code).toBe('not_found');
   });
 
