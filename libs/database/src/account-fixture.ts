@@ -1,6 +1,7 @@
 import { createDatabase, type TestDatabase } from '@atoll/testing';
 import { Column, Entity, PrimaryColumn, type DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import type { DatabaseOptions } from './data-source.js';
+import { createCallNonceTable, dropCallNonceTable } from './call-nonce-table.js';
 import { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
 import { openDataSource } from './open-data-source.js';
 
@@ -19,11 +20,13 @@ export class CreateAccounts1790000000000 implements MigrationInterface {
 
   async up(queryRunner: QueryRunner): Promise<void> {
     await createIdempotencyTable(queryRunner, 'bank');
+    await createCallNonceTable(queryRunner, 'bank');
     await queryRunner.query('CREATE TABLE account (name text PRIMARY KEY, balance_in_cents integer NOT NULL)');
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query('DROP TABLE account');
+    await dropCallNonceTable(queryRunner, 'bank');
     await dropIdempotencyTable(queryRunner, 'bank');
   }
 }

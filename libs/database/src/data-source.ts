@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { AbstractLogger, type DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
+import { CallNonce } from './call-nonce.entity.js';
 import { GuardedClient } from './guarded-client.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import { NamingStrategy } from './naming-strategy.js';
@@ -12,7 +13,7 @@ export interface DatabaseOptions {
   schema: string;
   /** `postgres://user:password@host:port/database`, with `sslmode`, `connect_timeout` and the like as libpq has them. */
   url: string;
-  /** The table of idempotency keys is added to them. */
+  /** The tables of idempotency keys and of call nonces are added to them. */
   entities: Class<object>[];
   migrations: Class<MigrationInterface>[];
   /** Connections that this process holds at most. Default 10. */
@@ -43,7 +44,7 @@ export function dataSourceOptions(options: DatabaseOptions): PostgresDataSourceO
     type: 'postgres',
     url,
     schema,
-    entities: [IdempotencyKey, ...entities],
+    entities: [CallNonce, IdempotencyKey, ...entities],
     migrations,
     migrationsTableName: 'migration',
     migrationsTransactionMode: 'each',

@@ -3,7 +3,7 @@ import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions, type DatabaseOptions } from './data-source.js';
 import { DatabaseStatus } from './database-status.js';
-import { IdempotencyCleaner } from './idempotency-cleaner.js';
+import { ExpiredRows } from './expired-rows.js';
 import { openDataSource } from './open-data-source.js';
 import { Statements } from './statements.js';
 import { Transactions } from './transactions.js';
@@ -37,7 +37,7 @@ export class DatabaseModule {
         Transactions,
         Statements,
         DatabaseStatus,
-        IdempotencyCleaner,
+        ExpiredRows,
       ],
       exports: [DataSource, Transactions, Statements, DatabaseStatus],
     };

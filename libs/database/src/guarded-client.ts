@@ -4,6 +4,12 @@ import { isConnectionLost } from './database-errors.js';
 
 type Callback = (error: Error | null | undefined, ...rest: unknown[]) => void;
 
+/** A statement that goes with the start of a transaction. */
+interface Companion {
+  statement: string;
+  rowCount?: number;
+}
+
 /**
  * A pg client that is never returned to its pool in an unknown state. When its own `query_timeout` fires, or the server says
  * that this connection is of no use any more, it destroys its socket, and the pool throws it away. Without this, pg hands out
@@ -12,6 +18,7 @@ type Callback = (error: Error | null | undefined, ...rest: unknown[]) => void;
 export class GuardedClient extends pg.Client {
   /** Why the connection is gone, once it is. */
   lost?: Error;
+  #companion: Companion | undefined;
 
   constructor(config?: string | pg.ClientConfig) {
     super(config);
@@ -19,6 +26,21 @@ export class GuardedClient extends pg.Client {
     this.on('error', (error: Error) => {
       this.lost ??= error;
     });
+  }
+
+  /**
+   * Sends a statement together with the START TRANSACTION that `start` issues, in one round trip, since a transaction of one insert would
+   * otherwise pay a third of its time for it. The statement has no parameters. Returns how many rows it affected.
+   */
+  async startTogetherWith(statement: string, start: () => Promise<void>): Promise<number> {
+    const companion: Companion = (this.#companion = { statement });
+    try {
+      await start();
+    } finally {
+      this.#companion = undefined;
+    }
+    if (companion.rowCount === undefined) throw new Error('The statement was not sent, since no START TRANSACTION was.');
+    return companion.rowCount;
   }
 
   /** Ends the connection at once, whatever the server does. Pools drop a client that has been destroyed. */
@@ -40,7 +62,8 @@ export class GuardedClient extends pg.Client {
         (callback as Callback)(error, ...results);
       });
     }
-    const result = query(config, ...rest);
+    const companion = config === 'START TRANSACTION' ? this.#companion : undefined;
+    const result = companion ? this.startWith(companion, query) : query(config, ...rest);
     // A cursor or a stream handles its own errors.
     if (!(result instanceof Promise)) return result;
     return result.then(
@@ -50,6 +73,13 @@ export class GuardedClient extends pg.Client {
         throw error;
       },
     );
+  }
+
+  private async startWith(companion: Companion, query: (text: string) => unknown): Promise<unknown> {
+    // pg gives one result for each statement of a text.
+    const [started, answer] = (await query(`START TRANSACTION; ${companion.statement}`)) as [pg.QueryResult, pg.QueryResult];
+    companion.rowCount = answer.rowCount ?? 0;
+    return started;
   }
 
   private inspect(error: Error): void {

@@ -1,8 +1,11 @@
+export { createCallNonceTable, dropCallNonceTable } from './call-nonce-table.js';
 export { DatabaseModule } from './database.module.js';
 export type { DatabaseOptions, Timeouts } from './data-source.js';
 export { DatabaseStatus } from './database-status.js';
 export type { Readiness } from './database-status.js';
 export { isUniqueViolation, toAppError } from './database-errors.js';
+export { handleOnce } from './handle-once.js';
+export type { SignedCall } from './handle-once.js';
 export { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
 export { migrationDrift } from './migration-drift.js';
 export { newId } from './new-id.js';

@@ -13,6 +13,7 @@ import {
   type QueryRunner,
   type Relation,
 } from 'typeorm';
+import { createCallNonceTable } from './call-nonce-table.js';
 import { createIdempotencyTable } from './idempotency-table.js';
 import { migrationDrift } from './migration-drift.js';
 import { openDataSource } from './open-data-source.js';
@@ -58,6 +59,7 @@ class Harbours1790000000000 implements MigrationInterface {
   readonly name = 'Harbours1790000000000';
   async up(queryRunner: QueryRunner): Promise<void> {
     await createIdempotencyTable(queryRunner, 'harbours');
+    await createCallNonceTable(queryRunner, 'harbours');
     for (const statement of plainSql) await queryRunner.query(statement);
   }
   async down(): Promise<void> {}

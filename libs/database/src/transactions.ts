@@ -4,9 +4,11 @@ import type { CallContext, Idempotency } from '@atoll/contracts';
 import { AppError, isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, type QueryRunner } from 'typeorm';
+import { CallNonce } from './call-nonce.entity.js';
 import { tableOf } from './data-source.js';
 import { isRetryable, toAppError } from './database-errors.js';
 import type { GuardedClient } from './guarded-client.js';
+import { CopiedCall, withClaim, type NonceClaim } from './handle-once.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 
 const maxAttempts = 5;
@@ -22,20 +24,25 @@ export interface OnceOptions<T> {
 @Injectable()
 export class Transactions {
   private readonly table: string;
+  private readonly nonces: string;
 
   constructor(private readonly dataSource: DataSource) {
     this.table = tableOf(dataSource, IdempotencyKey);
+    this.nonces = tableOf(dataSource, CallNonce);
   }
 
   /**
    * Runs the work in one transaction (READ COMMITTED) and commits. After a serialization failure or a deadlock all of it runs again,
    * five times at most, so the work must do nothing outside the transaction. Throws what the work throws, and AppError `unavailable`
    * where the database fails; then nothing of the work was kept, unless the connection broke during the commit itself.
+   *
+   * In a call that came over the network the nonce of the call commits too, see `handleOnce`. The work then begins after a first
+   * statement, so it cannot change the isolation level.
    */
   async run<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.attempt(work);
+        return await withClaim((claim) => this.attempt(work, claim));
       } catch (error) {
         if (!isRetryable(error) || attempt === maxAttempts) throw toAppError(error);
         await delay(Math.random() * firstWaitMs * 2 ** (attempt - 1));
@@ -88,14 +95,16 @@ export class Transactions {
     return rows[0];
   }
 
-  private async attempt<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+  private async attempt<T>(work: (manager: EntityManager) => Promise<T>, claim?: NonceClaim): Promise<T> {
     const runner = this.dataSource.createQueryRunner();
     let client: GuardedClient | undefined;
     try {
       client = (await runner.connect()) as GuardedClient;
-      await runner.startTransaction();
+      if (claim) await this.startWithClaim(runner, client, claim);
+      else await runner.startTransaction();
       const result = await work(runner.manager);
       await runner.commitTransaction();
+      if (claim) claim.hasCommitted = true;
       for (const hook of hooksOf(runner)) hook();
       return result;
     } catch (error) {
@@ -105,6 +114,11 @@ export class Transactions {
     } finally {
       await runner.release();
     }
+  }
+
+  private async startWithClaim(runner: QueryRunner, client: GuardedClient, claim: NonceClaim): Promise<void> {
+    const claimed = await client.startTogetherWith(claim.statement(this.nonces), () => runner.startTransaction());
+    if (claimed === 0) throw new CopiedCall();
   }
 }
 

@@ -81,7 +81,9 @@ export class NatsStrategy extends RpcServer {
     } else if (!this.#seen.add(signature, context.deadlineAtMs)) {
       refuse('copy', 'it is a copy of one that came before');
     } else {
-      void this.serve(handler, request, (answer) => this.#respond({ inbox, signature, context }, answer));
+      void this.serve(handler, { ...request, nonce: signature }, (answer) =>
+        answer ? this.#respond({ inbox, signature, context }, answer) : refuse('handled', 'another replica handled the original'),
+      );
     }
   }
 

@@ -15,12 +15,26 @@ export interface RpcServerOptions {
   maxInFlight?: number;
   /** Turns an error that the service did not throw on purpose (a lost database) into one for callers; otherwise it is `internal`. */
   mapError?: (error: unknown) => AppError | undefined;
+  /**
+   * Handles a call that came over the network so that what it changes is changed once, also where copies of it reach several replicas.
+   * Resolves with undefined for a copy, which is not answered. Without it, each replica refuses the copies that it sees itself.
+   */
+  handleOnce?: <T>(call: SignedCall, handle: () => Promise<T>) => Promise<T | undefined>;
+}
+
+/** What makes a call over the network this call: its signature, and until when it is taken. */
+interface SignedCall {
+  nonce: string;
+  /** Epoch milliseconds. */
+  deadlineAtMs: number;
 }
 
 /** What came in, from a caller that may be believed. */
 export interface Request {
   payload: string;
   context: CallContext;
+  /** Signature of a request that came over the network, where it may have been copied. */
+  nonce?: string;
 }
 
 /** How long a drain waits for requests in flight: less than orchestrators wait before they kill. */
@@ -73,16 +87,20 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
     await this.drain();
   }
 
-  /** Handles one request and hands its answer to `respond`; what `respond` does counts as in flight too. Never throws. */
+  /**
+   * Handles one request and hands its answer to `respond`; what `respond` does counts as in flight too. `respond` gets undefined for a copy
+   * of a request, which has no answer. Never throws.
+   */
   protected async serve(
     handler: MessageHandler,
-    { payload, context }: Request,
-    respond: (answer: Answer) => Promise<void> | void,
+    request: Request,
+    respond: (answer: Answer | undefined) => Promise<void> | void,
   ): Promise<void> {
+    const { context } = request;
     const full = this.#inFlight >= this.#maxInFlight;
     this.#inFlight += 1;
     try {
-      await respond(full ? { error: overloaded() } : await this.#answer(handler, payload, context));
+      await respond(full ? { error: overloaded() } : await this.#answer(handler, request));
     } catch (error) {
       this.logger.error({ message: `The answer could not be sent: ${String(error)}`, request_id: context.requestId });
     } finally {
@@ -91,11 +109,17 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
     }
   }
 
-  async #answer(handler: MessageHandler, payload: string, context: CallContext): Promise<Answer> {
+  async #answer(handler: MessageHandler, { payload, context, nonce }: Request): Promise<Answer | undefined> {
+    const { handleOnce } = this.options;
     try {
       const input = validateWire((handler.extras as { operation: Operation }).operation.input, parse(payload));
-      const result: unknown = await handler(input, context);
-      return { json: encode(isObservable(result) ? await lastValueFrom(result) : result) };
+      const handle = async (): Promise<string> => {
+        const result: unknown = await handler(input, context);
+        return encode(isObservable(result) ? await lastValueFrom(result) : result);
+      };
+      const mayBeCopied = nonce !== undefined && handleOnce !== undefined;
+      const json = mayBeCopied ? await handleOnce({ nonce, deadlineAtMs: context.deadlineAtMs }, handle) : await handle();
+      return json === undefined ? undefined : { json };
     } catch (error) {
       return { error: this.#toAppError(error, context) };
     }

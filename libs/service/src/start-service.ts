@@ -1,7 +1,7 @@
 import type { DynamicModule, INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Logger } from 'pino';
-import { DatabaseStatus, toAppError } from '@atoll/database';
+import { DatabaseStatus, handleOnce, toAppError } from '@atoll/database';
 import { isAppError, type AppError } from '@atoll/errors';
 import { DeadLetters, Events, Outbox } from '@atoll/events';
 import type { ReadinessCheck } from './health.js';
@@ -29,7 +29,7 @@ export async function startService(options: {
   logger: Logger;
 }): Promise<RunningService> {
   const { name, module, transport, logger } = options;
-  const server = transport.server({ service: name, mapError: asUnavailable });
+  const server = transport.server({ service: name, mapError: asUnavailable, handleOnce });
   const app = await NestFactory.createMicroservice(module, { strategy: server, logger: new NestLogger(logger), abortOnError: false });
   await app.listen();
   const database = app.get(DatabaseStatus, { strict: false });

@@ -6,6 +6,7 @@ import { Billing1790000000000 } from './migrations/1790000000000-billing.js';
 import { TeamStanding1795000000000 } from './migrations/1795000000000-team-standing.js';
 import { FactDetails1799000000000 } from './migrations/1799000000000-fact-details.js';
 import { WorkspaceRevisions1801000000000 } from './migrations/1801000000000-workspace-revisions.js';
+import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.js';
 
 /** The PostgreSQL schema that the billing service owns. */
 export const billingSchema = {
@@ -22,5 +23,11 @@ export const billingSchema = {
     TimelineEntity,
     UsageFactEntity,
   ],
-  migrations: [Billing1790000000000, TeamStanding1795000000000, FactDetails1799000000000, WorkspaceRevisions1801000000000],
+  migrations: [
+    Billing1790000000000,
+    TeamStanding1795000000000,
+    FactDetails1799000000000,
+    WorkspaceRevisions1801000000000,
+    CallNonces1805000000000,
+  ],
 };

@@ -19,6 +19,7 @@ import { WorkspaceClosing1796000000000 } from './migrations/1796000000000-worksp
 import { ClosingAttempts1797000000000 } from './migrations/1797000000000-closing-attempts.js';
 import { LiveRows1800000000000 } from './migrations/1800000000000-live-rows.js';
 import { WorkspaceRevisions1801000000000 } from './migrations/1801000000000-workspace-revisions.js';
+import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -51,5 +52,6 @@ export const gpuaasSchema = {
     ClosingAttempts1797000000000,
     LiveRows1800000000000,
     WorkspaceRevisions1801000000000,
+    CallNonces1805000000000,
   ],
 };

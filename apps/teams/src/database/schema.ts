@@ -16,6 +16,7 @@ import { OneDefaultWorkspace1801000000000 } from './migrations/1801000000000-one
 import { Invitations1802000000000 } from './migrations/1802000000000-invitations.js';
 import { ForcedDeletion1803000000000 } from './migrations/1803000000000-forced-deletion.js';
 import { TeamCount1804000000000 } from './migrations/1804000000000-team-count.js';
+import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.js';
 
 /** The PostgreSQL schema that the teams service owns. */
 export const teamsSchema = {
@@ -41,5 +42,6 @@ export const teamsSchema = {
     Invitations1802000000000,
     ForcedDeletion1803000000000,
     TeamCount1804000000000,
+    CallNonces1805000000000,
   ],
 };

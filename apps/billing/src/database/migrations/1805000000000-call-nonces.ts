@@ -1,0 +1,14 @@
+import { createCallNonceTable, dropCallNonceTable } from '@atoll/database';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+export class CallNonces1805000000000 implements MigrationInterface {
+  readonly name = 'CallNonces1805000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await createCallNonceTable(runner, 'billing');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await dropCallNonceTable(runner, 'billing');
+  }
+}
