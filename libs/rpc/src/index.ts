@@ -17,5 +17,6 @@ export { RpcServer } from './rpc-server.js';
 export type { RpcServerOptions } from './rpc-server.js';
 export { Rpc } from './rpc.js';
 export type { Readiness } from './rpc.js';
+export { SecretCheck } from './secret-check.js';
 export type { Secrets } from './signature.js';
 export { validateWire } from './validate-wire.js';

@@ -8,7 +8,7 @@ import { NatsLink } from './nats-link.js';
 import { NatsRpc } from './nats-rpc.js';
 import { probe } from './probe-fixture.js';
 import { Signer } from './signature.js';
-import { errorOf, specSecret as secret, until } from './transports-fixture.js';
+import { errorOf, specSecret as secret, specSubject, until } from './transports-fixture.js';
 
 const partBytes = 1024;
 /** Of an answer in one message, and of one in three parts. */
@@ -61,7 +61,7 @@ describe.each<Length>(['single', 'multi'])('an answer (%s-part) on a NATS where 
   /** Takes the place of the service for one request: `choose` has the messages of the genuine answer, and says what is sent. */
   async function onRequest(choose: (messages: Captured[], request: Msg) => Captured[] | Promise<Captured[]>): Promise<void> {
     const answer = async (request: Msg) => send(request, await choose(await messagesOf({ json: genuine }, makerOf(request)), request));
-    network.subscribe(probe.ask.subject, { max: 1, callback: (_error, request) => void answer(request) });
+    network.subscribe(specSubject(probe.ask), { max: 1, callback: (_error, request) => void answer(request) });
     await network.flush();
   }
 

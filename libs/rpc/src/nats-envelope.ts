@@ -1,10 +1,15 @@
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node';
-import type { CallContext } from '@atoll/contracts';
+import type { CallContext, Operation } from '@atoll/contracts';
 import type { Signer } from './signature.js';
 
 const contextHeader = 'Atoll-Context';
 /** Of requests, broadcasts and answers alike. */
 export const signatureHeader = 'Atoll-Signature';
+
+/** The signature that a message bears, checked or not; empty where it bears none. */
+export function signatureOf(message: Msg): string {
+  return message.headers?.get(signatureHeader) ?? '';
+}
 
 /** A message whose sender holds a secret of the bus. */
 export interface Opened {
@@ -17,6 +22,11 @@ export interface Opened {
 export interface Sealed {
   headers: MsgHdrs;
   signature: string;
+}
+
+/** Subject of the requests for an operation that are signed with this secret: who holds another one is neither asked nor heard. */
+export function subjectOf({ subject }: Pick<Operation, 'subject'>, fingerprint: string): string {
+  return `${subject}.${fingerprint}`;
 }
 
 /** Signs a request: the signature covers its subject, its reply inbox, the context and the payload. */
@@ -32,7 +42,7 @@ export function seal(signer: Signer, subject: string, reply: string, context: Ca
 /** Reads a request; undefined where its signature is missing or does not match. Its deadline may have passed. */
 export function open(signer: Signer, message: Msg): Opened | undefined {
   const context = message.headers?.get(contextHeader) ?? '';
-  const signature = message.headers?.get(signatureHeader) ?? '';
+  const signature = signatureOf(message);
   const payload = message.string();
   if (!signer.verify({ subject: message.subject, reply: message.reply ?? '', context, payload }, signature)) return undefined;
   return { context: JSON.parse(context) as CallContext, payload, signature };

@@ -9,7 +9,7 @@ import { NatsRpc } from './nats-rpc.js';
 import { NatsStrategy } from './nats-strategy.js';
 import { probe, startProbe } from './probe-fixture.js';
 import { Signer } from './signature.js';
-import { errorOf, specSecret as secret, until } from './transports-fixture.js';
+import { errorOf, specSecret as secret, specSubject, until } from './transports-fixture.js';
 
 const maxPayload = 64 * 1024;
 const configuration = `
@@ -56,7 +56,7 @@ describe('a call over a NATS where things go wrong', () => {
       const maker = { secret, service: 'probe', request: request.headers?.get('Atoll-Signature') ?? '' };
       for (const { data, marks } of messagesFor(maker)) request.respond(data, { headers: headersOf(marks) });
     };
-    other.subscribe(probe.ask.subject, { max: 1, callback: (_error, request) => respond(request) });
+    other.subscribe(specSubject(probe.ask), { max: 1, callback: (_error, request) => respond(request) });
     await other.flush();
   }
 
@@ -141,7 +141,7 @@ describe('a call over a NATS where things go wrong', () => {
   });
 
   it('sheds calls beyond 10,000 that wait', async () => {
-    const silence = other.subscribe(probe.ask.subject, { callback: () => undefined });
+    const silence = other.subscribe(specSubject(probe.ask), { callback: () => undefined });
     await other.flush();
     const waiting = Array.from({ length: 10_000 }, () => errorOf(ask(2_000)));
     const shed = await errorOf(ask(600_000));

@@ -24,7 +24,17 @@ export function isInbox(subject: string): boolean {
   return subject.startsWith(`${root}.`);
 }
 
+/** The reader of an inbox that has neither writer nor token yet; undefined where the subject is no such inbox. */
+export function readerOfNewInbox(inbox: string | undefined): string | undefined {
+  return /^_INBOX\.([a-z0-9-]{1,64})\.[A-Za-z0-9]{1,64}$/.exec(inbox ?? '')?.[1];
+}
+
 /** The service that reads an inbox. */
 export function readerOf(inbox: string): string {
   return inbox.split('.', 2)[1] ?? '';
+}
+
+/** The service that may write to an inbox. */
+export function writerOf(inbox: string): string {
+  return inbox.split('.', 4)[3] ?? '';
 }

@@ -46,6 +46,7 @@ interface Interest {
 export class NatsLink {
   readonly #logger = new Logger(NatsLink.name);
   readonly #interests = new Set<Interest>();
+  readonly #upListeners = new Set<() => void>();
   readonly #downListeners = new Set<() => void>();
   readonly #stop = new AbortController();
   readonly #first: Promise<NatsConnection | undefined>;
@@ -99,6 +100,13 @@ export class NatsLink {
         else live?.unsubscribe();
       },
     };
+  }
+
+  /** Called when the connection stands, the first time and after each outage. Returns the way to stop. */
+  onUp(listener: () => void): () => void {
+    this.#upListeners.add(listener);
+    if (this.#up) listener();
+    return () => this.#upListeners.delete(listener);
   }
 
   /** Called when the connection is lost, each time. Returns the way to stop. */
@@ -162,8 +170,8 @@ export class NatsLink {
       return undefined;
     }
     this.#connection = connection;
-    this.#up = true;
     for (const interest of this.#interests) this.#subscribe(interest, connection);
+    this.#rise();
     void this.#follow(connection);
     return connection;
   }
@@ -192,14 +200,19 @@ export class NatsLink {
     for await (const event of connection.status()) {
       if (event.type === 'disconnect') this.#fall();
       if (event.type === 'reconnect') {
-        this.#up = true;
         this.#logger.log('NATS is back.');
+        this.#rise();
       }
       if (event.type === 'error') this.#logger.warn(`NATS: ${event.error.message}`);
     }
     if (this.#stop.signal.aborted) return;
     this.#fall();
     this.#logger.error('The NATS connection is closed for good.');
+  }
+
+  #rise(): void {
+    this.#up = true;
+    for (const listener of this.#upListeners) listener();
   }
 
   #fall(): void {

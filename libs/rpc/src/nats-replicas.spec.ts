@@ -1,22 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect } from '@nats-io/transport-node';
+import { connect, createInbox } from '@nats-io/transport-node';
 import { startNats, type NatsServer } from '@atoll/testing';
 import { systemContext } from './call-context.js';
 import { headersOf, signedMessage } from './hostile-fixture.js';
+import { seal } from './nats-envelope.js';
 import { NatsLink } from './nats-link.js';
 import { NatsRpc } from './nats-rpc.js';
 import { NatsStrategy } from './nats-strategy.js';
 import { probe, startProbe, type Probe } from './probe-fixture.js';
-import { Signer } from './signature.js';
-import { specSecret as secret, until } from './transports-fixture.js';
+import { Signer, type Secrets } from './signature.js';
+import { errorOf, specSecret as secret, specSubject, until } from './transports-fixture.js';
 
 describe('two replicas of a service', () => {
   let server: NatsServer;
   let link: NatsLink;
   let rpc: NatsRpc;
   const ask = (size: number) => rpc.call(probe.ask, { size: size % 1000 }, systemContext('spec', { deadlineMs: 20_000 }));
-  const startReplica = () => startProbe(new NatsStrategy({ service: 'probe', servers: server.url, secret }));
+  const startReplica = (own: Secrets = secret) => startProbe(new NatsStrategy({ service: 'probe', servers: server.url, secret: own }));
 
   beforeAll(async () => {
     server = await startNats();
@@ -43,7 +44,7 @@ describe('two replicas of a service', () => {
     const replica = await startReplica();
     const joined = await connect({ servers: server.url });
     let share = 0;
-    joined.subscribe(probe.ask.subject, {
+    joined.subscribe(specSubject(probe.ask), {
       queue: 'probe',
       callback: (_error, message) => {
         share += 1;
@@ -57,6 +58,44 @@ describe('two replicas of a service', () => {
     expect(share).toBeGreaterThan(0);
     expect(share + replica.handled).toBe(100);
     await joined.close();
+    await replica.stop();
+  });
+
+  it('answer requests that are signed with their secret, and take none of each other where they have another one', async () => {
+    const [replica, other] = await Promise.all([startReplica(), startReplica('a secret of another house')]);
+    await Promise.all(Array.from({ length: 100 }, (_, index) => ask(index)));
+    expect([replica.handled, other.handled]).toEqual([100, 0]);
+    await replica.stop();
+    expect(await errorOf(ask(0))).toMatchObject({ code: 'unavailable', details: { retryAfterSeconds: 1 } });
+    expect(other.handled).toBe(0);
+    await other.stop();
+  });
+
+  it('lose no request while secrets are rotated, one process after the other', async () => {
+    const steps: Secrets[] = ['the secret of last year', ['the secret of last year', secret], [secret, 'the secret of last year'], secret];
+    for (const [index, after] of steps.entries()) {
+      const before = steps[index - 1] ?? after;
+      const replicas = await Promise.all([before, after].map((each) => startReplica(each)));
+      for (const each of [before, after]) {
+        const caller = new NatsRpc(link, new Signer(each));
+        await link.flush();
+        await Promise.all(Array.from({ length: 20 }, () => caller.call(probe.ask, {}, systemContext('spec'))));
+        await caller.onApplicationShutdown();
+      }
+      expect(replicas.reduce((sum, { handled }) => sum + handled, 0)).toBe(40);
+      await Promise.all(replicas.map((replica) => replica.stop()));
+    }
+  });
+
+  it('answer callers of the release before, which ask on the subject of the operation alone', async () => {
+    const replica = await startReplica();
+    const caller = await connect({ servers: server.url });
+    const reply = createInbox();
+    const answers = caller.subscribe(reply, { max: 1 });
+    const sealed = seal(new Signer(secret), probe.ask.subject, reply, systemContext('spec'), '{"size":5}');
+    caller.publish(probe.ask.subject, '{"size":5}', { reply, headers: sealed.headers });
+    for await (const answer of answers) expect(answer.json()).toEqual({ size: 5 });
+    await caller.close();
     await replica.stop();
   });
 

@@ -3,7 +3,7 @@ import type { CallContext } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { remainingMs } from './call-context.js';
 import { endOfTurn } from './end-of-turn.js';
-import { signatureHeader } from './nats-envelope.js';
+import { signatureHeader, signatureOf } from './nats-envelope.js';
 import { newInbox, readerOf } from './nats-inbox.js';
 import type { Answer } from './rpc-server.js';
 import type { AnswerKind, SignedAnswer, Signer } from './signature.js';
@@ -73,7 +73,8 @@ export class ReplySender {
   }
 }
 
-function marks({ kind, part }: SignedAnswer, signature: string): MsgHdrs {
+/** The headers of a message of an answer. */
+export function marks({ kind, part }: SignedAnswer, signature: string): MsgHdrs {
   const marked = headers();
   marked.set(signatureHeader, signature);
   if (kind === 'error') marked.set(kindHeader, kind);
@@ -118,7 +119,7 @@ export class ReplyAssembly {
   }
 
   #verify(claimed: Pick<SignedAnswer, 'kind' | 'part'>, message: Msg): boolean {
-    const signature = message.headers?.get(signatureHeader) ?? '';
+    const signature = signatureOf(message);
     const signed: SignedAnswer = { ...claimed, service: this.service, reply: message.reply ?? '', previous: this.#previous };
     if (!this.signer.verifyAnswer(signed, message.data, signature)) return false;
     this.#previous = signature;

@@ -4,7 +4,7 @@ import type { BroadcastType, CallContext, Operation } from '@atoll/contracts';
 import { AppError, isAppError } from '@atoll/errors';
 import { remainingMs, systemContext } from './call-context.js';
 import { endOfTurn } from './end-of-turn.js';
-import { open, seal, type Sealed } from './nats-envelope.js';
+import { open, seal, subjectOf, type Sealed } from './nats-envelope.js';
 import { newInbox } from './nats-inbox.js';
 import type { LinkSubscription, NatsLink } from './nats-link.js';
 import { ReplyAssembly } from './nats-reply.js';
@@ -20,6 +20,22 @@ interface PendingCall {
   operation: Operation;
   assembly: ReplyAssembly;
   settle: (answer: Answer) => void;
+}
+
+export interface NatsRpcOptions {
+  /** Closes the link at shutdown. */
+  ownsLink?: boolean;
+  /** Called when nobody answers for a service: it may be away, or hold another secret. */
+  onNobody?: () => void;
+}
+
+interface OutgoingRequest {
+  service: string;
+  subject: string;
+  reply: string;
+  sealed: Sealed;
+  payload: string;
+  context: CallContext;
 }
 
 /** Calls that wait at once; beyond it, as when NATS is frozen, more would only fill the memory. */
@@ -41,7 +57,7 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
   constructor(
     private readonly link: NatsLink,
     private readonly signer: Signer,
-    private readonly ownsLink = false,
+    private readonly options: NatsRpcOptions = {},
   ) {
     super();
     this.#inbox = newInbox(link.name);
@@ -56,9 +72,11 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
   }
 
   override listen<Payload extends object>(type: BroadcastType<Payload>, listener: (payload: Payload) => void): () => void {
-    const subscription = this.link.subscribe(broadcastSubject(type.name), undefined, (message) =>
-      this.deliver(type, listener, () => this.#openBroadcast(message)),
-    );
+    const subscription = this.link.subscribe(broadcastSubject(type.name), undefined, (message) => {
+      const opened = open(this.signer, message);
+      if (!opened) return this.#logUnsigned(type.name);
+      if (remainingMs(opened.context) > 0) this.deliver(type, listener, () => opened.payload);
+    });
     return () => void subscription.drain();
   }
 
@@ -72,7 +90,7 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
     this.#forgetDown();
     await this.#replies.drain();
     this.#abandon();
-    if (this.ownsLink) await this.link.close();
+    if (this.options.ownsLink) await this.link.close();
   }
 
   protected override request(operation: Operation, payload: string, context: CallContext): Promise<Answer> {
@@ -80,8 +98,9 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
     if (!connection || this.#pending.size >= maxPendingCalls) return Promise.resolve({ error: unavailable(operation.service) });
     this.#calls += 1;
     const token = this.#calls.toString(36);
+    const subject = subjectOf(operation, this.signer.fingerprints[0]);
     const reply = `${this.#inbox}.${operation.service}.${token}`;
-    const sealed = seal(this.signer, operation.subject, reply, context, payload);
+    const sealed = seal(this.signer, subject, reply, context, payload);
     const assembly = new ReplyAssembly(this.signer, operation.service, sealed.signature);
     return new Promise((resolve) => {
       const settle = (answer: Answer): void => {
@@ -91,16 +110,14 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
       };
       const timer = after(remainingMs(context), () => settle({ error: deadlineExceeded() }));
       this.#pending.set(token, { operation, assembly, settle });
-      void this.#send(connection, operation, { reply, sealed, payload, context }).then((error) => error && settle({ error }));
+      const request = { service: operation.service, subject, reply, sealed, payload, context };
+      void this.#send(connection, request).then((error) => error && settle({ error }));
     });
   }
 
   /** Publishes a request; returns why it could not. */
-  async #send(
-    connection: NatsConnection,
-    { subject, service }: Operation,
-    { reply, sealed, payload, context }: { reply: string; sealed: Sealed; payload: string; context: CallContext },
-  ): Promise<AppError | undefined> {
+  async #send(connection: NatsConnection, request: OutgoingRequest): Promise<AppError | undefined> {
+    const { service, subject, reply, sealed, payload, context } = request;
     await endOfTurn();
     if (!this.#pending.has(tokenOf(reply))) return undefined;
     try {
@@ -120,6 +137,7 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
     const { operation, assembly, settle } = call;
     if (message.headers?.code === noResponders) {
       settle({ error: unavailable(operation.service) });
+      this.options.onNobody?.();
       return;
     }
     try {
@@ -138,11 +156,8 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
     });
   }
 
-  #openBroadcast(message: Msg): string {
-    const opened = open(this.signer, message);
-    if (!opened) throw new Error('it is not signed with an ATOLL_BUS_SECRET of this process');
-    if (remainingMs(opened.context) === 0) throw deadlineExceeded();
-    return opened.payload;
+  #logUnsigned(broadcast: string): void {
+    this.#refused.log(broadcast, { message: `A broadcast of ${broadcast} was ignored: no ATOLL_BUS_SECRET of this process signed it.` });
   }
 
   /** The connection is gone and with it every answer under way: nobody waits for its deadline in vain. */

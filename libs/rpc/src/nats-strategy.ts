@@ -1,7 +1,7 @@
 import type { MessageHandler } from '@nestjs/microservices';
 import type { Msg } from '@nats-io/transport-node';
 import { remainingMs } from './call-context.js';
-import { open } from './nats-envelope.js';
+import { open, subjectOf } from './nats-envelope.js';
 import { isInbox } from './nats-inbox.js';
 import { NatsLink, type LinkSubscription } from './nats-link.js';
 import { ReplySender, type Asked } from './nats-reply.js';
@@ -21,7 +21,8 @@ export class NatsStrategy extends RpcServer {
   readonly #seen = new SeenSignatures();
   readonly #unsigned = new ThrottledLog((line) => this.logger.error(line));
   readonly #refused = new ThrottledLog((line) => this.logger.warn(line));
-  #subscriptions: LinkSubscription[] = [];
+  /** By operation: on each of its subjects. */
+  #subscriptions: LinkSubscription[][] = [];
   #listening = false;
 
   constructor(options: NatsStrategyOptions) {
@@ -35,7 +36,9 @@ export class NatsStrategy extends RpcServer {
   /** Resolves when every operation is subscribed, or after the link's patience with a NATS that is away: then it happens in the background. */
   listen(callback: (error?: unknown) => void): void {
     this.#subscriptions = [...this.messageHandlers].map(([subject, handler]) =>
-      this.#link.subscribe(subject, this.options.service, (message) => this.#receive(handler, message)),
+      this.#subjectsOf(subject).map((each) =>
+        this.#link.subscribe(each, this.options.service, (message) => this.#receive(subject, handler, message)),
+      ),
     );
     this.#listening = true;
     void this.#link
@@ -47,14 +50,14 @@ export class NatsStrategy extends RpcServer {
   override readiness(): Readiness {
     if (!this.#listening) return { ready: false, reason: 'the service takes no requests' };
     const status = this.#link.status();
-    const missing = this.#subscriptions.filter((subscription) => !subscription.isLive()).length;
+    const missing = this.#subscriptions.filter((each) => !each.every((subscription) => subscription.isLive())).length;
     if (!status.ready || missing === 0) return status;
     return { ready: false, reason: `${missing} of ${this.#subscriptions.length} operations are not subscribed` };
   }
 
   protected override async finish(): Promise<void> {
     this.#listening = false;
-    await Promise.all(this.#subscriptions.map((subscription) => subscription.drain()));
+    await Promise.all(this.#subscriptions.flat().map((subscription) => subscription.drain()));
     await this.idle();
     await this.#link.flush();
   }
@@ -64,9 +67,17 @@ export class NatsStrategy extends RpcServer {
     if (this.#ownsLink) await this.#link.close();
   }
 
+  /**
+   * One for each secret: a replica with another one is in no queue group with this one, and takes none of its requests. And the operation's own,
+   * on which callers of the release before this one still ask.
+   */
+  #subjectsOf(subject: string): string[] {
+    return [...this.#signer.fingerprints.map((fingerprint) => subjectOf({ subject }, fingerprint)), subject];
+  }
+
   /** What is refused is not answered: the inbox belongs to whoever made the request first, and no refusal could be bound to it. */
-  #receive(handler: MessageHandler, message: Msg): void {
-    const { reply: inbox, subject } = message;
+  #receive(subject: string, handler: MessageHandler, message: Msg): void {
+    const { reply: inbox } = message;
     if (!inbox || !isInbox(inbox)) return;
     const request = open(this.#signer, message);
     if (!request) {

@@ -10,9 +10,9 @@ import { NatsRpc } from './nats-rpc.js';
 import { NatsStrategy } from './nats-strategy.js';
 import { pinged, probe, startProbe, type Probe } from './probe-fixture.js';
 import { Signer } from './signature.js';
-import { specSecret, until } from './transports-fixture.js';
+import { specSecret, specSubject, until } from './transports-fixture.js';
 
-const { subject } = probe.ask;
+const subject = specSubject(probe.ask);
 const signer = new Signer(specSecret);
 const payload = JSON.stringify({ size: 1 });
 

@@ -2,12 +2,12 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import type { InProcessBus } from './in-process-bus.js';
 import { InProcessRpc } from './in-process-rpc.js';
 import { NatsLink, type NatsLinkOptions } from './nats-link.js';
-import { NatsRpc } from './nats-rpc.js';
+import { NatsRpc, type NatsRpcOptions } from './nats-rpc.js';
 import { Rpc } from './rpc.js';
 import { Signer, type Secrets } from './signature.js';
 
 /** A link of its own, opened at boot and closed at shutdown; or one that the process shares and closes itself. */
-export type RpcNatsOptions = { secret: Secrets } & (NatsLinkOptions | { link: NatsLink });
+export type RpcNatsOptions = { secret: Secrets } & Pick<NatsRpcOptions, 'onNobody'> & (NatsLinkOptions | { link: NatsLink });
 
 /** Gives every module of an application its `Rpc`. */
 @Module({})
@@ -20,7 +20,8 @@ export class RpcModule {
       provide: Rpc,
       inject: [NatsLink],
       useFactory: async (opened: NatsLink): Promise<NatsRpc> => {
-        const client = new NatsRpc(opened, new Signer(options.secret), !('link' in options));
+        const { onNobody } = options;
+        const client = new NatsRpc(opened, new Signer(options.secret), { ownsLink: !('link' in options), ...(onNobody && { onNobody }) });
         await opened.settled();
         return client;
       },

@@ -82,6 +82,18 @@ describe('a signature', () => {
     expect(after.verify(signed, before.sign(signed))).toBe(false);
   });
 
+  it('law: secrets have one fingerprint each, which a subject may hold and which is no signature', () => {
+    const secrets = string({ minLength: 16 });
+    assert(
+      property(secrets, secrets, (one, two) => {
+        const [[first], both] = [new Signer(one).fingerprints, new Signer([two, one]).fingerprints];
+        expect(both).toEqual([new Signer(two).fingerprints[0], first]);
+        expect(first).toMatch(/^[\w-]{12}$/);
+        return (first === both[0]) === (one === two);
+      }),
+    );
+  });
+
   it('is not made with a secret that could be guessed', () => {
     for (const secrets of ['', 'short', [], [secret, 'short']]) expect(() => new Signer(secrets)).toThrow('at least 16 characters');
   });

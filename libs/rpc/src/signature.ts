@@ -33,6 +33,8 @@ const minimumLength = 16;
 
 /** HMAC-SHA256 (RFC 2104) of requests and answers, under secrets that the gateway and all services share. */
 export class Signer {
+  /** Tells the secrets apart without giving them away: the one that signs first, then the others. Part of the subjects of requests. */
+  readonly fingerprints: readonly [string, ...string[]];
   readonly #keys: readonly [KeyObject, ...KeyObject[]];
 
   constructor(secrets: Secrets) {
@@ -41,6 +43,7 @@ export class Signer {
       throw new Error(`A secret of the bus must have at least ${minimumLength} characters.`);
     }
     this.#keys = [secretKey(first), ...others.map(secretKey)];
+    this.fingerprints = [fingerprint(this.#keys[0]), ...this.#keys.slice(1).map(fingerprint)];
   }
 
   sign(signed: Signed): string {
@@ -72,6 +75,11 @@ export class Signer {
 
 function secretKey(secret: string): KeyObject {
   return createSecretKey(secret, 'utf8');
+}
+
+/** 72 bits, in letters that a subject may have. */
+function fingerprint(key: KeyObject): string {
+  return createHmac('sha256', key).update('fingerprint').digest('base64url').slice(0, 12);
 }
 
 /** The lengths keep the parts apart, whatever they hold. */

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Operation } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { InProcessBus } from './in-process-bus.js';
 import { InProcessRpc } from './in-process-rpc.js';
 import { InProcessStrategy } from './in-process-strategy.js';
+import { subjectOf } from './nats-envelope.js';
 import { NatsLink } from './nats-link.js';
 import { NatsRpc } from './nats-rpc.js';
 import { NatsStrategy } from './nats-strategy.js';
@@ -18,6 +20,11 @@ export interface Transport {
 }
 
 export const specSecret = 'a secret of the specs';
+
+/** Where requests signed with the secret of the specs are sent. */
+export function specSubject(operation: Operation): string {
+  return subjectOf(operation, new Signer(specSecret).fingerprints[0]);
+}
 
 export function overNats(url: string): Transport {
   const link = NatsLink.open({ servers: url });

@@ -1,6 +1,15 @@
 import type { DynamicModule } from '@nestjs/common';
 import { InProcessCourier, JetStreamCourier, type Courier, type JetStreamSettings } from '@atoll/events';
-import { InProcessBus, InProcessStrategy, NatsLink, NatsStrategy, RpcModule, type RpcServer, type RpcServerOptions } from '@atoll/rpc';
+import {
+  InProcessBus,
+  InProcessStrategy,
+  NatsLink,
+  NatsStrategy,
+  RpcModule,
+  SecretCheck,
+  type RpcServer,
+  type RpcServerOptions,
+} from '@atoll/rpc';
 import type { ReadinessCheck } from './health.js';
 
 /** How the services of a deployment reach each other: everything that differs between one process and many. */
@@ -42,11 +51,18 @@ export interface NatsTransportOptions {
 export function natsTransport({ servers, name, secrets, stream = {} }: NatsTransportOptions): Transport {
   const secret = secrets.split(',').map((text) => text.trim());
   const link = NatsLink.open({ servers: servers.split(','), name });
+  const secretCheck = new SecretCheck(link, secret);
   return {
-    rpc: RpcModule.forNats({ link, secret }),
+    rpc: RpcModule.forNats({ link, secret, onNobody: () => secretCheck.ask() }),
     courier: new JetStreamCourier({ link, ...stream }),
     server: (serverOptions) => new NatsStrategy({ ...serverOptions, link, secret }),
-    checks: [{ name: 'nats', check: () => link.status().reason ?? null }],
-    close: () => link.close(),
+    checks: [
+      { name: 'nats', check: () => link.status().reason ?? null },
+      { name: 'bus secret', check: () => secretCheck.reason() },
+    ],
+    close: async () => {
+      await secretCheck.close();
+      await link.close();
+    },
   };
 }
