@@ -101,8 +101,8 @@ export class TeamsFixture extends BareServiceUnderTest {
     const found = await this.verify(key);
     if (found.expiry_date && Date.parse(found.expiry_date) <= Date.now()) throw new AppError('unauthenticated', 'The API key has expired.');
     const callerTeams = found.teams.map(({ team_id: teamId, role }) => ({ teamId, role }));
-    const { key_id: keyId, user_id: userId, platform_admin: platformAdmin, scope, timezone } = found;
-    return { kind: 'user', userId, keyId, scope, platformAdmin, timezone, teams: callerTeams };
+    const { key_id: id, user_id: userId, platform_admin: platformAdmin, scope, timezone } = found;
+    return { kind: 'user', userId, credential: { kind: 'key', id }, scope, platformAdmin, timezone, teams: callerTeams };
   }
 
   /** A first key of a user as a whole, as a session of theirs would make it. */

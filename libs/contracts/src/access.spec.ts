@@ -6,7 +6,7 @@ import { teamRoles, type TeamRole, type UserCaller } from './caller.js';
 const user = (overrides: Partial<UserCaller> = {}): UserCaller => ({
   kind: 'user',
   userId: 'u',
-  keyId: 'k',
+  credential: { kind: 'key', id: 'k' },
   scope: 'user',
   platformAdmin: false,
   timezone: 'UTC',

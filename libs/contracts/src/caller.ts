@@ -7,11 +7,18 @@ export interface CallerTeam {
   readonly role: TeamRole;
 }
 
+/** By what a user calls. A session always acts for its user as a whole. */
+export interface CallerCredential {
+  readonly kind: 'key' | 'session';
+  /** UUID of the API key or of the session. */
+  readonly id: string;
+}
+
 /** A person, or a script holding one of that person's keys. */
 export interface UserCaller {
   readonly kind: 'user';
   readonly userId: string;
-  readonly keyId: string;
+  readonly credential: CallerCredential;
   /** `membership`: the key opens one team and nothing else. `user`: it acts for the user as a whole. */
   readonly scope: 'user' | 'membership';
   /** Never true for a membership key. */

@@ -31,7 +31,7 @@ export { readUsageEvents } from './billing/usage-check.js';
 export { UsageEvent, type UsageAttributes, type UsageKind } from './billing/usage-event.js';
 export { RecordUsage, UsageRecorded, UsageTold, gpuUsageTold, podUsageTold, usage } from './billing/usage.js';
 export { teamRoles } from './caller.js';
-export type { CallContext, Caller, CallerTeam, Idempotency, SystemCaller, TeamRole, UserCaller } from './caller.js';
+export type { CallContext, Caller, CallerCredential, CallerTeam, Idempotency, SystemCaller, TeamRole, UserCaller } from './caller.js';
 export { broadcast, contract, event, operation } from './contract.js';
 export type { BroadcastType, Contract, EventType, Operation, ReadsItself, Wire } from './contract.js';
 export {

@@ -22,7 +22,8 @@ export interface ServiceUnderTestOptions<Settings extends object> {
 
 /** A caller, and with it the rest of a context that it does not matter for. */
 export function contextOf(caller: Partial<UserCaller>, idempotency?: { key: string; fingerprint: string }): CallContext {
-  const nobody = { userId: newId(), keyId: newId(), scope: 'user', platformAdmin: false, timezone: 'UTC', teams: [] } as const;
+  const credential = { kind: 'key', id: newId() } as const;
+  const nobody = { userId: newId(), credential, scope: 'user', platformAdmin: false, timezone: 'UTC', teams: [] } as const;
   return {
     requestId: randomUUID(),
     deadlineAtMs: Date.now() + 15_000,

@@ -150,7 +150,7 @@ function toVerified({ key_id, user_id, scope, platform_admin, timezone, teams, e
     caller: {
       kind: 'user',
       userId: user_id,
-      keyId: key_id,
+      credential: { kind: 'key', id: key_id },
       scope,
       platformAdmin: platform_admin && scope === 'user',
       timezone,

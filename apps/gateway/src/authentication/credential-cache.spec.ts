@@ -9,7 +9,15 @@ interface LookUp {
 }
 
 function verified(userId: string, timezone = 'UTC'): Verified {
-  const caller = { kind: 'user', userId, keyId: 'key', scope: 'user', platformAdmin: false, timezone, teams: [] } as const;
+  const caller = {
+    kind: 'user',
+    userId,
+    credential: { kind: 'key', id: 'key' },
+    scope: 'user',
+    platformAdmin: false,
+    timezone,
+    teams: [],
+  } as const;
   return { caller, expiresAtMs: Infinity, ipWhitelist: '' };
 }
 

@@ -55,7 +55,7 @@ export class Answered {
         status,
         duration_ms: Math.round(elapsedTime * 100) / 100,
         request_id: request.id,
-        ...(caller && { user_id: caller.userId, key_id: caller.keyId }),
+        ...(caller && { user_id: caller.userId, [`${caller.credential.kind}_id`]: caller.credential.id }),
       },
       'answered',
     );

@@ -30,7 +30,7 @@ describe('what goes with a call over the bus', () => {
     expect(context.caller).toEqual({
       kind: 'user',
       userId,
-      keyId: '01890000-0000-7000-8000-00000000000a',
+      credential: { kind: 'key', id: '01890000-0000-7000-8000-00000000000a' },
       scope: 'user',
       platformAdmin: true,
       timezone: 'Asia/Kathmandu',

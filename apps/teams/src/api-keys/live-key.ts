@@ -4,8 +4,8 @@ import { IsNull, type EntityManager } from 'typeorm';
 import { ApiKeyEntity } from './api-key.entity.js';
 
 /** A gateway may go on with a key for some seconds after it was revoked: what such a key gives away would outlast it. */
-export async function requireLiveKey(manager: EntityManager, { keyId }: UserCaller): Promise<void> {
-  await liveKey(manager, keyId);
+export async function requireLiveKey(manager: EntityManager, { credential }: UserCaller): Promise<void> {
+  await liveKey(manager, credential.id);
 }
 
 /**
@@ -14,7 +14,7 @@ export async function requireLiveKey(manager: EntityManager, { keyId }: UserCall
  */
 export async function requireIssuingKey(manager: EntityManager, caller: Caller): Promise<void> {
   if (caller.kind === 'system') return;
-  const { replacedAt } = await liveKey(manager, caller.keyId);
+  const { replacedAt } = await liveKey(manager, caller.credential.id);
   if (replacedAt === null) return;
   throw new AppError('forbidden', 'This key was replaced and lives out its grace: it cannot issue keys. The key that replaced it can.');
 }

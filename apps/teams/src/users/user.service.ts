@@ -68,7 +68,7 @@ export class UsersService {
     const holder = { userId: caller.userId, teamId: null };
     const issued = await this.writers.once(
       // A key that is refused in there does not wait, or make wait, among the writers of its user.
-      caller.scope === 'user' ? caller.userId : caller.keyId,
+      caller.scope === 'user' ? caller.userId : caller.credential.id,
       context,
       async (manager) => {
         // In here, since an answer that was kept is given again even where the expiry_date has passed since; and first, as 400 goes before 403.
