@@ -17,8 +17,7 @@ interface Entry {
 /** A look-up that other requests for the same digest may join. Times are counted in evictions. */
 interface LookUp {
   startedAt: number;
-  /** With the last eviction of the user during the look-up, 0 for none. */
-  found: Promise<{ verified: Verified; evictedAt: number }>;
+  found: Promise<Verified>;
 }
 
 /** The longest that a lost revocation may go unnoticed. */
@@ -64,8 +63,8 @@ export class CredentialCache {
       if (verified) return verified;
       const { startedAt, found } = this.#lookUps.get(digest) ?? this.#start(digest);
       const result = await found;
-      // Whose key it is shows only now: of a user evicted meanwhile, only a look-up begun after this request asked will do.
-      if (result.evictedAt <= startedAt || startedAt >= askedAt) return result.verified;
+      // A look-up that began before the last eviction is good for this request only if it was kept: not of that user.
+      if (startedAt >= askedAt) return result;
     }
   }
 
@@ -92,14 +91,14 @@ export class CredentialCache {
     return started;
   }
 
-  async #run(digest: string, startedAt: number): Promise<{ verified: Verified; evictedAt: number }> {
+  async #run(digest: string, startedAt: number): Promise<Verified> {
     const asOfMs = this.now();
     this.#running += 1;
     try {
       const verified = await this.lookUp(digest);
       const evictedAt = Math.max(this.#evictedAt.get(verified.caller.userId) ?? 0, this.#allEvictedAt);
       if (evictedAt <= startedAt) this.#keep(digest, { verified, asOfMs });
-      return { verified, evictedAt };
+      return verified;
     } finally {
       this.#running -= 1;
       if (this.#running === 0) this.#evictedAt.clear();

@@ -29,7 +29,7 @@ export class MemoryBuckets implements Buckets {
   decrement(demand: Demand): Promise<void> {
     const buckets = this.#bucketsOf(demand);
     const fullAtMs = buckets.get(demand.key);
-    if (fullAtMs !== undefined) buckets.set(demand.key, returnToken(fullAtMs, demand, this.now()));
+    if (fullAtMs !== undefined) buckets.set(demand.key, returnToken(fullAtMs, demand));
     return Promise.resolve();
   }
 

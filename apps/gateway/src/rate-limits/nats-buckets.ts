@@ -151,7 +151,7 @@ function applied(batch: readonly Waiting[], before: number | undefined, nowMs: n
   let fullAtMs = before ?? nowMs;
   const records = batch.map(({ size, change }) => {
     if (change === 'return') {
-      fullAtMs = returnToken(fullAtMs, size, nowMs);
+      fullAtMs = returnToken(fullAtMs, size);
       return peeked(fullAtMs, size, nowMs);
     }
     const taken = incremented(fullAtMs, size, nowMs);

@@ -113,6 +113,15 @@ describe('the limits', () => {
     expect(await letIn(gateway, 4, { key: gateway.services.key({ user_id: userId(3) }) })).toBe(4);
   });
 
+  it('stand in the headers in one order, the narrowest holder first, whatever their times', async () => {
+    const gateway = await start({
+      limits: { key: { count: 9, seconds: 900 }, billing: { count: 9, seconds: 90 }, team: { count: 9, seconds: 9 } },
+    });
+    const { headers } = await gateway.call('GET', '/api/team-billing/x', { key: gateway.services.key(membership) });
+    expect(headers['ratelimit-policy']).toBe('"key";q=9;w=900, "billing";q=9;w=90, "team";q=9;w=9');
+    expect(headers.ratelimit).toMatch(/^"key";r=8;t=100, "billing";r=8;t=10, "team";r=8;t=1$/);
+  });
+
   it('take nothing from anybody for what is refused, and tell the longest wait', async () => {
     const gateway = await start({
       limits: { team: { count: 2, seconds: 60 }, key: { count: 5, seconds: 60 }, billing: { count: 1, seconds: 60 } },

@@ -45,6 +45,6 @@ export function peekToken(fullAtMs: number | undefined, size: BucketSize, nowMs:
 }
 
 /** When a bucket is full after a token that was taken of it is returned. */
-export function returnToken(fullAtMs: number | undefined, { capacity, refillMs }: BucketSize, nowMs: number): number {
-  return Math.max(nowMs, (fullAtMs ?? nowMs) - refillMs / capacity);
+export function returnToken(fullAtMs: number, { capacity, refillMs }: BucketSize): number {
+  return fullAtMs - refillMs / capacity;
 }
