@@ -59,23 +59,53 @@ export interface TextOptions extends FieldOptions {
   pattern?: RegExp;
   /** What the pattern asks for, in words: "hexadecimal". */
   patternHint?: string;
+  /** Names rules that no schema can state, for the OpenAPI document; they are checked elsewhere. */
+  format?: string;
 }
 
-/** Without what PostgreSQL cannot hold (U+0000) and without what shows one thing and says another (control characters, changes of direction). */
-const oneLine = /^[^\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]*$/u;
-const manyLines = /^(?:[^\p{Cc}\u202a-\u202e\u2066-\u2069]|[\t\r\n])*$/u;
+/**
+ * Characters that text does not have: those that PostgreSQL cannot store (U+0000), control characters, and changes of
+ * direction, which show one thing and say another. Written for a character class of any dialect of regular expressions.
+ */
+const barredInLine = String.raw`\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069`;
+const barredInLines = String.raw`\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069`;
+/** White space, and the characters below U+10000 that a reader does not see: Unicode’s Default_Ignorable_Code_Point. */
+const unseen =
+  String.raw`\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f` +
+  String.raw`\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8`;
+
+/** The pattern of text for the OpenAPI document: nothing barred and, unless it may be blank, something that shows. */
+function textPattern(barred: string, mayBeBlank: boolean): string {
+  return mayBeBlank ? `^[^${barred}]*$` : `^[^${barred}]*[^${barred}${unseen}][^${barred}]*$`;
+}
+
+/** The patterns of texts that have none of their own: what is accepted. What is returned needs none. */
+export const textPatterns: ReadonlySet<string> = new Set(
+  [barredInLine, barredInLines].flatMap((barred) => [textPattern(barred, true), textPattern(barred, false)]),
+);
+
+/** The pattern of one line that is not blank. */
+export const linePattern = textPattern(barredInLine, false);
+
+const oneLine = new RegExp(textPattern(barredInLine, true), 'u');
+const manyLines = new RegExp(textPattern(barredInLines, true), 'u');
 const wellFormed = /^\P{Cs}*$/u;
-/** Something that shows: neither space nor of those characters that a reader does not see (Unicode’s Default_Ignorable_Code_Point). */
+/** As `unseen`, and beyond U+FFFF, which few dialects of regular expressions write alike. */
 const notBlank = /[^\s\u2800\p{Default_Ignorable_Code_Point}]/u;
 
-/** Whether a value is text as `Text({ max })` has it, for those who check many at once. */
+/** Whether a value is text as `Text({ max })` has it, for bulk checks. */
 export function isLine(value: unknown, max: number): value is string {
-  return typeof value === 'string' && value.length <= max && notBlank.test(value) && oneLine.test(value) && wellFormed.test(value);
+  return typeof value === 'string' && hasAtMost(max, value) && notBlank.test(value) && oneLine.test(value) && wellFormed.test(value);
+}
+
+/** Characters, not UTF-16 units: JSON Schema counts so. */
+function hasAtMost(max: number, text: string): boolean {
+  return text.length <= max || (text.length <= 2 * max && [...text].length <= max);
 }
 
 /** Text of `min` to `max` characters, not blank unless it may be empty. */
 export function Text(options: TextOptions): PropertyDecorator {
-  const { min = 1, max, multiline = false, pattern, patternHint } = options;
+  const { min = 1, max, multiline = false, pattern, patternHint, format } = options;
   const validators = [
     IsString(),
     MinLength(min),
@@ -87,7 +117,9 @@ export function Text(options: TextOptions): PropertyDecorator {
   ];
   if (min > 0) validators.push(Matches(notBlank, { message: '$property must not be blank' }));
   if (pattern) validators.push(Matches(pattern, { message: `$property must be ${patternHint ?? String(pattern)}` }));
-  return field(options, { type: String, minLength: min, maxLength: max, ...(pattern && { pattern: pattern.source }) }, ...validators);
+  const documented = pattern?.source ?? textPattern(multiline ? barredInLines : barredInLine, min === 0);
+  const documentation = { type: String, minLength: min, maxLength: max, pattern: documented, ...(format && { format }) };
+  return field(options, documentation, ...validators);
 }
 
 /**
@@ -117,10 +149,10 @@ export function emailSpelling(text: string): string {
   return spelt.normalize('NFC').toLowerCase();
 }
 
-/** In either case; it is lower case from here on, so that one id has one spelling. */
+/** A UUID of any version (RFC 9562), in either case; it is lower case from here on, so that one id has one spelling. */
 export function Uuid(options: FieldOptions = {}): PropertyDecorator {
   const lowerCase = Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? value.toLowerCase() : value));
-  return field(options, { type: String, format: 'uuid' }, lowerCase, IsUUID('all', { message: '$property must be a UUID' }));
+  return field(options, { type: String, format: 'uuid' }, lowerCase, IsUUID('loose', { message: '$property must be a UUID' }));
 }
 
 /** Up to `max` ids, as `Uuid`. */
@@ -128,35 +160,43 @@ export function Uuids(options: FieldOptions & { max: number }): PropertyDecorato
   const { max } = options;
   return field(
     options,
-    { type: String, format: 'uuid', isArray: true, maxItems: max },
+    { type: 'array', items: { type: 'string', format: 'uuid' }, maxItems: max },
     IsArray({ message: '$property must be a list' }),
     ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
-    IsUUID('all', { each: true, message: 'each entry of $property must be a UUID' }),
+    IsUUID('loose', { each: true, message: 'each entry of $property must be a UUID' }),
   );
 }
 
-/** ISO 8601 instant with a zone: `2026-10-01T00:00:00.000Z`. */
+/** ISO 8601 instant of the years 2000 to 9999 with a zone: `2026-10-01T00:00:00.000Z`. */
 export function Instant(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
-    { type: String, format: 'date-time' },
+    { type: String, format: 'date-time', pattern: wholeInstant.source },
     // A real date; and, since ISO 8601 lets parts of a date and of a time be left out, all of them.
     IsISO8601({ strict: true, strictSeparator: true }, { message: '$property must be an ISO 8601 instant such as 2026-10-01T00:00:00Z' }),
-    Matches(wholeInstant, { message: '$property must have a date, a time with seconds and a zone, such as 2026-10-01T00:00:00Z' }),
+    Matches(wholeInstant, {
+      message: '$property must have a date from the year 2000 on, a time with seconds and a zone, such as 2026-10-01T00:00:00Z',
+    }),
   );
 }
 
 /** RFC 3339, section 5.6, without leap seconds and with the T and the Z in upper case. */
-const wholeInstant = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
+const wholeInstant = /^[2-9]\d{3}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
 
 export function Flag(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: Boolean }, IsBoolean());
 }
 
-export function OneOf(values: readonly string[], options: FieldOptions = {}): PropertyDecorator {
+/** A flag in a query, where every value is text: `true` or `false`, and as that text from here on. */
+export function QueryFlag(options: FieldOptions = {}): PropertyDecorator {
+  return field(options, { type: Boolean }, IsIn(['true', 'false'], { message: '$property must be true or false' }));
+}
+
+/** One of these words. `name` is the type’s in the OpenAPI document, and so in clients that are generated from it. */
+export function OneOf(name: string, values: readonly string[], options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
-    { type: String, enum: [...values] },
+    { enum: [...values], enumName: name },
     IsIn([...values], { message: `$property must be one of: ${values.join(', ')}` }),
   );
 }
@@ -200,63 +240,72 @@ export function ListOf(type: () => Wire, options: FieldOptions & { min?: number;
   );
 }
 
-/** An id that counts: a positive integer, as digits or as a number; its decimal digits from here on. `allow` names words that stand beside them. */
+const counted = String.raw`[1-9]\d{0,14}`;
+
+/** The pattern of a `NumberedId` for the OpenAPI document. */
+export const numberedIdPattern = `^${counted}$`;
+
+const digitsOf = (value: unknown): unknown => (typeof value === 'number' ? String(value) : value);
+
+/**
+ * A numeric id: a positive integer, sent as its digits or as a number; its decimal digits from here on. `allow` names words
+ * that are accepted besides.
+ */
 export function NumberedId(options: FieldOptions & { allow?: readonly string[] } = {}): PropertyDecorator {
   const { allow = [] } = options;
-  const pattern = new RegExp(`^(?:[1-9]\\d{0,14}${allow.map((word) => `|${word}`).join('')})$`);
+  const pattern = allow.length > 0 ? `^(?:${[counted, ...allow].join('|')})$` : numberedIdPattern;
   return field(
     options,
-    { type: String, pattern: pattern.source },
-    Transform(({ value }: { value: unknown }) => (typeof value === 'number' ? String(value) : value)),
-    Matches(pattern, { message: `$property must be a positive whole number${allow.map((word) => ` or "${word}"`).join('')}` }),
+    { type: String, pattern },
+    Transform(({ value }: { value: unknown }) => digitsOf(value)),
+    Matches(new RegExp(pattern), { message: `$property must be a positive whole number${allow.map((word) => ` or "${word}"`).join('')}` }),
   );
 }
 
-/** Ids that count, as `NumberedId`, each named once. */
+/** Numeric ids, as `NumberedId`, each once. */
 export function NumberedIds(options: FieldOptions & { max: number }): PropertyDecorator {
-  const { max } = options;
   return field(
     options,
-    { type: String, isArray: true, minItems: 1, maxItems: max },
-    Transform(({ value }: { value: unknown }) =>
-      Array.isArray(value) ? value.map((id: unknown) => (typeof id === 'number' ? String(id) : id)) : value,
-    ),
-    IsArray({ message: '$property must be a list' }),
-    ArrayMinSize(1, { message: '$property must not be empty' }),
-    ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
-    ArrayUnique({ message: '$property must not name anything twice' }),
-    Matches(/^[1-9]\d{0,14}$/, { each: true, message: 'each entry of $property must be a positive whole number' }),
+    listOf({ type: 'string', pattern: numberedIdPattern }, options.max),
+    Transform(({ value }: { value: unknown }) => (Array.isArray(value) ? value.map(digitsOf) : value)),
+    ...isListOf(options.max),
+    Matches(new RegExp(numberedIdPattern), { each: true, message: 'each entry of $property must be a positive whole number' }),
   );
 }
 
-/** Short texts of one line, each named once. */
+const nameForm = /^[\x21-\x7e]{1,100}$/;
+
+/** Short texts of one line, each once. */
 export function Names(options: FieldOptions & { max: number }): PropertyDecorator {
-  const { max } = options;
   return field(
     options,
-    { type: String, isArray: true, minItems: 1, maxItems: max },
+    listOf({ type: 'string', pattern: nameForm.source }, options.max),
+    ...isListOf(options.max),
+    Matches(nameForm, { each: true, message: 'each entry of $property must be a name of at most 100 letters, digits and signs' }),
+  );
+}
+
+function listOf(items: { type: string; pattern: string }, max: number): ApiPropertyOptions {
+  return { type: 'array', items, minItems: 1, maxItems: max, uniqueItems: true };
+}
+
+function isListOf(max: number): PropertyDecorator[] {
+  return [
     IsArray({ message: '$property must be a list' }),
     ArrayMinSize(1, { message: '$property must not be empty' }),
     ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
     ArrayUnique({ message: '$property must not name anything twice' }),
-    Matches(/^[\x21-\x7e]{1,100}$/, {
-      each: true,
-      message: 'each entry of $property must be a name of at most 100 letters, digits and signs',
-    }),
-  );
+  ];
 }
 
-/** A decimal number as text, so that it goes through no float: at least 0, at most `max`, at most 9 digits behind the point. */
+/**
+ * A decimal number as text, so that it goes through no float: at least 0, at most `max` (a power of ten), at most 9 digits
+ * behind the point.
+ */
 export function DecimalText(options: FieldOptions & { max: number }): PropertyDecorator {
   const { max } = options;
   const message = `$property must be a decimal number in a string, such as "1.25": from 0 to ${max}, with at most 9 decimals`;
-  const whole = String(max).length;
-  return field(
-    options,
-    { type: String, pattern: decimalText.source },
-    Matches(decimalText, { message }),
-    Matches(new RegExp(`^(?:0|[1-9]\\d{0,${whole - 2}}|1${'0'.repeat(whole - 1)}(?=$|\\.0*$))(?:\\.|$)`), { message }),
-  );
+  const below = String(max).length - 2;
+  const pattern = String.raw`^(?:(?:0|[1-9]\d{0,${below}})(?:\.\d{1,9})?|${max}(?:\.0{1,9})?)$`;
+  return field(options, { type: String, pattern }, Matches(new RegExp(pattern), { message }));
 }
-
-const decimalText = /^(?:0|[1-9]\d*)(?:\.\d{1,9})?$/;

@@ -45,10 +45,13 @@ export {
   NumberedId,
   NumberedIds,
   OneOf,
+  QueryFlag,
   Text,
   Uuid,
   WholeNumber,
   emailSpelling,
+  numberedIdPattern,
+  textPatterns,
 } from './fields.js';
 export type { FieldOptions } from './fields.js';
 export {
@@ -75,6 +78,7 @@ export {
   NodePage,
   NodePath,
   RegisterNode,
+  boardNames,
   nodeStatuses,
   nodes,
 } from './gpuaas/node.js';

@@ -71,7 +71,8 @@ export function IpWhitelist(options: FieldOptions = {}): PropertyDecorator {
     Text({
       min: 0,
       max: 4096,
-      description: 'Comma-separated IPv4/IPv6 addresses or CIDRs; empty allows any.',
+      format: 'cidr-list',
+      description: 'Comma-separated IPv4/IPv6 addresses or CIDRs that may use the API key; empty for any.',
       example: '203.0.113.0/24',
       ...options,
     })(target, property);

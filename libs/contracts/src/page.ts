@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Text, WholeNumber } from './fields.js';
+import { QueryFlag, WholeNumber } from './fields.js';
 
 const largestPage = 1_000_000_000;
 const defaultLimit = 10;
@@ -7,39 +7,45 @@ const defaultLimit = 10;
 /** Which part of a listing is asked for, where pages count from 0: teams, members, workspaces. */
 export class PageFromZero {
   @ApiPropertyOptional({ default: 0 })
-  @WholeNumber({ min: 0, max: largestPage, optional: true, description: 'Page, counted from 0.', example: 0 })
+  @WholeNumber({ min: 0, max: largestPage, optional: true, description: 'Number of the page, counted from 0.', example: 0 })
   page?: number;
 
   @ApiPropertyOptional({ default: defaultLimit })
-  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries a page.', example: 10 })
+  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries per page, 1 to 100.', example: 10 })
   limit?: number;
 }
 
 /** Which part of a listing is asked for, where pages count from 1: all other listings. */
 export class PageFromOne {
   @ApiPropertyOptional({ default: 1 })
-  @WholeNumber({ min: 1, max: largestPage, optional: true, description: 'Page, counted from 1.', example: 1 })
+  @WholeNumber({ min: 1, max: largestPage, optional: true, description: 'Number of the page, counted from 1.', example: 1 })
   page?: number;
 
   @ApiPropertyOptional({ default: defaultLimit })
-  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries a page.', example: 10 })
+  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries per page, 1 to 100.', example: 10 })
   limit?: number;
 }
 
 /** Which part is asked for of a listing that is given whole unless `limit` is sent. */
 export class PageFromOneOrAll {
   @ApiPropertyOptional({ default: 1 })
-  @WholeNumber({ min: 1, max: largestPage, optional: true, description: 'Page, counted from 1; of no effect without `limit`.', example: 1 })
+  @WholeNumber({
+    min: 1,
+    max: largestPage,
+    optional: true,
+    description: 'Number of the page, counted from 1; ignored without `limit`.',
+    example: 1,
+  })
   page?: number;
 
-  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries a page; everything if left out.', example: 10 })
+  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries per page, 1 to 100; all entries if left out.', example: 10 })
   limit?: number;
 }
 
-/** Whether what has ended is listed too. */
+/** Whether resources that have ended are listed too. */
 export class IncludeEnded {
-  @ApiPropertyOptional({ enum: ['true', 'false'], default: 'false' })
-  @Text({ max: 5, optional: true, pattern: /^(?:true|false)$/, patternHint: 'true or false', description: 'What has ended too.' })
+  @ApiPropertyOptional({ default: false })
+  @QueryFlag({ optional: true, description: 'Whether resources that have ended are listed too.' })
   include_ended?: string;
 }
 
@@ -51,7 +57,7 @@ export class Pagination {
   @ApiProperty({ type: 'integer', example: 10 })
   limit!: number;
 
-  @ApiProperty({ type: 'integer', description: 'Entries in the whole listing.', example: 1 })
+  @ApiProperty({ type: 'integer', description: 'Number of entries on all pages.', example: 1 })
   total!: number;
 }
 

@@ -6,46 +6,58 @@ import { errorKinds } from './error-kinds.js';
 const problemContentType = 'application/problem+json; charset=utf-8';
 
 class ProblemField implements FieldError {
-  @ApiProperty({ description: 'Where: `members.1.email`, or the name of a parameter.', example: 'limit' })
+  @ApiProperty({ description: 'Path to the field (`members.1.email`), or name of the parameter.', example: 'limit' })
   path!: string;
 
-  @ApiProperty({ description: 'Which rule, for programs.', example: 'isInt' })
+  @ApiProperty({ description: 'Rule that was broken, for programs.', example: 'isInt' })
   code!: string;
 
-  @ApiProperty({ description: 'What is allowed, for people.', example: 'limit must be a whole number from 1 to 100' })
+  @ApiProperty({ description: 'Sentence that says what is allowed, for people.', example: 'limit must be a whole number from 1 to 100' })
   message!: string;
 }
 
-/** RFC 9457 with a code, the request's id, the faulty fields, and two repetitions for simple clients. Every error of the API looks like this. */
+/** RFC 9457 with a code, the request's id, the faulty fields, and two repetitions for simple clients: every error of the API. */
 export class Problem {
-  @ApiProperty({ description: 'Where the kind of error is explained.', format: 'uri-reference', example: '/api/docs/errors#invalid_input' })
+  @ApiProperty({
+    description: 'Address at which the kind of error is explained.',
+    format: 'uri-reference',
+    example: '/api/docs/errors#invalid_input',
+  })
   type!: string;
 
-  @ApiProperty({ example: 'Invalid input' })
+  @ApiProperty({ description: 'Name of the kind of error.', example: 'Invalid input' })
   title!: string;
 
-  @ApiProperty({ type: 'integer', example: 400 })
+  @ApiProperty({ type: 'integer', description: 'HTTP status of the response.', example: 400 })
   status!: number;
 
-  @ApiProperty({ description: 'What happened, for people.', example: 'limit must be a whole number from 1 to 100' })
+  @ApiProperty({
+    description: 'Sentence that says what is wrong and what is allowed, for people.',
+    example: 'limit must be a whole number from 1 to 100',
+  })
   detail!: string;
 
-  @ApiProperty({ description: 'The path of the request, without its query.', example: '/api/team' })
+  @ApiProperty({ description: 'Path of the request, without its query.', example: '/api/team' })
   instance!: string;
 
-  @ApiProperty({ description: 'Which kind of error, for programs.', enum: [...errorCodes], example: 'invalid_input' })
+  @ApiProperty({
+    description: 'Kind of error, for programs.',
+    enum: [...errorCodes],
+    enumName: 'ErrorCode',
+    example: 'invalid_input',
+  })
   code!: ErrorCode;
 
-  @ApiProperty({ description: 'Names the request in the logs; also in `X-Request-Id`.', example: '3d1c1f0e-6a3f-4a57-8b1c-0f8f6a7b9c21' })
+  @ApiProperty({ description: 'Id of the request in logs and in `X-Request-Id`.', example: '3d1c1f0e-6a3f-4a57-8b1c-0f8f6a7b9c21' })
   request_id!: string;
 
-  @ApiProperty({ type: ProblemField, isArray: true, required: false, description: 'Each faulty field.' })
+  @ApiProperty({ type: ProblemField, isArray: true, required: false, description: 'Faults of the input, one for each field.' })
   errors?: FieldError[];
 
-  @ApiProperty({ description: 'Repeats `detail`.', example: 'limit must be a whole number from 1 to 100' })
+  @ApiProperty({ description: 'Repetition of `detail`.', example: 'limit must be a whole number from 1 to 100' })
   message!: string;
 
-  @ApiProperty({ type: 'integer', description: 'Repeats `status`.', example: 400 })
+  @ApiProperty({ type: 'integer', description: 'Repetition of `status`.', example: 400 })
   statusCode!: number;
 }
 

@@ -1,5 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { plainToInstance } from 'class-transformer';
+import { validateSync } from 'class-validator';
 import fc from 'fast-check';
+import { NewImageObject } from '@atoll/contracts';
 import { coversImage, normalisedImage, parseImageReference, type ImageReference } from './image-reference.js';
 
 const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
@@ -91,6 +94,28 @@ describe('an image reference', () => {
       }),
       { numRuns: 2000 },
     );
+  });
+});
+
+describe('the pattern of references in the OpenAPI document', () => {
+  const accepted = (reference: string): boolean =>
+    validateSync(plainToInstance(NewImageObject, { name: 'a', reference }), { skipMissingProperties: true }).length === 0;
+
+  it('law: takes every text that is read as a reference, but for what is too long', () => {
+    const any = fc.constantFrom('a', 'B', '0', '.', ':', '/', '@', '-', '_', '[', ']', 'localhost', `@${digest}`, 'é');
+    const usual = fc.constantFrom('a', '.', '/', '_', ':', '0');
+    for (const character of [any, usual]) {
+      fc.assert(
+        fc.property(fc.string({ unit: character, minLength: 1, maxLength: 12 }), (text) => {
+          expect([text, accepted(text)]).toEqual([text, parseImageReference(text) !== null]);
+        }),
+        { numRuns: 3000 },
+      );
+    }
+  });
+
+  it('reads a text of the longest length at once, whatever stands in it', () => {
+    for (const part of ['a', 'a-', 'a.', 'a_', 'a/', 'a:', 'A']) expect(accepted(`${part.repeat(255)}!`)).toBe(false);
   });
 });
 

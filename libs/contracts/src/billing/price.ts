@@ -15,21 +15,24 @@ class PriceTerms {
   @Text(aSku)
   sku!: string;
 
-  @Text({ max: 64, example: 'vgpu', description: 'What a unit is. One for all prices of a SKU.' })
+  @Text({ max: 64, example: 'vgpu', description: 'Unit of the SKU, the same for all of its prices.' })
   unit!: string;
 
-  @DecimalText({ max: 1_000_000_000, example: '1.25', description: 'Per unit and hour.' })
+  @DecimalText({ max: 1_000_000_000, example: '1.25', description: 'Price per unit and hour, 0 to 1000000000 with at most 9 decimals.' })
   unit_price!: string;
 
-  @Instant({ example: '2026-10-01T00:00:00Z', description: 'The price holds from here until the next one of its SKU (and team).' })
+  @Instant({
+    example: '2026-10-01T00:00:00Z',
+    description: 'Instant from which the price holds, until the next one of its SKU (and team).',
+  })
   valid_from!: string;
 }
 
 export class CreatePrice extends PriceTerms {
-  @Uuid({ optional: true, description: 'A price for this team alone, which goes before the general one.' })
+  @Uuid({ optional: true, description: 'Id of the team whose own price it is; for every team if left out.' })
   team_id?: string;
 
-  @Flag({ optional: true, description: 'Needed for a price that starts in the past, or takes the place of one with the same start.' })
+  @Flag({ optional: true, description: 'Whether the price may start in the past, or replace one with the same start.' })
   force?: boolean;
 }
 
@@ -37,7 +40,7 @@ export class Price extends PriceTerms {
   @Uuid()
   price_id!: string;
 
-  @Uuid({ nullable: true, description: 'null: for every team.' })
+  @Uuid({ nullable: true, description: 'Id of the team whose own price it is; null for every team.' })
   team_id!: string | null;
 
   @Text({ max: 3, example: 'USD' })
@@ -46,7 +49,7 @@ export class Price extends PriceTerms {
   @Instant()
   created_at!: string;
 
-  @Instant({ nullable: true, description: 'When another price with the same start took its place; null while it counts.' })
+  @Instant({ nullable: true, description: 'Instant at which another price with the same start replaced it; null while it holds.' })
   replaced_at!: string | null;
 }
 
@@ -55,7 +58,7 @@ export class ListPrices extends IntersectionType(PageFromOne, IncludeEnded) {
   @Text({ ...aSku, optional: true })
   sku?: string;
 
-  @Uuid({ optional: true, description: 'Prices of this team alone.' })
+  @Uuid({ optional: true, description: 'Id of the team whose own prices to list.' })
   team_id?: string;
 }
 

@@ -29,7 +29,7 @@ function Bound(): PropertyDecorator {
 const unlimited = { max: 200_000 };
 
 class Priced {
-  @OneOf(usageKinds, { example: 'gpuaas_pool' })
+  @OneOf('UsageKind', usageKinds, { example: 'gpuaas_pool' })
   kind!: UsageKind;
 
   @Text({ max: 200, example: 'gpu.A100-80GB.1g.10gb' })
@@ -37,13 +37,13 @@ class Priced {
 }
 
 export class BillingItem extends Priced {
-  @Text({ max: 64, nullable: true, example: 'vgpu', description: 'What a unit is; null where the SKU never had a price.' })
+  @Text({ max: 64, nullable: true, example: 'vgpu', description: 'Unit of the SKU; null where it never had a price.' })
   unit!: string | null;
 
   @Quantity('Units held × hours.')
   unit_hours!: number;
 
-  @Money('Of the hours that had a price.')
+  @Money('Cost of the hours that had a price.')
   cost!: string;
 }
 
@@ -54,7 +54,7 @@ export class BillingBucket {
   @Bound()
   end!: string;
 
-  @Flag({ description: 'Cut by the start or the end of the range, or still running.' })
+  @Flag({ description: 'Whether the interval is cut by the range, or still running.' })
   partial!: boolean;
 
   @Money()
@@ -87,13 +87,13 @@ class InCurrency {
   @Nested(() => BillingScope)
   scope!: BillingScope;
 
-  @Text({ max: 3, example: 'USD', description: 'ISO 4217; one a deployment.' })
+  @Text({ max: 3, example: 'USD', description: 'Currency (ISO 4217), one per deployment.' })
   currency!: string;
 
   @Text({ max: 64, example: 'Asia/Kathmandu' })
   timezone!: string;
 
-  @Instant({ description: 'The moment up to which running usage is counted.' })
+  @Instant({ description: 'Instant up to which running usage is counted.' })
   as_of!: string;
 }
 
@@ -105,7 +105,7 @@ export class BillingReport extends InCurrency {
   @Bound()
   end!: string;
 
-  @OneOf(billingIntervals)
+  @OneOf('BillingInterval', billingIntervals)
   interval!: BillingInterval;
 
   @Money()
@@ -114,7 +114,7 @@ export class BillingReport extends InCurrency {
   @ListOf(() => BillingBucket, unlimited)
   intervals!: BillingBucket[];
 
-  @ListOf(() => UnpricedUsage, { ...unlimited, description: 'Usage without a price, which costs nothing until it gets one.' })
+  @ListOf(() => UnpricedUsage, { ...unlimited, description: 'Usage without a price; it costs nothing until it gets one.' })
   unpriced!: UnpricedUsage[];
 }
 
@@ -191,7 +191,7 @@ export class BilledVolume extends BilledGroup {
   @NumberedId({ nullable: true })
   region_id!: string | null;
 
-  @Quantity('As last told; null where it never was. 1 GB = 10^9 bytes.', { nullable: true })
+  @Quantity('Used size in GB (10^9 bytes) as last reported; null before the first report.', { nullable: true })
   used_size_in_gb!: number | null;
 
   @Quantity('GB held × hours.')
@@ -215,14 +215,14 @@ export class BilledMonth {
 }
 
 export class CostChange {
-  @Money('The second month’s total less the first’s; negative where it fell.')
+  @Money('Total of the second month minus that of the first; negative where it fell.')
   amount!: string;
 
   @ApiProperty({
     type: Number,
     nullable: true,
     example: 12.5,
-    description: 'Of the first month’s total, two decimals; null where that is 0.',
+    description: 'Change in percent of the first month, two decimals; null where that is 0.',
   })
   percent!: number | null;
 }

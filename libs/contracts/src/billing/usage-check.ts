@@ -1,10 +1,9 @@
 import { invalidInput, type FieldError } from '@atoll/errors';
 import { isLine } from '../fields.js';
 import { aSku } from './price.js';
-import { usageKinds, type UsageEvent } from './usage-event.js';
+import { attributeName, maxAttributes, maxAttributeText, usageKinds, type UsageEvent } from './usage-event.js';
 
 const maxUsageEvents = 1000;
-const maxAttributes = 32;
 
 /** A check of one field: what it becomes, or undefined where it is not what `expected` says. */
 interface Field {
@@ -66,7 +65,7 @@ const fields: Record<keyof UsageEvent, Field> = {
   pool_id: numberedId,
   attributes: {
     required: false,
-    expected: `a flat object of at most ${maxAttributes} strings of up to 200 characters, numbers and booleans`,
+    expected: `a flat object of at most ${maxAttributes} strings of up to ${maxAttributeText} characters, numbers and booleans`,
     read: (value) => (isAttributes(value) ? value : undefined),
   },
 };
@@ -151,13 +150,11 @@ function readQuantity(value: unknown): string | undefined {
 function isAttributes(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const attributes = Object.entries(value);
-  return (
-    attributes.length <= maxAttributes && attributes.every(([name, entry]) => /^[a-z][a-z0-9_]{0,63}$/.test(name) && isAttribute(entry))
-  );
+  return attributes.length <= maxAttributes && attributes.every(([name, entry]) => attributeName.test(name) && isAttribute(entry));
 }
 
 function isAttribute(value: unknown): boolean {
-  return typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value)) || isLine(value, 200);
+  return typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value)) || isLine(value, maxAttributeText);
 }
 
 function unknownField(path: string): FieldError {

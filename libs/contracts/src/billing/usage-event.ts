@@ -1,6 +1,10 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Instant, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { ApiProperty, ApiPropertyOptional, type ApiPropertyOptions } from '@nestjs/swagger';
+import { Instant, NumberedId, linePattern, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
 import { aSku } from './price.js';
+
+export const maxAttributes = 32;
+export const maxAttributeText = 200;
+export const attributeName = /^[a-z][a-z0-9_]{0,63}$/;
 
 export const usageKinds = ['gpuaas_pool', 'pod', 'vm', 'baremetal', 'shared_storage'] as const;
 export type UsageKind = (typeof usageKinds)[number];
@@ -11,16 +15,24 @@ export type UsageAttributes = Record<string, string | number | boolean>;
  * Facts may come twice, late, and out of order. At one instant the greater `sequence`, then the greater `(source, id)` bytewise, holds.
  */
 export class UsageEvent {
-  @Text({ max: 64, example: 'meter-1', description: 'Who tells it. Names that begin with `atoll-` are the platform’s own.' })
+  @Text({ max: 64, example: 'meter-1', description: 'Name of the meter that sends the fact; names that begin with `atoll-` are reserved.' })
   source!: string;
 
-  @Text({ max: 128, example: 'f6a1c8', description: 'Of this fact, one for ever within its source.' })
+  @Text({ max: 128, example: 'f6a1c8', description: 'Id of the fact, unique for ever within its source.' })
   id!: string;
 
-  @Instant({ example: '2026-10-01T00:00:00.000Z', description: 'To the millisecond; at most 5 minutes ahead.' })
+  @Instant({
+    example: '2026-10-01T00:00:00.000Z',
+    description: 'Instant of the fact, to the millisecond: from the year 2000 to 5 minutes ahead.',
+  })
   time!: string;
 
-  @WholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, optional: true, description: 'Orders facts of one instant; 0 unless given.' })
+  @WholeNumber({
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    optional: true,
+    description: 'Order among facts of one instant, 0 to 9007199254740991; 0 if left out.',
+  })
   sequence?: number;
 
   @Text({ max: 200, example: 'gpuaas_pool:42' })
@@ -29,7 +41,7 @@ export class UsageEvent {
   @Text({ max: 200, optional: true, example: 'training' })
   resource_name?: string;
 
-  @OneOf(usageKinds, { example: 'gpuaas_pool' })
+  @OneOf('UsageKind', usageKinds, { example: 'gpuaas_pool' })
   kind!: UsageKind;
 
   @Text(aSku)
@@ -41,29 +53,33 @@ export class UsageEvent {
     minimum: 0,
     maximum: 1_000_000_000,
     example: 2.5,
-    description: 'Units held, at most 9 decimals; 0 ends the SKU.',
+    description: 'Units held, 0 to 1000000000 with at most 9 decimals; 0 ends the SKU.',
   })
   quantity!: string;
 
   @Uuid()
   team_id!: string;
 
-  @Uuid({ description: 'A fact with another workspace moves the timeline there from `time` on.' })
+  @Uuid({ description: 'Id of the workspace; another one than before moves the timeline there from `time` on.' })
   workspace_id!: string;
 
   @NumberedId({ optional: true, example: '1' })
   region_id?: string;
 
-  @NumberedId({ optional: true, example: '7', description: 'Needed for the kind gpuaas_pool.' })
+  @NumberedId({ optional: true, example: '7', description: 'Id of the pool; required for the kind gpuaas_pool.' })
   pool_id?: string;
 
   @ApiPropertyOptional({
     type: 'object',
-    additionalProperties: { oneOf: [{ type: 'string' }, { type: 'number' }, { type: 'boolean' }] },
+    maxProperties: maxAttributes,
+    propertyNames: { pattern: attributeName.source },
+    additionalProperties: {
+      anyOf: [{ type: 'string', minLength: 1, maxLength: maxAttributeText, pattern: linePattern }, { type: 'number' }, { type: 'boolean' }],
+    },
     example: { pool_name: 'a100-spatial', pool_profiles: 1, profile: '1g.10gb', v_ram_gb: 10 },
     description:
-      'Flat. Reports show the latest `profile` and `v_ram_gb` of a subscription, `used_size_in_gb` of a volume and ' +
-      '`pool_name` of a pool. `pool_profiles`: the number of profiles that the pool sells, told with `pool_name`.',
-  })
+      'Flat object of at most 32 details. Reports show the latest `profile` and `v_ram_gb` of a subscription, `used_size_in_gb` of a volume and ' +
+      '`pool_name` of a pool. `pool_profiles`: the number of profiles that the pool sells, sent with `pool_name`.',
+  } as ApiPropertyOptions)
   attributes?: UsageAttributes;
 }

@@ -17,10 +17,10 @@ export class RecordUsage {
 }
 
 export class UsageRecorded {
-  @ApiProperty({ type: 'integer', example: 3, description: 'Facts that are new.' })
+  @ApiProperty({ type: 'integer', example: 3, description: 'Number of facts that are new.' })
   accepted!: number;
 
-  @ApiProperty({ type: 'integer', example: 0, description: 'Facts that were known already, with the same content.' })
+  @ApiProperty({ type: 'integer', example: 0, description: 'Number of facts that were known already, with the same content.' })
   duplicates!: number;
 }
 

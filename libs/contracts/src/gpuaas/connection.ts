@@ -60,10 +60,10 @@ export class Connection {
   @ListOf(() => ConnectionPod, { max: 10_000 })
   pods!: ConnectionPod[];
 
-  @Instant({ nullable: true, description: 'When these values were had; null: never yet.' })
+  @Instant({ nullable: true, description: 'Instant of the refresh that read these values; null before the first.' })
   refreshed_at!: string | null;
 
-  @Flag({ description: 'The last refresh failed, and these values are those of the one before.' })
+  @Flag({ description: 'Whether the last refresh failed, and these values are older.' })
   stale!: boolean;
 }
 
@@ -87,7 +87,7 @@ class ConnectionSearch {
     max: 200,
     optional: true,
     example: 'jupyter',
-    description: 'A part of the name of a pool, a pod or a service, as it is.',
+    description: 'Part of the name of a pool, a pod or a service; `%` and `_` stand for themselves.',
   })
   search?: string;
 }
@@ -97,10 +97,10 @@ export class ReadConnections extends IntersectionType(ConnectionFilter, Connecti
 export class RefreshConnections extends ConnectionFilter {}
 
 export class RefreshBegun {
-  @OneOf(['refreshing'], { example: 'refreshing' })
+  @OneOf('RefreshStatus', ['refreshing'], { example: 'refreshing' })
   status!: 'refreshing';
 
-  @Instant({ description: 'When the refresh began that this request is part of.' })
+  @Instant({ description: 'Instant at which the refresh began; requests at the same time share one.' })
   started_at!: string;
 }
 
@@ -112,7 +112,7 @@ export class CompatibleInstance {
   @Text({ max: 100 })
   name!: string;
 
-  @OneOf(['vm', 'baremetal'])
+  @OneOf('CompatibleInstanceKind', ['vm', 'baremetal'])
   kind!: 'vm' | 'baremetal';
 
   @Text({ max: 32 })

@@ -3,9 +3,26 @@ import { contract, operation } from '../contract.js';
 import { Instant, ListOf, Nested, NumberedId, OneOf, Text, WholeNumber } from '../fields.js';
 import { PageFromOne, Pagination } from '../page.js';
 
+/** The boards of the platform, by name and memory size; libs/gpu knows how each can be shared. */
+export const boardNames = [
+  'A30-24GB',
+  'A100-40GB',
+  'A100-80GB',
+  'H100-80GB',
+  'H100-NVL-94GB',
+  'GH200-96GB',
+  'GH200-144GB',
+  'H200-141GB',
+  'B200-180GB',
+  'L4-24GB',
+  'L40S-48GB',
+  'A40-48GB',
+  'RTX-PRO-6000-96GB',
+] as const;
+
 /** Physical GPUs of one board. */
 export class NodeGpus {
-  @Text({ max: 64, example: 'A100-80GB', description: 'Name and size of the board.' })
+  @OneOf('BoardName', boardNames, { example: 'A100-80GB', description: 'Name and memory size of the board.' })
   board!: string;
 
   @WholeNumber({ min: 1, max: 16, example: 8 })
@@ -21,7 +38,7 @@ export class RegisterNode {
     pattern: /^[a-z0-9]+(?:(?:\.|-+)[a-z0-9]+)*$/,
     patternHint: 'a host name: lower-case letters and digits, with hyphens and dots between them',
     example: 'gpu-01',
-    description: 'Unique in its gpuaas.',
+    description: 'Name of the node, unique in its GPU service.',
   })
   node_name!: string;
 
@@ -47,7 +64,7 @@ export class GpuTenant {
   @NumberedId({ example: '42' })
   subscription_id!: string;
 
-  @NumberedId({ nullable: true, example: '7', description: 'null while nothing runs on it.' })
+  @NumberedId({ nullable: true, example: '7', description: 'Id of the workload that runs on it; null where none does.' })
   workload_id!: string | null;
 }
 
@@ -56,17 +73,21 @@ export class GpuSlice extends GpuTenant {
   @Text({ max: 64, example: '3g.40gb' })
   profile!: string;
 
-  @ApiProperty({ type: 'integer', example: 4, description: 'First slot: of 8 (or 4) memory slices with MIG, of the replicas with MPS.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 4,
+    description: 'First slot, from 0: of 8 (or 4) memory slices with MIG, of the replicas with MPS.',
+  })
   start!: number;
 
-  @ApiProperty({ type: 'integer', example: 4, description: 'Slots.' })
+  @ApiProperty({ type: 'integer', example: 4, description: 'Number of slots.' })
   size!: number;
 
   @ApiProperty({ type: Number, example: 40 })
   v_ram_gb!: number;
 
-  @OneOf(['reserved', 'leased', 'occupied'], {
-    description: 'reserved: for a request that waits for the GPU; leased: held and idle; occupied: a workload is on it.',
+  @OneOf('SliceState', ['reserved', 'leased', 'occupied'], {
+    description: 'State of the slice: reserved for a request that waits for the GPU, leased and idle, or occupied by a workload.',
   })
   state!: 'reserved' | 'leased' | 'occupied';
 }
@@ -81,22 +102,27 @@ export class Gpu {
   @Text({ max: 64, example: 'A100-80GB' })
   board!: string;
 
-  @NumberedId({ nullable: true, example: '1', description: 'null: in no pool.' })
+  @NumberedId({ nullable: true, example: '1', description: 'Id of the pool; null in no pool.' })
   pool_id!: string | null;
 
-  @OneOf(['Spatial', 'Temporal'], { nullable: true, example: 'Spatial', description: 'null: in no pool.' })
+  @OneOf('SharingMode', ['Spatial', 'Temporal'], { nullable: true, example: 'Spatial', description: 'Sharing mode; null in no pool.' })
   mode!: 'Spatial' | 'Temporal' | null;
 
-  @OneOf(['configured', 'dynamic_fallback'], { description: 'dynamic_fallback: it returns to Spatial by itself.' })
+  @OneOf('ModeOrigin', ['configured', 'dynamic_fallback'], {
+    description: 'Origin of the mode: configured, or a fallback that ends by itself.',
+  })
   origin!: 'configured' | 'dynamic_fallback';
 
-  @OneOf(['to_temporal', 'to_spatial'], { nullable: true, description: 'While it switches.' })
+  @OneOf('ModeTransition', ['to_temporal', 'to_spatial'], {
+    nullable: true,
+    description: 'Change of the sharing mode in progress; null at rest.',
+  })
   transition!: 'to_temporal' | 'to_spatial' | null;
 
-  @Text({ max: 500, nullable: true, description: 'Why it is not where it should be, for as long as it is not.' })
+  @Text({ max: 500, nullable: true, description: 'Reason why the GPU is not in its mode yet; null otherwise.' })
   reason!: string | null;
 
-  @ListOf(() => GpuSlice, { max: 48, description: 'Empty slots are not listed.' })
+  @ListOf(() => GpuSlice, { max: 48, description: 'Slices that are held; empty slots are not listed.' })
   slices!: GpuSlice[];
 
   @ListOf(() => GpuTenant, { max: 48 })
@@ -113,13 +139,13 @@ export class GpuNode {
   @Text({ max: 253, example: 'gpu-01' })
   node_name!: string;
 
-  @OneOf(nodeStatuses, { example: 'ready' })
+  @OneOf('NodeStatus', nodeStatuses, { example: 'ready' })
   status!: NodeStatus;
 
-  @Text({ max: 500, nullable: true, description: 'What went wrong last, while it is not ready.' })
+  @Text({ max: 500, nullable: true, description: 'Reason of the last failure of a node that is not ready; null otherwise.' })
   reason!: string | null;
 
-  @Instant({ nullable: true, description: 'When the platform tries again by itself.' })
+  @Instant({ nullable: true, description: 'Instant of the next automatic attempt; null where there is none.' })
   retry_at!: string | null;
 
   @ListOf(() => Gpu, { max: 256 })

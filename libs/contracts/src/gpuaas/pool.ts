@@ -21,30 +21,38 @@ class PoolTerms {
   @Text({ max: 100, example: 'a100-mig', description: 'Unique in its gpuaas.' })
   pool_name!: string;
 
-  @NumberedIds({ max: 4_000, example: ['1', '2'], description: 'GPUs of one board; a GPU is in one pool at most.' })
+  @NumberedIds({ max: 4_000, example: ['1', '2'], description: 'Ids of the GPUs, all of one board; a GPU is in one pool at most.' })
   gpu_ids!: string[];
 
   @Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? inItsSpelling(value) : value))
-  @OneOf(sharingModes, { example: 'Spatial', description: 'Understood in either case.' })
+  @OneOf('SharingMode', sharingModes, { example: 'Spatial', description: 'Sharing mode of the GPUs; upper and lower case are accepted.' })
   sharing_mode!: (typeof sharingModes)[number];
 
-  @OneOf(mechanisms, { example: 'mig', description: 'Spatial: mig or mps. Temporal: time_slicing.' })
+  @OneOf('SharingMechanism', mechanisms, {
+    example: 'mig',
+    description: 'Mechanism of the sharing: mig or mps for Spatial, time_slicing for Temporal.',
+  })
   mechanism!: (typeof mechanisms)[number];
 }
 
 export class CreatePool extends PoolTerms {
-  @Names({ max: 6, optional: true, example: ['1g.10gb', '3g.40gb'], description: 'MIG: the profiles it sells.' })
+  @Names({
+    max: 6,
+    optional: true,
+    example: ['1g.10gb', '3g.40gb'],
+    description: 'MIG profiles that the pool sells, 1 to 6; with mig only.',
+  })
   profiles?: string[];
 
-  @WholeNumber({ min: 2, max: 48, optional: true, example: 4, description: 'MPS and time slicing: the parts of each GPU.' })
+  @WholeNumber({ min: 2, max: 48, optional: true, example: 4, description: 'Parts of each GPU, 2 to 48; with mps and time_slicing only.' })
   replicas?: number;
 
   @ApiPropertyOptional({ default: 1 })
-  @WholeNumber({ min: 1, max: 16, optional: true, example: 1, description: 'How often each slice is sold.' })
+  @WholeNumber({ min: 1, max: 16, optional: true, example: 1, description: 'Number of times that each slice is sold, 1 to 16.' })
   overcommit?: number;
 
   @ApiPropertyOptional({ default: false })
-  @Flag({ optional: true, description: 'Whether a GPU may fall back to Temporal when no slice is left. Spatial pools only.' })
+  @Flag({ optional: true, description: 'Whether a GPU may fall back to Temporal when no slice is left; for Spatial pools only.' })
   allow_fallback?: boolean;
 
   @WholeNumber({
@@ -52,7 +60,7 @@ export class CreatePool extends PoolTerms {
     max: 48,
     optional: true,
     example: 12,
-    description: 'The turns of a GPU that fell back: more than it has slices; twice as many unless given.',
+    description: 'Turns of a GPU that fell back, 2 to 48, more than it has slices; twice as many if left out.',
   })
   temporal_replicas?: number;
 }
@@ -67,7 +75,7 @@ export class Pool extends PoolTerms {
   @Text({ max: 64, example: 'A100-80GB' })
   board!: string;
 
-  @Names({ max: 6, example: ['1g.10gb', '3g.40gb'], description: 'What it sells: MIG profiles, `mps-<n>` or `ts-<n>`.' })
+  @Names({ max: 6, example: ['1g.10gb', '3g.40gb'], description: 'Profiles that the pool sells: of MIG, `mps-<n>` or `ts-<n>`.' })
   profiles!: string[];
 
   @WholeNumber({ min: 2, max: 48, nullable: true })
@@ -103,13 +111,13 @@ export class OfferedProfile {
   @Text({ max: 64, example: '1g.10gb' })
   profile!: string;
 
-  @ApiProperty({ type: Number, example: 10, description: 'Nominal where the isolation is none.' })
+  @ApiProperty({ type: Number, example: 10, description: 'Memory of each vGPU in GB; nominal where the isolation is none.' })
   v_ram_gb!: number;
 
   @ApiProperty({
     type: 'integer',
     example: 7,
-    description: 'What a subscription of this profile can have now, if it is the only one; more may fit where a GPU falls back.',
+    description: 'Number of vGPUs that one subscription of this profile can have now; more may fit where a GPU falls back.',
   })
   available_vgpus!: number;
 
@@ -117,7 +125,7 @@ export class OfferedProfile {
     max: 1_000_000_000,
     nullable: true,
     example: '1.25',
-    description: 'Per vGPU and hour, for this team; null: it has no price.',
+    description: 'Price per vGPU and hour for this team; null where there is none.',
   })
   unit_price!: string | null;
 }
@@ -132,7 +140,7 @@ export class AvailablePool extends OmitType(Pool, [
   'temporal_replicas',
   'created_at',
 ] as const) {
-  @OneOf(isolations, { example: 'hardware' })
+  @OneOf('Isolation', isolations, { example: 'hardware' })
   isolation!: (typeof isolations)[number];
 
   @ListOf(() => OfferedProfile, { max: 6 })
@@ -154,7 +162,7 @@ export class AvailableRegionsQuery extends PageFromOne {
 
 /** A region in which something can be subscribed, with its GPU services. */
 export class AvailableRegion extends OmitType(Region, ['created_at'] as const) {
-  @Names({ max: 1000, example: ['1'], description: 'Ids of its GPU services.' })
+  @Names({ max: 1000, example: ['1'], description: 'Ids of the GPU services of the region.' })
   gpuaas_ids!: string[];
 }
 

@@ -3,7 +3,7 @@ import { Instant, ListOf, Nested, NumberedId, Text } from '../fields.js';
 import { PageFromOne, Pagination } from '../page.js';
 
 export class CreateRegion {
-  @Text({ max: 100, example: 'eu-north', description: 'Unique.' })
+  @Text({ max: 100, example: 'eu-north', description: 'Name of the region, unique.' })
   region_name!: string;
 
   @Text({ max: 100, optional: true, example: 'Oslo' })
@@ -42,7 +42,7 @@ export class CreateGpuaas {
   @NumberedId({ example: '1' })
   region_id!: string;
 
-  @Text({ max: 100, example: 'oslo-a', description: 'Unique in its region.' })
+  @Text({ max: 100, example: 'oslo-a', description: 'Name of the GPU service, unique in its region.' })
   name!: string;
 }
 

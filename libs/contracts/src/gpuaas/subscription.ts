@@ -4,13 +4,18 @@ import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumb
 import { IncludeEnded, PageFromOne, PageFromOneOrAll, Pagination } from '../page.js';
 
 const aTeam = { example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' };
-const vgpus = { min: 1, max: 10_000, example: 2, description: 'Slices of the profile; they may lie on several GPUs of the pool.' };
+const vgpus = {
+  min: 1,
+  max: 10_000,
+  example: 2,
+  description: 'Number of vGPUs (slices of the profile), 1 to 10000; they may lie on several GPUs of the pool.',
+};
 
 export class Subscribe {
   @Uuid(aTeam)
   team_id!: string;
 
-  @Uuid({ optional: true, description: 'The team’s default workspace unless given.' })
+  @Uuid({ optional: true, description: 'Id of the workspace; the default one of the team if left out.' })
   workspace_id?: string;
 
   @NumberedId({ example: '1' })
@@ -19,7 +24,7 @@ export class Subscribe {
   @WholeNumber(vgpus)
   vgpus!: number;
 
-  @Text({ max: 64, optional: true, example: '1g.10gb', description: 'The smallest that the pool sells unless given.' })
+  @Text({ max: 64, optional: true, example: '1g.10gb', description: 'Profile of each vGPU; the smallest that the pool sells if left out.' })
   profile?: string;
 
   @Text({ max: 100, optional: true, example: 'training' })
@@ -30,7 +35,7 @@ export class Unsubscribe {
   @NumberedId({ example: '42' })
   subscription_id!: string;
 
-  @Flag({ optional: true, description: 'Stops the workloads that run on it.' })
+  @Flag({ optional: true, description: 'Whether workloads that run on the subscription are stopped; without it they refuse the request.' })
   force?: boolean;
 }
 
@@ -74,19 +79,19 @@ export class Subscription {
   @NumberedId({ example: '1' })
   region_id!: string;
 
-  @OneOf(subscriptionStatuses, { example: 'active' })
+  @OneOf('SubscriptionStatus', subscriptionStatuses, { example: 'active' })
   status!: SubscriptionStatus;
 
-  @Text({ max: 500, nullable: true, description: 'Why it failed, or what it waits for.' })
+  @Text({ max: 500, nullable: true, description: 'Reason of a failure or of a wait; null otherwise.' })
   reason!: string | null;
 
   @Text({ max: 64, example: '1g.10gb' })
   profile!: string;
 
-  @ApiProperty({ type: Number, example: 10, description: 'Of each vGPU.' })
+  @ApiProperty({ type: Number, example: 10, description: 'Memory of each vGPU in GB.' })
   v_ram_gb!: number;
 
-  @ApiProperty({ type: 'integer', example: 2, description: 'What it holds, from acceptance to its end; 0 from then on.' })
+  @ApiProperty({ type: 'integer', example: 2, description: 'Number of vGPUs held, from acceptance to the end; 0 afterwards.' })
   vgpus_allocated!: number;
 
   @Instant()
@@ -101,10 +106,14 @@ export class SubscriptionMetrics {
   @ApiProperty({ type: Number, example: 12.5 })
   cpu_usage!: number;
 
-  @ApiProperty({ type: Number, example: 48.25, description: 'Of the GPU memory.' })
+  @ApiProperty({ type: Number, example: 48.25, description: 'Share of the GPU memory that is in use, in percent.' })
   memory_usage!: number;
 
-  @ApiProperty({ type: Number, example: 91.07, description: 'Of its slices; of the whole GPU where it is shared in time or by MPS.' })
+  @ApiProperty({
+    type: Number,
+    example: 91.07,
+    description: 'Utilization of its slices in percent; of the whole GPU where it is shared in time or by MPS.',
+  })
   gpu_utilization!: number;
 }
 
@@ -112,7 +121,10 @@ export class MeteredSubscription extends Subscription {
   @Nested(() => SubscriptionMetrics)
   metrics!: SubscriptionMetrics;
 
-  @OneOf(['ok', 'partial', 'no_data'], { example: 'ok', description: 'Whether there are samples for all figures, for some, or for none.' })
+  @OneOf('MetricsStatus', ['ok', 'partial', 'no_data'], {
+    example: 'ok',
+    description: 'Completeness of the metrics: samples for all figures, for some, or for none.',
+  })
   metrics_status!: 'ok' | 'partial' | 'no_data';
 }
 
@@ -135,7 +147,11 @@ export class SubscriptionList {
 
 class OverWindow {
   @ApiPropertyOptional({ default: 'last_24h' })
-  @OneOf(metricWindows, { optional: true, example: 'last_24h', description: 'What the metrics are averages over.' })
+  @OneOf('MetricWindow', metricWindows, {
+    optional: true,
+    example: 'last_24h',
+    description: 'Window over which the metrics are averaged; last_24h if left out.',
+  })
   metric_window?: MetricWindow;
 }
 
@@ -150,7 +166,7 @@ class OfTeam {
 }
 
 class OneSubscription {
-  @NumberedId({ optional: true, example: '42', description: 'This one alone.' })
+  @NumberedId({ optional: true, example: '42', description: 'Id of the one subscription to list.' })
   subscription_id?: string;
 }
 

@@ -11,7 +11,13 @@ export class StartWorkload {
   name!: string;
 
   @ApiPropertyOptional({ default: 1 })
-  @WholeNumber({ min: 1, max: 10_000, optional: true, example: 1, description: 'Of the subscription’s; they may lie on several GPUs.' })
+  @WholeNumber({
+    min: 1,
+    max: 10_000,
+    optional: true,
+    example: 1,
+    description: 'Number of vGPUs of the subscription to use, 1 to 10000; they may lie on several GPUs.',
+  })
   vgpus?: number;
 }
 
@@ -49,10 +55,10 @@ export class Workload {
   @WholeNumber({ min: 1, max: 10_000, example: 1 })
   vgpus!: number;
 
-  @OneOf(workloadStatuses, { example: 'running' })
+  @OneOf('WorkloadStatus', workloadStatuses, { example: 'running' })
   status!: WorkloadStatus;
 
-  @Text({ max: 500, nullable: true, description: 'Why it failed, or what it waits for.' })
+  @Text({ max: 500, nullable: true, description: 'Reason of a failure or of a wait; null otherwise.' })
   reason!: string | null;
 
   @Instant()

@@ -12,7 +12,7 @@ export class CredentialTeam {
   @Uuid()
   team_id!: string;
 
-  @OneOf(teamRoles)
+  @OneOf('TeamRole', teamRoles)
   role!: TeamRole;
 }
 
@@ -24,7 +24,7 @@ export class Credential {
   @Uuid()
   user_id!: string;
 
-  @OneOf(['user', 'membership'])
+  @OneOf('KeyScope', ['user', 'membership'])
   scope!: 'user' | 'membership';
 
   @Flag()

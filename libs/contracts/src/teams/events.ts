@@ -65,7 +65,7 @@ export class TeamChanged extends TeamFact {
   @Flag()
   is_suspended!: boolean;
 
-  @OneOf(['active', 'deleting', 'deleted'])
+  @OneOf('TeamState', ['active', 'deleting', 'deleted'])
   status!: 'active' | 'deleting' | 'deleted';
 
   @ListOf(() => WorkspaceName, { max: 100_000, description: 'In the order of creation: the first is the default one.' })
@@ -78,7 +78,7 @@ export class MembershipChanged extends TeamFact {
   @Uuid()
   user_id!: string;
 
-  @OneOf(teamRoles, { nullable: true, description: 'null once the member is gone.' })
+  @OneOf('TeamRole', teamRoles, { nullable: true, description: 'null once the member is gone.' })
   role!: TeamRole | null;
 }
 export const membershipChanged = event('teams.membership_changed', MembershipChanged);

@@ -4,14 +4,30 @@ import { Flag, Instant, ListOf, Nested, Text, Uuid } from '../fields.js';
 import { Nothing, PageFromOne, PageFromOneOrAll, Pagination } from '../page.js';
 import { TeamPath } from './team.js';
 
+const label = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?';
+const part = '[a-z0-9]+(?:(?:[.]|_{1,2}|-+)[a-z0-9]+)*';
+/** A first part with a dot or a port is a registry, and localhost is; any other belongs to the path. */
+const partWithoutDot = '[a-z0-9]+(?:(?:_{1,2}|-+)[a-z0-9]+)*';
+const registry = [
+  String.raw`${label}(?:[.]${label})+(?::\d{1,5})?`,
+  String.raw`${label}:\d{1,5}`,
+  'localhost',
+  String.raw`\[[0-9A-Fa-f:]+\](?::\d{1,5})?`,
+].join('|');
+const repository = `(?:(?:(?:${registry})/${part}|${partWithoutDot})(?:/${part})*|${part})`;
+const digest = 'sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}';
+
+/** The grammar of image references (https://github.com/distribution/reference); the teams service reads them in full. */
 const reference = {
   max: 512,
+  pattern: new RegExp(String.raw`^${repository}(?::\w[\w.-]{0,127})?(?:@(?:${digest}))?$`),
+  patternHint: 'an image reference such as docker.io/library/nginx:1.29',
   example: 'docker.io/library/nginx:1.29',
-  description: 'An image reference; `nginx` means `docker.io/library/nginx`.',
+  description: 'Reference of an image; `nginx` is read as `docker.io/library/nginx`.',
 };
 
 export class ImagePolicyPath {
-  @Uuid({ description: 'The policy.' })
+  @Uuid({ description: 'Id of the image policy.' })
   id!: string;
 }
 
@@ -35,7 +51,7 @@ export class CreateImagePolicy {
   @Text({ min: 0, max: 1000, multiline: true, optional: true })
   description?: string;
 
-  @ListOf(() => NewImageObject, { max: 1000, optional: true, description: 'The images a team may run.' })
+  @ListOf(() => NewImageObject, { max: 1000, optional: true, description: 'Images that a team with this policy may run.' })
   objects?: NewImageObject[];
 }
 
@@ -46,7 +62,7 @@ export class UpdateImagePolicyBody {
   @Text({ min: 0, max: 1000, multiline: true, optional: true })
   description?: string;
 
-  @ListOf(() => NewImageObject, { max: 1000, optional: true, description: 'Replaces all objects.' })
+  @ListOf(() => NewImageObject, { max: 1000, optional: true, description: 'Images that replace all those of the policy.' })
   objects?: NewImageObject[];
 }
 
@@ -62,7 +78,7 @@ export class ImagePolicy {
   @Text({ min: 0, max: 1000, multiline: true })
   description!: string;
 
-  @Flag({ description: 'The policy of teams that were given no other: it allows every image and has no objects.' })
+  @Flag({ description: 'Whether this is the default policy, which allows every image and has no objects.' })
   is_default!: boolean;
 
   @ListOf(() => ImageObject, { max: 1000 })

@@ -24,10 +24,11 @@ export class MemberPage {
 export class AddMember extends IntersectionType(TeamPath, NewMember) {}
 
 export class ChangeRoleBody {
-  @OneOf(teamRoles, {
+  @OneOf('TeamRole', teamRoles, {
     example: 'team_admin',
     description:
-      "Becoming team_owner ends those of the member's keys to this team that neither a team_owner nor the operator issued: whoever issues a key has seen it.",
+      'Role in the team. A member who becomes team_owner loses the keys to the team that neither a team_owner nor the ' +
+      'operator issued, since the issuer of a key has seen it.',
   })
   role!: TeamRole;
 }
@@ -38,16 +39,16 @@ export class KeyTerms {
   @Instant({
     optional: true,
     description:
-      'In the future, at most 365 days ahead; 90 days from now if left out. ' +
-      'Set by a team_owner or a team_admin for somebody else, it holds for the keys too that this member issues after it.',
+      'Instant at which the key expires, at most 365 days ahead; 90 days from now if left out. ' +
+      'Set by a team_owner or a team_admin for another member, it also bounds the keys that this member issues later.',
   })
   expiry_date?: string;
 
   @IpWhitelist({
     optional: true,
     description:
-      'Comma-separated IPv4/IPv6 addresses or CIDRs; empty allows any. Left out, it is that of the key that is replaced. ' +
-      'Of a key to a team that has one, only a team_owner or a team_admin may change it.',
+      'Comma-separated IPv4/IPv6 addresses or CIDRs that may use the key; empty for any, that of the replaced key if left ' +
+      'out. Only a team_owner or a team_admin may change the list of a key to a team.',
   })
   ip_whitelist?: string;
 
@@ -56,7 +57,8 @@ export class KeyTerms {
     max: 604_800,
     optional: true,
     description:
-      'How long the replaced key still works, in seconds; never past its own expiry. 0 if left out. It issues no keys meanwhile.',
+      'Seconds for which the replaced key still works, 0 to 604800, never past its own expiry; 0 if left out. ' +
+      'It issues no keys meanwhile.',
     example: 3600,
   })
   grace_seconds?: number;

@@ -9,10 +9,10 @@ export class ResourceOverview {
   @Uuid()
   team_id!: string;
 
-  @Instant({ description: 'When this was so.' })
+  @Instant({ description: 'Instant of the figures.' })
   as_of!: string;
 
-  @Nested(() => GpuHoldings, { description: 'The sum of all regions.' })
+  @Nested(() => GpuHoldings, { description: 'Sum of all regions.' })
   total!: GpuHoldings;
 
   @ListOf(() => RegionalGpuHoldings, { max: 10_000, description: 'Regions in which the team holds something, by `region_id`.' })

@@ -9,7 +9,7 @@ export class TeamHolding {
     min: 0,
     max: 1_000_000_000,
     nullable: true,
-    description: 'null while the service that `kind` then names has not answered.',
+    description: 'Number of the resources; null while the service that `kind` then names has not answered.',
     example: 2,
   })
   count!: number | null;

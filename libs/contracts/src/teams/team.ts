@@ -1,13 +1,13 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid } from '../fields.js';
+import { Email, Flag, Instant, ListOf, Nested, OneOf, QueryFlag, Text, Uuid } from '../fields.js';
 import { PageFromZero, Pagination } from '../page.js';
 import { ResourceOverview } from './resource-overview.js';
 import { TeamHolding } from './team-holding.js';
 
-const name = { max: 100, example: 'Research', description: 'What people call it.' };
-const description = { min: 0, max: 1000, multiline: true, example: 'Protein folding', description: 'What it is for.' };
+const name = { max: 100, example: 'Research', description: 'Name of the team.' };
+const description = { min: 0, max: 1000, multiline: true, example: 'Protein folding', description: 'Purpose of the team.' };
 
 export class TeamPath {
   @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
@@ -18,10 +18,10 @@ export class NewMember {
   @Email({ example: 'ada@example.com' })
   email!: string;
 
-  @Text({ max: 100, example: 'Ada', description: 'Shown to the team until this person has accepted.' })
+  @Text({ max: 100, example: 'Ada', description: 'Name of the person, shown to the team until the person has accepted.' })
   name!: string;
 
-  @OneOf(teamRoles, { example: 'member' })
+  @OneOf('TeamRole', teamRoles, { example: 'member' })
   role!: TeamRole;
 }
 
@@ -36,7 +36,7 @@ export class CreateTeam {
     max: 100,
     optional: true,
     description:
-      'People besides the caller, who becomes team_owner, named here or not. ' +
+      'Members besides the caller, who becomes team_owner in any case. ' +
       'Where a platform_admin names a team_owner, only those named are members.',
   })
   members?: NewMember[];
@@ -65,32 +65,32 @@ export class TeamMember {
   @Text({ max: 100, example: 'Ada' })
   name!: string;
 
-  @OneOf(teamRoles, { example: 'team_owner' })
+  @OneOf('TeamRole', teamRoles, { example: 'team_owner' })
   role!: TeamRole;
 
-  @OneOf(memberStatuses, {
+  @OneOf('MemberStatus', memberStatuses, {
     example: 'active',
     description:
-      '`invited` until this person has accepted; until then `name` is the one that was sent with the invitation, ' +
-      'and nothing tells whether the e-mail address was known to the platform.',
+      'State of the membership: `invited` until the person has accepted. Until then `name` is the one that was sent, ' +
+      'and nothing shows whether the platform knew the e-mail address.',
   })
   status!: MemberStatus;
 
   @Text({
     max: 64,
     nullable: true,
-    description: 'In full only in the response that creates the key, masked everywhere else; null where the member has none.',
+    description: 'API key: in full in the response that creates it, masked everywhere else; null for a member without one.',
     example: 'atl_ab12…wxyz',
   })
   api_key!: string | null;
 
-  @Flag({ description: 'Whether the member has a live key.' })
+  @Flag({ description: 'Whether the member has a live API key.' })
   api_token!: boolean;
 
-  @Instant({ nullable: true, description: 'When the key expires; null where there is none.' })
+  @Instant({ nullable: true, description: 'Instant at which the API key expires; null for a member without one.' })
   expiry_date!: string | null;
 
-  @Text({ min: 0, max: 4096, description: 'Addresses that may use the key; empty allows any.', example: '' })
+  @Text({ min: 0, max: 4096, description: 'Comma-separated addresses and CIDRs that may use the API key; empty for any.', example: '' })
   ip_whitelist!: string;
 }
 
@@ -126,10 +126,10 @@ export class Team {
   @Instant()
   created_at!: string;
 
-  @OneOf(teamStatuses, { example: 'active' })
+  @OneOf('TeamStatus', teamStatuses, { example: 'active' })
   status!: TeamStatus;
 
-  @Flag({ description: 'A suspended team may read, stop, unsubscribe and delete; nothing else. What runs goes on and is billed.' })
+  @Flag({ description: 'Whether the team is suspended: it may read, stop, unsubscribe and delete, nothing else.' })
   is_suspended!: boolean;
 
   @Flag()
@@ -154,14 +154,7 @@ export class TeamPage {
 }
 
 export class DeleteTeamQuery {
-  @Text({
-    max: 5,
-    optional: true,
-    pattern: /^(?:true|false)$/,
-    patternHint: 'true or false',
-    description: 'Whether what the team holds is ended first; `false` if left out: a team that holds something is not deleted.',
-    example: 'true',
-  })
+  @QueryFlag({ optional: true, description: 'Whether the resources of the team are ended first; without it they refuse the request.' })
   force?: string;
 }
 

@@ -7,7 +7,12 @@ import { KeyTerms } from './member.js';
 export const platformRoles = ['platform_admin', 'user'] as const;
 export type PlatformRole = (typeof platformRoles)[number];
 
-const timezone = { max: 64, description: 'A name of the IANA time zone database, links included.', example: 'Asia/Kathmandu' };
+const timezone = {
+  max: 64,
+  format: 'iana-time-zone',
+  description: 'Name in the IANA time zone database, links included.',
+  example: 'Asia/Kathmandu',
+};
 
 export class UserTeam {
   @Uuid()
@@ -16,7 +21,7 @@ export class UserTeam {
   @Text({ max: 100, example: 'Research' })
   name!: string;
 
-  @OneOf(teamRoles, { example: 'team_owner' })
+  @OneOf('TeamRole', teamRoles, { example: 'team_owner' })
   role!: TeamRole;
 }
 
@@ -33,13 +38,18 @@ export class User {
   @Text(timezone)
   timezone!: string;
 
-  @OneOf(platformRoles, { example: 'user' })
+  @OneOf('PlatformRole', platformRoles, { example: 'user' })
   role!: PlatformRole;
 
   @ListOf(() => UserTeam, { max: 100_000 })
   teams!: UserTeam[];
 
-  @WholeNumber({ min: 0, max: 1_000_000_000, description: "Physical GPUs on which the user's teams hold capacity now.", example: 0 })
+  @WholeNumber({
+    min: 0,
+    max: 1_000_000_000,
+    description: 'Number of physical GPUs on which the teams of the user hold capacity now.',
+    example: 0,
+  })
   card_count!: number;
 
   @Instant()
@@ -56,7 +66,7 @@ export class UpdateProfile {
 
 /** A key that acts for its user as a whole. */
 export class UserKey {
-  @Text({ max: 64, description: 'In full only in the response that creates it.', example: 'atl_ab12…wxyz' })
+  @Text({ max: 64, description: 'API key: in full in the response that creates it, masked everywhere else.', example: 'atl_ab12…wxyz' })
   api_key!: string;
 
   @Flag()

@@ -12,12 +12,12 @@ export class WorkspacePath {
 export class ListWorkspaces extends IntersectionType(TeamPath, PageFromZero) {}
 
 export class CreateWorkspace extends TeamPath {
-  @Text({ max: 100, example: 'training', description: 'Unique in its team.' })
+  @Text({ max: 100, example: 'training', description: 'Name of the workspace, unique in its team.' })
   name!: string;
 }
 
 export class RenameWorkspaceBody {
-  @Text({ max: 100, example: 'training', description: 'Unique in its team.' })
+  @Text({ max: 100, example: 'training', description: 'Name of the workspace, unique in its team.' })
   name!: string;
 }
 
