@@ -8,38 +8,41 @@ import { ConfigureRoute } from '../requests/route-config.js';
 /** The extension of an operation in which its own refusal stands. */
 export const refusal = 'x-refuses';
 
-const descriptions = { 200: 'As asked.', 201: 'Made.', 202: 'Begun.', 204: 'Done.' };
+const descriptions = { 200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'No Content' };
 
-/** What a route answers when all goes well, for callers and for the OpenAPI document: status, body, and a line on what it does. */
-export function Answers(status: 200 | 201 | 202 | 204, type: Wire, summary: string): MethodDecorator {
+/**
+ * The success of a route, for callers and for the OpenAPI document. `summary` is a verb and its object (`Create a team`);
+ * `description` says in sentences what it does, and which role it requires. The handler’s name is the operation’s id.
+ */
+export function Answers(status: 200 | 201 | 202 | 204, type: Wire, summary: string, description: string): MethodDecorator {
   return applyDecorators(
     HttpCode(status),
-    ApiOperation({ summary }),
+    ApiOperation({ summary, description }),
     ApiResponse({ status, description: descriptions[status], ...(type !== Nothing && { type }) }),
   );
 }
 
 /** A listing: `{data, pagination}` with a `Link` header. `firstPage` is the number its pages count from. */
-export function AnswersPage(type: Wire, firstPage: 0 | 1, summary: string): MethodDecorator {
+export function AnswersPage(type: Wire, firstPage: 0 | 1, summary: string, description: string): MethodDecorator {
   return applyDecorators(
     HttpCode(200),
     ConfigureRoute({ firstPage }),
-    ApiOperation({ summary }),
-    ApiResponse({ status: 200, description: 'The page asked for.', type, headers: headersOf('Link') }),
+    ApiOperation({ summary, description }),
+    ApiResponse({ status: 200, description: descriptions[200], type, headers: headersOf('Link') }),
   );
 }
 
 /** A listing whose pages count from 1, given whole and without a `Link` header unless `limit` is sent. */
-export function AnswersAllOrPage(type: Wire, summary: string): MethodDecorator {
-  return applyDecorators(AnswersPage(type, 1, summary), ConfigureRoute({ allWithoutLimit: true }));
+export function AnswersAllOrPage(type: Wire, summary: string, description: string): MethodDecorator {
+  return applyDecorators(AnswersPage(type, 1, summary, description), ConfigureRoute({ allWithoutLimit: true }));
 }
 
-/** An answer passed on as the JSON that came over the bus: `rpc.callForJson`. */
-export function AnswersJson(type: Wire, summary: string): MethodDecorator {
-  return applyDecorators(Answers(200, type, summary), Header('content-type', 'application/json; charset=utf-8'));
+/** A response that is passed on as the JSON that came over the bus: `rpc.callForJson`. */
+export function AnswersJson(type: Wire, summary: string, description: string): MethodDecorator {
+  return applyDecorators(Answers(200, type, summary, description), Header('content-type', 'application/json; charset=utf-8'));
 }
 
-/** For the OpenAPI document: what a route may refuse with besides what every route may. */
+/** For the OpenAPI document: a refusal of this route that others do not have. */
 export function Refuses(code: ErrorCode): MethodDecorator {
   return ApiExtension(refusal, code);
 }

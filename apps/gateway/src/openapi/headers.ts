@@ -13,7 +13,6 @@ export const answerHeaders = {
     schema: { type: 'integer' as const, minimum: 1 },
   },
   'WWW-Authenticate': { description: 'RFC 9110: the scheme of the credentials.', required: true, schema: { ...text, const: 'Bearer' } },
-  Allow: { description: 'RFC 9110: the methods that the path takes.', required: true, schema: text },
   Link: { description: 'RFC 8288: first, prev, next and last page.', schema: text },
 };
 
@@ -26,7 +25,6 @@ export function headersOf(...names: readonly AnswerHeader[]): Record<string, { $
 
 const byCode: Partial<Record<ErrorCode, readonly AnswerHeader[]>> = {
   unauthenticated: ['WWW-Authenticate', 'RateLimit', 'RateLimit-Policy'],
-  method_not_allowed: ['Allow'],
   too_many_requests: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
   unavailable: ['Retry-After'],
 };

@@ -3,27 +3,34 @@ import { decodedPath } from './path.js';
 interface RemovedPath {
   /** As the OpenAPI document writes it. */
   path: string;
+  operationId: string;
   replacement: string;
 }
 
-/** What is answered with 410: to `GET` always, to other methods where no route takes them. */
+/** Paths that are answered with 410: to `GET` always, to other methods where no route takes them. */
 export const removedPaths: readonly RemovedPath[] = [
   {
     path: '/api/gpuaas/{gpuaas_id}/pool-subscription',
+    operationId: 'getRemovedPoolSubscription',
     replacement: 'GET /api/gpuaas/pool-subscription with the query parameters team_id and gpuaas_id',
   },
   {
     path: '/api/gpuaas/{gpuaas_id}/connection-info',
+    operationId: 'getRemovedConnectionInfo',
     replacement: 'GET /api/gpuaas/connection-info with the query parameters team_id and gpuaas_id',
   },
-  { path: '/api/logs/pods/{gpuaas_id}', replacement: 'GET /api/logs/pods with the query parameter gpuaas_id' },
+  {
+    path: '/api/logs/pods/{gpuaas_id}',
+    operationId: 'getRemovedPodLogs',
+    replacement: 'GET /api/logs/pods with the query parameter gpuaas_id',
+  },
 ];
 
 const patterns = removedPaths.map(
   ({ path, replacement }) => [new RegExp(`^${path.replaceAll('{gpuaas_id}', '[^/]+')}$`), replacement] as const,
 );
 
-/** What is to be used instead of a path that was removed, however it is percent-encoded; undefined for any other. */
+/** The replacement of a path that was removed, however it is percent-encoded; undefined for any other. */
 export function replacementOf(path: string): string | undefined {
   const plain = decodedPath(path);
   return patterns.find(([pattern]) => pattern.test(plain))?.[1];

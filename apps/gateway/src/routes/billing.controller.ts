@@ -28,38 +28,62 @@ export class BillingController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get(zoned(`team-billing/:team_id/${range}`))
-  @AnswersJson(BillingReport, 'What a team used and what it cost, by interval.')
-  team(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<string> {
+  @AnswersJson(
+    BillingReport,
+    'Get the bill of a team',
+    'Returns what the team used and what it cost, by interval. Requires team_owner, team_admin or billing_viewer.',
+  )
+  getTeamBilling(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<string> {
     return this.rpc.callForJson(billingReports.team, query, context);
   }
 
   @Get(zoned(`workspace-billing/:workspace_id/${range}`))
-  @AnswersJson(BillingReport, 'What a workspace used and what it cost, by interval.')
-  workspace(@Param() query: WorkspaceBillingQuery, @Context() context: CallContext): Promise<string> {
+  @AnswersJson(
+    BillingReport,
+    'Get the bill of a workspace',
+    'Returns what the workspace used and what it cost, by interval. Requires team_owner, team_admin or billing_viewer.',
+  )
+  getWorkspaceBilling(@Param() query: WorkspaceBillingQuery, @Context() context: CallContext): Promise<string> {
     return this.rpc.callForJson(billingReports.workspace, query, context);
   }
 
   @Get(zoned(`team-billing/group-by-workspace/:team_id/${range}`))
-  @AnswersJson(WorkspacesReport, 'What a team used and what it cost, by workspace and interval.')
-  byWorkspace(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<string> {
+  @AnswersJson(
+    WorkspacesReport,
+    'Get the bill of a team by workspace',
+    'Returns what the team used and what it cost, by workspace and interval. Requires team_owner, team_admin or billing_viewer.',
+  )
+  getTeamBillingByWorkspace(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<string> {
     return this.rpc.callForJson(billingReports.byWorkspace, query, context);
   }
 
   @Get(zoned(`team-billing/gpuaas-pool/:team_id/${range}/:region_id`))
-  @AnswersJson(PoolsReport, 'What a team held of GPU pools and what it cost, by pool and interval.')
-  pools(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<string> {
+  @AnswersJson(
+    PoolsReport,
+    'Get the bill of a team by GPU pool',
+    'Returns what the team held of GPU pools and what it cost, by pool and interval. Requires team_owner, team_admin or billing_viewer.',
+  )
+  getTeamPoolBilling(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<string> {
     return this.rpc.callForJson(billingReports.pools, query, context);
   }
 
   @Get(zoned(`team-billing/shared-storage/:team_id/${range}/:region_id`))
-  @AnswersJson(StorageReport, 'What a team held of shared storage and what it cost, by volume and interval.')
-  storage(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<string> {
+  @AnswersJson(
+    StorageReport,
+    'Get the bill of a team by storage volume',
+    'Returns what the team held of shared storage and what it cost, by volume and interval. Requires team_owner, team_admin or billing_viewer.',
+  )
+  getTeamStorageBilling(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<string> {
     return this.rpc.callForJson(billingReports.storage, query, context);
   }
 
   @Get('team-billing/monthly-comparison/:team_id/:start_month/:end_month')
-  @AnswersJson(ComparisonReport, 'Compares two months of a team: what changed, and how much of it by price and how much by quantity.')
-  comparison(@Param() path: ComparisonPath, @Query() zone: ComparisonZone, @Context() context: CallContext): Promise<string> {
+  @AnswersJson(
+    ComparisonReport,
+    'Compare two months of a team',
+    'Returns what changed between the months, and how much of it by price and by quantity. Requires team_owner, team_admin or billing_viewer.',
+  )
+  compareTeamMonths(@Param() path: ComparisonPath, @Query() zone: ComparisonZone, @Context() context: CallContext): Promise<string> {
     return this.rpc.callForJson(billingReports.comparison, { ...path, ...zone }, context);
   }
 }

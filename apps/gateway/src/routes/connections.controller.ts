@@ -22,21 +22,27 @@ export class ConnectionsController {
   @Get('connection-info')
   @AnswersAllOrPage(
     ConnectionList,
-    'How what runs on a team’s subscriptions is reached, as last refreshed; all of it unless `limit` is sent.',
+    'List the connections of a team',
+    'Returns the addresses of the pods and services on the subscriptions, as last refreshed: all of them unless `limit` is sent.',
   )
-  read(@Query() query: ReadConnections, @Context() context: CallContext): Promise<ConnectionList> {
+  listConnections(@Query() query: ReadConnections, @Context() context: CallContext): Promise<ConnectionList> {
     return this.rpc.call(connections.read, query, context);
   }
 
   @Post('refresh-connections')
-  @Answers(202, RefreshBegun, 'Refreshes connection information. Refreshes asked for at once are one.')
-  refresh(@Query() query: RefreshConnections, @Context() context: CallContext): Promise<RefreshBegun> {
+  @Answers(202, RefreshBegun, 'Refresh the connections of a team', 'Reads the addresses anew. Requests at the same time share one refresh.')
+  refreshConnections(@Query() query: RefreshConnections, @Context() context: CallContext): Promise<RefreshBegun> {
     return this.rpc.call(connections.refresh, query, context);
   }
 
   @Get('compatible-instances/:team_id')
-  @Answers(200, CompatibleInstances, 'Lists the VMs and bare-metal instances of a team that may attach to its GPU services.')
-  compatibleInstances(@Param() path: TeamPath, @Context() context: CallContext): Promise<CompatibleInstances> {
+  @Answers(
+    200,
+    CompatibleInstances,
+    'List the instances that may attach to a GPU service',
+    'Returns the VMs and bare-metal instances of a team; pods are left out.',
+  )
+  listCompatibleInstances(@Param() path: TeamPath, @Context() context: CallContext): Promise<CompatibleInstances> {
     return this.rpc.call(connections.compatibleInstances, path, context);
   }
 }

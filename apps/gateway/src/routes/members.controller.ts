@@ -23,43 +23,63 @@ export class MembersController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get()
-  @AnswersPage(MemberPage, 0, 'Lists the members of a team. Keys are masked.')
-  list(@Param() path: TeamPath, @Query() page: PageFromZero, @Context() context: CallContext): Promise<MemberPage> {
+  @AnswersPage(MemberPage, 0, 'List the members of a team', 'Returns the members with their roles. API keys are masked.')
+  listTeamMembers(@Param() path: TeamPath, @Query() page: PageFromZero, @Context() context: CallContext): Promise<MemberPage> {
     return this.rpc.call(members.list, { ...path, ...page }, context);
   }
 
   @Post()
   @ChangesCaller()
-  @Answers(201, TeamMember, 'Adds a member, with a key to the team that is shown in this answer only.')
-  add(@Param() path: TeamPath, @Body() body: NewMember, @Context() context: CallContext): Promise<TeamMember> {
+  @Answers(
+    201,
+    TeamMember,
+    'Add a member to a team',
+    'Issues an API key to the team for the new member, which is shown in this response only. Requires team_owner or team_admin.',
+  )
+  addTeamMember(@Param() path: TeamPath, @Body() body: NewMember, @Context() context: CallContext): Promise<TeamMember> {
     return this.rpc.call(members.add, { ...path, ...body }, context);
   }
 
   @Put(':user_id')
   @ChangesCaller()
-  @Answers(200, TeamMember, 'Gives a member another role.')
-  changeRole(@Param() path: MemberPath, @Body() body: ChangeRoleBody, @Context() context: CallContext): Promise<TeamMember> {
+  @Answers(
+    200,
+    TeamMember,
+    'Change the role of a member',
+    'Only a team_owner may make or change a team_owner. Requires team_owner or team_admin.',
+  )
+  changeTeamMemberRole(@Param() path: MemberPath, @Body() body: ChangeRoleBody, @Context() context: CallContext): Promise<TeamMember> {
     return this.rpc.call(members.changeRole, { ...path, ...body }, context);
   }
 
   @Delete(':user_id')
   @ChangesCaller()
-  @Answers(204, Nothing, 'Removes a member with their keys to the team. The last owner cannot be removed.')
-  remove(@Param() path: MemberPath, @Context() context: CallContext): Promise<Nothing> {
+  @Answers(
+    204,
+    Nothing,
+    'Remove a member from a team',
+    'The API keys of the member to the team end. The last team_owner cannot be removed. Requires team_owner or team_admin.',
+  )
+  removeTeamMember(@Param() path: MemberPath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(members.remove, path, context);
   }
 
   @Post(':user_id/api-key')
   @ChangesCaller()
-  @Answers(201, TeamMember, "Issues a member's key to the team, or rotates it. The key is shown in this answer only.")
-  issueKey(@Param() path: MemberPath, @Body() body: KeyTerms, @Context() context: CallContext): Promise<TeamMember> {
+  @Answers(
+    201,
+    TeamMember,
+    'Issue an API key of a member',
+    'Issues an API key to the team, or replaces the one that the member has. The key is shown in this response only. Members may replace their own.',
+  )
+  issueTeamMemberKey(@Param() path: MemberPath, @Body() body: KeyTerms, @Context() context: CallContext): Promise<TeamMember> {
     return this.rpc.call(members.issueKey, { ...path, ...body }, context);
   }
 
   @Delete(':user_id/api-key')
   @ChangesCaller()
-  @Answers(204, Nothing, "Revokes a member's keys to the team.")
-  revokeKey(@Param() path: MemberPath, @Context() context: CallContext): Promise<Nothing> {
+  @Answers(204, Nothing, 'Revoke the API keys of a member', 'Ends all API keys of the member to the team. Members may revoke their own.')
+  revokeTeamMemberKeys(@Param() path: MemberPath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(members.revokeKey, path, context);
   }
 }

@@ -23,16 +23,21 @@ export class PoolSubscriptionsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Post('pool/subscribe')
-  @Answers(202, Subscription, 'Reserves vGPUs of a pool for a team, or refuses. For a team_owner, team_admin or member.')
+  @Answers(
+    202,
+    Subscription,
+    'Subscribe to a GPU pool',
+    'Reserves vGPUs of a pool for a team, or refuses with what would fit. Requires team_owner, team_admin or member.',
+  )
   @Refuses('insufficient_capacity')
-  subscribe(@Body() body: Subscribe, @Context() context: CallContext): Promise<Subscription> {
+  subscribeToPool(@Body() body: Subscribe, @Context() context: CallContext): Promise<Subscription> {
     return this.rpc.call(subscriptions.subscribe, body, context);
   }
 
   @Put('pool-subscription/:subscription_id')
-  @Answers(200, Subscription, 'Changes how many vGPUs a subscription has. For a team_owner, team_admin or member.')
+  @Answers(200, Subscription, 'Resize a subscription', 'Changes the number of vGPUs. Requires team_owner, team_admin or member.')
   @Refuses('insufficient_capacity')
-  resize(@Param() path: SubscriptionPath, @Body() body: ResizeBody, @Context() context: CallContext): Promise<Subscription> {
+  resizeSubscription(@Param() path: SubscriptionPath, @Body() body: ResizeBody, @Context() context: CallContext): Promise<Subscription> {
     return this.rpc.call(subscriptions.resize, { ...path, ...body }, context);
   }
 
@@ -40,24 +45,31 @@ export class PoolSubscriptionsController {
   @Answers(
     200,
     Subscription,
-    'Ends a subscription; with `force` also where workloads run on it. May be repeated. For a team_owner, team_admin or member.',
+    'Unsubscribe from a GPU pool',
+    'Ends a subscription; `force` stops the workloads that run on it. May be repeated. Requires team_owner, team_admin or member.',
   )
-  unsubscribe(@Body() body: Unsubscribe, @Context() context: CallContext): Promise<Subscription> {
+  unsubscribeFromPool(@Body() body: Unsubscribe, @Context() context: CallContext): Promise<Subscription> {
     return this.rpc.call(subscriptions.unsubscribe, body, context);
   }
 
   @Get('pool-subscriptions/all')
-  @AnswersPage(SubscriptionPage, 1, 'Lists the subscriptions of all teams, with metrics. For a platform_admin.')
-  listAll(@Query() query: ListAllSubscriptions, @Context() context: CallContext): Promise<SubscriptionPage> {
+  @AnswersPage(
+    SubscriptionPage,
+    1,
+    'List the subscriptions of all teams',
+    'Returns subscriptions with their metrics. Requires platform_admin.',
+  )
+  listAllSubscriptions(@Query() query: ListAllSubscriptions, @Context() context: CallContext): Promise<SubscriptionPage> {
     return this.rpc.call(subscriptions.listAll, query, context);
   }
 
   @Get('pool-subscription')
   @AnswersAllOrPage(
     SubscriptionList,
-    'Lists the subscriptions of a team, with metrics: all of them unless `limit` is sent. For every member of the team.',
+    'List the subscriptions of a team',
+    'Returns subscriptions with their metrics: all of them unless `limit` is sent. Any member of the team may read them.',
   )
-  list(@Query() query: ListSubscriptions, @Context() context: CallContext): Promise<SubscriptionList> {
+  listTeamSubscriptions(@Query() query: ListSubscriptions, @Context() context: CallContext): Promise<SubscriptionList> {
     return this.rpc.call(subscriptions.list, query, context);
   }
 }

@@ -22,26 +22,36 @@ export class PoolsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Post('pool/create')
-  @Answers(201, Pool, 'Makes a pool of GPUs of one board. For a platform_admin.')
-  create(@Body() body: CreatePool, @Context() context: CallContext): Promise<Pool> {
+  @Answers(201, Pool, 'Create a GPU pool', 'Creates a pool from GPUs of one board. Requires platform_admin.')
+  createPool(@Body() body: CreatePool, @Context() context: CallContext): Promise<Pool> {
     return this.rpc.call(pools.create, body, context);
   }
 
   @Get('all-pools')
-  @AnswersPage(PoolPage, 1, 'Lists all pools. For a platform_admin.')
-  list(@Query() query: ListPools, @Context() context: CallContext): Promise<PoolPage> {
+  @AnswersPage(PoolPage, 1, 'List GPU pools', 'Returns the pools of one GPU service or of all. Requires platform_admin.')
+  listPools(@Query() query: ListPools, @Context() context: CallContext): Promise<PoolPage> {
     return this.rpc.call(pools.list, query, context);
   }
 
   @Get('available-regions')
-  @AnswersPage(AvailableRegionPage, 1, 'Lists the regions that have pools.')
-  availableRegions(@Query() query: AvailableRegionsQuery, @Context() context: CallContext): Promise<AvailableRegionPage> {
+  @AnswersPage(
+    AvailableRegionPage,
+    1,
+    'List the regions that offer pools',
+    'Returns the regions in which a team can subscribe to something. Any member of the team may read them.',
+  )
+  listAvailableRegions(@Query() query: AvailableRegionsQuery, @Context() context: CallContext): Promise<AvailableRegionPage> {
     return this.rpc.call(pools.availableRegions, query, context);
   }
 
   @Get('available-pools')
-  @AnswersPage(AvailablePoolPage, 1, 'Lists pools with what a team could have of them now, and what that costs it.')
-  available(@Query() query: AvailablePoolsQuery, @Context() context: CallContext): Promise<AvailablePoolPage> {
+  @AnswersPage(
+    AvailablePoolPage,
+    1,
+    'List the pools that a team can subscribe to',
+    'Returns pools with the capacity and the price that the team would get now. Any member of the team may read them.',
+  )
+  listAvailablePools(@Query() query: AvailablePoolsQuery, @Context() context: CallContext): Promise<AvailablePoolPage> {
     return this.rpc.call(pools.available, query, context);
   }
 }

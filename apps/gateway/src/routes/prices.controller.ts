@@ -11,14 +11,14 @@ export class PricesController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get()
-  @AnswersPage(PricePage, 1, 'Lists prices. For a platform_admin.')
-  list(@Query() query: ListPrices, @Context() context: CallContext): Promise<PricePage> {
+  @AnswersPage(PricePage, 1, 'List prices', 'Returns prices of all SKUs, or of one. Requires platform_admin.')
+  listPrices(@Query() query: ListPrices, @Context() context: CallContext): Promise<PricePage> {
     return this.rpc.call(prices.list, query, context);
   }
 
   @Post()
-  @Answers(201, Price, 'Sets what a unit of a SKU costs an hour, from an instant on. For a platform_admin.')
-  create(@Body() body: CreatePrice, @Context() context: CallContext): Promise<Price> {
+  @Answers(201, Price, 'Create a price', 'Sets the price of a unit of a SKU per hour, from an instant on. Requires platform_admin.')
+  createPrice(@Body() body: CreatePrice, @Context() context: CallContext): Promise<Price> {
     return this.rpc.call(prices.create, body, context);
   }
 }

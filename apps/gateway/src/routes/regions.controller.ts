@@ -21,26 +21,36 @@ export class RegionsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Post('region')
-  @Answers(201, Region, 'Creates a region. For a platform_admin.')
-  create(@Body() body: CreateRegion, @Context() context: CallContext): Promise<Region> {
+  @Answers(201, Region, 'Create a region', 'Creates a region that has no GPU service yet. Requires platform_admin.')
+  createRegion(@Body() body: CreateRegion, @Context() context: CallContext): Promise<Region> {
     return this.rpc.call(regions.create, body, context);
   }
 
   @Get('region')
-  @AnswersPage(RegionPage, 1, 'Lists regions. For a platform_admin; others see those that have something for them under available-regions.')
-  list(@Query() page: PageFromOne, @Context() context: CallContext): Promise<RegionPage> {
+  @AnswersPage(
+    RegionPage,
+    1,
+    'List regions',
+    'Returns all regions. Requires platform_admin; others list the regions that offer pools to them (listAvailableRegions).',
+  )
+  listRegions(@Query() page: PageFromOne, @Context() context: CallContext): Promise<RegionPage> {
     return this.rpc.call(regions.list, page, context);
   }
 
   @Post('gpuaas')
-  @Answers(201, Gpuaas, 'Creates the GPU service of a region: a cluster with nodes and pools. For a platform_admin.')
-  createGpuaas(@Body() body: CreateGpuaas, @Context() context: CallContext): Promise<Gpuaas> {
+  @Answers(
+    201,
+    Gpuaas,
+    'Create a GPU service',
+    'Creates the GPU service (gpuaas) of a region: a cluster with nodes and pools. Requires platform_admin.',
+  )
+  createGpuService(@Body() body: CreateGpuaas, @Context() context: CallContext): Promise<Gpuaas> {
     return this.rpc.call(regions.createGpuaas, body, context);
   }
 
   @Get('gpuaas')
-  @AnswersPage(GpuaasPage, 1, 'Lists GPU services. For a platform_admin.')
-  listGpuaas(@Query() page: PageFromOne, @Context() context: CallContext): Promise<GpuaasPage> {
+  @AnswersPage(GpuaasPage, 1, 'List GPU services', 'Returns the GPU services (gpuaas) of all regions. Requires platform_admin.')
+  listGpuServices(@Query() page: PageFromOne, @Context() context: CallContext): Promise<GpuaasPage> {
     return this.rpc.call(regions.listGpuaas, page, context);
   }
 }

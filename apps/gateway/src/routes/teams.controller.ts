@@ -27,20 +27,25 @@ export class TeamsController {
 
   @Post()
   @ChangesCaller()
-  @Answers(201, Team, 'Creates a team, with a default workspace. The caller becomes its team_owner; each key is shown in this answer only.')
-  create(@Body() body: CreateTeam, @Context() context: CallContext): Promise<Team> {
+  @Answers(
+    201,
+    Team,
+    'Create a team',
+    'Creates a team with a default workspace. The caller becomes its team_owner. Each API key is shown in this response only.',
+  )
+  createTeam(@Body() body: CreateTeam, @Context() context: CallContext): Promise<Team> {
     return this.rpc.call(teams.create, body, context);
   }
 
   @Get()
-  @AnswersPage(TeamPage, 0, 'Lists the teams of the caller; all teams for a platform_admin.')
-  list(@Query() page: PageFromZero, @Context() context: CallContext): Promise<TeamPage> {
+  @AnswersPage(TeamPage, 0, 'List teams', 'Returns the teams of the caller; all teams for a platform_admin.')
+  listTeams(@Query() page: PageFromZero, @Context() context: CallContext): Promise<TeamPage> {
     return this.rpc.call(teams.list, page, context);
   }
 
   @Get(':team_id')
-  @Answers(200, Team, 'Shows a team with its members, policy and workspaces. Keys are masked.')
-  get(@Param() path: TeamPath, @Context() context: CallContext): Promise<Team> {
+  @Answers(200, Team, 'Get a team', 'Returns a team with its members, policy and workspaces. API keys are masked.')
+  getTeam(@Param() path: TeamPath, @Context() context: CallContext): Promise<Team> {
     return this.rpc.call(teams.get, path, context);
   }
 
@@ -48,15 +53,16 @@ export class TeamsController {
   @Answers(
     200,
     ResourceOverview,
-    'Shows what a team holds now, by region. 503 names the service where one of those that are asked does not answer.',
+    'Get the resources of a team',
+    'Returns what the team holds now, by region. A service that does not answer is named with 503. Any member of the team may read it.',
   )
-  resourceOverview(@Param() path: TeamPath, @Context() context: CallContext): Promise<ResourceOverview> {
+  getTeamResources(@Param() path: TeamPath, @Context() context: CallContext): Promise<ResourceOverview> {
     return this.rpc.call(teams.resourceOverview, path, context);
   }
 
   @Put(':team_id')
-  @Answers(200, Team, 'Changes the name or the description.')
-  update(@Param() path: TeamPath, @Body() body: UpdateTeamBody, @Context() context: CallContext): Promise<Team> {
+  @Answers(200, Team, 'Update a team', 'Changes the name or the description. Requires team_owner or team_admin.')
+  updateTeam(@Param() path: TeamPath, @Body() body: UpdateTeamBody, @Context() context: CallContext): Promise<Team> {
     return this.rpc.call(teams.update, { ...path, ...body }, context);
   }
 
@@ -65,12 +71,13 @@ export class TeamsController {
   @Answers(
     204,
     Nothing,
-    'Deletes a team, with every key to it. A team that holds something is refused with 409, or with `force=true` emptied first: ' +
-      '202 if that takes longer than 8 s; it goes on by itself, and the same request shows how far it is. For a team_owner.',
+    'Delete a team',
+    'Deletes a team with every key to it. A team that holds something is refused with 409, or with `force=true` emptied first: ' +
+      '202 if that takes longer than 8 s; it continues by itself, and the same request shows its progress. Requires team_owner.',
   )
-  @ApiResponse({ status: 202, description: 'Accepted. What the team holds is being ended.', type: DeletingTeam })
+  @ApiResponse({ status: 202, description: 'Accepted', type: DeletingTeam })
   @ConfigureRoute({ deadlineMs: 10_000 })
-  async delete(
+  async deleteTeam(
     @Param() path: TeamPath,
     @Query() query: DeleteTeamQuery,
     @Context() context: CallContext,
@@ -81,14 +88,19 @@ export class TeamsController {
   }
 
   @Post(':team_id/suspend')
-  @Answers(200, Team, 'Suspends a team: it may read, stop, unsubscribe and delete, nothing else. For a platform_admin.')
-  suspend(@Param() path: TeamPath, @Context() context: CallContext): Promise<Team> {
+  @Answers(
+    200,
+    Team,
+    'Suspend a team',
+    'A suspended team may read, stop, unsubscribe and delete, nothing else; what runs continues and is billed. Requires platform_admin.',
+  )
+  suspendTeam(@Param() path: TeamPath, @Context() context: CallContext): Promise<Team> {
     return this.rpc.call(teams.suspend, path, context);
   }
 
   @Post(':team_id/unsuspend')
-  @Answers(200, Team, 'Lifts the suspension. For a platform_admin.')
-  unsuspend(@Param() path: TeamPath, @Context() context: CallContext): Promise<Team> {
+  @Answers(200, Team, 'Unsuspend a team', 'Ends the suspension. Requires platform_admin.')
+  unsuspendTeam(@Param() path: TeamPath, @Context() context: CallContext): Promise<Team> {
     return this.rpc.call(teams.unsuspend, path, context);
   }
 }

@@ -15,8 +15,13 @@ export class UsageEventsController {
 
   @Post()
   @ConfigureRoute({ maxBodyBytes: maxBatchBytes, exactNumbers: 'quantity' })
-  @Answers(200, UsageRecorded, 'Records facts of what resources hold: all of them, or none where one is bad. For a platform_admin.')
-  record(@Body() body: RecordUsage, @Context() context: CallContext): Promise<UsageRecorded> {
+  @Answers(
+    200,
+    UsageRecorded,
+    'Record usage facts',
+    'Stores facts about what resources hold: all of them, or none where one is invalid. Requires platform_admin.',
+  )
+  recordUsage(@Body() body: RecordUsage, @Context() context: CallContext): Promise<UsageRecorded> {
     return this.rpc.call(usage.record, body, context);
   }
 }

@@ -11,29 +11,34 @@ export class UsersController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get('profile')
-  @Answers(200, User, 'Shows the caller.')
-  profile(@Context() context: CallContext): Promise<User> {
+  @Answers(200, User, 'Get the profile of the caller', 'Returns the user whose API key was sent.')
+  getProfile(@Context() context: CallContext): Promise<User> {
     return this.rpc.call(users.profile, {}, context);
   }
 
   @Put('profile')
   @ChangesCaller()
-  @Answers(200, User, "Changes the caller's name or time zone.")
+  @Answers(200, User, 'Update the profile of the caller', 'Changes the name or the time zone.')
   updateProfile(@Body() body: UpdateProfile, @Context() context: CallContext): Promise<User> {
     return this.rpc.call(users.updateProfile, body, context);
   }
 
   @Post('api-key')
   @ChangesCaller()
-  @Answers(201, UserKey, 'Issues a key that acts for the caller as a whole, or rotates it. The key is shown in this answer only.')
-  issueKey(@Body() body: KeyTerms, @Context() context: CallContext): Promise<UserKey> {
+  @Answers(
+    201,
+    UserKey,
+    'Issue an API key of the caller',
+    'Issues an API key that acts for the caller as a whole, or replaces the one that there is. The key is shown in this response only.',
+  )
+  issueUserKey(@Body() body: KeyTerms, @Context() context: CallContext): Promise<UserKey> {
     return this.rpc.call(users.issueKey, body, context);
   }
 
   @Delete('api-key')
   @ChangesCaller()
-  @Answers(204, Nothing, "Revokes the caller's keys of that kind.")
-  revokeKey(@Context() context: CallContext): Promise<Nothing> {
+  @Answers(204, Nothing, 'Revoke the API keys of the caller', 'Ends the API keys that act for the caller as a whole. Keys to teams stay.')
+  revokeUserKeys(@Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(users.revokeKey, {}, context);
   }
 }

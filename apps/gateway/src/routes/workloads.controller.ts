@@ -11,21 +11,36 @@ export class WorkloadsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Post()
-  @Answers(202, Workload, 'Starts a workload on a subscription. It is `pending` while a GPU it needs is switching.')
+  @Answers(
+    202,
+    Workload,
+    'Start a workload',
+    'Starts a workload on a subscription. It is `pending` while a GPU that it needs changes its sharing mode. Requires team_owner, team_admin or member.',
+  )
   @Refuses('insufficient_capacity')
-  start(@Body() body: StartWorkload, @Context() context: CallContext): Promise<Workload> {
+  startWorkload(@Body() body: StartWorkload, @Context() context: CallContext): Promise<Workload> {
     return this.rpc.call(workloads.start, body, context);
   }
 
   @Get()
-  @AnswersPage(WorkloadPage, 1, 'Lists the workloads of a team.')
-  list(@Query() query: ListWorkloads, @Context() context: CallContext): Promise<WorkloadPage> {
+  @AnswersPage(
+    WorkloadPage,
+    1,
+    'List the workloads of a team',
+    'Returns workloads, of one subscription or of all. Any member of the team may read them.',
+  )
+  listWorkloads(@Query() query: ListWorkloads, @Context() context: CallContext): Promise<WorkloadPage> {
     return this.rpc.call(workloads.list, query, context);
   }
 
   @Delete(':workload_id')
-  @Answers(202, Workload, 'Stops a workload. Repeated it changes nothing.')
-  stop(@Param() path: WorkloadPath, @Context() context: CallContext): Promise<Workload> {
+  @Answers(
+    202,
+    Workload,
+    'Stop a workload',
+    'Stops a workload. A second request changes nothing. Requires team_owner, team_admin or member.',
+  )
+  stopWorkload(@Param() path: WorkloadPath, @Context() context: CallContext): Promise<Workload> {
     return this.rpc.call(workloads.stop, path, context);
   }
 }

@@ -21,26 +21,36 @@ export class WorkspacesController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get()
-  @AnswersPage(WorkspacePage, 0, 'Lists the workspaces of a team.')
-  list(@Query() query: ListWorkspaces, @Context() context: CallContext): Promise<WorkspacePage> {
+  @AnswersPage(
+    WorkspacePage,
+    0,
+    'List the workspaces of a team',
+    'Returns the workspaces in the order of their creation, the default one first.',
+  )
+  listWorkspaces(@Query() query: ListWorkspaces, @Context() context: CallContext): Promise<WorkspacePage> {
     return this.rpc.call(workspaces.list, query, context);
   }
 
   @Post()
-  @Answers(201, Workspace, 'Creates a workspace in a team.')
-  create(@Body() body: CreateWorkspace, @Context() context: CallContext): Promise<Workspace> {
+  @Answers(201, Workspace, 'Create a workspace', 'Creates a workspace in a team. Requires team_owner or team_admin.')
+  createWorkspace(@Body() body: CreateWorkspace, @Context() context: CallContext): Promise<Workspace> {
     return this.rpc.call(workspaces.create, body, context);
   }
 
   @Put(':workspace_id')
-  @Answers(200, Workspace, 'Renames a workspace.')
-  rename(@Param() path: WorkspacePath, @Body() body: RenameWorkspaceBody, @Context() context: CallContext): Promise<Workspace> {
+  @Answers(200, Workspace, 'Rename a workspace', 'The new name must be unique in the team. Requires team_owner or team_admin.')
+  renameWorkspace(@Param() path: WorkspacePath, @Body() body: RenameWorkspaceBody, @Context() context: CallContext): Promise<Workspace> {
     return this.rpc.call(workspaces.rename, { ...path, ...body }, context);
   }
 
   @Delete(':workspace_id')
-  @Answers(204, Nothing, 'Deletes a workspace that is not in use and not the default one.')
-  delete(@Param() path: WorkspacePath, @Context() context: CallContext): Promise<Nothing> {
+  @Answers(
+    204,
+    Nothing,
+    'Delete a workspace',
+    'The workspace must not be in use, nor be the default one. Requires team_owner or team_admin.',
+  )
+  deleteWorkspace(@Param() path: WorkspacePath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(workspaces.delete, path, context);
   }
 }
