@@ -1,0 +1,70 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import spectralCore from '@stoplight/spectral-core';
+import spectralRulesets from '@stoplight/spectral-rulesets';
+import { InProcessBus, RpcModule } from '@atoll/rpc';
+import { createLogger, createMetrics } from '@atoll/service';
+
+interface Gateway {
+  inject(request: { method: string; url: string }): Promise<{ payload: string }>;
+  close(): Promise<void>;
+}
+
+/** The OpenAPI document as the gateway serves it. */
+async function servedDocument(): Promise<string> {
+  const built = (await import(pathToFileURL(resolve('dist/apps/gateway/src/create-gateway.js')).href)) as {
+    createGateway: (options: object) => Promise<Gateway>;
+  };
+  const gateway = await built.createGateway({
+    rpc: RpcModule.forMemory({ bus: new InProcessBus() }),
+    keyPepper: 'a pepper for the check of OpenAPI',
+    logger: createLogger({ service: 'gateway', level: 'silent' }),
+    metrics: createMetrics('gateway'),
+  });
+  const { payload } = await gateway.inject({ method: 'GET', url: '/api/openapi.json' });
+  await gateway.close();
+  return payload;
+}
+
+interface Finding {
+  rule: string;
+  message: string;
+  /** The keys that lead to the place, from the root of the document. */
+  place: readonly string[];
+}
+
+async function findingsOfRedocly(document: string): Promise<Finding[]> {
+  const config = await createConfig({ extends: ['recommended'] });
+  const problems = await lintFromString({ source: document, absoluteRef: 'openapi.json', config });
+  return problems.map(({ ruleId, message, location: [location] }) => ({
+    rule: `redocly ${ruleId}`,
+    message,
+    place: (location?.pointer ?? '')
+      .split('/')
+      .slice(1)
+      .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~')),
+  }));
+}
+
+async function findingsOfSpectral(document: string): Promise<Finding[]> {
+  const linter = new spectralCore.Spectral();
+  linter.setRuleset({ extends: [spectralRulesets.oas] } as Parameters<typeof linter.setRuleset>[0]);
+  const problems = await linter.run(document);
+  return problems.map(({ code, message, path }) => ({ rule: `spectral ${code}`, message, place: path.map(String) }));
+}
+
+/** The paths that are documented as removed: they have no success, and may look like one that is served. */
+function removedPathsOf(document: string): ReadonlySet<string> {
+  const { paths } = JSON.parse(document) as { paths: Record<string, { get?: { tags?: string[] } }> };
+  return new Set(Object.keys(paths).filter((path) => paths[path]?.get?.tags?.includes('Removed')));
+}
+
+const document = await servedDocument();
+const removed = removedPathsOf(document);
+for (const { rule, message, place } of [...(await findingsOfRedocly(document)), ...(await findingsOfSpectral(document))]) {
+  const [section, path = ''] = place;
+  if (section === 'paths' && removed.has(path)) continue;
+  console.log(`${rule}: ${message} (${place.join(' > ')})`);
+  process.exitCode = 1;
+}
