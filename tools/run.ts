@@ -2,6 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 
 export interface Outcome {
   ok: boolean;
+  /** Its exit code; null where it did not start, or was killed. */
+  code: number | null;
   /** What it printed, where that was captured. */
   output: string;
   durationMs: number;
@@ -46,16 +48,16 @@ export function run(command: string, options: RunOptions = {}): Promise<Outcome>
   child.stdout?.on('data', collect);
   child.stderr?.on('data', collect);
   return new Promise((resolve) => {
-    const finish = (ok: boolean) => {
+    const finish = (code: number | null) => {
       running.delete(child);
       if (stopping && !running.size) process.exit(130);
-      resolve({ ok, output, durationMs: performance.now() - startedAtMs });
+      resolve({ ok: code === 0, code, output, durationMs: performance.now() - startedAtMs });
     };
     child.on('error', (error) => {
       output += `${error.message}\n`;
       if (!options.capture) console.error(error.message);
-      finish(false);
+      finish(null);
     });
-    child.on('close', (code) => finish(code === 0));
+    child.on('close', finish);
   });
 }

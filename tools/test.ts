@@ -57,6 +57,15 @@ async function jest(start: (options: string[]) => Promise<Outcome>): Promise<Tal
 
 const notRun: string[] = [];
 
+/** The exit code of a check that cannot be done here, and says why in its last line. */
+const cannotRun = 77;
+
+async function schemathesis(): Promise<Tally> {
+  const { ok, code } = await run('node dist/tools/schemathesis/main.js');
+  if (code === cannotRun) notRun.push('Schemathesis was not run: it needs python3 with venv, and PyPI.');
+  return { passed: ok ? 1 : 0, failed: ok || code === cannotRun ? 0 : 1, skipped: code === cannotRun ? 1 : 0 };
+}
+
 /** Everything there is to prove, in the order in which a failure is cheapest. Stops where nothing after it could run. */
 async function* everything(): AsyncGenerator<Tally> {
   for (const preparation of ['npm run --silent build', 'node dist/tools/nats-server.js']) {
@@ -72,6 +81,8 @@ async function* everything(): AsyncGenerator<Tally> {
     console.log(`\n== e2e, ${topology}`);
     yield await jest((options) => runE2e(topology, options));
   }
+  console.log('\n== schemathesis');
+  yield await schemathesis();
 }
 
 if (import.meta.main) {

@@ -37,6 +37,10 @@ export class Installation {
     return new Installation(child, port, adminKey, connections);
   }
 
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
   /** The answer, whole, whatever its status. */
   ask(method: string, path: string, json?: string): Promise<Answer> {
     const headers = {

@@ -21,7 +21,7 @@ export class TeamStanding {
   @Flag()
   is_suspended!: boolean;
 
-  @OneOf(['active', 'deleting', 'deleted'])
+  @OneOf('TeamState', ['active', 'deleting', 'deleted'])
   status!: 'active' | 'deleting' | 'deleted';
 
   @Uuid({ nullable: true, description: 'Where a request that names no workspace goes.' })

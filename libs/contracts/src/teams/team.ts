@@ -165,7 +165,7 @@ export class DeletingTeam {
   @Uuid()
   id!: string;
 
-  @OneOf(['deleting'])
+  @OneOf('DeletionStatus', ['deleting'])
   status!: 'deleting';
 
   @ListOf(() => TeamHolding, { max: 100 })

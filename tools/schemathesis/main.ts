@@ -1,0 +1,124 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { createApiKey } from '@atoll/api-keys';
+import { startPostgres } from '@atoll/testing';
+import { createDatabase } from '../bench/databases.js';
+import { Installation } from '../bench/installation.js';
+
+/**
+ * `npm run schemathesis`: holds the platform against its OpenAPI document with generated requests, valid and invalid ones.
+ * Schemathesis comes from PyPI into the checkout's `.tools`; where it cannot be had, one line says so.
+ */
+const { values } = parseArgs({ options: { 'max-examples': { type: 'string', default: '25' } } });
+const sources = resolve('tools/schemathesis');
+const environment = resolve('.tools/schemathesis');
+const runFolder = resolve('.tools/schemathesis-run');
+
+/** Why it could not be installed; undefined where it is there. */
+function install(): string | undefined {
+  const requirements = readFileSync(join(sources, 'requirements.txt'), 'utf8');
+  const installed = join(environment, 'requirements.txt');
+  if (existsSync(installed) && readFileSync(installed, 'utf8') === requirements) return undefined;
+  rmSync(environment, { recursive: true, force: true });
+  const python = (...args: string[]) => spawnSync('python3', args, { encoding: 'utf8' });
+  const made = python('-m', 'venv', environment);
+  if (made.error ?? made.status) return 'python3 with venv is not there (on Debian: apt-get install python3-venv)';
+  const pip = spawnSync(
+    join(environment, 'bin/pip'),
+    ['install', '--quiet', '--no-cache-dir', '--disable-pip-version-check', '--requirement', join(sources, 'requirements.txt')],
+    { encoding: 'utf8' },
+  );
+  if (pip.error ?? pip.status) return `pip cannot install it: ${pip.stderr.trim().split('\n').at(-1)}`;
+  cpSync(join(sources, 'requirements.txt'), installed);
+  return undefined;
+}
+
+interface World {
+  team_id: string;
+  workspace_id: string;
+  gpuaas_id: string;
+  gpu_id: string;
+  pool_id: string;
+}
+
+/** Objects for requests that need some: a team, and a pool of one of the GPUs of a node. */
+async function createWorld(platform: Installation): Promise<World> {
+  const { region_id } = await platform.send<{ region_id: string }>('POST', '/region', { region_name: 'world' });
+  const { gpuaas_id } = await platform.send<{ gpuaas_id: string }>('POST', '/gpuaas', { region_id, name: 'world' });
+  const gpus = [{ board: 'A100-80GB', count: 8 }];
+  const { node_id } = await platform.send<{ node_id: string }>('POST', '/gpuaas/node', { gpuaas_id, node_name: 'world', gpus });
+  await platform.send('POST', `/gpuaas/node/${node_id}/initialise`);
+  let node = await platform.send<{ status: string; gpus: { gpu_id: string }[] }>('GET', `/gpuaas/node/${node_id}`);
+  while (node.status !== 'ready') {
+    await delay(100);
+    node = await platform.send('GET', `/gpuaas/node/${node_id}`);
+  }
+  const [first, second] = node.gpus.map(({ gpu_id }) => gpu_id);
+  const terms = { gpuaas_id, pool_name: 'world', gpu_ids: [first], sharing_mode: 'Spatial', mechanism: 'mig', profiles: ['1g.10gb'] };
+  const { pool_id } = await platform.send<{ pool_id: string }>('POST', '/gpuaas/pool/create', terms);
+  const team = await platform.send<{ id: string; workspaces: { id: string }[] }>('POST', '/team', { name: 'World' });
+  return { team_id: team.id, workspace_id: team.workspaces[0]?.id ?? '', gpuaas_id, gpu_id: second ?? '', pool_id };
+}
+
+/** These two end the key that asks: they come last, and by themselves. */
+const ofOwnKeys = ['issueUserKey', 'revokeUserKeys'];
+const runs = [
+  ofOwnKeys.flatMap((id) => ['--exclude-operation-id', id]),
+  ['--phases', 'examples,coverage,fuzzing', ...ofOwnKeys.flatMap((id) => ['--include-operation-id', id])],
+];
+
+/** Runs Schemathesis, its output passed through; false where it found something. */
+function run(url: string, key: string, world: World, options: readonly string[]): Promise<boolean> {
+  const args = [
+    ...['--config-file', join(sources, 'schemathesis.toml'), 'run', `${url}/api/openapi.json`],
+    ...['-H', `Authorization: Bearer ${key}`, '--max-examples', values['max-examples'], ...options],
+  ];
+  const child = spawn(join(environment, 'bin/st'), args, {
+    cwd: runFolder,
+    env: {
+      ...process.env,
+      ATOLL_WORLD: JSON.stringify(world),
+      SCHEMATHESIS_HOOKS: join(sources, 'hooks.py'),
+      PYTHONDONTWRITEBYTECODE: '1',
+    },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  return new Promise((settle) => child.once('exit', (code) => settle(code === 0)));
+}
+
+/** Whether the platform keeps what its document promises, and refuses what it does not. */
+async function check(): Promise<boolean> {
+  const postgres = await startPostgres();
+  const dataDir = mkdtempSync(join(tmpdir(), 'atoll-schemathesis-'));
+  mkdirSync(runFolder, { recursive: true });
+  try {
+    const key = createApiKey();
+    const platform = await Installation.start(await createDatabase(postgres.url, 'schemathesis'), dataDir, key);
+    try {
+      const world = await createWorld(platform);
+      let isGood = true;
+      for (const options of runs) isGood = (await run(platform.url, key, world, options)) && isGood;
+      return isGood;
+    } finally {
+      await platform.stop();
+    }
+  } finally {
+    await postgres.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** As Automake has it; `npm test` counts it as skipped. */
+const notRun = 77;
+
+const missing = install();
+if (missing === undefined) {
+  process.exitCode = (await check()) ? 0 : 1;
+} else {
+  console.log(`!!! Schemathesis was NOT RUN: ${missing}.`);
+  process.exitCode = notRun;
+}
