@@ -22,6 +22,7 @@ import {
   ValidateNested,
 } from 'class-validator';
 import type { Wire } from './contract.js';
+import { manyLines, notBlank, oneLine, textPattern, wellFormed } from './text.js';
 
 /**
  * The fields of the wire. Each decorator says once what a field is, for validation and for the OpenAPI document alike.
@@ -63,46 +64,6 @@ export interface TextOptions extends FieldOptions {
   format?: string;
 }
 
-/**
- * Characters that text does not have: those that PostgreSQL cannot store (U+0000), control characters, and changes of
- * direction, which show one thing and say another. Written for a character class of any dialect of regular expressions.
- */
-const barredInLine = String.raw`\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069`;
-const barredInLines = String.raw`\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069`;
-/** White space, and the characters below U+10000 that a reader does not see: Unicode’s Default_Ignorable_Code_Point. */
-const unseen =
-  String.raw`\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f` +
-  String.raw`\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8`;
-
-/** The pattern of text for the OpenAPI document: nothing barred and, unless it may be blank, something that shows. */
-function textPattern(barred: string, mayBeBlank: boolean): string {
-  return mayBeBlank ? `^[^${barred}]*$` : `^[^${barred}]*[^${barred}${unseen}][^${barred}]*$`;
-}
-
-/** The patterns of texts that have none of their own: what is accepted. What is returned needs none. */
-export const textPatterns: ReadonlySet<string> = new Set(
-  [barredInLine, barredInLines].flatMap((barred) => [textPattern(barred, true), textPattern(barred, false)]),
-);
-
-/** The pattern of one line that is not blank. */
-export const linePattern = textPattern(barredInLine, false);
-
-const oneLine = new RegExp(textPattern(barredInLine, true), 'u');
-const manyLines = new RegExp(textPattern(barredInLines, true), 'u');
-const wellFormed = /^\P{Cs}*$/u;
-/** As `unseen`, and beyond U+FFFF, which few dialects of regular expressions write alike. */
-const notBlank = /[^\s\u2800\p{Default_Ignorable_Code_Point}]/u;
-
-/** Whether a value is text as `Text({ max })` has it, for bulk checks. */
-export function isLine(value: unknown, max: number): value is string {
-  return typeof value === 'string' && hasAtMost(max, value) && notBlank.test(value) && oneLine.test(value) && wellFormed.test(value);
-}
-
-/** Characters, not UTF-16 units: JSON Schema counts so. */
-function hasAtMost(max: number, text: string): boolean {
-  return text.length <= max || (text.length <= 2 * max && [...text].length <= max);
-}
-
 /** Text of `min` to `max` characters, not blank unless it may be empty. */
 export function Text(options: TextOptions): PropertyDecorator {
   const { min = 1, max, multiline = false, pattern, patternHint, format } = options;
@@ -117,7 +78,7 @@ export function Text(options: TextOptions): PropertyDecorator {
   ];
   if (min > 0) validators.push(Matches(notBlank, { message: '$property must not be blank' }));
   if (pattern) validators.push(Matches(pattern, { message: `$property must be ${patternHint ?? String(pattern)}` }));
-  const documented = pattern?.source ?? textPattern(multiline ? barredInLines : barredInLine, min === 0);
+  const documented = pattern?.source ?? textPattern(multiline ? 'many' : 'one', min === 0);
   const documentation = { type: String, minLength: min, maxLength: max, pattern: documented, ...(format && { format }) };
   return field(options, documentation, ...validators);
 }

@@ -51,8 +51,8 @@ export {
   WholeNumber,
   emailSpelling,
   numberedIdPattern,
-  textPatterns,
 } from './fields.js';
+export { textPatterns } from './text.js';
 export type { FieldOptions } from './fields.js';
 export {
   CompatibleInstance,

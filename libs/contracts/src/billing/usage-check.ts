@@ -1,5 +1,5 @@
 import { invalidInput, type FieldError } from '@atoll/errors';
-import { isLine } from '../fields.js';
+import { isLine } from '../text.js';
 import { aSku } from './price.js';
 import { attributeName, maxAttributes, maxAttributeText, usageKinds, type UsageEvent } from './usage-event.js';
 

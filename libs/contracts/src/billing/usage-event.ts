@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, type ApiPropertyOptions } from '@nestjs/swagger';
-import { Instant, NumberedId, linePattern, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Instant, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { linePattern } from '../text.js';
 import { aSku } from './price.js';
 
 export const maxAttributes = 32;
