@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { AbstractLogger, type DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
 import { CallNonce } from './call-nonce.entity.js';
+import { migrationsOf } from './entity-migrations.js';
 import { GuardedClient } from './guarded-client.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import { NamingStrategy } from './naming-strategy.js';
@@ -15,6 +16,7 @@ export interface DatabaseOptions {
   url: string;
   /** The tables of idempotency keys and of call nonces are added to them. */
   entities: Class<object>[];
+  /** Those that the entities bring (`BringsMigrations`) are added to them. */
   migrations: Class<MigrationInterface>[];
   /** Connections that this process holds at most. Default 10. */
   poolSize?: number;
@@ -45,7 +47,7 @@ export function dataSourceOptions(options: DatabaseOptions): PostgresDataSourceO
     url,
     schema,
     entities: [CallNonce, IdempotencyKey, ...entities],
-    migrations,
+    migrations: [...migrationsOf(entities), ...migrations],
     migrationsTableName: 'migration',
     migrationsTransactionMode: 'each',
     namingStrategy: new NamingStrategy(),

@@ -25,7 +25,7 @@ export async function openDataSource(options: DatabaseOptions, patienceMs = boot
 async function migrate(options: DatabaseOptions, patienceMs: number): Promise<void> {
   // A migration may take as long as it needs, and no caller waits for its connections. One holds the lock, one migrates.
   const timeouts = { ...options.timeouts, acquireMs: Math.min(patienceMs, bootAcquireMs), statementMs: 0, queryMs: 0 };
-  const dataSource = new DataSource(dataSourceOptions({ ...options, timeouts, entities: [], poolSize: 2 }));
+  const dataSource = new DataSource({ ...dataSourceOptions({ ...options, timeouts, poolSize: 2 }), entities: [] });
   await connect(dataSource, options.url, patienceMs);
   const guard = dataSource.createQueryRunner();
   try {
