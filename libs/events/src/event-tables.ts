@@ -1,12 +1,6 @@
-import type { QueryRunner } from 'typeorm';
-import { DeadLetter } from './dead-letter.entity.js';
-import { InboxRow } from './inbox.entity.js';
-import { OutboxRow } from './outbox.entity.js';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What this library adds to the entities of each service. */
-export const eventEntities = [OutboxRow, InboxRow, DeadLetter];
-
-/** For a service's first migration. */
+/** For the first migration of a service: the tables as this version of the library needs them. */
 export async function createEventTables(queryRunner: QueryRunner, schema: string): Promise<void> {
   await queryRunner.query(`
     CREATE TABLE "${schema}".outbox (
@@ -27,6 +21,8 @@ export async function createEventTables(queryRunner: QueryRunner, schema: string
       received_at timestamptz NOT NULL DEFAULT now(),
       taken_at timestamptz,
       tries integer NOT NULL DEFAULT 0,
+      begun_by uuid,
+      missed_at timestamptz,
       PRIMARY KEY (consumer, event_id)
     )`);
   await queryRunner.query(`CREATE INDEX ON "${schema}".inbox (received_at)`);
@@ -50,4 +46,26 @@ export async function createEventTables(queryRunner: QueryRunner, schema: string
 
 export async function dropEventTables(queryRunner: QueryRunner, schema: string): Promise<void> {
   await queryRunner.query(`DROP TABLE "${schema}".dead_letter, "${schema}".inbox, "${schema}".outbox`);
+}
+
+/** Tables of the first release: the columns by which tries are counted. */
+export class InboxProcesses1806000000000 implements MigrationInterface {
+  readonly name = 'InboxProcesses1806000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    const inbox = await ownTable(runner, 'inbox');
+    await runner.query(`ALTER TABLE IF EXISTS ${inbox} ADD COLUMN IF NOT EXISTS begun_by uuid`);
+    await runner.query(`ALTER TABLE IF EXISTS ${inbox} ADD COLUMN IF NOT EXISTS missed_at timestamptz`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    const inbox = await ownTable(runner, 'inbox');
+    await runner.query(`ALTER TABLE IF EXISTS ${inbox} DROP COLUMN IF EXISTS begun_by, DROP COLUMN IF EXISTS missed_at`);
+  }
+}
+
+/** A table of the service that is migrated, ready to be put into SQL; the search path goes on to `public`. */
+async function ownTable(runner: QueryRunner, table: string): Promise<string> {
+  const rows = (await runner.query('SELECT quote_ident(current_schema()) AS schema')) as { schema: string }[];
+  return `${rows.map(({ schema }) => schema).join('')}.${table}`;
 }

@@ -1,4 +1,4 @@
-import { Transactions } from '@atoll/database';
+import { newId, Transactions } from '@atoll/database';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { DataSource } from 'typeorm';
@@ -27,6 +27,7 @@ export interface EventsOptions {
 export class EventsModule {
   static forRoot(options: EventsOptions): DynamicModule {
     const { service, courier, retries } = options;
+    const processId = newId();
     return {
       module: EventsModule,
       global: true,
@@ -39,13 +40,13 @@ export class EventsModule {
         {
           provide: Inbox,
           useFactory: (transactions: Transactions, dataSource: DataSource) =>
-            new Inbox(transactions, dataSource, { ...defaultRetryRules, ...retries }),
+            new Inbox(transactions, dataSource, { ...defaultRetryRules, ...retries }, processId),
           inject: [Transactions, DataSource],
         },
         {
           provide: Events,
           useFactory: (consumers: EventConsumers, inbox: Inbox, dataSource: DataSource, signal: CommitSignal) =>
-            new Events(service, courier, consumers, inbox, dataSource, signal),
+            new Events(service, courier, consumers, inbox, dataSource, signal, processId),
           inject: [EventConsumers, Inbox, DataSource, CommitSignal],
         },
       ],

@@ -24,12 +24,13 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
     private readonly inbox: Inbox,
     private readonly dataSource: DataSource,
     private readonly signal: CommitSignal,
+    private readonly processId: string,
   ) {}
 
   onApplicationBootstrap(): void {
     const consumers = [...this.consumers.all()].map(([name, effects]) => this.consumerOf(name, effects));
     this.#link = this.courier.join(this.service, consumers, () => this.#relay?.courierReady());
-    this.#relay = new Relay(this.dataSource, this.#link);
+    this.#relay = new Relay(this.dataSource, this.#link, this.processId);
     this.signal.onCommit(this.#relay.committed);
     this.#relay.start();
     this.#pruning = setInterval(() => void this.prune(), pruneEveryMs).unref();

@@ -71,12 +71,12 @@ async function play(world: World, steps: readonly Step[]): Promise<void> {
 describe.each([inProcess, overJetStream])('$name', (topology: Topology) => {
   it('whatever crashes, fails, breaks or comes twice, each committed event has its effect once, and no other has any', async () => {
     const world = await World.open(topology, { database: database.url, broker: nats.url });
-    // More than a run can use up: dead letters are another story.
-    world.maxTries = 100;
     try {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 7 }), async (steps) => {
           await world.reset();
+          // More than a run can use up: dead letters are another story.
+          world.retries = { maxTries: 100 };
           await world.start();
           await play(world, steps);
           await world.settled();

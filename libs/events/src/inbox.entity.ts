@@ -1,6 +1,9 @@
+import { BringsMigrations } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { InboxProcesses1806000000000 } from './event-tables.js';
 
-/** An event that a consumer of this service has met. */
+/** An event that was delivered to a consumer of this service. */
+@BringsMigrations(InboxProcesses1806000000000)
 @Entity('inbox')
 export class InboxRow {
   @PrimaryColumn('text')
@@ -17,7 +20,15 @@ export class InboxRow {
   @Column('timestamptz', { nullable: true })
   takenAt!: Date | null;
 
-  /** Tries that failed, or were begun and never heard of again. */
+  /** Tries that ran and failed. */
   @Column('integer', { default: 0 })
   tries!: number;
+
+  /** The process that began the last try, unless that has ended with it there. */
+  @Column('uuid', { nullable: true })
+  begunBy!: string | null;
+
+  /** When that process was found without its session in the database, unless it is back. */
+  @Column('timestamptz', { nullable: true })
+  missedAt!: Date | null;
 }

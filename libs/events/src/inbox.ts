@@ -8,42 +8,46 @@ import { describeError } from './error-description.js';
 import type { Effect } from './event-consumers.js';
 import { InvalidPayload, readPayload } from './event-payload.js';
 import { deliveryOf } from './on-event.js';
+import { Tries } from './tries.js';
 
 export interface RetryRules extends BackOff {
-  /** Tries of one effect before the event is put among the dead letters. */
+  /** Tries of one effect before the event becomes a dead letter. */
   readonly maxTries: number;
+  /** How long a process must have been without its session in the database before the tries that it ran count as failed. */
+  readonly goneAfterMs: number;
 }
 
-export const defaultRetryRules: RetryRules = { maxTries: 5, firstDelayMs: 500, maxDelayMs: 60_000, factor: 4 };
+export const defaultRetryRules: RetryRules = { maxTries: 5, firstDelayMs: 500, maxDelayMs: 60_000, factor: 4, goneAfterMs: 5_000 };
 
-/** What is not the event's fault: as long as it lasts, no try is counted. */
+/** For failures that are not the event's fault: they count as no try, as long as they last. */
 const outage: BackOff = { firstDelayMs: 100, maxDelayMs: 15_000 };
 
 const pruneBatch = 5_000;
-const mostOwed = 10_000;
 
-/** Takes each event once for each consumer, whatever the courier delivers. */
+/** Takes each event once for each consumer, however often the courier delivers it. */
 export class Inbox {
   readonly #logger = new Logger('Events');
-  /** Tries that an outage cut short and that could not be taken back while it lasted, by consumer and event. */
-  readonly #owed = new Map<string, number>();
+  readonly #tries: Tries;
 
+  /** `processId`: of the process whose session the relay keeps. */
   constructor(
     private readonly transactions: Transactions,
     private readonly dataSource: DataSource,
     private readonly rules: RetryRules,
-  ) {}
+    processId: string,
+  ) {
+    this.#tries = new Tries(transactions, dataSource, processId, rules.goneAfterMs);
+  }
 
   /** One delivery, as `EventConsumer.take`: never throws. */
   async take(consumer: string, effect: Effect, event: DomainEvent, attempt: number): Promise<Outcome> {
-    let tries = 0;
     try {
-      // Of a try that ended the process nobody tells but this count, so it is made before the next one begins.
+      // A try that ends its process can report nothing. So it is recorded before, but for the first one, to save a write.
       if (attempt > 1) {
-        const begun = await this.countTry(consumer, event);
-        if (begun === 'taken') return 'done';
-        if (begun > this.rules.maxTries) return await this.bury(consumer, event, 'The process ended during each try.', begun - 1);
-        tries = begun;
+        const failed = await this.#tries.begin(consumer, event.id);
+        if (failed === 'taken') return 'done';
+        if (failed === 'undecided') return { retryAfterMs: this.rules.goneAfterMs, reason: 'The process of the last try may have ended.' };
+        if (failed >= this.rules.maxTries) return await this.bury(consumer, event, 'The process ended during each try.', failed);
       }
       const payload = readPayload(effect.type.payload, event.payload);
       await this.transactions.run(async (manager) => {
@@ -51,11 +55,11 @@ export class Inbox {
       });
       return 'done';
     } catch (error) {
-      return await this.failed(consumer, event, error, attempt, tries);
+      return await this.failed(consumer, event, error, attempt);
     }
   }
 
-  /** Forgets what was taken before the given instant. Returns how many events. */
+  /** Deletes what was received before the given instant. Returns the number of rows. */
   async prune(before: Date): Promise<number> {
     for (let pruned = 0; ;) {
       const [, count] = await this.dataSource.query<[unknown, number]>(
@@ -67,7 +71,7 @@ export class Inbox {
     }
   }
 
-  /** True if the event is this transaction's to take; false if another has taken it. Waits while another is at it. */
+  /** Returns whether this transaction takes the event; false if another has taken it. Waits for one that is taking it. */
   private async mark(manager: EntityManager, consumer: string, eventId: string): Promise<boolean> {
     const rows = await manager.query<object[]>(
       `INSERT INTO inbox (consumer, event_id, taken_at) VALUES ($1, $2, now())
@@ -78,27 +82,14 @@ export class Inbox {
     return rows.length > 0;
   }
 
-  /** How many tries were made or begun, this one included; `taken` if none is needed. */
-  private async countTry(consumer: string, event: DomainEvent): Promise<number | 'taken'> {
-    const owed = this.#owed.get(`${consumer} ${event.id}`) ?? 0;
-    const [row] = await this.dataSource.query<{ tries: number }[]>(
-      `INSERT INTO inbox (consumer, event_id, tries) VALUES ($1, $2, 1)
-       ON CONFLICT (consumer, event_id) DO UPDATE SET tries = GREATEST(0, inbox.tries - $3) + 1 WHERE inbox.taken_at IS NULL
-       RETURNING tries`,
-      [consumer, event.id, owed],
-    );
-    this.#owed.delete(`${consumer} ${event.id}`);
-    return row ? row.tries : 'taken';
-  }
-
-  private async failed(consumer: string, event: DomainEvent, error: unknown, attempt: number, counted: number): Promise<Outcome> {
+  private async failed(consumer: string, event: DomainEvent, error: unknown, attempt: number): Promise<Outcome> {
     const reason = describeError(error);
     try {
       if (isOutage(error)) {
-        if (counted > 0) await this.uncountTry(consumer, event.id);
+        await this.#tries.interrupted(consumer, event.id);
         return { retryAfterMs: backOffMs(outage, attempt), reason };
       }
-      const tries = counted || (await this.countTry(consumer, event));
+      const tries = await this.#tries.failed(consumer, event.id);
       if (tries === 'taken') return 'done';
       if (error instanceof InvalidPayload || tries >= this.rules.maxTries) return await this.bury(consumer, event, reason, tries);
       this.#logger.warn(`${consumer}: ${event.name} ${event.id} failed at try ${tries}: ${reason}`);
@@ -108,23 +99,7 @@ export class Inbox {
     }
   }
 
-  /** The database may be what is away: then the try is taken back with the next one. */
-  private async uncountTry(consumer: string, eventId: string): Promise<void> {
-    try {
-      await this.dataSource.query('UPDATE inbox SET tries = tries - 1 WHERE consumer = $1 AND event_id = $2 AND tries > 0', [
-        consumer,
-        eventId,
-      ]);
-    } catch (error) {
-      const key = `${consumer} ${eventId}`;
-      // Those of which another replica took the next try are not asked for again.
-      if (this.#owed.size >= mostOwed) this.#owed.clear();
-      this.#owed.set(key, (this.#owed.get(key) ?? 0) + 1);
-      throw error;
-    }
-  }
-
-  /** Puts the event among the dead letters and is done with it. */
+  /** Puts the event among the dead letters. */
   private async bury(consumer: string, event: DomainEvent, reason: string, tries: number): Promise<Outcome> {
     const buried = await this.transactions.run(async (manager) => {
       if (!(await this.mark(manager, consumer, event.id))) return false;

@@ -4,6 +4,12 @@ import type { DomainEvent, TryAgain } from './courier.js';
 /** The channel of NOTIFY and LISTEN, one for each schema. */
 const channel = `'outbox.' || current_schema()`;
 
+/** SQL for the key of the advisory lock of the one process of a service that relays. */
+const relayLock = `hashtextextended('atoll relay ' || current_schema(), 0)`;
+
+/** SQL for the key of the advisory lock that a process holds while it lives, given an expression for its id. */
+export const processLock = (id: string) => `hashtextextended('atoll process ' || ${id}, 0)`;
+
 /** What the relay needs of a connection of libs/database beside queries. */
 interface Connection {
   on(event: 'notification' | 'end', listener: () => void): this;
@@ -27,8 +33,9 @@ interface Row {
 }
 
 /**
- * The relay's own connection to the database. While it holds the service's advisory lock, no other process relays and
- * it listens for commits of other processes. Both end with the connection, however that ends.
+ * The relay's own connection to the database. It holds an advisory lock by which others see that this process lives. While
+ * it holds that of the service too, no other process relays, and it listens for commits of the others. All of it ends
+ * with the connection, however that ends.
  */
 export class RelaySession {
   #leadingSince: Date | undefined;
@@ -40,11 +47,18 @@ export class RelaySession {
   ) {}
 
   /** `onNotification` is called when another process has committed events, and when the connection is lost. */
-  static async open(dataSource: DataSource, onNotification: () => void): Promise<RelaySession> {
+  static async open(dataSource: DataSource, processId: string, onNotification: () => void): Promise<RelaySession> {
     const runner = dataSource.createQueryRunner();
     const connection = (await runner.connect()) as Connection;
     connection.on('notification', onNotification).on('end', onNotification);
-    return new RelaySession(runner, connection, onNotification);
+    const session = new RelaySession(runner, connection, onNotification);
+    try {
+      await runner.query(`SELECT pg_advisory_lock(${processLock('$1')})`, [processId]);
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+    return session;
   }
 
   get isLeading(): boolean {
@@ -55,7 +69,7 @@ export class RelaySession {
   async lead(): Promise<boolean> {
     if (this.#leadingSince) return true;
     const [row] = await this.runner.manager.query<{ held: boolean; at: Date; channel: string }[]>(
-      `SELECT pg_try_advisory_lock(hashtextextended('atoll relay ' || current_schema(), 0)) AS held,
+      `SELECT pg_try_advisory_lock(${relayLock}) AS held,
               clock_timestamp() AS at, quote_ident(${channel}) AS channel`,
     );
     if (!row?.held) return false;
@@ -74,7 +88,7 @@ export class RelaySession {
     if (!this.#leadingSince) return;
     this.#leadingSince = undefined;
     await this.runner.query('UNLISTEN *');
-    await this.runner.query('SELECT pg_advisory_unlock_all()');
+    await this.runner.query(`SELECT pg_advisory_unlock(${relayLock})`);
   }
 
   /**

@@ -48,6 +48,7 @@ export class Relay {
   constructor(
     private readonly dataSource: DataSource,
     private readonly link: CourierLink,
+    private readonly processId: string,
   ) {}
 
   start(): void {
@@ -99,7 +100,7 @@ export class Relay {
   }
 
   private async runSession(onWorking: () => void): Promise<void> {
-    const session = await RelaySession.open(this.dataSource, this.look);
+    const session = await RelaySession.open(this.dataSource, this.processId, this.look);
     try {
       this.#session = session;
       this.#triedToLeadAtMs = 0;

@@ -4,8 +4,10 @@ import { Inject, Injectable, Module, type DynamicModule, type INestApplicationCo
 import { NestFactory } from '@nestjs/core';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import type { Courier } from '../courier.js';
-import { createEventTables, dropEventTables, eventEntities } from '../event-tables.js';
+import { eventEntities } from '../event-entities.js';
+import { createEventTables, dropEventTables } from '../event-tables.js';
 import { EventsModule } from '../events.module.js';
+import type { RetryRules } from '../inbox.js';
 import { OnEvent, type EventDelivery } from '../on-event.js';
 import { Outbox } from '../outbox.js';
 
@@ -20,8 +22,9 @@ class OrderPlaced {
 export const orderPlaced = event('orders.placed', OrderPlaced);
 const orderCancelled = event('orders.cancelled', OrderPlaced);
 
-/** What a spec lets happen inside of an effect, before its row is written. */
-export type Script = (payload: OrderPlaced, consumer: string, delivery: EventDelivery) => Promise<void> | void;
+/** What a spec lets happen inside an effect, after its row is written. `freeze` stops the process, as SIGSTOP does, until `World.thaw`. */
+export type Script = (payload: OrderPlaced, consumer: string, delivery: EventDelivery, freeze: () => Promise<void>) => Promise<void> | void;
+export type EffectHook = (payload: OrderPlaced, consumer: string, delivery: EventDelivery) => Promise<void>;
 
 const scriptToken = Symbol('script');
 
@@ -79,7 +82,7 @@ export class Orders {
 
 @Injectable()
 class Effects {
-  constructor(@Inject(scriptToken) private readonly script: Script) {}
+  constructor(@Inject(scriptToken) private readonly script: EffectHook) {}
 
   @OnEvent(orderPlaced, { consumer: 'letters' })
   async writeLetter(placed: OrderPlaced, delivery: EventDelivery): Promise<void> {
@@ -112,13 +115,13 @@ export interface ShopOptions {
   service: ShopService;
   courier: Courier;
   databaseUrl: string;
-  script: Script;
-  maxTries: number;
+  script: EffectHook;
+  retries: RetryRules;
 }
 
-export const specRetries = { maxTries: 3, firstDelayMs: 10, maxDelayMs: 40 };
+export const specRetries: RetryRules = { maxTries: 3, firstDelayMs: 10, maxDelayMs: 40, goneAfterMs: 50 };
 
-function shopModule({ service, courier, databaseUrl, script, maxTries }: ShopOptions): DynamicModule {
+function shopModule({ service, courier, databaseUrl, script, retries }: ShopOptions): DynamicModule {
   const own = service === 'orders' ? [Orders] : [Effects, { provide: scriptToken, useValue: script }];
   return {
     module: ShopModule,
@@ -130,7 +133,7 @@ function shopModule({ service, courier, databaseUrl, script, maxTries }: ShopOpt
         migrations: [service === 'orders' ? CreateOrders1700000000000 : CreateMail1700000000000],
         poolSize: 5,
       }),
-      EventsModule.forRoot({ service, courier, retries: { ...specRetries, maxTries } }),
+      EventsModule.forRoot({ service, courier, retries }),
     ],
     providers: own,
   };

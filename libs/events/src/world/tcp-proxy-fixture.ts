@@ -9,13 +9,18 @@ export interface TcpProxy {
   cut(): void;
   /** Lets connections through again. */
   mend(): void;
+  /** Forwards nothing, while all connections stay open. */
+  freeze(): void;
+  thaw(): void;
   close(): Promise<void>;
 }
 
 export async function openTcpProxy(serverUrl: string): Promise<TcpProxy> {
   const target = new URL(serverUrl);
   const sockets = new Set<Socket>();
+  const pairs = new Set<() => void>();
   let isCut = false;
+  let isFrozen = false;
   const adopt = (socket: Socket) => {
     sockets.add(socket);
     socket.setNoDelay(true);
@@ -26,9 +31,22 @@ export async function openTcpProxy(serverUrl: string): Promise<TcpProxy> {
     if (isCut) return void near.destroy();
     const far = connect(Number(target.port), target.hostname);
     adopt(far);
-    near.pipe(far).pipe(near);
+    const join = () => {
+      if (isFrozen)
+        for (const [from, to] of [
+          [near, far],
+          [far, near],
+        ] as const)
+          from.unpipe(to).pause();
+      else near.pipe(far).pipe(near);
+    };
+    pairs.add(join);
+    join();
     near.on('close', () => far.destroy());
-    far.on('close', () => near.destroy());
+    far.on('close', () => {
+      pairs.delete(join);
+      near.destroy();
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -43,6 +61,15 @@ export async function openTcpProxy(serverUrl: string): Promise<TcpProxy> {
     url: url.href,
     cut,
     mend: () => (isCut = false),
+    freeze: () => {
+      isFrozen = true;
+      for (const join of pairs) join();
+    },
+    thaw: () => {
+      if (!isFrozen) return;
+      isFrozen = false;
+      for (const join of pairs) join();
+    },
     close: async () => {
       cut();
       server.close();

@@ -4,6 +4,7 @@ import type { Courier, CourierLink, DomainEvent, EventConsumer, Outcome } from '
 export interface Wiretap {
   beforePublish?(event: DomainEvent): Promise<void> | void;
   afterPublish?(event: DomainEvent): Promise<void> | void;
+  beforeTake?(event: DomainEvent, consumer: string): Promise<void> | void;
   /** The effect is committed, and the courier not yet told. */
   afterTake?(event: DomainEvent, consumer: string): Promise<void> | void;
 }
@@ -16,6 +17,7 @@ export function wiretapped(courier: Courier, tap: Wiretap): Courier {
         name: consumer.name,
         eventNames: consumer.eventNames,
         async take(event: DomainEvent, attempt: number): Promise<Outcome> {
+          await tap.beforeTake?.(event, consumer.name);
           const outcome = await consumer.take(event, attempt);
           await tap.afterTake?.(event, consumer.name);
           return outcome;

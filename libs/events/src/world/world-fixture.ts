@@ -5,12 +5,13 @@ import { connect } from '@nats-io/transport-node';
 import { DataSource } from 'typeorm';
 import type { DomainEvent } from '../courier.js';
 import { eventually } from './eventually-fixture.js';
-import { Orders, specRetries, startShop, type Script, type ShopService } from './shop-fixture.js';
+import type { RetryRules } from '../inbox.js';
+import { Orders, specRetries, startShop, type EffectHook, type Script, type ShopService } from './shop-fixture.js';
 import { openTcpProxy, type TcpProxy } from './tcp-proxy-fixture.js';
 import type { Observer, Topology } from './topology-fixture.js';
-import { wiretapped, type Wiretap } from './wiretap-fixture.js';
+import { wiretapped } from './wiretap-fixture.js';
 
-export type Moment = keyof Wiretap | 'inEffect';
+export type Moment = 'beforePublish' | 'afterPublish' | 'inEffect' | 'afterTake';
 export type Server = 'database' | 'broker';
 
 /** A process of the shop, with a door to each server. Dead, it goes on by itself, but nobody can tell. */
@@ -38,16 +39,21 @@ export interface Effect {
 
 /** The shop in a topology, on an empty database and an empty stream, and whatever a spec does to it. */
 export class World {
-  /** Tries before an event becomes a dead letter. */
-  maxTries = specRetries.maxTries;
+  /** What differs from `specRetries`. */
+  retries: Partial<RetryRules> = {};
   /** What happens inside of effects. */
   script: Script = () => undefined;
   /** What happens before an event is handed to the courier. */
   beforePublish: (event: DomainEvent) => void = () => undefined;
+  /** What happens before a delivery is taken. */
+  beforeTake: (event: DomainEvent, consumer: string, freeze: () => Promise<void>) => Promise<void> | void = () => undefined;
   /** Events that were handed to the courier. */
   readonly published: DomainEvent[] = [];
+  /** Consumers of the deliveries that were finished, whatever came of them, by the id of the event. */
+  readonly delivered = new Map<string, string[]>();
   #processes: ShopProcess[] = [];
   #doom: Doom | undefined;
+  readonly #frozen: (() => void)[] = [];
 
   private constructor(
     private topology: Topology,
@@ -64,11 +70,15 @@ export class World {
   }
 
   async reset(): Promise<void> {
+    this.thaw();
     await this.stop();
     this.crashNoMore();
     this.script = () => undefined;
+    this.retries = {};
     this.beforePublish = () => undefined;
+    this.beforeTake = () => undefined;
     this.published.length = 0;
+    this.delivered.clear();
     await this.observer.database.query('DROP SCHEMA IF EXISTS orders, mail CASCADE');
     await this.topology.reset(this.observer);
   }
@@ -131,6 +141,12 @@ export class World {
     await this.start();
   }
 
+  /** Lets frozen processes go on. */
+  thaw(): void {
+    for (const { doors } of this.#processes) for (const door of Object.values(doors)) door.thaw();
+    for (const goOn of this.#frozen.splice(0)) goOn();
+  }
+
   cut(server: Server): void {
     for (const { doors } of this.#processes) doors[server].cut();
   }
@@ -141,8 +157,8 @@ export class World {
 
   /** The application of a service in the first process that runs it, or in that of another replica. */
   app(service: ShopService, replica = 0): INestApplicationContext {
-    const app = this.#processes.filter(({ apps, isDead }) => apps.has(service) && !isDead)[replica]?.apps.get(service);
-    if (!app) throw new Error(`${service} has no replica ${replica}.`);
+    const app = this.processOf(service, replica).apps.get(service);
+    if (!app) throw new Error(`${service} has not started.`);
     return app;
   }
 
@@ -187,6 +203,12 @@ export class World {
     await this.observer.nats.close();
   }
 
+  private processOf(service: ShopService, replica: number): ShopProcess {
+    const process = this.#processes.filter(({ services, isDead }) => services.includes(service) && !isDead)[replica];
+    if (!process) throw new Error(`${service} has no replica ${replica}.`);
+    return process;
+  }
+
   private async startProcess(services: readonly ShopService[]): Promise<void> {
     const doors = { database: await openTcpProxy(this.urls.database), broker: await openTcpProxy(this.urls.broker) };
     const opened = this.topology.openCourier(doors.broker.url);
@@ -203,6 +225,10 @@ export class World {
       },
     };
     this.#processes.push(process);
+    const freeze = async () => {
+      for (const door of Object.values(doors)) door.freeze();
+      await new Promise<void>((resolve) => this.#frozen.push(resolve));
+    };
     const tapped = wiretapped(opened.courier, {
       beforePublish: (event) => {
         this.pass(process, 'beforePublish');
@@ -212,14 +238,27 @@ export class World {
         this.pass(process, 'afterPublish');
         this.published.push(event);
       },
-      afterTake: (_event, consumer) => this.pass(process, 'afterTake', consumer),
+      beforeTake: (event, consumer) => this.beforeTake(event, consumer, freeze),
+      afterTake: ({ id }, consumer) => {
+        this.pass(process, 'afterTake', consumer);
+        this.delivered.set(id, [...(this.delivered.get(id) ?? []), consumer]);
+      },
     });
-    const script: Script = async (payload, consumer, delivery) => {
-      await this.script(payload, consumer, delivery);
+    const script: EffectHook = async (payload, consumer, delivery) => {
+      await this.script(payload, consumer, delivery, freeze);
       this.pass(process, 'inEffect', consumer);
     };
     for (const service of services) {
-      apps.set(service, await startShop({ service, courier: tapped, databaseUrl: doors.database.url, script, maxTries: this.maxTries }));
+      apps.set(
+        service,
+        await startShop({
+          service,
+          courier: tapped,
+          databaseUrl: doors.database.url,
+          script,
+          retries: { ...specRetries, ...this.retries },
+        }),
+      );
     }
   }
 

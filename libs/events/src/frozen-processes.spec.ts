@@ -1,0 +1,53 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { DeadLetters } from './dead-letters.js';
+import { eventually } from './world/eventually-fixture.js';
+import { specRetries } from './world/shop-fixture.js';
+import { overJetStream } from './world/topology-fixture.js';
+import { World } from './world/world-fixture.js';
+
+let database: TestDatabase;
+let nats: NatsServer;
+let world: World;
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  world = await World.open(overJetStream, { database: database.url, broker: nats.url });
+});
+beforeEach(() => world.start());
+afterEach(() => world.reset());
+afterAll(async () => {
+  await world.close();
+  await nats.stop();
+  await database.drop();
+});
+
+/** What PostgreSQL does to a session that is idle in a transaction for 20 s. */
+async function endIdleTransactions(): Promise<void> {
+  await world.observer.database.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'atoll-mail' AND state = 'idle in transaction'`,
+  );
+}
+
+describe('a process that freezes in the middle of an effect', () => {
+  it('does not keep the event from another, and uses up no try, however many freeze', async () => {
+    const processes = specRetries.maxTries + 2;
+    for (let replica = 1; replica < processes; replica += 1) await world.startReplica('mail');
+    let frozen = 0;
+    world.script = async (_payload, consumer, _delivery, freeze) => {
+      if (consumer !== 'letters' || frozen === processes - 1) return;
+      frozen += 1;
+      await freeze();
+    };
+    await world.orders.place([1]);
+    await eventually(async () => {
+      await endIdleTransactions();
+      expect(await world.noted('letters')).toEqual([1]);
+    });
+    expect(frozen).toBe(processes - 1);
+    world.thaw();
+    await world.settled();
+    expect(await world.noted('letters')).toEqual([1]);
+    expect(await world.app('mail').get(DeadLetters).list()).toEqual([]);
+  }, 60_000);
+});

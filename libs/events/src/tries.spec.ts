@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DatabaseModule, newId, Transactions } from '@atoll/database';
+import { createDatabase, type TestDatabase } from '@atoll/testing';
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { eventEntities } from './event-entities.js';
+import { createEventTables } from './event-tables.js';
+import { RelaySession } from './relay-session.js';
+import { Tries } from './tries.js';
+import { eventually } from './world/eventually-fixture.js';
+
+class Tables1700000000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await createEventTables(runner, 'tries');
+  }
+  async down(): Promise<void> {}
+}
+
+let database: TestDatabase;
+let app: INestApplicationContext;
+const sessions: RelaySession[] = [];
+beforeAll(async () => {
+  database = await createDatabase();
+  const options = { schema: 'tries', url: database.url, entities: eventEntities, migrations: [Tables1700000000000] };
+  app = await NestFactory.createApplicationContext(DatabaseModule.forRoot(options));
+});
+afterAll(async () => {
+  for (const session of sessions) await session.close();
+  await app.close();
+  await database.drop();
+});
+
+function triesOf(processId: string, goneAfterMs = 1): Tries {
+  return new Tries(app.get(Transactions), app.get(DataSource), processId, goneAfterMs);
+}
+
+async function live(processId: string): Promise<RelaySession> {
+  const session = await RelaySession.open(app.get(DataSource), processId, () => undefined);
+  sessions.push(session);
+  return session;
+}
+
+async function begin(tries: Tries, eventId: string): Promise<number | 'taken'> {
+  let begun: number | 'taken' = 'taken';
+  await eventually(async () => {
+    const one = await tries.begin('letters', eventId);
+    if (one === 'undecided') throw new Error('undecided');
+    begun = one;
+  });
+  return begun;
+}
+
+describe('the tries of an event', () => {
+  it('count when they failed, and when their process has ended', async () => {
+    const [event, ended, next] = [newId(), newId(), newId()];
+    expect(await begin(triesOf(ended), event)).toBe(0);
+    expect(await triesOf(ended).failed('letters', event)).toBe(1);
+    expect(await begin(triesOf(ended), event)).toBe(1);
+    expect(await triesOf(next).begin('letters', event)).toBe('undecided');
+    expect(await begin(triesOf(next), event)).toBe(2);
+  });
+
+  it('do not count where their process lives, goes on itself, or was interrupted', async () => {
+    const [event, frozen, next] = [newId(), newId(), newId()];
+    await live(frozen);
+    expect(await begin(triesOf(frozen), event)).toBe(0);
+    expect(await triesOf(next).begin('letters', event)).toBe(0);
+    expect(await triesOf(next).begin('letters', event)).toBe(0);
+    await triesOf(next).interrupted('letters', event);
+    expect(await triesOf(newId()).begin('letters', event)).toBe(0);
+  });
+
+  it('do not count where their process was without its session for a moment', async () => {
+    const [event, cutOff, next] = [newId(), newId(), newId()];
+    const patience = 600_000;
+    expect(await triesOf(cutOff).begin('letters', event)).toBe(0);
+    expect(await triesOf(next, patience).begin('letters', event)).toBe('undecided');
+    expect(await triesOf(next, patience).begin('letters', event)).toBe('undecided');
+    await live(cutOff);
+    expect(await triesOf(next, patience).begin('letters', event)).toBe(0);
+  });
+
+  it('end when the event is taken', async () => {
+    const event = newId();
+    const tries = triesOf(newId());
+    expect(await tries.begin('letters', event)).toBe(0);
+    await app.get(DataSource).query('UPDATE inbox SET taken_at = now() WHERE event_id = $1', [event]);
+    expect(await tries.begin('letters', event)).toBe('taken');
+    expect(await tries.failed('letters', event)).toBe('taken');
+  });
+});
