@@ -1,10 +1,11 @@
-import type pg from 'pg';
+import pg from 'pg';
 import { AbstractLogger, type DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
 import { CallNonce } from './call-nonce.entity.js';
 import { migrationsOf } from './entity-migrations.js';
 import { GuardedClient } from './guarded-client.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import { NamingStrategy } from './naming-strategy.js';
+import { SplitPool } from './split-pool.js';
 
 type PostgresDataSourceOptions = Extract<DataSourceOptions, { type: 'postgres' }>;
 type Class<T> = new () => T;
@@ -20,6 +21,8 @@ export interface DatabaseOptions {
   migrations: Class<MigrationInterface>[];
   /** Connections that this process holds at most. Default 10. */
   poolSize?: number;
+  /** Connections besides, for work that runs `inBackground`. Default 0: it shares those of `poolSize`. */
+  backgroundPoolSize?: number;
   timeouts?: Partial<Timeouts>;
   /** Told when a connection of the pool is lost while idle. */
   onConnectionLost?: (error: Error) => void;
@@ -40,10 +43,18 @@ const defaultTimeouts: Timeouts = { acquireMs: 1_500, statementMs: 2_800, queryM
 /** A client that died while it held a transaction must not hold its locks for ever. */
 const idleInTransactionMs = 20_000;
 
+/** Background work may wait longer for a connection, since nobody waits for it; and a frozen process must not hold up another replica's. */
+const backgroundTimeouts = { connectionTimeoutMillis: 8_000, idle_in_transaction_session_timeout: 4_000 };
+
+/** What TypeORM takes for pg. */
+const driver = Object.create(pg, { Pool: { value: SplitPool } }) as typeof pg;
+
 export function dataSourceOptions(options: DatabaseOptions): PostgresDataSourceOptions {
-  const { schema, url, entities, migrations, poolSize = 10, onConnectionLost = () => undefined } = options;
+  const { schema, url, entities, migrations, poolSize = 10, backgroundPoolSize = 0, onConnectionLost = () => undefined } = options;
+  const background = backgroundPoolSize > 0 && { ...backgroundTimeouts, max: backgroundPoolSize };
   return {
     type: 'postgres',
+    driver,
     url,
     schema,
     entities: [CallNonce, IdempotencyKey, ...entities],
@@ -55,7 +66,7 @@ export function dataSourceOptions(options: DatabaseOptions): PostgresDataSourceO
     installExtensions: false,
     logger: new Silent(),
     poolErrorHandler: onConnectionLost,
-    extra: { ...clientOptions(options), max: poolSize },
+    extra: { ...clientOptions(options), max: poolSize, ...(background && { background }) },
   };
 }
 

@@ -13,6 +13,7 @@ export { newId } from './new-id.js';
 export { readPage } from './page.js';
 export type { Page, PageQuery } from './page.js';
 export { ReservedStatements } from './reserved-statements.js';
+export { inBackground } from './split-pool.js';
 export { Statements } from './statements.js';
 export { afterCommit, Transactions } from './transactions.js';
 export type { OnceOptions } from './transactions.js';

@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { openBank, type Bank } from './account-fixture.js';
+import type { DatabaseOptions } from './data-source.js';
+import { inBackground } from './split-pool.js';
+import { Statements } from './statements.js';
+import { Transactions } from './transactions.js';
+
+let bank: Bank;
+beforeEach(async () => {
+  bank = await open({ poolSize: 1, backgroundPoolSize: 1 });
+});
+afterEach(() => bank.close());
+
+const open = (options: Partial<DatabaseOptions>) => openBank({ timeouts: { acquireMs: 100 }, ...options });
+const one = () => new Statements(bank.dataSource).query<{ one: number }>('one', 'SELECT 1 AS one', []);
+const found = [{ one: 1 }];
+
+/** Takes a connection by a transaction, and keeps it until it is told to let go. */
+async function hold(): Promise<() => Promise<void>> {
+  let letGo = (): void => undefined;
+  const released = new Promise<void>((resolve) => (letGo = resolve));
+  let held: Promise<void> = Promise.resolve();
+  await new Promise<void>((begun) => {
+    held = new Transactions(bank.dataSource).run(async () => {
+      begun();
+      await released;
+    });
+  });
+  return async () => {
+    letGo();
+    await held;
+  };
+}
+
+describe('background work', () => {
+  it('that holds all of its connections keeps none from requests', async () => {
+    const letGo = await inBackground(hold);
+    expect(await one()).toEqual(found);
+    await letGo();
+  });
+
+  it('gets its connection while requests hold all of theirs', async () => {
+    const letGo = await hold();
+    expect(await inBackground(one)).toEqual(found);
+    expect(await inBackground(() => bank.dataSource.query('SELECT 1 AS one'))).toEqual(found);
+    await expect(one()).rejects.toMatchObject({ code: 'unavailable' });
+    await letGo();
+  });
+
+  it('waits for one another of its connections, longer than a request would', async () => {
+    const letGo = await inBackground(hold);
+    const second = inBackground(one);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await letGo();
+    expect(await second).toEqual(found);
+  });
+
+  it('stays background work in all that it awaits and starts', async () => {
+    const letGo = await hold();
+    const started = await inBackground(async () => {
+      await Promise.resolve();
+      return { answer: new Promise((resolve) => setImmediate(resolve)).then(one) };
+    });
+    expect(await started.answer).toEqual(found);
+    await letGo();
+  });
+
+  it('shares the connections of requests where none are set aside', async () => {
+    await bank.close();
+    bank = await open({ poolSize: 1 });
+    const letGo = await inBackground(hold);
+    await expect(one()).rejects.toMatchObject({ code: 'unavailable' });
+    await letGo();
+    expect(await inBackground(one)).toEqual(found);
+  });
+});
