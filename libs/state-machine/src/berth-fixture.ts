@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DatabaseModule, Transactions } from '@atoll/database';
-import { createIdempotencyTable } from '@atoll/database';
+import { createIdempotencyTable, DatabaseModule, Transactions, type DatabaseOptions } from '@atoll/database';
 import { allowErrors, createDatabase } from '@atoll/testing';
 import { NestFactory } from '@nestjs/core';
 import { Column, DataSource, Entity, PrimaryGeneratedColumn, type MigrationInterface, type QueryRunner } from 'typeorm';
@@ -8,7 +7,9 @@ import { setup } from 'xstate';
 import { defineMachine, type EventOf, type StateOf, type TransientRule } from './definition.js';
 import { DurableMachine, type Outcome, type Passage, type StepContext } from './durable-machine.js';
 import { createHistoryTable, MachineHistory } from './history.entity.js';
-import { dueIndex, machineColumns, MachineRow, type Cause } from './machine-row.js';
+import { MachineIndexes, MachineRow, type Cause } from './machine-row.js';
+import { addLanes, dueIndex, machineColumns } from './machine-tables.js';
+import type { Machine } from './machine-table.js';
 import { MachineWorker, type WorkerOptions } from './machine-worker.js';
 
 /** A ship's berth: asked for, dredged, in use, cleared; with an undoing of its own. */
@@ -26,25 +27,31 @@ export const berthLogic = setup({
       on: { DREDGED: 'in_use', CANCEL: 'filling', FAILED: 'filling' },
     },
     in_use: { on: { LEAVE: 'clearing' } },
-    clearing: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', isTriedLate: true }, on: { CLEARED: 'free', FAILED: 'lost' } },
+    clearing: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', givesBack: true }, on: { CLEARED: 'free', FAILED: 'lost' } },
     /** Undoes what the dredging did. */
     filling: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED' }, on: { UNDONE: 'free', FAILED: 'lost' } },
     free: { type: 'final' },
     lost: { type: 'final' },
   },
 });
-const berthDefinition = defineMachine(berthLogic);
 export type BerthState = StateOf<typeof berthLogic>;
 export type BerthEvent = EventOf<typeof berthLogic>;
 
 @Entity('berth')
+@MachineIndexes('berth')
 export class BerthEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   berthId!: string;
 
   @Column('text')
   ship!: string;
+
+  /** Its lanes. */
+  @Column('text', { array: true, default: () => "'{}'" })
+  piers!: string[];
 }
+
+export const berths: Machine<BerthEntity, BerthState, BerthEvent> = { entity: BerthEntity, definition: defineMachine(berthLogic) };
 
 class Harbour1 implements MigrationInterface {
   readonly name = 'Harbour1790000000000';
@@ -52,9 +59,12 @@ class Harbour1 implements MigrationInterface {
     await createIdempotencyTable(runner, 'harbour');
     await createHistoryTable(runner);
     await runner.query(
-      `CREATE TABLE berth (berth_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, ship text NOT NULL, ${machineColumns})`,
+      `CREATE TABLE berth (
+        berth_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, ship text NOT NULL, piers text[] NOT NULL DEFAULT '{}', ${machineColumns}
+      )`,
     );
     await runner.query(dueIndex('berth'));
+    await addLanes(runner, 'berth');
   }
   async down(): Promise<void> {}
 }
@@ -67,6 +77,7 @@ export class BerthMachine extends DurableMachine<BerthEntity, BerthState, BerthE
   readonly begun: string[] = [];
   readonly enteredStates: string[] = [];
   does: Partial<Record<BerthState, Step>> = {};
+  protected readonly lanes = 'piers';
 
   async step(berth: BerthEntity, context: StepContext): Promise<Outcome<BerthEntity, BerthEvent>> {
     this.begun.push(`${berth.state}:${berth.ship}`);
@@ -94,17 +105,18 @@ export class Harbour {
     private readonly end: () => Promise<void>,
   ) {}
 
-  static async open(): Promise<Harbour> {
+  static async open(options: Partial<DatabaseOptions> = {}): Promise<Harbour> {
     const database = await createDatabase();
     const module = DatabaseModule.forRoot({
       schema: 'harbour',
       url: database.url,
       entities: [BerthEntity, MachineHistory],
       migrations: [Harbour1],
+      ...options,
     });
     const app = await NestFactory.createApplicationContext(module, { abortOnError: false });
     const dataSource = app.get(DataSource);
-    const machine = new BerthMachine(dataSource, berthDefinition, BerthEntity);
+    const machine = new BerthMachine(dataSource, berths);
     return new Harbour(dataSource, app.get(Transactions), machine, async () => {
       await app.close();
       await database.drop();
@@ -126,8 +138,8 @@ export class Harbour {
     return new MachineWorker(this.machine, this.dataSource, dead, { service: 'harbour' });
   }
 
-  async ask(ship = 'Kon-Tiki'): Promise<string> {
-    return (await this.transactions.run((manager) => this.machine.insert(manager, { ship }, cause))).berthId;
+  async ask(ship = 'Kon-Tiki', ...piers: string[]): Promise<string> {
+    return (await this.transactions.run((manager) => this.machine.insert(manager, { ship, piers }, cause))).berthId;
   }
 
   send(id: string, event: BerthEvent): Promise<BerthEntity | undefined> {
@@ -138,6 +150,14 @@ export class Harbour {
     return this.dataSource.manager.findOneByOrFail(BerthEntity, { berthId: id });
   }
 
+  async eventuallyBegun(steps: number): Promise<void> {
+    await eventually(() => this.machine.begun.length >= steps);
+  }
+
+  async eventuallyIn(state: BerthState, count: number): Promise<void> {
+    await eventually(async () => (await this.dataSource.manager.countBy(BerthEntity, { state })) === count);
+  }
+
   history(id: string): Promise<MachineHistory[]> {
     return this.dataSource.manager.find(MachineHistory, { where: { instance: id }, order: { id: 'ASC' } });
   }
@@ -146,7 +166,8 @@ export class Harbour {
   async pass(seconds: number): Promise<void> {
     const back = `interval '${seconds} seconds'`;
     await this.dataSource.query(
-      `UPDATE berth SET due_at = due_at - ${back}, deadline_at = deadline_at - ${back}, claimed_until = claimed_until - ${back}`,
+      `UPDATE berth SET due_at = due_at - ${back}, parked_until = parked_until - ${back}, deadline_at = deadline_at - ${back},
+         claimed_until = claimed_until - ${back}`,
     );
   }
 }

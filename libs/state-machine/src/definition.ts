@@ -1,4 +1,5 @@
 import type { AnyStateMachine, AnyStateNode, EventFrom, StateValueFrom } from 'xstate';
+import type { BackOff } from './back-off.js';
 
 /** What a state of a definition says of itself in its `meta`; a state without is stable. */
 export type StateRule = TransientRule | ReviewRule;
@@ -15,15 +16,13 @@ export interface TransientRule {
   readonly givesUpBy: string;
   /** Tries of its step; without a limit but the deadline unless given. */
   readonly tries?: number;
-  /** Before the second try; doubled before each further one up to `maxMs`, with up to 50 % of jitter downwards. 500 ms to 30 s unless given. */
+  /** Between two tries of its step. 500 ms, doubled up to 30 s, unless given. */
   readonly backOff?: BackOff;
-  /** Of what gives something back: where nobody has tried before the deadline, it is tried once after it before it is given up. */
-  readonly isTriedLate?: true;
-}
-
-export interface BackOff {
-  readonly firstMs: number;
-  readonly maxMs: number;
+  /**
+   * For states that give something back. Where no try was made before the deadline, one is made after it, unless its
+   * lane is known to hang. And a lane that fails for good is given up only after the row's other lanes had their turn.
+   */
+  readonly givesBack?: true;
 }
 
 interface StateDefinition {

@@ -1,7 +1,9 @@
-import { afterCommit } from '@atoll/database';
-import type { DataSource, EntityManager, EntityMetadata } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
+import { bellOf, ringAfterCommit } from './bells.js';
 import type { MachineDefinition, TransientRule } from './definition.js';
 import type { Cause, MachineError, MachineRow } from './machine-row.js';
+import { MachineTable, type Machine } from './machine-table.js';
+import { touchRows } from './touch-rows.js';
 
 /** What a step found out. */
 export type Outcome<Row, Event extends string> =
@@ -11,6 +13,8 @@ export type Outcome<Row, Event extends string> =
   | { decide(manager: EntityManager, row: Row): Promise<boolean> }
   /** Nothing happened yet: look again then. No try is counted. */
   | { againAfterMs: number; reason?: Omit<MachineError, 'at'> }
+  /** What belongs to this lane is done: the step goes on in the next of `furtherLanes`. Only where there is one. */
+  | 'lane done'
   /** There is nothing to do here: for stable states that were looked at once. */
   | 'rest';
 
@@ -22,7 +26,11 @@ export interface Passage<State, Event> {
 }
 
 export interface StepContext {
-  /** Aborted when the step has taken too long, when its deadline passes, or at a shutdown. What it answers then is dropped. */
+  /**
+   * Aborted when the step has taken too long, when its deadline passes, when its claim is lost, or at a shutdown. What
+   * it answers then is discarded. Read it anew before each call to the outside, and give it to the call: after the
+   * process was frozen it is aborted when it is read, before another worker's work is disturbed.
+   */
   readonly signal: AbortSignal;
 }
 
@@ -30,22 +38,28 @@ export interface StepContext {
  * A definition made durable on one table: each row is an instance. A feature extends it with the steps of its transient states, which do work outside
  * of any transaction, and with what commits together with the entry into a state.
  */
-export abstract class DurableMachine<Row extends MachineRow, State extends string = string, Event extends string = string> {
-  private readonly metadata: EntityMetadata;
-  /** In SQL: its table and the column of its key. */
-  readonly table: string;
-  readonly key: string;
-  private ring: () => void = () => undefined;
+export abstract class DurableMachine<
+  Row extends MachineRow,
+  State extends string = string,
+  Event extends string = string,
+> extends MachineTable<Row> {
+  readonly definition: MachineDefinition<State, Event>;
 
   constructor(
     private readonly dataSource: DataSource,
-    readonly definition: MachineDefinition<State, Event>,
-    entity: new () => Row,
+    private readonly machine: Machine<Row, State, Event>,
   ) {
-    this.metadata = dataSource.getMetadata(entity);
-    this.table = this.metadata.tableName;
-    this.key = this.metadata.primaryColumns[0]?.databaseName ?? '';
+    super(dataSource, machine.entity);
+    this.definition = machine.definition;
   }
+
+  /**
+   * SQL over the columns of the table, a `text[]`: the lanes in which the step of a row is done, one after the other,
+   * such as the nodes that it has to talk to. Evaluated as a row comes into a state that has a step, and by
+   * `assignLanes`. A lane that hangs holds up no row of another lane, and its own only by the few steps that it may
+   * have under way. Rows without a lane share one.
+   */
+  protected abstract readonly lanes: string;
 
   /** Does the work of the state the row is in. Throws `StepFailed`; any other error counts as one worth another try. Safe to run twice. */
   abstract step(row: Row, context: StepContext): Promise<Outcome<Row, Event>>;
@@ -81,9 +95,10 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
       `WITH clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now),
        given AS MATERIALIZED (SELECT value, place FROM json_array_elements($2::json) WITH ORDINALITY given (value, place)),
        begun AS (
-         INSERT INTO ${this.table} (${[...names, 'entered_at', 'deadline_at', 'due_at'].join(', ')})
-         SELECT ${names.map((name) => `row.${name}`).join(', ')}, ${this.armed(initial, 'now')}
-         FROM clock, given, json_populate_record(NULL::${this.table}, value) row ORDER BY place RETURNING *
+         INSERT INTO ${this.table} (${[...names, 'entered_at', 'deadline_at', 'due_at', 'lane', 'further_lanes'].join(', ')})
+         SELECT ${names.map((name) => `${this.table}.${name}`).join(', ')}, ${this.armed(initial, 'now')}, assigned.*
+         FROM clock, given, json_populate_record(NULL::${this.table}, value) ${this.table}, LATERAL (${this.assigned}) assigned
+         ORDER BY place RETURNING *
        ), numbered AS (
          SELECT begun.*, row_number() OVER (ORDER BY ${this.key}) AS place FROM begun
        ), recorded AS (
@@ -93,7 +108,7 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
        SELECT * FROM begun ORDER BY ${this.key}`,
       [this.definition.id, JSON.stringify(given)],
     );
-    this.wakeAfter(manager);
+    ringAfterCommit(manager, this.table);
     return rows.map((row) => this.rowOf(row));
   }
 
@@ -144,7 +159,8 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
         `WITH clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now),
          moved AS (
            UPDATE ${this.table} SET (entered_at, deadline_at, due_at) = (SELECT ${this.armed(to, 'GREATEST(now, entered_at)')} FROM clock),
-             attempts = 0, claim_token = NULL, revision = revision + 1, request_id = coalesce($7, request_id),
+             ${this.hasStep(to) ? `(lane, further_lanes) = (${this.assigned}),` : ''}
+             parked_until = NULL, attempts = 0, claim_token = NULL, revision = revision + 1, request_id = coalesce($7, request_id),
              ${[...set.keys()].map((name, at) => `${name} = $${at + 8}`).join(', ')}
            WHERE ${this.key} = ANY ($1) RETURNING *
          ), recorded AS (
@@ -167,48 +183,43 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
       await this.enteredAll(manager, arrived, { from, event, cause });
       moved.push(...arrived);
     }
-    if (moved.length > 0) this.wakeAfter(manager);
+    if (moved.length > 0) ringAfterCommit(manager, this.table);
     return moved;
   }
 
+  /** Assigns lanes anew to rows that this transaction inserted or has locked, after it wrote what `lanes` reads. */
+  async assignLanes(manager: EntityManager, keys: readonly string[]): Promise<void> {
+    await manager.query(`UPDATE ${this.table} SET (lane, further_lanes) = (${this.assigned}) WHERE ${this.key} = ANY ($1)`, [keys]);
+  }
+
+  /** Leaves a row that this transaction has locked alone for so many milliseconds; a worker runs its step then. */
+  async park(manager: EntityManager, row: Row, forMs: number): Promise<void> {
+    await manager.query(
+      `UPDATE ${this.table} SET due_at = NULL, parked_until = clock_timestamp() + $2 * interval '1 millisecond' WHERE ${this.key} = $1`,
+      [this.keyOf(row), forMs],
+    );
+  }
+
+  /** As `touchRows`, of this machine. */
+  async touch(manager: EntityManager, keys: readonly string[], states?: readonly State[]): Promise<void> {
+    await touchRows(manager, this.machine, keys, states);
+  }
+
   /**
-   * Has workers look at these rows now; one whose step is under way is looked at again after it. Rows that another transaction holds are left to the
-   * look that was due anyway.
+   * Keys of rows of which something is to be done that no touch has told of: found by one look at all rows, whose cost
+   * does not grow with the rows of which nothing is to be done. Each process asks every `sweepMs`, and runs their steps.
    */
-  async touch(manager: EntityManager, keys: readonly string[]): Promise<void> {
-    if (keys.length === 0) return;
-    await touchRows(manager, this.table, this.key, keys);
-    this.wakeAfter(manager);
+  sweep(): Promise<readonly string[]> {
+    return Promise.resolve([]);
   }
 
   ruleOf(state: string): TransientRule | undefined {
     return this.definition.states.get(state as State)?.rule;
   }
 
-  /** A row as it came from SQL, by the names of its columns, as an instance of its entity. */
-  rowOf(raw: object): Row {
-    const row = this.metadata.create() as Row;
-    const columns = raw as Record<string, unknown>;
-    for (const { propertyName, databaseName } of this.metadata.columns) Object.assign(row, { [propertyName]: columns[databaseName] });
-    return row;
-  }
-
-  /** Names and values of what is given of a row, for SQL; a jsonb column is a text there, or with `json` what it holds. */
-  columnsOf(values: object, form: 'sql' | 'json' = 'sql'): Map<string, unknown> {
-    const given = values as Record<string, unknown>;
-    return new Map(
-      this.metadata.columns
-        .filter(({ propertyName }) => given[propertyName] !== undefined)
-        .map(({ propertyName, databaseName, type }) => {
-          const value = given[propertyName];
-          return [databaseName, form === 'sql' && type === 'jsonb' && value !== null ? JSON.stringify(value) : value];
-        }),
-    );
-  }
-
-  /** `ring` is called whenever something may be due. */
+  /** `ring` is called when a transaction of this process has committed by which something may be due. */
   onDue(ring: () => void): void {
-    this.ring = ring;
+    bellOf(this.dataSource, this.table).listeners.add(ring);
   }
 
   /** For a step, which is outside of any transaction. */
@@ -216,36 +227,19 @@ export abstract class DurableMachine<Row extends MachineRow, State extends strin
     return this.dataSource.query<Result[]>(sql, values);
   }
 
-  keyOf(row: Row): unknown {
-    return this.columnsOf(row).get(this.key);
-  }
-
   /** entered_at, deadline_at and due_at for a row that comes into the state at the instant `now`, an expression. */
   private armed(state: State, now: string): string {
     const rule = this.ruleOf(state);
-    if (rule) return `${now}, ${now} + interval '${rule.deadlineMs} milliseconds', ${now}`;
-    return `${now}, NULL::timestamptz, ${this.definition.states.get(state)?.isReviewed ? now : 'NULL::timestamptz'}`;
+    const deadlineAt = rule ? `${now} + interval '${rule.deadlineMs} milliseconds'` : 'NULL::timestamptz';
+    return `${now}, ${deadlineAt}, ${this.hasStep(state) ? now : 'NULL::timestamptz'}`;
   }
 
-  private wakeAfter(manager: EntityManager): void {
-    afterCommit(manager, () => this.ring());
+  private hasStep(state: State): boolean {
+    return this.ruleOf(state) !== undefined || this.definition.states.get(state)?.isReviewed === true;
   }
-}
 
-/** Has workers look at these rows of a machine's table now; where only the table is known, and those in `states` alone where given. As `DurableMachine.touch`. */
-export async function touchRows(
-  manager: EntityManager,
-  table: string,
-  key: string,
-  keys: readonly string[],
-  states: readonly string[] | null = null,
-): Promise<void> {
-  await manager.query(
-    // Never the instant that was due before: whoever is at it sees by that that there is something new.
-    `UPDATE ${table} SET due_at = CASE WHEN due_at <= clock_timestamp() THEN GREATEST(clock_timestamp(), due_at + interval '1 millisecond') ELSE clock_timestamp() END
-     WHERE ${key} IN (
-       SELECT ${key} FROM ${table} WHERE ${key} = ANY ($1) AND ($2::text[] IS NULL OR state = ANY ($2)) FOR NO KEY UPDATE SKIP LOCKED
-     )`,
-    [keys, states],
-  );
+  /** Lane and further lanes of a row, from its columns. */
+  private get assigned(): string {
+    return `SELECT coalesce(assigned[1], ''), coalesce(assigned[2:], '{}') FROM (SELECT ${this.lanes}) all_lanes (assigned)`;
+  }
 }

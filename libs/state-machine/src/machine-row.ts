@@ -1,5 +1,6 @@
 import type { CallContext } from '@atoll/contracts';
-import { Column } from 'typeorm';
+import { Column, Index } from 'typeorm';
+import { indexesOf } from './machine-tables.js';
 
 /** What went wrong last, in words for whoever waits. Never holds a secret. */
 export interface MachineError {
@@ -9,7 +10,7 @@ export interface MachineError {
   readonly at: string;
 }
 
-/** The columns that make a row an instance of a machine; `machineColumns` is the same in SQL. */
+/** The columns that make a row an instance of a machine. Only this library writes them. In SQL: `machineColumns` and `addLanes`. */
 export abstract class MachineRow {
   @Column('text')
   state!: string;
@@ -22,9 +23,21 @@ export abstract class MachineRow {
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   deadlineAt!: Date | null;
 
-  /** When a worker looks at it next; null: nothing is to be done. */
+  /** Since when it waits in its lane for a worker; null: nothing is to be done now. */
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   dueAt!: Date | null;
+
+  /** Until when it is left alone: due from then on. Not set together with `dueAt`. */
+  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  parkedUntil!: Date | null;
+
+  /** What its step depends on now, such as a node. Rows of one lane wait for each other, and for no other lane's. */
+  @Column('text', { default: '' })
+  lane!: string;
+
+  /** The lanes in which its step is still to be done after this one. */
+  @Column('text', { array: true, default: () => "'{}'" })
+  furtherLanes!: string[];
 
   /** Tries of the present state's step that failed. */
   @Column('integer', { default: 0 })
@@ -33,7 +46,7 @@ export abstract class MachineRow {
   @Column('jsonb', { nullable: true })
   lastError!: MachineError | null;
 
-  /** Of the worker that is at it; what comes with another token is dropped. */
+  /** The token of the claim under which a worker runs its step. A result that comes with another token is discarded. */
   @Column('uuid', { nullable: true })
   claimToken!: string | null;
 
@@ -49,21 +62,11 @@ export abstract class MachineRow {
   requestId!: string | null;
 }
 
-/** For CREATE TABLE. */
-export const machineColumns = `state text NOT NULL,
-    entered_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
-    deadline_at timestamptz(3),
-    due_at timestamptz(3),
-    attempts integer NOT NULL DEFAULT 0,
-    last_error jsonb,
-    claim_token uuid,
-    claimed_until timestamptz(3),
-    revision integer NOT NULL DEFAULT 0,
-    request_id text`;
-
-/** The statement for the index by which workers find what is due. The entity names it: `@Index('<table>_due', { synchronize: false })`. */
-export function dueIndex(table: string): string {
-  return `CREATE INDEX ${table}_due ON ${table} (due_at) WHERE due_at IS NOT NULL`;
+/** Declares the indexes that `addLanes` creates on the entity's table. */
+export function MachineIndexes(table: string): ClassDecorator {
+  return (entity) => {
+    for (const name of Object.values(indexesOf(table))) Index(name, { synchronize: false })(entity);
+  };
 }
 
 /** Who moved an instance, and why. */

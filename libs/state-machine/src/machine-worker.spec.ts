@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { expectErrors } from '@atoll/testing';
 import fc from 'fast-check';
-import { BerthEntity, BerthMachine, eventually, Harbour } from './berth-fixture.js';
-import { stepTimeoutMs } from './machine-worker.js';
+import { BerthEntity, BerthMachine, berths, eventually, Harbour } from './berth-fixture.js';
+import { stepTimeoutMs } from './run-step.js';
 import { StepFailed } from './step-failed.js';
 
 let harbour: Harbour;
@@ -24,7 +24,8 @@ describe('a step that fails', () => {
       await worker.settle();
       const berth = await harbour.read(id);
       expect(berth).toMatchObject({ state: 'dredging', attempts, lastError: { code: 'silted', message: 'There is too much silt.' } });
-      expect(berth.dueAt?.getTime()).toBeGreaterThan(berth.enteredAt.getTime());
+      expect(berth.dueAt).toBeNull();
+      expect(berth.parkedUntil?.getTime()).toBeGreaterThan(berth.enteredAt.getTime());
       await harbour.pass(1);
     }
     await worker.settle();
@@ -65,17 +66,17 @@ describe('a deadline', () => {
     expect([state, lastError?.code, lastError?.message]).toEqual(['filling', 'silted', 'It was not done in time. There is too much silt.']);
   });
 
-  it('ends even what a worker that hangs has claimed; what that one answers later is dropped', async () => {
+  it('ends even what a frozen worker has claimed, once its claim has run out; what that one answers later is discarded', async () => {
     let answer: (outcome: { event: 'DREDGED' }) => void = () => undefined;
     harbour.machine.does.dredging = () => new Promise((resolve) => (answer = resolve));
     const id = await harbour.ask();
-    const hanging = harbour.worker().settle();
+    const frozen = harbour.worker().settle();
     await eventually(() => harbour.machine.begun.length === 1);
-    await harbour.dataSource.query(`UPDATE berth SET deadline_at = clock_timestamp(), claimed_until = claimed_until - interval '1 second'`);
+    await harbour.dataSource.query('UPDATE berth SET deadline_at = clock_timestamp(), claimed_until = clock_timestamp()');
     await harbour.worker().settle();
     expect(await stateOf(id)).toBe('free');
     answer({ event: 'DREDGED' });
-    await hanging;
+    await frozen;
     expect(await stateOf(id)).toBe('free');
     expect((await harbour.history(id)).map(({ toState }) => toState)).toEqual(['dredging', 'filling', 'free']);
   });
@@ -126,7 +127,7 @@ describe('a step runs until its deadline', () => {
 
 describe('workers against each other', () => {
   it('do each step once and each transition once', async () => {
-    const other = new BerthMachine(harbour.dataSource, harbour.machine.definition, BerthEntity);
+    const other = new BerthMachine(harbour.dataSource, berths);
     const ids = await Promise.all(Array.from({ length: 40 }, (_, at) => harbour.ask(`ship-${at}`)));
     const workers = [harbour.worker(), harbour.worker({}, other)];
     for (const worker of workers) worker.start();
@@ -229,6 +230,14 @@ it('a shutdown interrupts steps, and others go on at once', async () => {
   expect(await harbour.read(id)).toMatchObject({ claimToken: null, attempts: 0 });
   await harbour.worker().settle();
   expect(await stateOf(id)).toBe('in_use');
+});
+
+it('no step begins once a shutdown has begun', async () => {
+  const ids = [await harbour.ask(), await harbour.ask()];
+  const worker = harbour.worker();
+  await worker.stop();
+  expect(await worker.doNext()).toBe(true);
+  expect([harbour.machine.begun, (await harbour.read(ids[0] ?? '')).claimToken]).toEqual([[], null]);
 });
 
 it('a commit wakes the worker of its own process', async () => {

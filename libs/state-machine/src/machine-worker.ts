@@ -1,166 +1,232 @@
+import { inBackground, type Transactions } from '@atoll/database';
+import { isAppError } from '@atoll/errors';
 import { Logger } from '@nestjs/common';
-import type { Transactions } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
+import { backOffMs, type BackOff } from './back-off.js';
+import { ClaimKeeper, type KeptClaim } from './claim-keeper.js';
 import { Claims, type Claim } from './claims.js';
-import type { BackOff } from './definition.js';
-import type { DurableMachine, Outcome } from './durable-machine.js';
+import type { DurableMachine } from './durable-machine.js';
+import { Lanes } from './lanes.js';
 import type { MachineError, MachineRow } from './machine-row.js';
-import { StepFailed } from './step-failed.js';
+import { runStep, stepTimeoutMs, type Failure, type Found } from './run-step.js';
+import { WakeUp } from './wake-up.js';
 
 export interface WorkerOptions {
   /** `system:<service>` in histories. */
   readonly service: string;
-  /** Steps of one machine that run at once in this process. 2 unless given: requests go first. */
+  /** Steps of one machine that are under way at once in this process. 500 unless given: a step waits for a device, and holds no connection to the database meanwhile. */
   readonly concurrency?: number;
-  /** Longest time between two looks for what is due, for what other replicas leave. 500 ms unless given. */
+  /** Of those, steps of one lane. 4 unless given. */
+  readonly laneConcurrency?: number;
+  /** Longest time, in milliseconds, until what another replica left due is found. 500 unless given. */
   readonly pollMs?: number;
-  /** Longest time of one step. 10 s unless given. */
+  /** Longest time of one step in milliseconds. 10,000 unless given. */
   readonly stepMs?: number;
+  /** Between two sweeps (`DurableMachine.sweep`), in milliseconds. 30,000 unless given. */
+  readonly sweepMs?: number;
 }
 
 const defaultBackOff: BackOff = { firstMs: 500, maxMs: 30_000 };
-
-type Failure = Omit<MachineError, 'at'> & { isPermanent: boolean };
-type Found<Row, Event extends string> = Outcome<Row, Event> | Failure | undefined;
+/** Rows past their deadline that are given up at once. */
+const maxOverdue = 50;
 
 /** Looks for what is due of one machine, does its steps, and applies what they find out where the claim still holds. Any number of them may run. */
 export class MachineWorker<Row extends MachineRow, State extends string, Event extends string> {
   private readonly logger = new Logger('Machines');
   private readonly underWay = new Set<Promise<void>>();
   private readonly stopping = new AbortController();
-  private readonly concurrency: number;
+  private readonly wakeUp = new WakeUp();
   private readonly pollMs: number;
   private readonly stepMs: number;
+  private readonly sweepMs: number;
   private readonly claims: Claims<Row, State, Event>;
-  private bell = new AbortController();
+  private readonly lanes: Lanes;
+  private pollAtMs = 0;
+  private sweepAtMs = 0;
+  private overdue = 0;
   private loop: Promise<void> = Promise.resolve();
 
+  /** `keeper`: one for all workers of a process, so that one statement extends the claims of all. */
   constructor(
     private readonly machine: DurableMachine<Row, State, Event>,
     dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly options: WorkerOptions,
+    private readonly keeper = new ClaimKeeper(dataSource),
   ) {
-    ({ concurrency: this.concurrency = 2, pollMs: this.pollMs = 500, stepMs: this.stepMs = 10_000 } = options);
-    this.claims = new Claims(machine, dataSource, this.stepMs);
+    const { concurrency = 500, laneConcurrency = 4 } = options;
+    ({ pollMs: this.pollMs = 500, stepMs: this.stepMs = 10_000, sweepMs: this.sweepMs = 30_000 } = options);
+    this.claims = new Claims(machine, dataSource, keeper.claimMs);
+    this.lanes = new Lanes({ concurrency, laneConcurrency });
   }
 
   start(): void {
-    this.loop = this.run();
+    this.loop = inBackground(() => this.run());
   }
 
   /** Something may be due. */
-  wake(): void {
-    this.bell.abort();
-  }
+  readonly wake = (): void => this.wakeUp.ring();
 
-  /** Steps under way are told to end and waited for; what they were at is free for others at once. */
+  /** Steps under way are aborted and waited for; their rows are free for other workers at once. */
   async stop(): Promise<void> {
     this.stopping.abort();
-    this.bell.abort();
+    this.wake();
     await this.loop;
     await Promise.all(this.underWay);
   }
 
   /** Does everything that is due now, one thing after the other, until nothing is. For specs that want no time to pass. */
   async settle(): Promise<void> {
-    for (let found = await this.claims.make(1); found.length > 0; found = await this.claims.make(1))
-      for (const claim of found) await this.take(claim);
+    await inBackground(() => this.sweep());
+    while (await this.doNext());
+  }
+
+  /** Does one thing that is due, if there is any; returns whether there was. For specs. */
+  doNext(): Promise<boolean> {
+    return inBackground(async () => {
+      await this.claims.unpark();
+      const [overdue] = await this.claims.makeOverdue(1, this.lanes);
+      const claim = overdue ?? (await this.claims.make(1, this.lanes))[0];
+      if (claim) await this.take(claim);
+      return claim !== undefined;
+    });
   }
 
   private async run(): Promise<void> {
     while (!this.stopping.signal.aborted) {
-      this.bell = new AbortController();
-      const free = this.concurrency - this.underWay.size;
-      const found = free > 0 ? await this.claimQuietly(free) : [];
-      for (const claim of found) this.begin(claim);
-      if (found.length === 0 && !this.stopping.signal.aborted) await rung(this.bell.signal, this.pollMs);
+      const found = await this.look();
+      if (found === 0) await this.wakeUp.wait(Math.max(0, this.pollAtMs - performance.now()));
     }
+  }
+
+  /** Begins what is due; returns how much that was. */
+  private async look(): Promise<number> {
+    try {
+      const overdue = await this.poll();
+      const due = this.lanes.free > 0 ? await this.claims.make(this.lanes.free, this.lanes) : [];
+      for (const claim of [...overdue, ...due]) this.begin(claim);
+      return overdue.length + due.length;
+    } catch (error) {
+      this.logger.warn(`Cannot look for what is due of ${this.machine.definition.id}; trying again: ${messageOf(error)}`);
+      return 0;
+    }
+  }
+
+  /** What time alone brings about. */
+  private async poll(): Promise<Claim<Row>[]> {
+    const nowMs = performance.now();
+    if (nowMs < this.pollAtMs) return [];
+    this.pollAtMs = nowMs + this.pollMs;
+    if (nowMs >= this.sweepAtMs) {
+      this.sweepAtMs = nowMs + this.sweepMs;
+      await this.sweep();
+    }
+    await this.claims.unpark();
+    return this.overdue < maxOverdue ? this.claims.makeOverdue(maxOverdue - this.overdue, this.lanes) : [];
+  }
+
+  private async sweep(): Promise<void> {
+    await this.claims.touch(await this.machine.sweep());
   }
 
   private begin(claim: Claim<Row>): void {
     const work = this.take(claim).finally(() => {
       this.underWay.delete(work);
-      this.bell.abort();
+      this.wake();
     });
     this.underWay.add(work);
   }
 
-  private async claimQuietly(limit: number): Promise<Claim<Row>[]> {
-    try {
-      return await this.claims.make(limit);
-    } catch (error) {
-      this.logger.warn(`What is due of ${this.machine.definition.id} could not be looked for: ${messageOf(error)}`);
-      return [];
-    }
-  }
-
+  /** As `begin`, until it is applied. */
   private async take(claim: Claim<Row>): Promise<void> {
-    const { row } = claim;
+    const isGivenUp = this.isGivenUp(claim);
+    if (isGivenUp) this.overdue += 1;
+    else this.lanes.begin(claim.row.lane);
+    const kept = this.keeper.keep(this.machine, claim);
     try {
-      const found = await this.find(claim);
-      const isHeld = await this.transactions.run(async (manager) => {
-        const held = await this.claims.held(manager, row);
-        if (held) await this.apply(manager, held, found, { isOverdue: claim.leftMs <= 0, wasTouched: wasTouched(row, held) });
-        return held !== undefined;
-      });
-      if (!isHeld && (await this.claims.endSuperseded(row))) this.wake();
+      await this.apply(kept, claim, isGivenUp ? deadlineExceeded(claim.row) : await this.find(claim, kept));
     } catch (error) {
-      // The claim runs out, and whoever comes then begins the step again.
-      this.logger.error(`A step of ${this.machine.definition.id} in ${row.state} could not be applied: ${messageOf(error)}`);
+      // The claim runs out, and the worker that claims the row then begins the step again.
+      const sentence = `Cannot apply a step of ${this.machine.definition.id} in ${claim.row.state}; it is run again: ${messageOf(error)}`;
+      if (isAppError(error) && error.code === 'unavailable') this.logger.warn(sentence);
+      else this.logger.error(sentence);
+    } finally {
+      this.keeper.drop(kept);
+      if (isGivenUp) this.overdue -= 1;
+      else this.lanes.end(claim.row.lane);
     }
   }
 
-  /** What the step found out, or how it failed; undefined: it was interrupted by a shutdown. */
-  private async find({ row, leftMs }: Claim<Row>): Promise<Found<Row, Event>> {
-    if (leftMs <= 0 && !this.isLastTry(row)) return overdue(row);
-    const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(stepTimeoutMs(leftMs, this.stepMs))]);
-    try {
-      return await Promise.race([this.machine.step(row, { signal }), aborted(signal)]);
-    } catch (error) {
-      if (this.stopping.signal.aborted) return undefined;
-      if (error instanceof StepFailed) return { code: error.code, message: error.message, isPermanent: error.isPermanent };
-      if (!signal.aborted) this.logger.error(`A step of ${this.machine.definition.id} in ${row.state} failed: ${messageOf(error)}`);
-      return signal.aborted
-        ? { code: 'timeout', message: 'There was no answer in time.', isPermanent: false }
-        : { code: 'internal', message: 'An internal error.', isPermanent: false };
-    }
+  /** Past its deadline, without a last try. */
+  private isGivenUp({ row: { state, attempts, lane }, leftMs }: Claim<Row>): boolean {
+    if (leftMs > 0) return false;
+    const isTriedLate = this.machine.ruleOf(state)?.givesBack === true && attempts === 0;
+    return !isTriedLate || this.lanes.hanging.includes(lane);
   }
 
-  /** Nobody was there to try before the deadline: what is to be given back is tried once all the same. */
-  private isLastTry({ state, attempts }: Row): boolean {
-    return this.machine.ruleOf(state)?.isTriedLate === true && attempts === 0;
+  private async find({ row, leftMs }: Claim<Row>, kept: KeptClaim): Promise<Found<Row, Event>> {
+    const timeoutMs = stepTimeoutMs(leftMs, this.stepMs);
+    const found = await runStep(this.machine, row, { timeoutMs, stopping: this.stopping.signal, claim: kept });
+    if (found === undefined) return found;
+    const isTimeout = typeof found === 'object' && 'isPermanent' in found && found.code === 'timeout';
+    if (!isTimeout) this.lanes.answered(row.lane);
+    // A step that had next to no time left says nothing about its lane.
+    else if (timeoutMs >= Math.min(this.stepMs, 1_000)) this.lanes.hung(row.lane);
+    return found;
   }
 
-  private async apply(manager: EntityManager, row: Row, found: Found<Row, Event>, at: Circumstances): Promise<void> {
-    if (found === undefined) return this.claims.release(manager, row, {});
+  private async apply(kept: KeptClaim, { row }: Claim<Row>, found: Found<Row, Event>): Promise<void> {
+    const isHeld = await this.transactions.run(async (manager) => {
+      const held = await this.claims.held(manager, row);
+      if (held) await this.applyHeld(manager, held.row, found, { isOverdue: held.isOverdue, wasTouched: wasTouched(row, held.row) });
+      return held !== undefined;
+    });
+    if (!isHeld && (await this.claims.endSuperseded(row, kept.until))) this.wake();
+  }
+
+  private async applyHeld(manager: EntityManager, row: Row, found: Found<Row, Event>, at: Circumstances): Promise<void> {
+    if (found === undefined) return this.claims.release(manager, row, {}, 'as it is');
     if (found === 'rest') return this.rest(manager, row, at);
+    if (found === 'lane done') return this.goOn(manager, row);
     if ('isPermanent' in found) return this.fail(manager, row, found, at);
     if ('againAfterMs' in found) {
-      if (at.isOverdue) return this.fail(manager, row, overdue(row), at);
+      if (at.isOverdue) return this.fail(manager, row, deadlineExceeded(row), at);
       const lastError = found.reason ? { ...found.reason, at: new Date().toISOString() } : row.lastError;
-      return this.claims.release(manager, row, { lastError }, at.wasTouched ? undefined : found.againAfterMs);
+      return this.release(manager, row, { lastError }, at, found.againAfterMs);
     }
     if ('decide' in found) {
       if (!(await found.decide(manager, row))) return this.rest(manager, row, at);
-      return this.claims.release(manager, row, {});
+      return this.claims.release(manager, row, {}, 'as it is');
     }
     await this.move(manager, row, found.event, found.reason);
   }
 
   private async rest(manager: EntityManager, row: Row, { wasTouched }: Circumstances): Promise<void> {
     if (this.machine.ruleOf(row.state)) throw new Error(`${row.state} is transient: it cannot be left to rest.`);
-    await this.claims.release(manager, row, {}, wasTouched ? undefined : null);
+    await this.claims.release(manager, row, {}, wasTouched ? 'as it is' : 'not by itself');
+  }
+
+  private async goOn(manager: EntityManager, row: Row): Promise<void> {
+    if (row.furtherLanes.length === 0) throw new Error(`${row.state} has no further lane.`);
+    await this.claims.release(manager, row, {}, { inMs: 0 }, 'done');
+  }
+
+  private async release(manager: EntityManager, row: Row, values: Partial<MachineRow>, at: Circumstances, inMs: number): Promise<void> {
+    await this.claims.release(manager, row, values, at.wasTouched ? 'as it is' : { inMs });
+    if (!at.wasTouched) this.pollAtMs = Math.min(this.pollAtMs, performance.now() + inMs);
   }
 
   private async fail(manager: EntityManager, row: Row, { code, message, isPermanent }: Failure, at: Circumstances): Promise<void> {
     const rule = this.machine.ruleOf(row.state);
     const attempts = row.attempts + 1;
-    if (rule && (isPermanent || at.isOverdue || attempts >= (rule.tries ?? Infinity))) {
+    const isHopeless = isPermanent && !(rule?.givesBack && row.furtherLanes.length >= attempts);
+    if (rule && (isHopeless || at.isOverdue || attempts >= (rule.tries ?? Infinity))) {
       return this.move(manager, row, rule.givesUpBy as Event, { code, message });
     }
     const lastError = { code, message, at: new Date().toISOString() };
-    await this.claims.release(manager, row, { attempts, lastError }, backOffMs(rule?.backOff ?? defaultBackOff, attempts));
+    const inMs = backOffMs(rule?.backOff ?? defaultBackOff, attempts);
+    await this.claims.release(manager, row, { attempts, lastError }, { inMs }, 'later');
+    this.pollAtMs = Math.min(this.pollAtMs, performance.now() + inMs);
   }
 
   private async move(manager: EntityManager, row: Row, event: Event, error?: Omit<MachineError, 'at'>): Promise<void> {
@@ -177,42 +243,13 @@ interface Circumstances {
   readonly wasTouched: boolean;
 }
 
-/** Whole milliseconds that a step may take: until its deadline, `stepMs` at most. A late try, after the deadline, gets `stepMs`. */
-export function stepTimeoutMs(leftMs: number, stepMs: number): number {
-  return leftMs <= 0 ? stepMs : Math.min(stepMs, Math.ceil(leftMs));
-}
-
-function overdue({ lastError }: MachineRow): Failure {
+function deadlineExceeded({ lastError }: MachineRow): Failure {
   const why = lastError ? ` ${lastError.message}` : '';
   return { code: lastError?.code ?? 'deadline_exceeded', message: `It was not done in time.${why}`, isPermanent: true };
 }
 
 function wasTouched(claimed: MachineRow, held: MachineRow): boolean {
   return held.dueAt?.getTime() !== claimed.dueAt?.getTime();
-}
-
-/** Milliseconds before try n + 1 after n failures: doubled each time, with up to half of it taken off by chance, so that many do not come back as one. */
-function backOffMs({ firstMs, maxMs }: BackOff, failures: number): number {
-  return Math.round(Math.min(maxMs, firstMs * 2 ** (failures - 1)) * (1 - Math.random() / 2));
-}
-
-function rung(bell: AbortSignal, timeoutMs: number): Promise<void> {
-  if (bell.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, timeoutMs);
-    bell.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const end = () => reject(new Error('aborted'));
-    if (signal.aborted) end();
-    else signal.addEventListener('abort', end, { once: true });
-  });
 }
 
 function messageOf(error: unknown): string {

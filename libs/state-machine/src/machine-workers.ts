@@ -1,6 +1,7 @@
 import type { Transactions } from '@atoll/database';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
+import { ClaimKeeper } from './claim-keeper.js';
 import type { DurableMachine } from './durable-machine.js';
 import type { MachineRow } from './machine-row.js';
 import { MachineWorker, type WorkerOptions } from './machine-worker.js';
@@ -15,14 +16,16 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
     transactions: Transactions,
     private readonly options: WorkerOptions & { /** For specs that do the steps themselves. */ isIdle?: boolean },
   ) {
-    this.workers = machines.map((machine) => new MachineWorker(machine, dataSource, transactions, options));
+    const keeper = new ClaimKeeper(dataSource);
+    this.workers = machines.map((machine) => new MachineWorker(machine, dataSource, transactions, options, keeper));
   }
 
   onApplicationBootstrap(): void {
     if (this.options.isIdle) return;
-    // What one machine does may be what another waits for.
-    for (const machine of this.machines) machine.onDue(() => this.workers.forEach((worker) => worker.wake()));
-    for (const worker of this.workers) worker.start();
+    for (const [at, worker] of this.workers.entries()) {
+      this.machines[at]?.onDue(worker.wake);
+      worker.start();
+    }
   }
 
   async beforeApplicationShutdown(): Promise<void> {

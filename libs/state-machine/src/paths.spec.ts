@@ -46,18 +46,10 @@ describe.each(paths.map((path) => [path.map(({ event }) => event).join(' ') || '
       );
       // What a user sends, or what a step finds out.
       if ((await harbour.read(id)).dueAt === null) await harbour.send(id, event);
-      else await stepOnce(harbour);
+      else await harbour.worker().doNext();
       harbour.machine.does = {};
       expect((await harbour.read(id)).state).toBe(state);
       expect((await harbour.history(id)).length).toBe(before + 1);
     }
   });
 });
-
-/** One worker takes what is due, once. */
-async function stepOnce(at: Harbour): Promise<void> {
-  const worker = at.worker();
-  const { claims, take } = worker as unknown as { claims: { make(limit: number): Promise<object[]> }; take(claim: object): Promise<void> };
-  const [claim] = await claims.make(1);
-  await take.call(worker, claim ?? {});
-}

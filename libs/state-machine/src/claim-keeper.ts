@@ -1,0 +1,138 @@
+import { inBackground } from '@atoll/database';
+import { Logger } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import type { Claim } from './claims.js';
+import type { MachineRow } from './machine-row.js';
+
+/** What the keeper needs of a machine. */
+interface KeptTable {
+  readonly table: string;
+  readonly key: string;
+  readonly keyType: string;
+  keyOf(row: MachineRow): unknown;
+}
+
+/** A claim in hand: extended again and again until it is dropped. */
+export class KeptClaim {
+  private readonly controller = new AbortController();
+  /** When it runs out, by the database's clock, as far as this process knows. */
+  until: Date | null;
+
+  constructor(
+    readonly of: KeptTable,
+    readonly row: MachineRow,
+    private heldUntilMs: number,
+  ) {
+    this.until = row.claimedUntil;
+  }
+
+  /** Aborted once the claim is lost: the row was moved, or another worker may have taken it. */
+  get lost(): AbortSignal {
+    // A process that was frozen finds out by its own clock, before it touches anything outside.
+    if (performance.now() >= this.heldUntilMs) this.lose();
+    return this.controller.signal;
+  }
+
+  extend(until: Date, heldUntilMs: number): void {
+    this.until = until;
+    this.heldUntilMs = heldUntilMs;
+  }
+
+  lose(): void {
+    this.controller.abort();
+  }
+}
+
+interface Beat {
+  place: number;
+  key: string;
+  token: string;
+  /** null: it was not extended. */
+  until: Date | null;
+  /** Whether the row has another token by now, or none. */
+  is_lost: boolean;
+}
+
+/**
+ * Extends the claims that this process holds, all machines' by one statement a beat, so that claims can be short: what
+ * a process that died was at is taken over once its claims have run out. A row that another transaction has locked is
+ * left out of a beat.
+ */
+export class ClaimKeeper {
+  private readonly logger = new Logger('Machines');
+  private readonly kept = new Set<KeptClaim>();
+  private timer: NodeJS.Timeout | undefined;
+
+  /** `claimMs`: how long a claim lasts after its last beat. There are four beats in that time. */
+  constructor(
+    private readonly dataSource: DataSource,
+    readonly claimMs = 4_000,
+  ) {}
+
+  keep<Row extends MachineRow>(of: KeptTable, { row, sentAtMs }: Claim<Row>): KeptClaim {
+    const claim = new KeptClaim(of, row, sentAtMs + this.claimMs);
+    this.kept.add(claim);
+    this.schedule();
+    return claim;
+  }
+
+  drop(claim: KeptClaim): void {
+    this.kept.delete(claim);
+    if (this.kept.size > 0) return;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+
+  private schedule(): void {
+    this.timer ??= setTimeout(() => {
+      void this.beat().then(() => {
+        this.timer = undefined;
+        if (this.kept.size > 0) this.schedule();
+      });
+    }, this.claimMs / 4);
+  }
+
+  private async beat(): Promise<void> {
+    const tables = [...Map.groupBy(this.kept, ({ of }) => of)];
+    const sentAtMs = performance.now();
+    try {
+      const beats = await inBackground(() => this.dataSource.query<Beat[]>(beatSql(tables), [this.claimMs, ...parametersOf(tables)]));
+      const claims = new Map(
+        tables.flatMap(([of, all], at) => all.map((claim) => [`${at} ${String(of.keyOf(claim.row))} ${claim.row.claimToken}`, claim])),
+      );
+      for (const { place, key, token, until, is_lost } of beats) {
+        const claim = claims.get(`${place} ${key} ${token}`);
+        if (is_lost) claim?.lose();
+        else if (until) claim?.extend(until, sentAtMs + this.claimMs);
+      }
+    } catch (error) {
+      this.logger.warn(`Cannot extend claims; they run out if this goes on: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+}
+
+type Tables = readonly (readonly [KeptTable, readonly KeptClaim[]])[];
+
+function parametersOf(tables: Tables): unknown[] {
+  return tables.flatMap(([of, claims]) => [claims.map(({ row }) => of.keyOf(row)), claims.map(({ row }) => row.claimToken)]);
+}
+
+/** $1 milliseconds; then for each table its keys and their tokens. */
+function beatSql(tables: Tables): string {
+  const held = (at: number, { keyType }: KeptTable) => `unnest($${2 * at + 2}::${keyType}[], $${2 * at + 3}::uuid[]) held (key, token)`;
+  const extended = tables.map(
+    ([of], at) => `extended_${at} AS (
+      UPDATE ${of.table} SET claimed_until = clock_timestamp() + $1 * interval '1 millisecond'
+      WHERE ${of.key} IN (
+        SELECT ${of.key} FROM ${of.table} JOIN ${held(at, of)} ON ${of.key} = held.key AND claim_token = held.token
+        FOR NO KEY UPDATE OF ${of.table} SKIP LOCKED
+      ) RETURNING ${of.key} AS key, claimed_until
+    )`,
+  );
+  const selected = tables.map(
+    ([of], at) => `SELECT ${at} AS place, held.key::text AS key, held.token, extended.claimed_until AS until,
+      row.claim_token IS DISTINCT FROM held.token AS is_lost
+    FROM ${held(at, of)} LEFT JOIN ${of.table} row ON row.${of.key} = held.key LEFT JOIN extended_${at} extended ON extended.key = held.key`,
+  );
+  return `WITH ${extended.join(', ')} ${selected.join(' UNION ALL ')}`;
+}

@@ -1,0 +1,53 @@
+import type { QueryRunner } from 'typeorm';
+
+/** For CREATE TABLE, with `dueIndex`: the columns of the first release, which migrations of that time create. `addLanes` adds the rest. */
+export const machineColumns = `state text NOT NULL,
+    entered_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+    deadline_at timestamptz(3),
+    due_at timestamptz(3),
+    attempts integer NOT NULL DEFAULT 0,
+    last_error jsonb,
+    claim_token uuid,
+    claimed_until timestamptz(3),
+    revision integer NOT NULL DEFAULT 0,
+    request_id text`;
+
+/** The index of the first release, by which its workers found what is due. `addLanes` replaces it. */
+export function dueIndex(table: string): string {
+  return `CREATE INDEX ${table}_due ON ${table} (due_at) WHERE due_at IS NOT NULL`;
+}
+
+/**
+ * Names of the indexes that `addLanes` creates. An entity declares them so that the drift check knows them:
+ * `@MachineIndexes('<table>')`. All are partial: rows of which nothing is to be done are in none of them.
+ */
+export const indexesOf = (table: string) => ({
+  /** What is due and has not failed in its state, by lane. */
+  fresh: `${table}_fresh`,
+  /** What is due and was tried before, by lane. */
+  retried: `${table}_retried`,
+  parked: `${table}_parked`,
+  deadline: `${table}_deadline`,
+});
+
+/** Gives a table of `machineColumns` its lanes, with the indexes that workers claim by. For a migration. */
+export async function addLanes(runner: QueryRunner, table: string): Promise<void> {
+  const { fresh, retried, parked, deadline } = indexesOf(table);
+  await runner.query(
+    `ALTER TABLE ${table} ADD lane text NOT NULL DEFAULT '', ADD further_lanes text[] NOT NULL DEFAULT '{}', ADD parked_until timestamptz(3)`,
+  );
+  await runner.query(`UPDATE ${table} SET parked_until = due_at, due_at = NULL WHERE due_at > clock_timestamp() AND claim_token IS NULL`);
+  await runner.query(`DROP INDEX ${table}_due`);
+  await runner.query(`CREATE INDEX ${fresh} ON ${table} (lane, due_at) WHERE due_at IS NOT NULL AND attempts = 0`);
+  await runner.query(`CREATE INDEX ${retried} ON ${table} (lane, due_at) WHERE due_at IS NOT NULL AND attempts > 0`);
+  await runner.query(`CREATE INDEX ${parked} ON ${table} (parked_until) WHERE parked_until IS NOT NULL`);
+  await runner.query(`CREATE INDEX ${deadline} ON ${table} (deadline_at) WHERE deadline_at IS NOT NULL`);
+}
+
+/** Undoes `addLanes`. */
+export async function dropLanes(runner: QueryRunner, table: string): Promise<void> {
+  for (const index of Object.values(indexesOf(table))) await runner.query(`DROP INDEX ${index}`);
+  await runner.query(`UPDATE ${table} SET due_at = parked_until WHERE parked_until IS NOT NULL`);
+  await runner.query(`ALTER TABLE ${table} DROP lane, DROP further_lanes, DROP parked_until`);
+  await runner.query(dueIndex(table));
+}

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Harbour } from './berth-fixture.js';
+import { claimDueSql, claimOverdueSql, unparkSql } from './claims-sql.js';
+import { touchSql } from './touch-rows.js';
+
+const berth = { table: 'berth', key: 'berth_id' };
+const token = '00000000-0000-0000-0000-000000000000';
+const statements: [name: string, sql: string, values: string][] = [
+  ['claims what is due', claimDueSql(berth), `('${token}'::uuid, 4000, 500, 4, '{"7": [1, 3]}'::jsonb, '', '', 250)`],
+  ['claims what is overdue', claimOverdueSql(berth), `('${token}'::uuid, 4000, 50, '{clearing}'::text[], '{}'::text[])`],
+  ['makes due what was parked', unparkSql(berth), ''],
+  ['touches rows', touchSql(berth), `('{1,2,3}'::bigint[], NULL::text[])`],
+];
+
+let harbour: Harbour;
+beforeAll(async () => {
+  harbour = await Harbour.open();
+  // Idle ones, with a few in each of the places where work waits.
+  await harbour.dataSource.query(
+    `INSERT INTO berth (ship, state, lane, attempts, due_at, parked_until, deadline_at)
+     SELECT 'Fram', CASE WHEN is_busy THEN 'dredging' ELSE 'in_use' END, n % 97, n % 3,
+       CASE WHEN is_busy AND n % 2 = 0 THEN clock_timestamp() END, CASE WHEN is_busy AND n % 2 = 1 THEN clock_timestamp() END,
+       CASE WHEN is_busy THEN clock_timestamp() + (n % 7 - 1) * interval '1 hour' END
+     FROM (SELECT n, n % 500 < 2 AS is_busy FROM generate_series(1, 100000) n) numbered`,
+  );
+});
+afterAll(() => harbour.close());
+
+/** Under the plan that is kept for a prepared statement, with the rows that each node of it has read. */
+async function explain(sql: string, values: string): Promise<string> {
+  const runner = harbour.dataSource.createQueryRunner();
+  await runner.startTransaction();
+  await runner.query('SET LOCAL plan_cache_mode = force_generic_plan');
+  await runner.query(`PREPARE looked_at AS ${sql}`);
+  const lines = (await runner.query(`EXPLAIN (ANALYZE, TIMING OFF) EXECUTE looked_at ${values}`)) as { 'QUERY PLAN': string }[];
+  await runner.query('DEALLOCATE looked_at');
+  await runner.rollbackTransaction();
+  await runner.release();
+  return lines.map((line) => line['QUERY PLAN']).join('\n');
+}
+
+it.each([false, true])(
+  'of 100,000 rows, of which few are to be worked at, no statement reads more than those (statistics: %s)',
+  async (hasStatistics) => {
+    if (hasStatistics) await harbour.dataSource.query('ANALYZE berth');
+    for (const [name, sql, values] of statements) {
+      const plan = await explain(sql, values);
+      expect([name, plan.match(/Seq Scan on berth.*/g)]).toEqual([name, null]);
+      const read = [...plan.matchAll(/Scan .*berth.*rows=([\d.]+) loops=(\d+)/g)].map(([, rows, loops]) => Number(rows) * Number(loops));
+      expect(read.length).toBeGreaterThan(0);
+      for (const rows of read) expect([name, rows]).toEqual([name, Math.min(rows, 1_000)]);
+    }
+  },
+);

@@ -1,0 +1,24 @@
+/** A bell that one loop waits for. When it was rung before the wait begins, the wait is over at once. */
+export class WakeUp {
+  private isRung = false;
+  private answer: (() => void) | undefined;
+
+  readonly ring = (): void => {
+    this.isRung = true;
+    this.answer?.();
+  };
+
+  /** Resolves at the next ring, or after so many milliseconds. */
+  async wait(timeoutMs: number): Promise<void> {
+    if (!this.isRung) {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        this.answer = resolve;
+        timer = setTimeout(resolve, timeoutMs);
+      });
+      clearTimeout(timer);
+      this.answer = undefined;
+    }
+    this.isRung = false;
+  }
+}
