@@ -168,8 +168,9 @@ export class GpuaasFixture extends ServiceUnderTest {
     const back = `interval '${seconds} seconds'`;
     for (const table of machines) {
       await this.query(
-        `UPDATE ${table} SET due_at = due_at - ${back}, deadline_at = deadline_at - ${back}, claimed_until = claimed_until - ${back}
-         WHERE due_at IS NOT NULL`,
+        `UPDATE ${table} SET due_at = due_at - ${back}, parked_until = parked_until - ${back}, deadline_at = deadline_at - ${back},
+           claimed_until = claimed_until - ${back}
+         WHERE due_at IS NOT NULL OR parked_until IS NOT NULL`,
       );
     }
     await this.query(`UPDATE simulated_device SET ready_at = ready_at - ${back} WHERE ready_at IS NOT NULL`);

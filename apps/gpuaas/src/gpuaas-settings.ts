@@ -1,6 +1,7 @@
 import { Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
-import { IsOptional, IsUrl } from 'class-validator';
+import { Type } from 'class-transformer';
+import { IsInt, IsOptional, IsUrl, Max, Min } from 'class-validator';
 
 /** What a deployment decides about the gpuaas service. */
 export class GpuaasSettings {
@@ -9,6 +10,22 @@ export class GpuaasSettings {
   @IsOptional()
   @IsUrl({ require_tld: false, protocols: ['http', 'https'] }, { message: 'ATOLL_PROMETHEUS_URL must be an http or https URL' })
   prometheusUrl: string | undefined = undefined;
+
+  /** Steps of one kind (of nodes, GPUs, subscriptions or workloads) that one process has under way at once. */
+  @Variable('ATOLL_STEPS')
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(10_000)
+  steps: number = 500;
+
+  /** Of those, steps that talk to one node. Each replica counts for itself. */
+  @Variable('ATOLL_STEPS_PER_NODE')
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(100)
+  stepsPerNode: number = 4;
 
   /** How long a GPU that could not return to Spatial is left alone. */
   returnRetryMs: number = 30_000;

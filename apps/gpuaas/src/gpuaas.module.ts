@@ -52,8 +52,11 @@ const workers: Provider = {
     workloads: WorkloadMachine,
     dataSource: DataSource,
     transactions: Transactions,
-    settings: GpuaasSettings,
-  ) => new MachineWorkers([gpus, nodes, subscriptions, workloads], dataSource, transactions, { service: 'gpuaas', ...settings.workers }),
+    { steps: concurrency, stepsPerNode: laneConcurrency, workers }: GpuaasSettings,
+  ) => {
+    const options = { service: 'gpuaas', concurrency, laneConcurrency, ...workers };
+    return new MachineWorkers([gpus, nodes, subscriptions, workloads], dataSource, transactions, options);
+  },
 };
 
 /** Regions, nodes and GPUs, pools, subscriptions and workloads. */

@@ -6,7 +6,6 @@ import { GpuaasSettings } from './gpuaas-settings.js';
 export const service = defineService({
   name: 'gpuaas',
   settings: GpuaasSettings,
-  // Requests and workers.
-  database: { ...gpuaasSchema, poolSize: 20 },
+  database: { ...gpuaasSchema, poolSize: 15, backgroundPoolSize: 5 },
   module: GpuaasModule,
 });

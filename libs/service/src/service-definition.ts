@@ -19,7 +19,7 @@ export interface ServiceDefinition<Settings extends object = object> {
   /** What an operator can set, by `@Variable`, with defaults and validators. Loaded once, injectable by this class. */
   readonly settings: Wire<Settings>;
   /** Of the schema `name`. */
-  readonly database: Pick<DatabaseOptions, 'entities' | 'migrations' | 'poolSize' | 'timeouts'>;
+  readonly database: Pick<DatabaseOptions, 'entities' | 'migrations' | 'poolSize' | 'backgroundPoolSize' | 'timeouts'>;
   /** Its features. The database, events and the way to other services come with the definition. */
   readonly module: Type;
   /** Once it takes requests. */

@@ -20,6 +20,7 @@ import { ClosingAttempts1797000000000 } from './migrations/1797000000000-closing
 import { LiveRows1800000000000 } from './migrations/1800000000000-live-rows.js';
 import { WorkspaceRevisions1801000000000 } from './migrations/1801000000000-workspace-revisions.js';
 import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.js';
+import { Lanes1806000000000 } from './migrations/1806000000000-lanes.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -53,5 +54,6 @@ export const gpuaasSchema = {
     LiveRows1800000000000,
     WorkspaceRevisions1801000000000,
     CallNonces1805000000000,
+    Lanes1806000000000,
   ],
 };

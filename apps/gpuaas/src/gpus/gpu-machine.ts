@@ -5,11 +5,12 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { NodeDriver, type DeviceLayout, type DeviceRef, type DeviceReport } from '../driver/node-driver.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { leasesOn, wakeHolders } from '../leases/lease-store.js';
+import { nodeMachine } from '../nodes/node.machine.js';
 import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
 import { soldProfiles, turnsOf } from '../pools/pool-terms.js';
 import { giveSlots, giveTurns, settleInSpatial, settleInTemporal, settleOffline } from './gpu-leases.js';
-import { GpuEntity } from './gpu.entity.js';
-import { gpuDefinition, type GpuEvent, type GpuState } from './gpu.machine.js';
+import type { GpuEntity } from './gpu.entity.js';
+import { gpuMachine, type GpuEvent, type GpuState } from './gpu.machine.js';
 
 type Found = Outcome<GpuEntity, GpuEvent>;
 /** By which a device is asked for a layout. */
@@ -21,13 +22,15 @@ const isBusy = () => new StepFailed('device_busy', 'The device still holds memor
 /** The sharing mode of each GPU: what the device is asked, what its answers mean, and what becomes of the leases. */
 @Injectable()
 export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
+  protected readonly lanes = 'ARRAY[node_id::text]';
+
   constructor(
     dataSource: DataSource,
     private readonly driver: NodeDriver,
     private readonly pools: PoolCatalogue,
     private readonly settings: GpuaasSettings,
   ) {
-    super(dataSource, gpuDefinition, GpuEntity);
+    super(dataSource, gpuMachine);
   }
 
   /** Begins the fall back of a GPU that the transaction has locked. Whoever is on it gets a turn; newcomers are leased after it. */
@@ -67,17 +70,17 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     return begun;
   }
 
-  async step(gpu: GpuEntity, { signal }: StepContext): Promise<Found> {
+  async step(gpu: GpuEntity, context: StepContext): Promise<Found> {
     if (gpu.state === 'temporal') {
       return { decide: (manager, row) => this.returnIfFits(manager, row, { actor: 'system:gpuaas', reason: 'tried again by time' }) };
     }
     const device = await this.deviceOf(gpu);
-    const report = await this.driver.observe(device, signal);
-    if (gpu.state === 'doubting_temporal' || gpu.state === 'doubting_spatial') return this.resolve(gpu, device, report, signal);
+    const report = await this.driver.observe(device, context.signal);
+    if (gpu.state === 'doubting_temporal' || gpu.state === 'doubting_spatial') return this.resolve(gpu, device, report, context);
     const layout = await this.layoutOf(gpu, gpu.askedMode ?? 'Spatial', gpu.generation);
     if (report.generation < gpu.generation) {
       if (gpu.state !== 'to_temporal') await this.requireVacated(gpu, report);
-      await this.driver.request(device, layout, signal);
+      await this.driver.request(device, layout, context.signal);
       return { againAfterMs: lookAgainMs };
     }
     // What was asked for was replaced by something newer, or never was: the device tells what is.
@@ -95,7 +98,7 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     // A GPU that comes into a pool has no leases: its node alone has to know.
     if (passage.from !== 'unpooled') return super.enteredAll(manager, gpus, passage);
     const nodeIds = [...new Set(gpus.map(({ nodeId }) => nodeId))];
-    await touchRows(manager, 'node', 'node_id', nodeIds, ['ready', 'cordoned']);
+    await touchRows(manager, nodeMachine, nodeIds, ['ready', 'cordoned']);
   }
 
   protected override async entered(manager: EntityManager, gpu: GpuEntity, { from, cause }: Passage<GpuState, GpuEvent>): Promise<void> {
@@ -111,7 +114,7 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
         if (from !== 'temporal' && from !== 'configured_temporal' && from !== 'preparing') {
           await settleOffline(manager, gpu.gpuId, reason);
         }
-        await touchRows(manager, 'node', 'node_id', [gpu.nodeId], ['ready', 'cordoned']);
+        await touchRows(manager, nodeMachine, [gpu.nodeId], ['ready', 'cordoned']);
         break;
       default:
         return;
@@ -126,20 +129,18 @@ export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
       await this.returnIfFits(manager, gpu, cause);
       return;
     }
-    await manager.query(`UPDATE gpu SET due_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE gpu_id = $1`, [
-      gpu.gpuId,
-      this.settings.returnRetryMs,
-    ]);
+    await this.park(manager, gpu, this.settings.returnRetryMs);
   }
 
   /** After a switch that failed or did not end: only what the device says of itself counts. */
-  private async resolve(gpu: GpuEntity, device: DeviceRef, report: DeviceReport, signal: AbortSignal): Promise<Found> {
+  private async resolve(gpu: GpuEntity, device: DeviceRef, report: DeviceReport, context: StepContext): Promise<Found> {
     const reason = { code: 'switch_failed', message: gpu.lastError?.message ?? report.reason ?? 'The switch did not end.' };
     if (report.state === 'switching') throw new StepFailed('switch_endless', reason.message);
     const to = gpu.askedMode ?? 'Spatial';
     if (report.generation < gpu.generation) {
       // It never heard of the switch, and could yet: what it hears first is to stay, and what comes after that is older.
-      await this.driver.request(device, await this.layoutOf(gpu, to === 'Spatial' ? 'Temporal' : 'Spatial', gpu.generation + 1), signal);
+      const layout = await this.layoutOf(gpu, to === 'Spatial' ? 'Temporal' : 'Spatial', gpu.generation + 1);
+      await this.driver.request(device, layout, context.signal);
       return { againAfterMs: lookAgainMs };
     }
     const isStaying = report.generation > gpu.generation || to === 'Temporal';

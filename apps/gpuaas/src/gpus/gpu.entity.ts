@@ -1,5 +1,5 @@
 import type { SharingMode } from '@atoll/gpu';
-import { MachineRow } from '@atoll/state-machine';
+import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
 import { NodeEntity } from '../nodes/node.entity.js';
 import { PoolEntity } from '../pools/pool.entity.js';
@@ -7,7 +7,8 @@ import { PoolEntity } from '../pools/pool.entity.js';
 /** A physical GPU, an instance of the machine of sharing modes. */
 @Entity('gpu')
 @Unique(['uuid'])
-@Index('gpu_due', { synchronize: false })
+@MachineIndexes('gpu')
+@Index('gpu_lost', { synchronize: false })
 export class GpuEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   gpuId!: string;

@@ -1,5 +1,6 @@
-import { defineMachine, type EventOf, type StateOf, type TransientRule } from '@atoll/state-machine';
+import { defineMachine, type EventOf, type Machine, type StateOf, type TransientRule } from '@atoll/state-machine';
 import { setup } from 'xstate';
+import { GpuEntity } from './gpu.entity.js';
 
 const backOff = { firstMs: 250, maxMs: 10_000 };
 const switching = (givesUpBy: string): TransientRule => ({ deadlineMs: 60_000, givesUpBy, backOff });
@@ -9,7 +10,7 @@ const checking: TransientRule = { deadlineMs: 15_000, givesUpBy: 'LOST', backOff
  * The sharing mode of a GPU. While it switches nobody is placed on it but those who wait for where it goes. A switch that failed or did not end is
  * followed by a look at the device: where that says where it is, it is there; otherwise it is offline until its node has been initialised.
  */
-const machine = setup({
+const logic = setup({
   types: {
     meta: {} as TransientRule,
     events: {} as {
@@ -63,6 +64,6 @@ const machine = setup({
   },
 });
 
-export const gpuDefinition = defineMachine(machine);
-export type GpuState = StateOf<typeof machine>;
-export type GpuEvent = EventOf<typeof machine>;
+export type GpuState = StateOf<typeof logic>;
+export type GpuEvent = EventOf<typeof logic>;
+export const gpuMachine: Machine<GpuEntity, GpuState, GpuEvent> = { entity: GpuEntity, definition: defineMachine(logic) };

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { MachineDefinition } from '@atoll/state-machine';
-import { gpuDefinition } from '../gpus/gpu.machine.js';
-import { nodeDefinition } from '../nodes/node.machine.js';
-import { subscriptionDefinition } from '../subscriptions/subscription.machine.js';
-import { workloadDefinition } from '../workloads/workload.machine.js';
+import { gpuMachine } from '../gpus/gpu.machine.js';
+import { nodeMachine } from '../nodes/node.machine.js';
+import { subscriptionMachine } from '../subscriptions/subscription.machine.js';
+import { workloadMachine } from '../workloads/workload.machine.js';
 
 /** From each state of a machine: whether it can be left for good, where nobody sends anything any more. */
 function endsOf(definition: MachineDefinition): Map<string, string[]> {
@@ -21,7 +21,7 @@ function endsOf(definition: MachineDefinition): Map<string, string[]> {
   return ends;
 }
 
-describe.each([gpuDefinition, nodeDefinition, subscriptionDefinition, workloadDefinition] as MachineDefinition[])(
+describe.each([gpuMachine, nodeMachine, subscriptionMachine, workloadMachine].map(({ definition }) => definition as MachineDefinition))(
   'the machine of a $id',
   (definition) => {
     it('comes from every transient state to a stable one by its deadlines alone', () => {

@@ -112,7 +112,7 @@ export class World {
   private async isAtRest(): Promise<boolean> {
     await this.fixture.work();
     const rows = await this.fixture.query(
-      `SELECT FROM node WHERE state NOT IN ('ready', 'cordoned') UNION ALL SELECT FROM gpu WHERE due_at IS NOT NULL OR state = 'offline'`,
+      `SELECT FROM node WHERE state NOT IN ('ready', 'cordoned') UNION ALL SELECT FROM gpu WHERE due_at IS NOT NULL OR parked_until IS NOT NULL OR state = 'offline'`,
     );
     return rows.length === 0;
   }

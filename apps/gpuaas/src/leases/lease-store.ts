@@ -1,7 +1,9 @@
 import { maskOf } from '@atoll/gpu';
-import { touchRows } from '@atoll/state-machine';
+import { touchRows, type MachineRow } from '@atoll/state-machine';
 import type { EntityManager } from 'typeorm';
 import type { HeldSlice, InstanceIds } from '../driver/node-driver.js';
+import { subscriptionMachine } from '../subscriptions/subscription.machine.js';
+import { workloadMachine } from '../workloads/workload.machine.js';
 import type { LeaseEntity } from './lease.entity.js';
 
 /** Bits of what leases hold, from their rows. */
@@ -101,22 +103,16 @@ export async function wakeHolders(manager: EntityManager, gpuId: string): Promis
     [gpuId],
   );
   if (holders.length === 0) return;
-  await touchRows(
-    manager,
-    'subscription',
-    'subscription_id',
+  const [subscriptions, workloads] = [
     holders.map(({ subscription_id }) => subscription_id),
-  );
-  await touchRows(
-    manager,
-    'workload',
-    'workload_id',
     holders.flatMap(({ workload_id }) => workload_id ?? []),
-  );
+  ];
+  await touchRows(manager, subscriptionMachine, subscriptions, ['subscribing']);
+  await touchRows(manager, workloadMachine, workloads, ['pending']);
 }
 
 /** For a query outside of any transaction. */
-type Query = <Row extends object>(sql: string, values: unknown[]) => Promise<Row[]>;
+export type Query = <Row extends object>(sql: string, values: unknown[]) => Promise<Row[]>;
 
 /** Keeps what a node told of the MIG instances of these leases. */
 export async function noteInstances(query: Query, ids: InstanceIds): Promise<void> {
@@ -134,12 +130,46 @@ export interface HeldLease extends HeldSlice {
   readonly lostReason: string | null;
 }
 
-/** What a subscription, or one of its workloads, holds, and where. */
-export async function heldBy(query: Query, of: 'subscription_id' | 'workload_id', id: string): Promise<HeldLease[]> {
+/** What a subscription, or one of its workloads, holds, and where. Where the lane is that of a node: on this node. */
+export async function heldBy(query: Query, of: 'subscription_id' | 'workload_id', id: string, lane = ''): Promise<HeldLease[]> {
   return query<HeldLease>(
     `SELECT lease_id AS "leaseId", lease.profile, slot_start AS "slotStart", lost_reason AS "lostReason", gpu_id AS "gpuId", gpu.state AS "gpuState", gpu.uuid,
        node_name AS "nodeName", gpuaas_id AS "gpuaasId"
-     FROM lease JOIN gpu USING (gpu_id) JOIN node USING (node_id) WHERE lease.${of} = $1 ORDER BY lease_id`,
+     FROM lease JOIN gpu USING (gpu_id) JOIN node USING (node_id)
+     WHERE lease.${of} = $1 AND ($2::bigint IS NULL OR node_id = $2) ORDER BY lease_id`,
+    [id, isNode(lane) ? lane : null],
+  );
+}
+
+/** In SQL: the lanes of a subscription, or of a workload, are the nodes of its leases; without any, it waits with others of its team. */
+export function lanesOf(of: 'subscription' | 'workload'): string {
+  const nodes = `SELECT array_agg(DISTINCT node_id::text) FROM lease JOIN gpu USING (gpu_id) WHERE lease.${of}_id = ${of}.${of}_id`;
+  return `coalesce((${nodes}), ARRAY['team:' || team_id])`;
+}
+
+/** Whether nothing is left to be done on other nodes. */
+export function isOnLastNode({ furtherLanes }: MachineRow): boolean {
+  return furtherLanes.length === 0;
+}
+
+/** The nodes on which the step of the state that a row is in, or has just left, is not done. */
+export function nodesLeft({ lane, furtherLanes }: MachineRow): string[] {
+  return [lane, ...furtherLanes].filter(isNode);
+}
+
+function isNode(lane: string): boolean {
+  return /^\d+$/.test(lane);
+}
+
+/** How many leases a holder has, and why one of them was lost, if one was. */
+export async function countHeld(
+  query: Query,
+  of: 'subscription_id' | 'workload_id',
+  id: string,
+): Promise<{ count: number; lostReason: string | null }> {
+  const [held] = await query<{ count: number; lostReason: string | null }>(
+    `SELECT count(*)::int AS count, min(lost_reason) AS "lostReason" FROM lease WHERE ${of} = $1`,
     [id],
   );
+  return held ?? { count: 0, lostReason: null };
 }

@@ -80,13 +80,20 @@ export class Placement {
       manager,
       gpus.map(({ gpuId }) => gpuId),
     );
-    const now = Date.now();
-    for (const gpu of gpus) if (!gpu.dueAt || gpu.dueAt.getTime() <= now) await this.gpus.returnIfFits(manager, gpu, cause);
+    // A GPU that has just failed to return is left alone for a while.
+    for (const gpu of gpus) if (gpu.parkedUntil === null) await this.gpus.returnIfFits(manager, gpu, cause);
   }
 
-  /** Takes the GPUs of what was not given back out of service: their node is looked after before anybody else comes there. */
-  async distrust(manager: EntityManager, of: 'subscription_id' | 'workload_id', id: string, message: string, cause: Cause): Promise<void> {
-    for (const gpu of await this.lockHeld(manager, of, id)) {
+  /** Takes the GPUs of what these nodes did not give back out of service: they are initialised before anybody else is placed there. */
+  async distrust(
+    manager: EntityManager,
+    of: 'subscription_id' | 'workload_id',
+    id: string,
+    nodeIds: readonly string[],
+    message: string,
+    cause: Cause,
+  ): Promise<void> {
+    for (const gpu of (await this.lockHeld(manager, of, id)).filter(({ nodeId }) => nodeIds.includes(nodeId))) {
       await this.gpus.move(manager, gpu, 'GO_OFFLINE', cause, {}, { code: 'not_given_back', message });
     }
   }

@@ -35,7 +35,7 @@ describe('a node that cannot be initialised', () => {
     for (let failures = 1; failures <= 7; failures += 1) {
       await fixture.work();
       const [wait] = await fixture.query<{ seconds: number; state: string }>(
-        'SELECT state, round(extract(epoch FROM due_at - entered_at))::int AS seconds FROM node WHERE node_id = $1',
+        'SELECT state, round(extract(epoch FROM parked_until - entered_at))::int AS seconds FROM node WHERE node_id = $1',
         [node.node_id],
       );
       expect(wait?.state).toBe('init_failed');

@@ -5,28 +5,31 @@ import { NodeDriver } from '../driver/node-driver.js';
 import { GpuMachine } from '../gpus/gpu-machine.js';
 import type { GpuEvent } from '../gpus/gpu.machine.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
-import { NodeEntity } from './node.entity.js';
-import { nodeDefinition, type NodeEvent, type NodeState } from './node.machine.js';
+import type { NodeEntity } from './node.entity.js';
+import { nodeMachine, type NodeEvent, type NodeState } from './node.machine.js';
 
 const longestRetryMs = 10 * 60_000;
-const lookAgainMs = 30_000;
+/** In SQL, as the index `gpu_lost` has it. */
+const lostGpu = `state = 'offline' AND pool_id IS NOT NULL`;
 
 /** Nodes: brought into service, taken out of it when a GPU of theirs is lost, and tried again by time. */
 @Injectable()
 export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent> {
+  protected readonly lanes = 'ARRAY[node_id::text]';
+
   constructor(
     dataSource: DataSource,
     private readonly driver: NodeDriver,
     private readonly gpus: GpuMachine,
     private readonly settings: GpuaasSettings,
   ) {
-    super(dataSource, nodeDefinition, NodeEntity);
+    super(dataSource, nodeMachine);
   }
 
-  async step(node: NodeEntity, { signal }: StepContext): Promise<Outcome<NodeEntity, NodeEvent>> {
+  async step(node: NodeEntity, context: StepContext): Promise<Outcome<NodeEntity, NodeEvent>> {
     switch (node.state as NodeState) {
       case 'initialising':
-        return this.initialise(node, signal);
+        return this.initialise(node, context);
       case 'init_failed':
         return { event: 'INITIALISE' };
       case 'ready':
@@ -48,23 +51,22 @@ export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent
     }
     if (node.state === 'init_failed') {
       const retryMs = Math.min(longestRetryMs, this.settings.initRetryMs * 2 ** node.failures);
-      await manager.query(
-        `UPDATE node SET failures = failures + 1, due_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE node_id = $1`,
-        [node.nodeId, retryMs],
-      );
+      await manager.query('UPDATE node SET failures = failures + 1 WHERE node_id = $1', [node.nodeId]);
+      await this.park(manager, node, retryMs);
     }
   }
 
   private async initialise(
     { nodeId, nodeName, gpuaasId, isReset, isCordoned }: NodeEntity,
-    signal: AbortSignal,
+    context: StepContext,
   ): Promise<Outcome<NodeEntity, NodeEvent>> {
     const gpus = await this.query<{ uuid: string }>('SELECT uuid FROM gpu WHERE node_id = $1 ORDER BY gpu_id', [nodeId]);
     const uuids = gpus.map(({ uuid }) => uuid);
     const node = { nodeName, gpuaasId };
-    await (isReset ? this.driver.reset(node, uuids, signal) : this.driver.initialise(node, uuids, await this.leasesOn(nodeId), signal));
+    const leases = await this.leasesOn(nodeId);
+    await (isReset ? this.driver.reset(node, uuids, context.signal) : this.driver.initialise(node, uuids, leases, context.signal));
     for (const uuid of uuids) {
-      const report = await this.driver.observe({ ...node, uuid }, signal);
+      const report = await this.driver.observe({ ...node, uuid }, context.signal);
       if (report.mode === null) throw new StepFailed('device_missing', `The node says that it is ready, and does not have ${uuid}.`);
     }
     return { event: isCordoned ? 'SUCCEEDED_ASIDE' : 'SUCCEEDED' };
@@ -75,19 +77,31 @@ export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent
     return rows.map(({ lease_id }) => lease_id);
   }
 
-  /** What a GPU that was lost needs is its node's to give. Looked for by time too: whoever lost it may have found the node's row locked. */
+  /** A GPU that was lost needs its node to be initialised again. Runs after the entry, when a GPU was lost, and after a sweep found one. */
   private async lookForLostGpus({ nodeId }: NodeEntity): Promise<Outcome<NodeEntity, NodeEvent>> {
-    const [gpu] = await this.query<{ uuid: string; state: string; reason: string | null }>(
-      `SELECT uuid, state, last_error->>'message' AS reason FROM gpu WHERE node_id = $1 AND state IN ('offline', 'preparing') AND pool_id IS NOT NULL
-       ORDER BY state LIMIT 1`,
+    const [gpu] = await this.query<{ uuid: string; reason: string | null }>(
+      `SELECT uuid, last_error->>'message' AS reason FROM gpu WHERE node_id = $1 AND ${lostGpu} LIMIT 1`,
       [nodeId],
     );
-    if (gpu?.state === 'offline') {
-      return { event: 'FAULT', reason: { code: 'gpu_lost', message: `${gpu.uuid}: ${gpu.reason ?? 'was lost'}` } };
-    }
-    // All of it is in service: whatever failed before is over.
-    if (!gpu) await this.query('UPDATE node SET failures = 0 WHERE node_id = $1 AND failures > 0', [nodeId]);
-    return { againAfterMs: lookAgainMs };
+    if (!gpu) return 'rest';
+    return { event: 'FAULT', reason: { code: 'gpu_lost', message: `${gpu.uuid}: ${gpu.reason ?? 'was lost'}` } };
+  }
+
+  /**
+   * Nodes in service that have lost a GPU: the transaction that lost it may have found the node's row locked. And where
+   * all GPUs of a node are in service again, its failures are forgotten.
+   */
+  override async sweep(): Promise<string[]> {
+    await this.query(
+      `UPDATE node SET failures = 0 WHERE failures > 0 AND state IN ('ready', 'cordoned')
+         AND NOT EXISTS (SELECT FROM gpu WHERE gpu.node_id = node.node_id AND gpu.state IN ('offline', 'preparing') AND pool_id IS NOT NULL)`,
+      [],
+    );
+    const lost = await this.query<{ node_id: string }>(
+      `SELECT node_id FROM node WHERE state IN ('ready', 'cordoned') AND node_id IN (SELECT node_id FROM gpu WHERE ${lostGpu})`,
+      [],
+    );
+    return lost.map(({ node_id }) => node_id);
   }
 
   private async sendGpus(manager: EntityManager, { nodeId }: NodeEntity, event: GpuEvent, cause: Cause): Promise<void> {

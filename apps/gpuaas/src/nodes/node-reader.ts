@@ -26,7 +26,7 @@ export class NodeReader {
       node_name: node.nodeName,
       status: node.state as NodeStatus,
       reason: node.lastError?.message ?? null,
-      retry_at: node.state === 'init_failed' ? (node.dueAt?.toISOString() ?? null) : null,
+      retry_at: node.state === 'init_failed' ? (node.parkedUntil?.toISOString() ?? null) : null,
       gpus: (byNode.get(node.nodeId) ?? []).map(viewOf),
       created_at: node.createdAt.toISOString(),
     }));

@@ -1,10 +1,11 @@
-import { MachineRow } from '@atoll/state-machine';
+import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
 import { GpuaasEntity } from '../regions/region.entity.js';
 
 @Entity('node')
 @Unique(['gpuaasId', 'nodeName'])
-@Index('node_due', { synchronize: false })
+@MachineIndexes('node')
+@Index('node_failing', { synchronize: false })
 export class NodeEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   nodeId!: string;

@@ -1,8 +1,9 @@
-import { defineMachine, type EventOf, type StateOf, type StateRule } from '@atoll/state-machine';
+import { defineMachine, type EventOf, type Machine, type StateOf, type StateRule } from '@atoll/state-machine';
 import { setup } from 'xstate';
+import { NodeEntity } from './node.entity.js';
 
 /** A node, as the operator sees it. `SUCCEEDED_ASIDE`: and it was cordoned before, so it is again. A run that did not succeed is tried again by time and by hand. */
-const machine = setup({
+const logic = setup({
   types: {
     meta: {} as StateRule,
     events: {} as { type: 'INITIALISE' | 'RESET' | 'SUCCEEDED' | 'SUCCEEDED_ASIDE' | 'FAILED' | 'FAULT' | 'CORDON' | 'UNCORDON' },
@@ -23,6 +24,6 @@ const machine = setup({
   },
 });
 
-export const nodeDefinition = defineMachine(machine);
-export type NodeState = StateOf<typeof machine>;
-export type NodeEvent = EventOf<typeof machine>;
+export type NodeState = StateOf<typeof logic>;
+export type NodeEvent = EventOf<typeof logic>;
+export const nodeMachine: Machine<NodeEntity, NodeState, NodeEvent> = { entity: NodeEntity, definition: defineMachine(logic) };

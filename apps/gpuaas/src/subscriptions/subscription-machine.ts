@@ -3,15 +3,15 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { NodeDriver } from '../driver/node-driver.js';
-import { heldBy, noteInstances, type HeldLease } from '../leases/lease-store.js';
+import { countHeld, heldBy, isOnLastNode, lanesOf, nodesLeft, noteInstances, type HeldLease, type Query } from '../leases/lease-store.js';
 import { readiness } from '../leases/readiness.js';
 import { Placement } from '../leases/placement.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import { WorkloadMachine } from '../workloads/workload-machine.js';
 import { liveWorkload } from '../workloads/workload.machine.js';
-import { SubscriptionEntity } from './subscription.entity.js';
-import { subscriptionDefinition, type SubscriptionEvent, type SubscriptionState } from './subscription.machine.js';
+import type { SubscriptionEntity } from './subscription.entity.js';
+import { subscriptionMachine, type SubscriptionEvent, type SubscriptionState } from './subscription.machine.js';
 
 type Found = Outcome<SubscriptionEntity, SubscriptionEvent>;
 
@@ -20,6 +20,8 @@ const lookAgainMs = 250;
 /** Subscriptions: granted when their GPUs are where they are to be, ended when what ran on them has stopped. */
 @Injectable()
 export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, SubscriptionState, SubscriptionEvent> {
+  protected readonly lanes = lanesOf('subscription');
+
   constructor(
     dataSource: DataSource,
     private readonly driver: NodeDriver,
@@ -29,13 +31,14 @@ export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, Subs
     private readonly usage: UsageFacts,
     private readonly capacity: TeamCapacity,
   ) {
-    super(dataSource, subscriptionDefinition, SubscriptionEntity);
+    super(dataSource, subscriptionMachine);
   }
 
-  async step(subscription: SubscriptionEntity, { signal }: StepContext): Promise<Found> {
-    if (subscription.state === 'subscribing') return this.grant(subscription, signal);
-    if (subscription.state === 'unsubscribing') return this.giveBack(subscription, signal);
-    if (subscription.state === 'undoing') return this.undo(subscription, signal);
+  /** One node at a time: what hangs holds up those who wait for the same node, and nobody else. */
+  async step(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
+    if (subscription.state === 'subscribing') return this.grant(subscription, context);
+    if (subscription.state === 'unsubscribing') return this.giveBack(subscription, context);
+    if (subscription.state === 'undoing') return this.undo(subscription, context);
     return 'rest';
   }
 
@@ -61,6 +64,7 @@ export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, Subs
             manager,
             'subscription_id',
             subscriptionId,
+            nodesLeft(subscription),
             subscription.lastError?.message ?? 'It did not give back what was held.',
             cause,
           );
@@ -74,24 +78,27 @@ export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, Subs
     await this.capacity.note(manager, teamId);
   }
 
-  private async grant({ subscriptionId, poolId, vgpus }: SubscriptionEntity, signal: AbortSignal): Promise<Found> {
+  private async grant(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
+    const { subscriptionId, poolId, vgpus } = subscription;
     const { overcommit } = await this.pools.pool(poolId);
     // An entitlement: its workloads take the leases.
     if (overcommit > 1) return { event: 'GRANTED' };
-    const leases = await this.leasesOf(subscriptionId);
-    const verdict = readiness(leases, vgpus);
+    const query: Query = (sql, values) => this.query(sql, values);
+    const leases = await this.leasesHere(subscription);
+    const verdict = readiness(await countHeld(query, 'subscription_id', subscriptionId), leases, vgpus);
     if (verdict) return verdict;
-    await noteInstances((sql, values) => this.query(sql, values), await this.driver.confirm(leases, signal));
-    return { event: 'GRANTED' };
+    await noteInstances(query, await this.driver.confirm(leases, context.signal));
+    return isOnLastNode(subscription) ? { event: 'GRANTED' } : 'lane done';
   }
 
-  private async giveBack({ subscriptionId }: SubscriptionEntity, signal: AbortSignal): Promise<Found> {
+  private async giveBack(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
+    const { subscriptionId } = subscription;
     const running = await this.query(`SELECT FROM workload WHERE subscription_id = $1 AND ${liveWorkload} LIMIT 1`, [subscriptionId]);
     if (running.length > 0) {
       return { againAfterMs: lookAgainMs, reason: { code: 'stopping', message: 'It waits for its workloads to stop.' } };
     }
-    await this.driver.vacate(await this.leasesOf(subscriptionId), signal);
-    return { event: 'RELEASED' };
+    await this.driver.vacate(await this.leasesHere(subscription), context.signal);
+    return isOnLastNode(subscription) ? { event: 'RELEASED' } : 'lane done';
   }
 
   /** What still runs on it is given up with it. */
@@ -102,12 +109,13 @@ export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, Subs
     await this.workloads.moveAll(manager, live, 'FAILED', cause);
   }
 
-  private async undo({ subscriptionId, lastError }: SubscriptionEntity, signal: AbortSignal): Promise<Found> {
-    await this.driver.vacate(await this.leasesOf(subscriptionId), signal);
-    return { event: 'UNDONE', ...(lastError && { reason: lastError }) };
+  private async undo(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
+    const { lastError } = subscription;
+    await this.driver.vacate(await this.leasesHere(subscription), context.signal);
+    return isOnLastNode(subscription) ? { event: 'UNDONE', ...(lastError && { reason: lastError }) } : 'lane done';
   }
 
-  private leasesOf(subscriptionId: string): Promise<HeldLease[]> {
-    return heldBy((sql, values) => this.query(sql, values), 'subscription_id', subscriptionId);
+  private leasesHere({ subscriptionId, lane }: SubscriptionEntity): Promise<HeldLease[]> {
+    return heldBy((sql, values) => this.query(sql, values), 'subscription_id', subscriptionId, lane);
   }
 }

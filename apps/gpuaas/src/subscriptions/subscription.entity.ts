@@ -1,4 +1,4 @@
-import { MachineRow } from '@atoll/state-machine';
+import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
 import { PoolEntity } from '../pools/pool.entity.js';
 
@@ -8,7 +8,7 @@ import { PoolEntity } from '../pools/pool.entity.js';
 @Index('subscription_live', { synchronize: false })
 @Index('subscription_live_of_team', { synchronize: false })
 @Index('subscription_live_of_pool', { synchronize: false })
-@Index('subscription_due', { synchronize: false })
+@MachineIndexes('subscription')
 export class SubscriptionEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   subscriptionId!: string;

@@ -1,10 +1,11 @@
-import { defineMachine, type EventOf, type StateOf, type TransientRule } from '@atoll/state-machine';
+import { defineMachine, type EventOf, type Machine, type StateOf, type TransientRule } from '@atoll/state-machine';
 import { setup } from 'xstate';
+import { SubscriptionEntity } from './subscription.entity.js';
 
-const givingBack: TransientRule = { deadlineMs: 180_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 }, isTriedLate: true };
+const givingBack: TransientRule = { deadlineMs: 180_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 }, givesBack: true };
 
 /** `failed`: holds nothing and costs nothing, whatever it failed of. */
-const machine = setup({
+const logic = setup({
   types: {
     meta: {} as TransientRule,
     events: {} as { type: 'GRANTED' | 'RESIZED' | 'UNSUBSCRIBE' | 'RELEASED' | 'UNDONE' | 'FAILED' },
@@ -32,8 +33,11 @@ const machine = setup({
   },
 });
 
-export const subscriptionDefinition = defineMachine(machine);
-export type SubscriptionState = StateOf<typeof machine>;
-export type SubscriptionEvent = EventOf<typeof machine>;
+export type SubscriptionState = StateOf<typeof logic>;
+export type SubscriptionEvent = EventOf<typeof logic>;
+export const subscriptionMachine: Machine<SubscriptionEntity, SubscriptionState, SubscriptionEvent> = {
+  entity: SubscriptionEntity,
+  definition: defineMachine(logic),
+};
 /** In SQL: those that still hold something. */
 export const liveSubscription = `state NOT IN ('unsubscribed', 'failed')`;

@@ -60,6 +60,7 @@ export class SubscriptionsService {
         await this.gate.holdOpen(manager, team_id, workspaceId);
         const subscription = await this.subscriptions.insert(manager, values, cause);
         await this.reserve(manager, pool, subscription, vgpus, isThorough, context);
+        if (pool.overcommit === 1) await this.subscriptions.assignLanes(manager, [subscription.subscriptionId]);
         await this.capacity.note(manager, team_id);
         return subscriptionView(subscription, pool);
       }),

@@ -3,18 +3,21 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { NodeDriver } from '../driver/node-driver.js';
-import { heldBy, noteInstances, type HeldLease } from '../leases/lease-store.js';
+import { countHeld, heldBy, isOnLastNode, lanesOf, nodesLeft, noteInstances, type HeldLease, type Query } from '../leases/lease-store.js';
 import { readiness } from '../leases/readiness.js';
 import { Placement } from '../leases/placement.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
-import { WorkloadEntity } from './workload.entity.js';
-import { liveWorkload, workloadDefinition, type WorkloadEvent, type WorkloadState } from './workload.machine.js';
+import { subscriptionMachine } from '../subscriptions/subscription.machine.js';
+import type { WorkloadEntity } from './workload.entity.js';
+import { liveWorkload, workloadMachine, type WorkloadEvent, type WorkloadState } from './workload.machine.js';
 
 type Found = Outcome<WorkloadEntity, WorkloadEvent>;
 
 /** Workloads: running once their GPUs are where they are to be, stopped when the nodes say so. */
 @Injectable()
 export class WorkloadMachine extends DurableMachine<WorkloadEntity, WorkloadState, WorkloadEvent> {
+  protected readonly lanes = lanesOf('workload');
+
   constructor(
     dataSource: DataSource,
     private readonly driver: NodeDriver,
@@ -22,19 +25,16 @@ export class WorkloadMachine extends DurableMachine<WorkloadEntity, WorkloadStat
     private readonly placement: Placement,
     private readonly capacity: TeamCapacity,
   ) {
-    super(dataSource, workloadDefinition, WorkloadEntity);
+    super(dataSource, workloadMachine);
   }
 
-  async step(workload: WorkloadEntity, { signal }: StepContext): Promise<Found> {
-    const leases = await this.leasesOf(workload.workloadId);
+  /** One node at a time: what hangs holds up those who wait for the same node, and nobody else. */
+  async step(workload: WorkloadEntity, context: StepContext): Promise<Found> {
     if (workload.state !== 'pending' && workload.state !== 'stopping' && workload.state !== 'undoing') return 'rest';
-    if (workload.state === 'pending') {
-      const verdict = readiness(leases, workload.vgpus);
-      if (verdict) return verdict;
-      await noteInstances((sql, values) => this.query(sql, values), await this.driver.occupy(leases, signal));
-      return { event: 'STARTED' };
-    }
-    await this.driver.vacate(leases, signal);
+    const leases = await this.leasesHere(workload);
+    if (workload.state === 'pending') return this.occupy(workload, leases, context);
+    await this.driver.vacate(leases, context.signal);
+    if (!isOnLastNode(workload)) return 'lane done';
     if (workload.state === 'stopping') return { event: 'STOPPED' };
     return { event: 'UNDONE', ...(workload.lastError && { reason: workload.lastError }) };
   }
@@ -61,6 +61,7 @@ export class WorkloadMachine extends DurableMachine<WorkloadEntity, WorkloadStat
         manager,
         'workload_id',
         workloadId,
+        nodesLeft(workload),
         workload.lastError?.message ?? 'It did not give back what was held.',
         cause,
       );
@@ -75,10 +76,18 @@ export class WorkloadMachine extends DurableMachine<WorkloadEntity, WorkloadStat
     } else {
       await manager.query('UPDATE lease SET workload_id = NULL WHERE workload_id = $1', [workloadId]);
     }
-    await touchRows(manager, 'subscription', 'subscription_id', [subscriptionId], ['unsubscribing']);
+    await touchRows(manager, subscriptionMachine, [subscriptionId], ['unsubscribing']);
   }
 
-  private leasesOf(workloadId: string): Promise<HeldLease[]> {
-    return heldBy((sql, values) => this.query(sql, values), 'workload_id', workloadId);
+  private async occupy(workload: WorkloadEntity, leases: HeldLease[], context: StepContext): Promise<Found> {
+    const query: Query = (sql, values) => this.query(sql, values);
+    const verdict = readiness(await countHeld(query, 'workload_id', workload.workloadId), leases, workload.vgpus);
+    if (verdict) return verdict;
+    await noteInstances(query, await this.driver.occupy(leases, context.signal));
+    return isOnLastNode(workload) ? { event: 'STARTED' } : 'lane done';
+  }
+
+  private leasesHere({ workloadId, lane }: WorkloadEntity): Promise<HeldLease[]> {
+    return heldBy((sql, values) => this.query(sql, values), 'workload_id', workloadId, lane);
   }
 }

@@ -1,4 +1,4 @@
-import { MachineRow } from '@atoll/state-machine';
+import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
 import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 
@@ -6,7 +6,7 @@ import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 @Index(['teamId', 'createdAt', 'workloadId'])
 @Index('workload_live_of_team', { synchronize: false })
 @Index('workload_live_of_subscription', { synchronize: false })
-@Index('workload_due', { synchronize: false })
+@MachineIndexes('workload')
 export class WorkloadEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   workloadId!: string;

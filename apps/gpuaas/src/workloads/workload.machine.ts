@@ -1,10 +1,11 @@
-import { defineMachine, type EventOf, type StateOf, type TransientRule } from '@atoll/state-machine';
+import { defineMachine, type EventOf, type Machine, type StateOf, type TransientRule } from '@atoll/state-machine';
 import { setup } from 'xstate';
+import { WorkloadEntity } from './workload.entity.js';
 
-const givingBack: TransientRule = { deadlineMs: 90_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 }, isTriedLate: true };
+const givingBack: TransientRule = { deadlineMs: 90_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 }, givesBack: true };
 
 /** `failed`: runs nowhere and occupies nothing. */
-const machine = setup({
+const logic = setup({
   types: {
     meta: {} as TransientRule,
     events: {} as { type: 'STARTED' | 'STOP' | 'STOPPED' | 'UNDONE' | 'FAILED' },
@@ -32,8 +33,11 @@ const machine = setup({
   },
 });
 
-export const workloadDefinition = defineMachine(machine);
-export type WorkloadState = StateOf<typeof machine>;
-export type WorkloadEvent = EventOf<typeof machine>;
+export type WorkloadState = StateOf<typeof logic>;
+export type WorkloadEvent = EventOf<typeof logic>;
+export const workloadMachine: Machine<WorkloadEntity, WorkloadState, WorkloadEvent> = {
+  entity: WorkloadEntity,
+  definition: defineMachine(logic),
+};
 /** In SQL: those that have not ended. */
 export const liveWorkload = `state NOT IN ('stopped', 'failed')`;

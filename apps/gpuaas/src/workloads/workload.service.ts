@@ -57,6 +57,7 @@ export class WorkloadsService {
         await this.requireFree(manager, subscription, vgpus);
         const workload = await this.workloads.insert(manager, { subscriptionId: subscription_id, teamId, name, vgpus }, cause);
         await this.occupy(manager, subscription, workload, isThorough, context);
+        await this.workloads.assignLanes(manager, [workload.workloadId]);
         return viewOf(workload);
       }),
     );
