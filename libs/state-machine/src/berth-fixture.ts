@@ -4,6 +4,7 @@ import { allowErrors, createDatabase } from '@atoll/testing';
 import { NestFactory } from '@nestjs/core';
 import { Column, DataSource, Entity, PrimaryGeneratedColumn, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { setup } from 'xstate';
+import { ClaimKeeper } from './claim-keeper.js';
 import { defineMachine, type EventOf, type StateOf, type TransientRule } from './definition.js';
 import { DurableMachine, type Outcome, type Passage, type StepContext } from './durable-machine.js';
 import { createHistoryTable, MachineHistory } from './history.entity.js';
@@ -65,6 +66,8 @@ class Harbour1 implements MigrationInterface {
     );
     await runner.query(dueIndex('berth'));
     await addLanes(runner, 'berth');
+    // What was done to the world outside, and by whom.
+    await runner.query('CREATE TABLE deed (ship text NOT NULL, by_whom text NOT NULL)');
   }
   async down(): Promise<void> {}
 }
@@ -77,6 +80,7 @@ export class BerthMachine extends DurableMachine<BerthEntity, BerthState, BerthE
   readonly begun: string[] = [];
   readonly enteredStates: string[] = [];
   does: Partial<Record<BerthState, Step>> = {};
+  onEntered: (berth: BerthEntity) => Promise<void> = () => Promise.resolve();
   protected readonly lanes = 'piers';
 
   async step(berth: BerthEntity, context: StepContext): Promise<Outcome<BerthEntity, BerthEvent>> {
@@ -90,7 +94,7 @@ export class BerthMachine extends DurableMachine<BerthEntity, BerthState, BerthE
 
   protected override entered(_manager: unknown, berth: BerthEntity, { from }: Passage<BerthState, BerthEvent>): Promise<void> {
     this.enteredStates.push(`${from}>${berth.state}`);
-    return Promise.resolve();
+    return this.onEntered(berth);
   }
 }
 
@@ -102,33 +106,43 @@ export class Harbour {
     readonly dataSource: DataSource,
     readonly transactions: Transactions,
     readonly machine: BerthMachine,
+    readonly url: string,
     private readonly end: () => Promise<void>,
   ) {}
 
   static async open(options: Partial<DatabaseOptions> = {}): Promise<Harbour> {
     const database = await createDatabase();
+    const harbour = await Harbour.join(database.url, options);
+    return new Harbour(harbour.dataSource, harbour.transactions, harbour.machine, database.url, async () => {
+      await harbour.close();
+      await database.drop();
+    });
+  }
+
+  /** One that is there already, in another process. */
+  static async join(url: string, options: Partial<DatabaseOptions> = {}): Promise<Harbour> {
     const module = DatabaseModule.forRoot({
       schema: 'harbour',
-      url: database.url,
+      url,
       entities: [BerthEntity, MachineHistory],
       migrations: [Harbour1],
       ...options,
     });
     const app = await NestFactory.createApplicationContext(module, { abortOnError: false });
     const dataSource = app.get(DataSource);
-    const machine = new BerthMachine(dataSource, berths);
-    return new Harbour(dataSource, app.get(Transactions), machine, async () => {
-      await app.close();
-      await database.drop();
-    });
+    return new Harbour(dataSource, app.get(Transactions), new BerthMachine(dataSource, berths), url, () => app.close());
   }
 
   close(): Promise<void> {
     return this.end();
   }
 
-  worker(options: Partial<WorkerOptions> = {}, machine = this.machine): MachineWorker<BerthEntity, BerthState, BerthEvent> {
-    return new MachineWorker(machine, this.dataSource, this.transactions, { service: 'harbour', pollMs: 20, ...options });
+  worker(
+    options: Partial<WorkerOptions> = {},
+    machine = this.machine,
+    keeper = new ClaimKeeper(this.dataSource),
+  ): MachineWorker<BerthEntity, BerthState, BerthEvent> {
+    return new MachineWorker(machine, this.dataSource, this.transactions, { service: 'harbour', pollMs: 20, ...options }, keeper);
   }
 
   /** A worker whose process dies after a step's work, before any of it is kept. */

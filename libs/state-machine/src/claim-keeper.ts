@@ -118,13 +118,13 @@ function parametersOf(tables: Tables): unknown[] {
 }
 
 /** $1 milliseconds; then for each table its keys and their tokens. */
-function beatSql(tables: Tables): string {
-  const held = (at: number, { keyType }: KeptTable) => `unnest($${2 * at + 2}::${keyType}[], $${2 * at + 3}::uuid[]) held (key, token)`;
+export function beatSql(tables: readonly (readonly [Pick<KeptTable, 'table' | 'key' | 'keyType'>, unknown])[]): string {
+  const held = (at: number, keyType: string) => `unnest($${2 * at + 2}::${keyType}[], $${2 * at + 3}::uuid[]) held (key, token)`;
   const extended = tables.map(
     ([of], at) => `extended_${at} AS (
       UPDATE ${of.table} SET claimed_until = clock_timestamp() + $1 * interval '1 millisecond'
       WHERE ${of.key} IN (
-        SELECT ${of.key} FROM ${of.table} JOIN ${held(at, of)} ON ${of.key} = held.key AND claim_token = held.token
+        SELECT ${of.key} FROM ${of.table} JOIN ${held(at, of.keyType)} ON ${of.key} = held.key AND claim_token = held.token
         FOR NO KEY UPDATE OF ${of.table} SKIP LOCKED
       ) RETURNING ${of.key} AS key, claimed_until
     )`,
@@ -132,7 +132,7 @@ function beatSql(tables: Tables): string {
   const selected = tables.map(
     ([of], at) => `SELECT ${at} AS place, held.key::text AS key, held.token, extended.claimed_until AS until,
       row.claim_token IS DISTINCT FROM held.token AS is_lost
-    FROM ${held(at, of)} LEFT JOIN ${of.table} row ON row.${of.key} = held.key LEFT JOIN extended_${at} extended ON extended.key = held.key`,
+    FROM ${held(at, of.keyType)} LEFT JOIN ${of.table} row ON row.${of.key} = held.key LEFT JOIN extended_${at} extended ON extended.key = held.key`,
   );
   return `WITH ${extended.join(', ')} ${selected.join(' UNION ALL ')}`;
 }

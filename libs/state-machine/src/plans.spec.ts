@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Harbour } from './berth-fixture.js';
+import { beatSql } from './claim-keeper.js';
 import { claimDueSql, claimOverdueSql, unparkSql } from './claims-sql.js';
 import { touchSql } from './touch-rows.js';
 
@@ -9,6 +10,11 @@ const statements: [name: string, sql: string, values: string][] = [
   ['claims what is due', claimDueSql(berth), `('${token}'::uuid, 4000, 500, 4, '{"7": [1, 3]}'::jsonb, '', '', 250)`],
   ['claims what is overdue', claimOverdueSql(berth), `('${token}'::uuid, 4000, 50, '{clearing}'::text[], '{}'::text[])`],
   ['makes due what was parked', unparkSql(berth), ''],
+  [
+    'extends claims',
+    beatSql([[{ ...berth, keyType: 'bigint' }, []]]),
+    `(4000, '{1,2,3}'::bigint[], array_fill('${token}'::uuid, ARRAY[3]))`,
+  ],
   ['touches rows', touchSql(berth), `('{1,2,3}'::bigint[], NULL::text[])`],
 ];
 

@@ -10,6 +10,8 @@ export { findNatsServer } from './find-nats-server.js';
 export { startNats } from './nats-server.js';
 export type { NatsServer, NatsServerOptions } from './nats-server.js';
 export { aTeam, OwnerOfTeams } from './owner-of-teams.js';
+export { spawnTypescript } from './spawn-typescript.js';
+export type { SpawnedProcess } from './spawn-typescript.js';
 export { createDatabase, startPostgres } from './postgres.js';
 export { statementsOf } from './statements-of.js';
 export type { SentStatement } from './statements-of.js';

@@ -1,0 +1,136 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { eventually, Harbour, type BerthEntity } from './berth-fixture.js';
+import { ClaimKeeper, type KeptClaim } from './claim-keeper.js';
+import { Claims, type Claim } from './claims.js';
+import { Lanes } from './lanes.js';
+
+const claimMs = 400;
+let harbour: Harbour;
+let keeper: ClaimKeeper;
+let kept: KeptClaim[];
+beforeAll(async () => {
+  harbour = await Harbour.open();
+});
+beforeEach(async () => {
+  await harbour.dataSource.query('TRUNCATE berth');
+  keeper = new ClaimKeeper(harbour.dataSource, claimMs);
+  kept = [];
+});
+afterEach(() => {
+  for (const claim of kept) keeper.drop(claim);
+  jest.restoreAllMocks();
+});
+afterAll(() => harbour.close());
+
+async function claim(count = 1): Promise<Claim<BerthEntity>[]> {
+  for (let at = 0; at < count; at += 1) await harbour.ask(`${at}`, `pier-${at}`);
+  const lanes = new Lanes({ concurrency: 100, laneConcurrency: 1 });
+  return new Claims(harbour.machine, harbour.dataSource, claimMs).make(count, lanes);
+}
+
+function keep(claims: readonly Claim<BerthEntity>[]): KeptClaim[] {
+  kept.push(...claims.map((each) => keeper.keep(harbour.machine, each)));
+  return kept;
+}
+
+const untilOf = async ({ row }: Claim<BerthEntity>) => (await harbour.read(row.berthId)).claimedUntil?.getTime() ?? NaN;
+
+describe('claims in hand', () => {
+  it('are extended again and again, until they are dropped', async () => {
+    const [made] = await claim();
+    const [held] = keep([made!]);
+    for (let beats = 0; beats < 3; beats += 1) {
+      const before = await untilOf(made!);
+      await eventually(async () => (await untilOf(made!)) > before);
+    }
+    await eventually(async () => held?.until?.getTime() === (await untilOf(made!)));
+    keeper.drop(held!);
+    const last = await untilOf(made!);
+    await eventually(async () => {
+      const [{ now } = { now: 0 }] = await harbour.dataSource.query<{ now: number }[]>(
+        'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now',
+      );
+      return now > last;
+    });
+    expect(await untilOf(made!)).toBe(last);
+  });
+
+  it('are extended by one statement a beat, of however many rows of however many machines', async () => {
+    const made = await claim(5);
+    keep(made.slice(0, 3));
+    // Another machine, as far as the keeper knows.
+    const other = { table: 'berth', key: 'berth_id', keyType: 'bigint', keyOf: (row: object) => (row as BerthEntity).berthId };
+    kept.push(...made.slice(3).map((each) => keeper.keep(other, each)));
+    const query = jest.spyOn(harbour.dataSource, 'query');
+    const before = kept.map(({ until }) => until?.getTime() ?? 0);
+    await eventually(() => kept.every(({ until }, at) => (until?.getTime() ?? 0) > (before[at] ?? 0)));
+    expect(query.mock.calls.length).toBe(1);
+  });
+
+  it('are lost when the row is moved, or claimed by another worker: the step is told', async () => {
+    const [moved, taken, mine] = await claim(3);
+    const held = keep([moved!, taken!, mine!]);
+    await harbour.send(moved!.row.berthId, 'CANCEL');
+    await harbour.dataSource.query('UPDATE berth SET claim_token = gen_random_uuid() WHERE berth_id = $1', [taken!.row.berthId]);
+    await eventually(() => held.slice(0, 2).every(({ lost }) => lost.aborted));
+    expect(held[2]?.lost.aborted).toBe(false);
+  });
+
+  it('are extended although another transaction holds the row of one of them; that one is not lost by it', async () => {
+    const [locked, free] = await claim(2);
+    const held = keep([locked!, free!]);
+    await harbour.transactions.run(async (manager) => {
+      await manager.query('SELECT FROM berth WHERE berth_id = $1 FOR UPDATE', [locked!.row.berthId]);
+      const before = held[1]?.until?.getTime() ?? 0;
+      await eventually(() => (held[1]?.until?.getTime() ?? 0) > before);
+    });
+    const before = held[0]?.until?.getTime() ?? 0;
+    await eventually(() => (held[0]?.until?.getTime() ?? 0) > before);
+  });
+
+  it('go on to be extended after a beat that failed', async () => {
+    const [made] = await claim();
+    const [held] = keep([made!]);
+    const query = jest.spyOn(harbour.dataSource, 'query').mockRejectedValueOnce(new Error('The database is away.'));
+    await eventually(() => query.mock.calls.length > 0);
+    const before = held?.until?.getTime() ?? 0;
+    await eventually(() => (held?.until?.getTime() ?? 0) > before);
+  });
+
+  it('count as lost once they may have run out by the clock of the process, whatever it has not heard', async () => {
+    const [made] = await claim();
+    jest.spyOn(harbour.dataSource, 'query').mockImplementation(() => new Promise(() => undefined));
+    const [held] = keep([made!]);
+    expect(held?.lost.aborted).toBe(false);
+    const nowMs = performance.now();
+    jest.spyOn(performance, 'now').mockReturnValue(nowMs + claimMs);
+    expect(held?.lost.aborted).toBe(true);
+  });
+});
+
+it('a step that takes much longer than a claim keeps its row from other workers', async () => {
+  let answer: (outcome: { event: 'DREDGED' }) => void = () => undefined;
+  harbour.machine.does.dredging = () => new Promise((resolve) => (answer = resolve));
+  const [id] = [await harbour.ask()];
+  const settled = harbour.worker({}, harbour.machine, keeper).settle();
+  await harbour.eventuallyBegun(1);
+  const first = (await harbour.read(id)).claimedUntil;
+  await eventually(async () => ((await harbour.read(id)).claimedUntil?.getTime() ?? 0) > (first?.getTime() ?? 0) + 2 * claimMs);
+  expect(await harbour.worker().doNext()).toBe(false);
+  answer({ event: 'DREDGED' });
+  await settled;
+  expect((await harbour.history(id)).map(({ toState }) => toState)).toEqual(['dredging', 'in_use']);
+  harbour.machine.does = {};
+});
+
+it('the step of a row that somebody else moves is aborted, and the next one begins', async () => {
+  harbour.machine.does.dredging = (_, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', reject));
+  const id = await harbour.ask();
+  const settled = harbour.worker({ stepMs: 3_600_000 }, harbour.machine, keeper).settle();
+  await eventually(async () => (await harbour.read(id)).claimToken !== null);
+  await harbour.send(id, 'CANCEL');
+  await settled;
+  await harbour.worker().settle();
+  expect((await harbour.history(id)).map(({ toState }) => toState)).toEqual(['dredging', 'filling', 'free']);
+  harbour.machine.does = {};
+});

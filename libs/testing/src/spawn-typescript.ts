@@ -1,0 +1,29 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** A process that a spec has started, and what it says line by line on its standard output. */
+export interface SpawnedProcess {
+  readonly lines: string[];
+  /** Sends it a signal. */
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves when it has ended, whatever by. */
+  readonly ended: Promise<void>;
+}
+
+/** Runs a TypeScript file of this repository, a fixture, in a process of its own. What it writes to standard error is shown. */
+export function spawnTypescript(file: URL, argv: readonly string[] = []): SpawnedProcess {
+  const hooks = new URL('./typescript-hooks.ts', import.meta.url);
+  const flags = ['--disable-warning=ExperimentalWarning', '--import', hooks.href, fileURLToPath(file), ...argv];
+  const child: ChildProcess = spawn(process.execPath, flags, {
+    env: { ...process.env, NODE_OPTIONS: '' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines: string[] = [];
+  if (child.stdout) createInterface(child.stdout).on('line', (line) => lines.push(line));
+  return {
+    lines,
+    kill: (signal) => void child.kill(signal),
+    ended: new Promise((resolve) => child.once('close', () => resolve())),
+  };
+}
