@@ -6,6 +6,6 @@ import { GpuaasSettings } from './gpuaas-settings.js';
 export const service = defineService({
   name: 'gpuaas',
   settings: GpuaasSettings,
-  database: { ...gpuaasSchema, poolSize: 15, backgroundPoolSize: 5 },
+  database: { ...gpuaasSchema, poolSize: 16, backgroundPoolSize: 4 },
   module: GpuaasModule,
 });

@@ -12,6 +12,16 @@ const longestRetryMs = 10 * 60_000;
 /** In SQL, as the index `gpu_lost` has it. */
 const lostGpu = `state = 'offline' AND pool_id IS NOT NULL`;
 
+/** The statements of a sweep. They read what the indexes `node_failing` and `gpu_lost` hold, and no node that is well. */
+export const sweeps = {
+  forget: `UPDATE node SET failures = 0 WHERE node_id IN (
+      SELECT node_id FROM node WHERE failures > 0 AND state IN ('ready', 'cordoned')
+        AND NOT EXISTS (SELECT FROM gpu WHERE gpu.node_id = node.node_id AND gpu.state IN ('offline', 'preparing') AND pool_id IS NOT NULL)
+      ORDER BY node_id FOR NO KEY UPDATE SKIP LOCKED
+    )`,
+  find: `SELECT node_id FROM node WHERE state IN ('ready', 'cordoned') AND node_id = ANY (ARRAY(SELECT node_id FROM gpu WHERE ${lostGpu}))`,
+};
+
 /** Nodes: brought into service, taken out of it when a GPU of theirs is lost, and tried again by time. */
 @Injectable()
 export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent> {
@@ -92,16 +102,8 @@ export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent
    * all GPUs of a node are in service again, its failures are forgotten.
    */
   override async sweep(): Promise<string[]> {
-    await this.query(
-      `UPDATE node SET failures = 0 WHERE failures > 0 AND state IN ('ready', 'cordoned')
-         AND NOT EXISTS (SELECT FROM gpu WHERE gpu.node_id = node.node_id AND gpu.state IN ('offline', 'preparing') AND pool_id IS NOT NULL)`,
-      [],
-    );
-    const lost = await this.query<{ node_id: string }>(
-      `SELECT node_id FROM node WHERE state IN ('ready', 'cordoned') AND node_id IN (SELECT node_id FROM gpu WHERE ${lostGpu})`,
-      [],
-    );
-    return lost.map(({ node_id }) => node_id);
+    await this.query(sweeps.forget, []);
+    return (await this.query<{ node_id: string }>(sweeps.find, [])).map(({ node_id }) => node_id);
   }
 
   private async sendGpus(manager: EntityManager, { nodeId }: NodeEntity, event: GpuEvent, cause: Cause): Promise<void> {
