@@ -11,13 +11,13 @@ import { ConnectionSource, NoPods } from './connections/connection-source.js';
 import { NodeDriver } from './driver/node-driver.js';
 import { SimulatedFaults } from './driver/simulated-faults.js';
 import { SimulatedNodes } from './driver/simulated-nodes.js';
-import { GpuMachine } from './gpus/gpu-machine.js';
+import { GpuSteps } from './gpus/gpu-steps.js';
 import { GpuaasSettings } from './gpuaas-settings.js';
 import { Placement } from './leases/placement.js';
 import { metricsSource } from './metrics/choose-metrics-source.js';
 import { MetricsSource } from './metrics/metrics-source.js';
 import { NodesController } from './nodes/node.controller.js';
-import { NodeMachine } from './nodes/node-machine.js';
+import { NodeSteps } from './nodes/node-steps.js';
 import { NodeReader } from './nodes/node-reader.js';
 import { NodesService } from './nodes/node.service.js';
 import { PoolCatalogue } from './pools/pool-catalogue.js';
@@ -30,7 +30,7 @@ import { RegionsService } from './regions/region.service.js';
 import { Entitlements } from './subscriptions/entitlements.js';
 import { SubscriptionsController } from './subscriptions/subscription.controller.js';
 import { SubscriptionListing } from './subscriptions/subscription-listing.js';
-import { SubscriptionMachine } from './subscriptions/subscription-machine.js';
+import { SubscriptionSteps } from './subscriptions/subscription-steps.js';
 import { SubscriptionsService } from './subscriptions/subscription.service.js';
 import { HoldingsController } from './teams/holdings.controller.js';
 import { HoldingsService } from './teams/holdings.service.js';
@@ -39,17 +39,17 @@ import { TeamEnding } from './teams/team-ending.js';
 import { TeamGate } from './teams/team-gate.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { WorkloadsController } from './workloads/workload.controller.js';
-import { WorkloadMachine } from './workloads/workload-machine.js';
+import { WorkloadSteps } from './workloads/workload-steps.js';
 import { WorkloadsService } from './workloads/workload.service.js';
 
 const workers: Provider = {
   provide: MachineWorkers,
-  inject: [GpuMachine, NodeMachine, SubscriptionMachine, WorkloadMachine, DataSource, Transactions, GpuaasSettings],
+  inject: [GpuSteps, NodeSteps, SubscriptionSteps, WorkloadSteps, DataSource, Transactions, GpuaasSettings],
   useFactory: (
-    gpus: GpuMachine,
-    nodes: NodeMachine,
-    subscriptions: SubscriptionMachine,
-    workloads: WorkloadMachine,
+    gpus: GpuSteps,
+    nodes: NodeSteps,
+    subscriptions: SubscriptionSteps,
+    workloads: WorkloadSteps,
     dataSource: DataSource,
     transactions: Transactions,
     { steps: concurrency, stepsPerNode: laneConcurrency, workers }: GpuaasSettings,
@@ -75,10 +75,10 @@ const workers: Provider = {
     ConnectionRefresh,
     ConnectionsService,
     Entitlements,
-    GpuMachine,
+    GpuSteps,
     HoldingsService,
     KnownPrices,
-    NodeMachine,
+    NodeSteps,
     NodeReader,
     NodesService,
     Placement,
@@ -88,14 +88,14 @@ const workers: Provider = {
     RegionsService,
     SimulatedFaults,
     SubscriptionListing,
-    SubscriptionMachine,
+    SubscriptionSteps,
     SubscriptionsService,
     TeamCapacity,
     TeamDeletion,
     TeamEnding,
     TeamGate,
     UsageFacts,
-    WorkloadMachine,
+    WorkloadSteps,
     WorkloadsService,
     workers,
     { provide: ConnectionSource, useClass: NoPods },

@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import type { MachineDefinition } from '@atoll/state-machine';
 import { gpuMachine } from '../gpus/gpu.machine.js';
@@ -32,3 +33,13 @@ describe.each([gpuMachine, nodeMachine, subscriptionMachine, workloadMachine].ma
     });
   },
 );
+
+it('the columns of a machine are written by libs/state-machine alone', () => {
+  const columns =
+    'state|entered_at|deadline_at|due_at|parked_until|lane|further_lanes|attempts|last_error|claim_token|claimed_until|revision|request_id';
+  const write = new RegExp(`UPDATE (gpu|node|subscription|workload) SET (?:(?!WHERE|FROM)[^\`])*\\b(${columns}) =`);
+  const files = globSync('apps/gpuaas/src/**/*.ts', { exclude: ['**/*.spec.ts', '**/*-fixture.ts', '**/migrations/**'] });
+  expect(files.length).toBeGreaterThan(50);
+  expect(files.filter((file) => write.test(readFileSync(file, 'utf8')))).toEqual([]);
+  expect(write.test('UPDATE node SET failures = failures + 1, due_at = now() WHERE node_id = $1')).toBe(true);
+});

@@ -5,11 +5,11 @@ import { MachineWorker, MachineWorkers, type DurableMachine, type MachineRow } f
 import { allowErrors } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
-import { GpuMachine } from '../gpus/gpu-machine.js';
+import { GpuSteps } from '../gpus/gpu-steps.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
-import { NodeMachine } from '../nodes/node-machine.js';
-import { SubscriptionMachine } from '../subscriptions/subscription-machine.js';
-import { WorkloadMachine } from '../workloads/workload-machine.js';
+import { NodeSteps } from '../nodes/node-steps.js';
+import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
+import { WorkloadSteps } from '../workloads/workload-steps.js';
 
 const stepMs = 400;
 
@@ -41,7 +41,7 @@ export class World {
     readonly pools: readonly (Pool & Inventory)[],
     readonly nodeName: string,
   ) {
-    this.machines = [fixture.get(GpuMachine), fixture.get(NodeMachine), fixture.get(SubscriptionMachine), fixture.get(WorkloadMachine)];
+    this.machines = [fixture.get(GpuSteps), fixture.get(NodeSteps), fixture.get(SubscriptionSteps), fixture.get(WorkloadSteps)];
   }
 
   static startFixture(): Promise<GpuaasFixture> {

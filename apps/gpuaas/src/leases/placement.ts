@@ -5,7 +5,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { NodeDriver } from '../driver/node-driver.js';
 import type { GpuEntity } from '../gpus/gpu.entity.js';
-import { GpuMachine } from '../gpus/gpu-machine.js';
+import { GpuSteps } from '../gpus/gpu-steps.js';
 import type { GpuState } from '../gpus/gpu.machine.js';
 import type { KnownPool } from '../pools/pool-catalogue.js';
 import { settledStates, soldProfiles, turnsOf } from '../pools/pool-terms.js';
@@ -25,7 +25,7 @@ export interface Asked extends Omit<Holder, 'slotSize'> {
 @Injectable()
 export class Placement {
   constructor(
-    private readonly gpus: GpuMachine,
+    private readonly gpus: GpuSteps,
     private readonly driver: NodeDriver,
   ) {}
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Transactions } from '@atoll/database';
 import { DataSource } from 'typeorm';
 import { GpuaasFixture } from '../gpuaas-fixture.js';
-import { GpuMachine } from '../gpus/gpu-machine.js';
-import { sweeps } from './node-machine.js';
+import { GpuSteps } from '../gpus/gpu-steps.js';
+import { sweeps } from './node-steps.js';
 
 let fixture: GpuaasFixture;
 beforeAll(async () => {
@@ -27,7 +27,7 @@ describe('a node in service', () => {
 
   it('that lost a GPU while its own row was locked is found by a sweep', async () => {
     const pool = await fixture.pool();
-    const [gpus, transactions] = [fixture.get(GpuMachine), fixture.get(Transactions)];
+    const [gpus, transactions] = [fixture.get(GpuSteps), fixture.get(Transactions)];
     const cause = { actor: 'system:specs' };
     await transactions.run(async (manager) => {
       await manager.query('SELECT FROM node WHERE node_id = $1 FOR NO KEY UPDATE', [pool.node_id]);

@@ -16,11 +16,11 @@ import { boardNamed, boards } from '@atoll/gpu';
 import { causeOf } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { GpuMachine } from '../gpus/gpu-machine.js';
+import { GpuSteps } from '../gpus/gpu-steps.js';
 import { invalidField } from '../invalid-field.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { GpuaasEntity } from '../regions/region.entity.js';
-import { NodeMachine } from './node-machine.js';
+import { NodeSteps } from './node-steps.js';
 import { NodeReader } from './node-reader.js';
 import { NodeEntity } from './node.entity.js';
 import type { NodeEvent, NodeState } from './node.machine.js';
@@ -39,8 +39,8 @@ export class NodesService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
-    private readonly nodes: NodeMachine,
-    private readonly gpus: GpuMachine,
+    private readonly nodes: NodeSteps,
+    private readonly gpus: GpuSteps,
     private readonly reader: NodeReader,
     private readonly pools: PoolCatalogue,
   ) {}

@@ -21,7 +21,7 @@ import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { GpuEntity } from '../gpus/gpu.entity.js';
-import { GpuMachine } from '../gpus/gpu-machine.js';
+import { GpuSteps } from '../gpus/gpu-steps.js';
 import { invalidField } from '../invalid-field.js';
 import { Placement } from '../leases/placement.js';
 import { KnownPrices } from '../prices/known-prices.js';
@@ -46,7 +46,7 @@ export class PoolsService {
     private readonly statements: Statements,
     private readonly transactions: Transactions,
     private readonly teams: TeamDirectory,
-    private readonly gpus: GpuMachine,
+    private readonly gpus: GpuSteps,
     private readonly catalogue: PoolCatalogue,
     private readonly placement: Placement,
     private readonly entitlements: Entitlements,

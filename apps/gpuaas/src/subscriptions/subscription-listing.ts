@@ -17,7 +17,7 @@ import { Injectable } from '@nestjs/common';
 import { MetricsSource, type MeasuredSlice } from '../metrics/metrics-source.js';
 import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
-import { SubscriptionMachine } from './subscription-machine.js';
+import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
 import { liveSubscription } from './subscription.machine.js';
 
@@ -35,7 +35,7 @@ export class SubscriptionListing {
     private readonly statements: Statements,
     private readonly teams: TeamDirectory,
     private readonly pools: PoolCatalogue,
-    private readonly subscriptions: SubscriptionMachine,
+    private readonly subscriptions: SubscriptionSteps,
     private readonly metrics: MetricsSource,
   ) {}
 

@@ -19,11 +19,11 @@ import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
 import { soldProfiles } from '../pools/pool-terms.js';
 import { TeamGate } from '../teams/team-gate.js';
 import type { WorkloadEntity } from '../workloads/workload.entity.js';
-import { WorkloadMachine } from '../workloads/workload-machine.js';
+import { WorkloadSteps } from '../workloads/workload-steps.js';
 import { liveWorkload } from '../workloads/workload.machine.js';
 import { Entitlements } from './entitlements.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
-import { SubscriptionMachine } from './subscription-machine.js';
+import { SubscriptionSteps } from './subscription-steps.js';
 import { statusOf, subscriptionView } from './subscription-view.js';
 
 /** Subscribing to pools, changing what is held, and giving it back. */
@@ -36,8 +36,8 @@ export class SubscriptionsService {
     private readonly pools: PoolCatalogue,
     private readonly placement: Placement,
     private readonly entitlements: Entitlements,
-    private readonly subscriptions: SubscriptionMachine,
-    private readonly workloads: WorkloadMachine,
+    private readonly subscriptions: SubscriptionSteps,
+    private readonly workloads: WorkloadSteps,
     private readonly capacity: TeamCapacity,
   ) {}
 

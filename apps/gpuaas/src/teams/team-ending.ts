@@ -1,8 +1,8 @@
 import type { Cause } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { SubscriptionMachine } from '../subscriptions/subscription-machine.js';
-import { WorkloadMachine } from '../workloads/workload-machine.js';
+import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
+import { WorkloadSteps } from '../workloads/workload-steps.js';
 import { liveWorkload } from '../workloads/workload.machine.js';
 
 /** Subscriptions of one transaction; a team with more is asked about again. */
@@ -12,8 +12,8 @@ const batch = 500;
 @Injectable()
 export class TeamEnding {
   constructor(
-    private readonly subscriptions: SubscriptionMachine,
-    private readonly workloads: WorkloadMachine,
+    private readonly subscriptions: SubscriptionSteps,
+    private readonly workloads: WorkloadSteps,
   ) {}
 
   /** Begins to end up to 500 subscriptions that nobody has begun to end, with what runs on them. May be repeated. */

@@ -21,11 +21,11 @@ import { Placement } from '../leases/placement.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { settledStates } from '../pools/pool-terms.js';
 import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
-import { SubscriptionMachine } from '../subscriptions/subscription-machine.js';
+import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { statusOf } from '../subscriptions/subscription-view.js';
 import { TeamGate } from '../teams/team-gate.js';
 import type { WorkloadEntity } from './workload.entity.js';
-import { WorkloadMachine } from './workload-machine.js';
+import { WorkloadSteps } from './workload-steps.js';
 import { liveWorkload } from './workload.machine.js';
 
 /** What runs on subscriptions. */
@@ -39,8 +39,8 @@ export class WorkloadsService {
     private readonly teams: TeamDirectory,
     private readonly pools: PoolCatalogue,
     private readonly placement: Placement,
-    private readonly subscriptions: SubscriptionMachine,
-    private readonly workloads: WorkloadMachine,
+    private readonly subscriptions: SubscriptionSteps,
+    private readonly workloads: WorkloadSteps,
     private readonly capacity: TeamCapacity,
   ) {}
 

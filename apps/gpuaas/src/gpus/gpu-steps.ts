@@ -21,7 +21,7 @@ const isBusy = () => new StepFailed('device_busy', 'The device still holds memor
 
 /** The sharing mode of each GPU: what the device is asked, what its answers mean, and what becomes of the leases. */
 @Injectable()
-export class GpuMachine extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
+export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
   protected readonly lanes = 'ARRAY[node_id::text]';
 
   constructor(

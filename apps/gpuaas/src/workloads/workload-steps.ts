@@ -15,7 +15,7 @@ type Found = Outcome<WorkloadEntity, WorkloadEvent>;
 
 /** Workloads: running once their GPUs are where they are to be, stopped when the nodes say so. */
 @Injectable()
-export class WorkloadMachine extends DurableMachine<WorkloadEntity, WorkloadState, WorkloadEvent> {
+export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState, WorkloadEvent> {
   protected readonly lanes = lanesOf('workload');
 
   constructor(

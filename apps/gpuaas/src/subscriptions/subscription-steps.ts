@@ -8,9 +8,9 @@ import { readiness } from '../leases/readiness.js';
 import { Placement } from '../leases/placement.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { UsageFacts } from '../usage/usage-facts.js';
-import { WorkloadMachine } from '../workloads/workload-machine.js';
+import { WorkloadSteps } from '../workloads/workload-steps.js';
 import { liveWorkload } from '../workloads/workload.machine.js';
-import type { SubscriptionEntity } from './subscription.entity.js';
+import { SubscriptionEntity } from './subscription.entity.js';
 import { subscriptionMachine, type SubscriptionEvent, type SubscriptionState } from './subscription.machine.js';
 
 type Found = Outcome<SubscriptionEntity, SubscriptionEvent>;
@@ -19,7 +19,7 @@ const lookAgainMs = 250;
 
 /** Subscriptions: granted when their GPUs are where they are to be, ended when what ran on them has stopped. */
 @Injectable()
-export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, SubscriptionState, SubscriptionEvent> {
+export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, SubscriptionState, SubscriptionEvent> {
   protected readonly lanes = lanesOf('subscription');
 
   constructor(
@@ -27,7 +27,7 @@ export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, Subs
     private readonly driver: NodeDriver,
     private readonly pools: PoolCatalogue,
     private readonly placement: Placement,
-    private readonly workloads: WorkloadMachine,
+    private readonly workloads: WorkloadSteps,
     private readonly usage: UsageFacts,
     private readonly capacity: TeamCapacity,
   ) {
@@ -52,7 +52,7 @@ export class SubscriptionMachine extends DurableMachine<SubscriptionEntity, Subs
       case 'active':
         await this.usage.tell(manager, subscription, vgpus);
         if (from === 'subscribing') {
-          await manager.query('UPDATE subscription SET active_since = entered_at WHERE subscription_id = $1', [subscriptionId]);
+          await manager.update(SubscriptionEntity, { subscriptionId }, { activeSince: subscription.enteredAt });
         }
         break;
       case 'unsubscribed':

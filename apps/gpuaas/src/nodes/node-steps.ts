@@ -2,7 +2,7 @@ import { DurableMachine, StepFailed, type Cause, type Outcome, type Passage, typ
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { NodeDriver } from '../driver/node-driver.js';
-import { GpuMachine } from '../gpus/gpu-machine.js';
+import { GpuSteps } from '../gpus/gpu-steps.js';
 import type { GpuEvent } from '../gpus/gpu.machine.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import type { NodeEntity } from './node.entity.js';
@@ -24,13 +24,13 @@ export const sweeps = {
 
 /** Nodes: brought into service, taken out of it when a GPU of theirs is lost, and tried again by time. */
 @Injectable()
-export class NodeMachine extends DurableMachine<NodeEntity, NodeState, NodeEvent> {
+export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> {
   protected readonly lanes = 'ARRAY[node_id::text]';
 
   constructor(
     dataSource: DataSource,
     private readonly driver: NodeDriver,
-    private readonly gpus: GpuMachine,
+    private readonly gpus: GpuSteps,
     private readonly settings: GpuaasSettings,
   ) {
     super(dataSource, nodeMachine);
