@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createIdempotencyTable, DatabaseModule, Transactions, type DatabaseOptions } from '@atoll/database';
 import { allowErrors, createDatabase } from '@atoll/testing';
 import { NestFactory } from '@nestjs/core';
-import { Column, DataSource, Entity, PrimaryGeneratedColumn, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { Column, DataSource, Entity, PrimaryGeneratedColumn, type EntityManager, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { setup } from 'xstate';
 import { ClaimKeeper } from './claim-keeper.js';
 import { defineMachine, type EventOf, type StateOf, type TransientRule } from './definition.js';
@@ -100,6 +100,9 @@ export class BerthMachine extends DurableMachine<BerthEntity, BerthState, BerthE
 
 export const cause: Cause = { actor: 'user:harbour-master', requestId: 'request-1' };
 
+export const crashPoints = ['before the step', 'before the result is applied', 'in the middle of applying', 'before the commit'] as const;
+export type CrashPoint = (typeof crashPoints)[number];
+
 /** A harbour on a database of its own. */
 export class Harbour {
   private constructor(
@@ -145,11 +148,22 @@ export class Harbour {
     return new MachineWorker(machine, this.dataSource, this.transactions, { service: 'harbour', pollMs: 20, ...options }, keeper);
   }
 
-  /** A worker whose process dies after a step's work, before any of it is kept. */
-  dyingWorker(): MachineWorker<BerthEntity, BerthState, BerthEvent> {
+  /** A worker whose process dies at this point: nothing of what it does then is kept but its claim. */
+  dyingWorker(point: CrashPoint = 'before the result is applied'): MachineWorker<BerthEntity, BerthState, BerthEvent> {
     allowErrors(/the process died/);
-    const dead = { run: () => Promise.reject(new Error('the process died')) } as unknown as Transactions;
-    return new MachineWorker(this.machine, this.dataSource, dead, { service: 'harbour' });
+    const die = () => Promise.reject(new Error('the process died'));
+    const machine = new BerthMachine(this.dataSource, berths);
+    machine.does = this.machine.does;
+    if (point === 'before the step') machine.step = () => new Promise(() => undefined);
+    if (point === 'in the middle of applying') machine.onEntered = die;
+    const run = <T>(work: (manager: EntityManager) => Promise<T>): Promise<T> => {
+      if (point === 'before the commit') return this.transactions.run(async (manager) => work(manager).then(die));
+      return point === 'before the result is applied' ? die() : this.transactions.run(work);
+    };
+    // Cut off after a moment, and then dead.
+    const options = { service: 'harbour', stepMs: point === 'before the step' ? 1 : 10_000 };
+    const transactions = { run: point === 'before the step' ? die : run } as unknown as Transactions;
+    return new MachineWorker(machine, this.dataSource, transactions, options);
   }
 
   async ask(ship = 'Kon-Tiki', ...piers: string[]): Promise<string> {

@@ -72,7 +72,9 @@ describe('a deadline', () => {
     const id = await harbour.ask();
     const frozen = harbour.worker().settle();
     await eventually(() => harbour.machine.begun.length === 1);
-    await harbour.dataSource.query('UPDATE berth SET deadline_at = clock_timestamp(), claimed_until = clock_timestamp()');
+    await harbour.dataSource.query(
+      `UPDATE berth SET deadline_at = deadline_at - interval '1 hour', claimed_until = claimed_until - interval '1 hour'`,
+    );
     await harbour.worker().settle();
     expect(await stateOf(id)).toBe('free');
     answer({ event: 'DREDGED' });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { getSimplePaths } from 'xstate/graph';
-import { berthLogic, cause, Harbour, type BerthEvent } from './berth-fixture.js';
+import { berthLogic, cause, crashPoints, Harbour, type BerthEvent } from './berth-fixture.js';
 
 /** Each way through the definition, as it generates them: the events, and the states they lead to. */
 const paths = getSimplePaths(berthLogic).map(({ steps }) =>
@@ -31,25 +31,35 @@ describe.each(paths.map((path) => [path.map(({ event }) => event).join(' ') || '
     expect((await harbour.history(id)).length).toBe(path.length + 1);
   });
 
-  it('a process that dies at each step changes nothing: another does the step again, and the end is the same', async () => {
-    await harbour.dataSource.query('DELETE FROM berth');
-    const id = await harbour.ask();
-    for (const { event, state } of path) {
-      await harbour.dyingWorker().settle();
-      const before = (await harbour.history(id)).length;
-      await harbour.dataSource.query('UPDATE berth SET claimed_until = clock_timestamp()');
-      harbour.machine.does = Object.fromEntries(
-        (['dredging', 'clearing', 'filling'] as const).map((transient) => [
-          transient,
-          (): Promise<{ event: BerthEvent }> => Promise.resolve({ event }),
-        ]),
-      );
-      // What a user sends, or what a step finds out.
-      if ((await harbour.read(id)).dueAt === null) await harbour.send(id, event);
-      else await harbour.worker().doNext();
-      harbour.machine.does = {};
-      expect((await harbour.read(id)).state).toBe(state);
-      expect((await harbour.history(id)).length).toBe(before + 1);
-    }
-  });
+  it.each(crashPoints)(
+    'a process that dies at each step, %s, changes nothing: another does the step again, and the end is the same',
+    async (point) => {
+      await harbour.dataSource.query('DELETE FROM berth');
+      const id = await harbour.ask();
+      for (const { event, state } of path) {
+        harbour.machine.does = Object.fromEntries(
+          (['dredging', 'clearing', 'filling'] as const).map((transient) => [
+            transient,
+            (): Promise<{ event: BerthEvent }> => Promise.resolve({ event }),
+          ]),
+        );
+        const before = [await harbour.read(id), await harbour.history(id)] as const;
+        const hasStep = before[0].dueAt !== null;
+        expect(await harbour.dyingWorker(point).doNext()).toBe(hasStep);
+        const after = await harbour.read(id);
+        const unclaimed = { claimToken: null, claimedUntil: null };
+        expect([{ ...after, ...unclaimed }, await harbour.history(id)]).toEqual([{ ...before[0], ...unclaimed }, before[1]]);
+        expect(after.claimToken !== null).toBe(hasStep);
+        // Nobody else takes it before the claim has run out.
+        expect(await harbour.worker().doNext()).toBe(false);
+        await harbour.dataSource.query(`UPDATE berth SET claimed_until = claimed_until - interval '1 minute'`);
+        // What a user sends, or what a step finds out.
+        if (hasStep) await harbour.worker().doNext();
+        else await harbour.send(id, event);
+        expect(await harbour.read(id)).toMatchObject({ state, claimToken: null, attempts: 0, revision: before[0].revision + 1 });
+        expect((await harbour.history(id)).slice(0, -1)).toEqual(before[1]);
+        harbour.machine.does = {};
+      }
+    },
+  );
 });

@@ -1,0 +1,44 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { backOffMs } from './back-off.js';
+
+const backOff = fc.record({ firstMs: fc.integer({ min: 1, max: 60_000 }), maxMs: fc.integer({ min: 1, max: 3_600_000 }) });
+const failures = fc.integer({ min: 1, max: 10_000 });
+
+/** The wait with the least, or with the most, taken off by chance. */
+function withChance(value: number, work: () => number): number {
+  const random = jest.spyOn(Math, 'random').mockReturnValue(value);
+  const result = work();
+  random.mockRestore();
+  return result;
+}
+
+describe('law: the wait after so many failures', () => {
+  it('is the first one doubled with each failure, the longest one at most, less up to one half', () => {
+    fc.assert(
+      fc.property(backOff, failures, (given, count) => {
+        const whole = Math.min(given.maxMs, given.firstMs * 2 ** (count - 1));
+        expect(withChance(0, () => backOffMs(given, count))).toBe(whole);
+        expect(withChance(1, () => backOffMs(given, count))).toBe(Math.round(whole / 2));
+        const wait = backOffMs(given, count);
+        expect(wait).toBeGreaterThanOrEqual(Math.round(whole / 2));
+        expect(wait).toBeLessThanOrEqual(whole);
+        expect(Number.isInteger(wait)).toBe(true);
+      }),
+    );
+  });
+
+  it('is never shorter after more failures, by the same chance', () => {
+    fc.assert(
+      fc.property(backOff, failures, fc.double({ min: 0, max: 1, noNaN: true }), (given, count, chance) => {
+        const [one, next] = [count, count + 1].map((each) => withChance(chance, () => backOffMs(given, each)));
+        expect(next).toBeGreaterThanOrEqual(one ?? NaN);
+      }),
+    );
+  });
+
+  it('differs between rows that failed at once', () => {
+    const waits = Array.from({ length: 50 }, () => backOffMs({ firstMs: 10_000, maxMs: 10_000 }, 1));
+    expect(new Set(waits).size).toBeGreaterThan(10);
+  });
+});
