@@ -175,6 +175,23 @@ describe('a claim', () => {
     });
   });
 
+  it.each<[string, (worker: ReturnType<typeof claims>, keys: string[]) => Promise<unknown>, string]>([
+    ['rows past their deadline', (worker) => worker.makeOverdue(5, idle()), 'claim_token IS NOT NULL'],
+    ['what was parked', (worker) => worker.unpark(), 'parked_until IS NULL'],
+    ['what a sweep found', (worker, keys) => worker.touch(keys), 'parked_until IS NULL'],
+  ])('nor does anything that looks for %s', async (_, look, seen) => {
+    await insert([{ dueForMs: null }, { dueForMs: null }]);
+    const rows = await harbour.dataSource.query<{ berth_id: string }[]>(
+      `UPDATE berth SET deadline_at = now() - interval '1 second', parked_until = now() - interval '1 second' RETURNING berth_id`,
+    );
+    const keys = (rows as unknown as [{ berth_id: string }[]])[0].map(({ berth_id }) => berth_id);
+    await harbour.transactions.run(async (manager) => {
+      await manager.query(`SELECT FROM berth WHERE ship = '0' FOR UPDATE`);
+      await look(claims(), keys);
+      expect(await harbour.dataSource.query(`SELECT ship FROM berth WHERE ${seen}`)).toEqual([{ ship: '1' }]);
+    });
+  });
+
   it('is made by one of several that are made at once', async () => {
     await insert(many(200, { lane: 'a' }));
     const made = await Promise.all(Array.from({ length: 8 }, () => claims().make(100, idle())));

@@ -22,13 +22,15 @@ let harbour: Harbour;
 beforeAll(async () => {
   harbour = await Harbour.open();
   // Idle ones, with a few in each of the places where work waits.
-  await harbour.dataSource.query(
-    `INSERT INTO berth (ship, state, lane, attempts, due_at, parked_until, deadline_at)
-     SELECT 'Fram', CASE WHEN is_busy THEN 'dredging' ELSE 'in_use' END, n % 97, n % 3,
-       CASE WHEN is_busy AND n % 2 = 0 THEN clock_timestamp() END, CASE WHEN is_busy AND n % 2 = 1 THEN clock_timestamp() END,
-       CASE WHEN is_busy THEN clock_timestamp() + (n % 7 - 1) * interval '1 hour' END
-     FROM (SELECT n, n % 500 < 2 AS is_busy FROM generate_series(1, 100000) n) numbered`,
-  );
+  for (let batch = 0; batch < 10; batch += 1) {
+    await harbour.dataSource.query(
+      `INSERT INTO berth (ship, state, lane, attempts, due_at, parked_until, deadline_at)
+       SELECT 'Fram', CASE WHEN is_busy THEN 'dredging' ELSE 'in_use' END, n % 97, n % 3,
+         CASE WHEN is_busy AND n % 2 = 0 THEN clock_timestamp() END, CASE WHEN is_busy AND n % 2 = 1 THEN clock_timestamp() END,
+         CASE WHEN is_busy THEN clock_timestamp() + (n % 7 - 1) * interval '1 hour' END
+       FROM (SELECT n, n % 500 < 2 AS is_busy FROM generate_series(1, 10000) n) numbered`,
+    );
+  }
 });
 afterAll(() => harbour.close());
 

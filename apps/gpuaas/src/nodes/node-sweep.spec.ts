@@ -58,11 +58,13 @@ it('a sweep reads no node that is well, of however many', async () => {
      FROM generate_series(1, 20000) n`,
     [gpuaas_id],
   );
-  await fixture.query(
-    `INSERT INTO gpu (node_id, uuid, board, pool_id, state)
-     SELECT node_id, 'GPU-' || node_id || '-' || n, 'A100-80GB', $1, 'spatial' FROM node, generate_series(1, 5) n WHERE node_name LIKE 'well-%'`,
-    [pool_id],
-  );
+  for (let at = 1; at <= 5; at += 1) {
+    await fixture.query(
+      `INSERT INTO gpu (node_id, uuid, board, pool_id, state)
+       SELECT node_id, 'GPU-' || node_id || '-' || $2::int, 'A100-80GB', $1, 'spatial' FROM node WHERE node_name LIKE 'well-%'`,
+      [pool_id, at],
+    );
+  }
   await fixture.query(`UPDATE gpu SET state = 'offline' WHERE node_id = $1`, [node_id]);
   for (const statistics of ['', 'ANALYZE node, gpu']) {
     if (statistics) await fixture.query(statistics);

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { eventually, Harbour } from './berth-fixture.js';
+import { StepFailed } from './step-failed.js';
+
+let harbour: Harbour;
+beforeEach(async () => {
+  harbour = await Harbour.open();
+});
+afterEach(() => harbour.close());
+
+const refused = (isPermanent = false) => Promise.reject(new StepFailed('silted', 'There is too much silt.', isPermanent));
+
+it('what was parked is so no more once an event has moved it', async () => {
+  harbour.machine.does.dredging = () => refused();
+  const id = await harbour.ask();
+  await harbour.worker().settle();
+  expect((await harbour.read(id)).parkedUntil).not.toBeNull();
+  await harbour.send(id, 'CANCEL');
+  expect(await harbour.read(id)).toMatchObject({ state: 'filling', parkedUntil: null, attempts: 0 });
+});
+
+it('what is parked is left alone until then, and a touch ends that', async () => {
+  const id = await harbour.ask();
+  await harbour.worker().settle();
+  harbour.machine.begun.length = 0;
+  await harbour.transactions.run(async (manager) => harbour.machine.park(manager, await harbour.read(id), 60_000));
+  await harbour.worker().settle();
+  expect(harbour.machine.begun).toEqual([]);
+  await harbour.pass(61);
+  await harbour.worker().settle();
+  await harbour.transactions.run(async (manager) => harbour.machine.park(manager, await harbour.read(id), 60_000));
+  await harbour.transactions.run((manager) => harbour.machine.touch(manager, [id]));
+  await harbour.worker().settle();
+  expect(harbour.machine.begun).toEqual(['in_use:Kon-Tiki', 'in_use:Kon-Tiki']);
+  expect(await harbour.read(id)).toMatchObject({ dueAt: null, parkedUntil: null });
+});
+
+it('a touch costs a row that waits nothing of its place', async () => {
+  const id = await harbour.ask();
+  const { dueAt } = await harbour.read(id);
+  await harbour.transactions.run((manager) => harbour.machine.touch(manager, [id]));
+  expect((await harbour.read(id)).dueAt).toEqual(dueAt);
+});
+
+it('a touch may be for rows in some states alone', async () => {
+  const id = await harbour.ask();
+  await harbour.worker().settle();
+  const touch = (state: 'in_use' | 'clearing') => harbour.transactions.run((manager) => harbour.machine.touch(manager, [id], [state]));
+  await touch('clearing');
+  expect((await harbour.read(id)).dueAt).toBeNull();
+  await touch('in_use');
+  expect((await harbour.read(id)).dueAt).not.toBeNull();
+});
+
+it('what a sweep finds is looked at, though nobody touched it', async () => {
+  const [id] = [await harbour.ask(), await harbour.ask('Ra II')];
+  await harbour.worker().settle();
+  harbour.machine.begun.length = 0;
+  harbour.machine.sweep = () => Promise.resolve([id]);
+  await harbour.worker().settle();
+  expect(harbour.machine.begun).toEqual(['in_use:Kon-Tiki']);
+  const worker = harbour.worker({ sweepMs: 10, pollMs: 5 });
+  worker.start();
+  await harbour.eventuallyBegun(4);
+  await worker.stop();
+});
+
+it('what is touched while its step is under way is looked at again', async () => {
+  let answer: (outcome: 'rest') => void = () => undefined;
+  const id = await harbour.ask();
+  harbour.machine.does.in_use = () => new Promise((resolve) => (answer = resolve));
+  await harbour.worker().settle();
+  const touch = () => harbour.transactions.run((manager) => harbour.machine.touch(manager, [id]));
+  await touch();
+  const looking = harbour.worker().settle();
+  await eventually(() => harbour.machine.begun.includes('in_use:Kon-Tiki'));
+  await touch();
+  answer('rest');
+  await eventually(() => harbour.machine.begun.filter((step) => step.startsWith('in_use')).length === 2);
+  answer('rest');
+  await looking;
+  expect((await harbour.read(id)).dueAt).toBeNull();
+});
