@@ -19,7 +19,9 @@ export interface SplitPoolConfig extends pg.PoolConfig {
   background?: pg.PoolConfig;
 }
 
-/** A pg pool with a second one beneath it: the caller's async context (`inBackground`) decides which one it draws from. */
+/**
+ * A pg pool with a second one beneath it: the caller's async context (`inBackground`) decides which one it draws from.
+ */
 export class SplitPool extends pg.Pool {
   private readonly second: pg.Pool | undefined;
 

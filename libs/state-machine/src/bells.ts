@@ -1,10 +1,10 @@
 import { afterCommit } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
 
-/** Rings for the workers of this process that something may be due in a table. A hint: whoever misses it finds out by polling. */
+/** Tells the workers of this process that rows of a table may be due. Only a hint: workers also poll. */
 class Bell {
   readonly listeners = new Set<() => void>();
-  /** One function for the bell's whole life, so that a transaction that rings it often rings it once. */
+  /** The same function each time, so that a transaction registers it only once. */
   readonly ring = (): void => this.listeners.forEach((listener) => listener());
 }
 

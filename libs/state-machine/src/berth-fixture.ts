@@ -9,7 +9,7 @@ import { defineMachine, type EventOf, type StateOf, type TransientRule } from '.
 import { DurableMachine, type Outcome, type Passage, type StepContext } from './durable-machine.js';
 import { createHistoryTable, MachineHistory } from './history.entity.js';
 import { MachineIndexes, MachineRow, type Cause } from './machine-row.js';
-import { addLanes, dueIndex, machineColumns } from './machine-tables.js';
+import { addLanes, dueIndex, machineColumns } from './machine-migrations.js';
 import type { Machine } from './machine-table.js';
 import { MachineWorker, type WorkerOptions } from './machine-worker.js';
 

@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import type { Claim } from './claims.js';
 import type { MachineRow } from './machine-row.js';
 
-/** What the keeper needs of a machine. */
+/** What the keeper needs to know of a machine. */
 interface KeptTable {
   readonly table: string;
   readonly key: string;
@@ -12,10 +12,10 @@ interface KeptTable {
   keyOf(row: MachineRow): unknown;
 }
 
-/** A claim in hand: extended again and again until it is dropped. */
+/** A claim that this process holds. The keeper extends it until it is dropped. */
 export class KeptClaim {
   private readonly controller = new AbortController();
-  /** When it runs out, by the database's clock, as far as this process knows. */
+  /** When the claim expires, by the database's clock, as far as this process knows. */
   until: Date | null;
 
   constructor(
@@ -26,9 +26,9 @@ export class KeptClaim {
     this.until = row.claimedUntil;
   }
 
-  /** Aborted once the claim is lost: the row was moved, or another worker may have taken it. */
+  /** Aborted when the claim is lost: the row was moved, or the claim may have expired. Reading it checks the latter. */
   get lost(): AbortSignal {
-    // A process that was frozen finds out by its own clock, before it touches anything outside.
+    // A process that was frozen cannot rely on a beat: its own clock tells before it acts.
     if (performance.now() >= this.heldUntilMs) this.lose();
     return this.controller.signal;
   }
@@ -47,23 +47,23 @@ interface Beat {
   place: number;
   key: string;
   token: string;
-  /** null: it was not extended. */
+  /** null if the claim was not extended. */
   until: Date | null;
-  /** Whether the row has another token by now, or none. */
+  /** Whether the row has another token, or none. */
   is_lost: boolean;
 }
 
 /**
- * Extends the claims that this process holds, all machines' by one statement a beat, so that claims can be short: what
- * a process that died was at is taken over once its claims have run out. A row that another transaction has locked is
- * left out of a beat.
+ * Extends all claims of this process, four times per length of a claim, by one statement for all machines. So claims
+ * can be short, and the rows of a process that died are taken over soon. Rows that another transaction has locked are
+ * skipped until the next beat.
  */
 export class ClaimKeeper {
   private readonly logger = new Logger('Machines');
   private readonly kept = new Set<KeptClaim>();
   private timer: NodeJS.Timeout | undefined;
 
-  /** `claimMs`: how long a claim lasts after its last beat. There are four beats in that time. */
+  /** `claimMs`: length of a claim after its last beat, in milliseconds. */
   constructor(
     private readonly dataSource: DataSource,
     readonly claimMs = 4_000,
@@ -106,7 +106,9 @@ export class ClaimKeeper {
         else if (until) claim?.extend(until, sentAtMs + this.claimMs);
       }
     } catch (error) {
-      this.logger.warn(`Cannot extend claims; they run out if this goes on: ${error instanceof Error ? error.message : String(error)}`);
+      this.logger.warn(
+        `Cannot extend claims; they expire unless the next beat succeeds: ${error instanceof Error ? error.message : String(error)}`,
+      );
     }
   }
 }
@@ -117,7 +119,7 @@ function parametersOf(tables: Tables): unknown[] {
   return tables.flatMap(([of, claims]) => [claims.map(({ row }) => of.keyOf(row)), claims.map(({ row }) => row.claimToken)]);
 }
 
-/** $1 milliseconds; then for each table its keys and their tokens. */
+/** $1 length of a claim in ms; then for each table its keys and their tokens. */
 export function beatSql(tables: readonly (readonly [Pick<KeptTable, 'table' | 'key' | 'keyType'>, unknown])[]): string {
   const held = (at: number, keyType: string) => `unnest($${2 * at + 2}::${keyType}[], $${2 * at + 3}::uuid[]) held (key, token)`;
   const extended = tables.map(

@@ -3,11 +3,14 @@ interface Table {
   readonly key: string;
 }
 
-/** Of a row that no worker is at. */
+/** Condition for rows without a valid claim. */
 const unclaimed = '(claimed_until IS NULL OR claimed_until < (SELECT now FROM clock))';
 const clock = 'clock AS MATERIALIZED (SELECT clock_timestamp() AS now)';
 
-/** The names of lanes with due rows, one by one by the index: costs what is read of it, whatever else is in the table. */
+/**
+ * The distinct lanes of due rows, by one index probe per lane (a loose index scan), evaluated only as far as its reader
+ * goes.
+ */
 function lanesOf({ table }: Table, name: string, kind: string, range: string): string {
   const some = `SELECT lane FROM ${table} WHERE due_at IS NOT NULL AND ${kind} AND ${range}`;
   return `${name} AS (
@@ -19,12 +22,12 @@ function lanesOf({ table }: Table, name: string, kind: string, range: string): s
 
 const kinds = { fresh: 'attempts = 0', retried: 'attempts > 0' };
 
-/** Rows of a lane that may be claimed. */
+/** FROM and WHERE for the rows of a lane that may be claimed. */
 function claimable({ table }: Table, kind: string, lane: string): string {
   return `${table} WHERE ${table}.lane = ${lane} AND due_at IS NOT NULL AND ${kind} AND due_at <= (SELECT now FROM clock) AND ${unclaimed}`;
 }
 
-/** Of each lane visited, the rows that may be claimed, longest due first. Locked rows are left out, not waited for. */
+/** The claimable rows of each visited lane, longest due first. Locked rows are skipped. */
 function rowsOf(of: Table, kind: keyof typeof kinds): string {
   return `SELECT visited.*, ${kind === 'retried'} AS is_retried, candidate.* FROM visited, LATERAL (
       SELECT ${of.key} AS key, due_at FROM ${claimable(of, kinds[kind], 'visited.lane')}
@@ -32,9 +35,9 @@ function rowsOf(of: Table, kind: keyof typeof kinds): string {
     ) candidate`;
 }
 
-/** Lanes in which something may be claimed, and no step is under way in this process. */
+/** Lanes with claimable rows in which this process runs no step. */
 function idleLanes(of: Table, name: string, kind: keyof typeof kinds): string {
-  // Scalar, so that it is asked lane by lane, and never becomes a join over all that is due.
+  // A scalar subquery is evaluated lane by lane; EXISTS could become a join over all due rows.
   const first = (each: keyof typeof kinds) => `(SELECT true FROM ${claimable(of, kinds[each], `${name}.lane`)} LIMIT 1)`;
   return `SELECT lane FROM ${name} WHERE NOT $5::jsonb ? lane AND ${first(kind)}${kind === 'retried' ? ` AND ${first('fresh')} IS NULL` : ''}`;
 }
@@ -46,9 +49,9 @@ function claimed({ table, key }: Table): string {
 }
 
 /**
- * Claims rows that are due. $1 token, $2 milliseconds, $3 limit, $4 room in a lane that $5 does not name, $5 JSON:
- * lane → [steps under way, room], $6 and $7 the lane that was served last among those with fresh and with retried rows,
- * $8 how many may be claimed beside others of their lanes.
+ * Claims due rows. $1 token, $2 length of the claim in ms, $3 limit, $4 room of lanes that $5 does not name, $5 JSON:
+ * lane → [running steps, room], $6 and $7 the lane served last among those with fresh and with retried rows, $8 the
+ * position up to which rows other than the first of their lane may be claimed.
  */
 export function claimDueSql(of: Table): string {
   const idle = [
@@ -79,7 +82,10 @@ export function claimDueSql(of: Table): string {
     ${claimed(of)}`;
 }
 
-/** Claims rows past their deadline. $1 token, $2 milliseconds, $3 limit, $4 states that are tried late if they were not before, $5 lanes that hang. */
+/**
+ * Claims rows past their deadline. $1 token, $2 length of the claim in ms, $3 limit, $4 states that get a late try, $5
+ * lanes that hang.
+ */
 export function claimOverdueSql(of: Table): string {
   const { table, key } = of;
   return `WITH ${clock},
@@ -92,7 +98,7 @@ export function claimOverdueSql(of: Table): string {
     ${claimed(of)}`;
 }
 
-/** Makes due what was parked until now. */
+/** Makes rows due that were parked until now. */
 export function unparkSql({ table, key }: Table): string {
   return `UPDATE ${table} SET due_at = coalesce(due_at, parked_until), parked_until = NULL WHERE ${key} IN (
       SELECT ${key} FROM ${table} WHERE parked_until <= clock_timestamp() ORDER BY parked_until LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED

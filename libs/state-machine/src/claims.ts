@@ -8,15 +8,18 @@ import type { MachineRow } from './machine-row.js';
 import { touchSql } from './touch-rows.js';
 
 export interface Claim<Row> {
-  /** As it was claimed. */
+  /** The row as it was claimed. */
   readonly row: Row;
-  /** Milliseconds until its deadline, by the database's clock: fractional, `Infinity` without one; 0 or less: it has passed. */
+  /**
+   * Milliseconds until the deadline, by the database's clock; fractional. `Infinity` without a deadline, 0 or less
+   * after it.
+   */
   readonly leftMs: number;
-  /** By `performance.now()`: when the statement that claimed it was sent. The claim holds at least `claimMs` from then. */
+  /** When the claim was requested, by `performance.now()`. The claim holds for at least `claimMs` from then. */
   readonly sentAtMs: number;
 }
 
-/** The lanes served last, so that lanes take turns where more are waiting than can be served at once. */
+/** The lanes that were served last, so that lanes take turns when more are waiting than can be served at once. */
 interface Cursor {
   readonly fresh: string;
   readonly retried: string;
@@ -24,10 +27,16 @@ interface Cursor {
 
 const start: Cursor = { fresh: '', retried: '' };
 
-/** When a row that is released is due again: as it stands, not by itself, or in so many milliseconds (its deadline at most). */
+/**
+ * When a released row is due again: unchanged, only after a touch, or after so many milliseconds (at its deadline at
+ * the latest).
+ */
 export type Due = 'as it is' | 'not by itself' | { readonly inMs: number };
 
-/** In which lane it goes on: the same; the next of its lanes, this one being done; or the next, and in this one after the others. */
+/**
+ * The lane in which a released row continues: the same; the next, because this one is done; or the next, and this one
+ * after the others.
+ */
 export type LaneChange = 'same' | 'done' | 'later';
 
 const laneChanges: Record<LaneChange, string> = {
@@ -37,7 +46,7 @@ const laneChanges: Record<LaneChange, string> = {
     further_lanes = CASE WHEN further_lanes = '{}' THEN further_lanes ELSE array_append(further_lanes[2:], lane) END`,
 };
 
-/** The claims of workers on the rows of one machine: made, held against, and given up. All instants are the database's. */
+/** Claims on the rows of one machine: made, checked and released by SQL. All instants are by the database's clock. */
 export class Claims<Row extends MachineRow, State extends string, Event extends string> {
   private readonly statements: Statements;
   private cursor = start;
@@ -50,20 +59,20 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     this.statements = new Statements(dataSource);
   }
 
-  /** Has rows wait in their lanes that were parked until now. */
+  /** Makes rows due whose `parkedUntil` has passed. */
   async unpark(): Promise<void> {
     await this.statements.query(this.named('unpark'), unparkSql(this.machine), []);
   }
 
-  /** As `touchRows`, of rows that a sweep found. */
+  /** Touches rows that a sweep has found. */
   async touch(keys: readonly string[]): Promise<void> {
     if (keys.length > 0) await this.statements.query(this.named('touch'), touchSql(this.machine), [keys, null]);
   }
 
   /**
-   * Up to `limit` rows that are due, lanes in turn: the first row of every lane before the second of any; and in a
-   * lane, rows that have not failed before those that have. After a move by another transaction the claim of a step
-   * that is still under way holds, so that the next step does not meet what that one is doing.
+   * Claims up to `limit` due rows: the first row of every lane before the second row of any, and in each lane rows that
+   * have not failed before rows that have. A row that was moved while its step runs is claimed after that step has
+   * ended.
    */
   async make(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
     const { spare, room, loads } = lanes.loads();
@@ -74,15 +83,15 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   }
 
   /**
-   * Rows whose deadline has passed, whatever goes on in their lanes: they are given up without a step. Left out are
-   * those of a state with `givesBack` that were never tried, unless their lane is known to hang.
+   * Claims up to `limit` rows that are past their deadline, regardless of lanes, because they are given up without a
+   * step. Leaves out rows that get a late try (`givesBack`).
    */
   async makeOverdue(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
     const givingBack = [...this.machine.definition.states].flatMap(([state, { rule }]) => (rule?.givesBack ? [state] : []));
     return this.claim('overdue', claimOverdueSql(this.machine), [limit, givingBack, lanes.hanging]);
   }
 
-  /** The row, locked, if the claim is still this one; and whether its deadline has passed. */
+  /** Locks the row and returns it, with whether it is past its deadline; undefined if the claim is lost. */
   async held(manager: EntityManager, row: Row): Promise<{ row: Row; isOverdue: boolean } | undefined> {
     const { table, key } = this.machine;
     const [held] = await manager.query<(object & { is_overdue: boolean })[]>(
@@ -93,7 +102,7 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     return held && { row: this.machine.rowOf(held), isOverdue: held.is_overdue };
   }
 
-  /** Gives up the claim on a row that is locked. */
+  /** Releases the claim on a locked row. */
   async release(manager: EntityManager, row: Row, values: Partial<MachineRow>, due: Due, lane: LaneChange = 'same'): Promise<void> {
     const { table, key } = this.machine;
     const set = this.machine.columnsOf({ ...values, claimToken: null, claimedUntil: null });
@@ -111,8 +120,8 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   }
 
   /**
-   * The step of a claim on a row that another transaction has moved meanwhile has ended: the row's next step may
-   * begin. Returns whether that was so. `until`: when the claim runs out, as far as this process knows.
+   * Lets the next step of a row begin, after another transaction has moved the row and the aborted step has ended.
+   * Returns whether the row was in that situation. `until`: when the claim expires, as far as this process knows.
    */
   async endSuperseded(row: Row, until: Date | null): Promise<boolean> {
     const { table, key } = this.machine;
@@ -137,13 +146,13 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     }));
   }
 
-  /** A name for a prepared statement: to plan one of these takes longer than to run it. */
+  /** Name of a prepared statement; planning one of these takes longer than running it. */
   private named(name: string): string {
     return `machines.${this.machine.table}.${name}`;
   }
 }
 
-/** The lane that was served last, of those that began after `from` and went on from the first to `from`. */
+/** The lane that was served last, in the order that begins after `from` and wraps around to it. */
 function lastLane(made: readonly Claim<MachineRow>[], isRetried: boolean, from: string): string {
   const served = made.filter(({ row }) => row.attempts > 0 === isRetried).map(({ row }) => row.lane);
   const second = served.filter((lane) => lane <= from);

@@ -1,32 +1,36 @@
 import type { AnyStateMachine, AnyStateNode, EventFrom, StateValueFrom } from 'xstate';
 import type { BackOff } from './back-off.js';
 
-/** What a state of a definition says of itself in its `meta`; a state without is stable. */
+/** The `meta` of a state in a definition. A state without it is stable. */
 export type StateRule = TransientRule | ReviewRule;
 
-/** Of a stable state in which something may be found to be done: its step is run once after the entry, and whenever the row is touched. */
+/** A stable state with a step: it runs once after the row enters the state, and again whenever the row is touched. */
 interface ReviewRule {
   readonly isReviewed: true;
 }
 
 export interface TransientRule {
-  /** Milliseconds from the moment of entry until it is given up, whatever is under way. */
+  /** Milliseconds from entry until the state is given up. A running step is aborted then. */
   readonly deadlineMs: number;
-  /** The event by which it is given up: after the deadline, a permanent error, or the last try. It leads to the state's one failed twin. */
+  /**
+   * The event that gives the state up, after the deadline, a permanent error or the last try. It leads to the state's
+   * one failed twin.
+   */
   readonly givesUpBy: string;
-  /** Tries of its step; without a limit but the deadline unless given. */
+  /** Tries of the step before the state is given up. Default: only the deadline limits them. */
   readonly tries?: number;
-  /** Between two tries of its step. 500 ms, doubled up to 30 s, unless given. */
+  /** Wait between two tries of the step. Default: 500 ms, doubled up to 30 s. */
   readonly backOff?: BackOff;
   /**
-   * For states that give something back. Where no try was made before the deadline, one is made after it, unless its
-   * lane is known to hang. And a lane that fails for good is given up only after the row's other lanes had their turn.
+   * For states that give something back, such as a GPU. If no try was made before the deadline, one is made after it,
+   * unless the row's lane is known to hang. A permanent error in one lane gives the state up only after the row's other
+   * lanes have been tried.
    */
   readonly givesBack?: true;
 }
 
 interface StateDefinition {
-  /** Of a transient state. */
+  /** Defined for transient states only. */
   readonly rule: TransientRule | undefined;
   readonly isReviewed: boolean;
   readonly isFinal: boolean;
@@ -34,12 +38,12 @@ interface StateDefinition {
   readonly on: ReadonlyMap<string, string>;
 }
 
-/** A flat, pure XState machine, as a table that can be made durable. */
+/** A flat, pure XState machine as a lookup table. */
 export interface MachineDefinition<State extends string = string, Event extends string = string> {
   readonly id: string;
   readonly initial: State;
   readonly states: ReadonlyMap<State, StateDefinition>;
-  /** Where an event leads from a state; undefined where it changes nothing. */
+  /** The state that an event leads to; undefined if the event changes nothing in this state. */
   next(state: State, event: Event): State | undefined;
 }
 
@@ -47,9 +51,9 @@ export type StateOf<Machine extends AnyStateMachine> = StateValueFrom<Machine> &
 export type EventOf<Machine extends AnyStateMachine> = EventFrom<Machine>['type'];
 
 /**
- * Reads a definition made with XState's `setup().createMachine()`. Throws an Error that names each fault: a state that nothing reaches, or that is
- * left by nothing and not final; a guard, an action, an invocation or a nested state, none of which survives a crash; a transient state without
- * a deadline or without a failed twin.
+ * Reads a definition made with XState's `setup().createMachine()`. Throws an Error that names every fault: a state that
+ * is unreachable, or that is not final and has no exit; a guard, action, invocation or nested state, since none of them
+ * survives a crash; a transient state without a deadline or without a failed twin.
  */
 export function defineMachine<Machine extends AnyStateMachine>(machine: Machine): MachineDefinition<StateOf<Machine>, EventOf<Machine>> {
   const nodes = Object.entries(machine.states) as [string, AnyStateNode][];

@@ -5,20 +5,22 @@ import type { Cause, MachineError, MachineRow } from './machine-row.js';
 import { MachineTable, type Machine } from './machine-table.js';
 import { touchRows } from './touch-rows.js';
 
-/** What a step found out. */
+/** The result of a step. */
 export type Outcome<Row, Event extends string> =
-  /** The event happened. `reason` is kept as the last error. */
+  /** The event has happened. `reason` is stored as the last error. */
   | { event: Event; reason?: Omit<MachineError, 'at'> }
-  /** What is to happen shows only under the lock: `decide` moves the row, or says false and it rests. */
+  /**
+   * The outcome depends on data read under the row lock: `decide` moves the row, or returns false to leave it at rest.
+   */
   | { decide(manager: EntityManager, row: Row): Promise<boolean> }
-  /** Nothing happened yet: look again then. No try is counted. */
+  /** Nothing has happened yet: run the step again after so many milliseconds. This does not count as a failed try. */
   | { againAfterMs: number; reason?: Omit<MachineError, 'at'> }
-  /** What belongs to this lane is done: the step goes on in the next of `furtherLanes`. Only where there is one. */
+  /** The work in this lane is done; the step continues in the next of `furtherLanes`. Only valid if there is one. */
   | 'lane done'
-  /** There is nothing to do here: for stable states that were looked at once. */
+  /** Nothing is to be done. Only valid in stable states. */
   | 'rest';
 
-/** How a row came into its state. */
+/** The transition by which a row has entered its state. */
 export interface Passage<State, Event> {
   readonly from: State;
   readonly event: Event;
@@ -27,16 +29,16 @@ export interface Passage<State, Event> {
 
 export interface StepContext {
   /**
-   * Aborted when the step has taken too long, when its deadline passes, when its claim is lost, or at a shutdown. What
-   * it answers then is discarded. Read it anew before each call to the outside, and give it to the call: after the
-   * process was frozen it is aborted when it is read, before another worker's work is disturbed.
+   * Aborted when the step exceeds its time limit or its deadline, when its claim is lost, and at shutdown; the result
+   * of the step is then discarded. Read it anew before each call to an external system and pass it on: reading it
+   * checks the claim, so that a process that was frozen does not interfere with the worker that took over.
    */
   readonly signal: AbortSignal;
 }
 
 /**
- * A definition made durable on one table: each row is an instance. A feature extends it with the steps of its transient states, which do work outside
- * of any transaction, and with what commits together with the entry into a state.
+ * Makes a machine durable on its table: each row is an instance. A feature extends it with the steps of its transient
+ * states, which run outside of any transaction, and with `entered`, which commits together with a transition.
  */
 export abstract class DurableMachine<
   Row extends MachineRow,
@@ -54,34 +56,45 @@ export abstract class DurableMachine<
   }
 
   /**
-   * SQL over the columns of the table, a `text[]`: the lanes in which the step of a row is done, one after the other,
-   * such as the nodes that it has to talk to. Evaluated as a row comes into a state that has a step, and by
-   * `assignLanes`. A lane that hangs holds up no row of another lane, and its own only by the few steps that it may
-   * have under way. Rows without a lane share one.
+   * SQL expression over the columns of the table, of type `text[]`: the lanes of a row, in the order in which its step
+   * visits them, such as the nodes it has to talk to. Evaluated when a row enters a state that has a step, and by
+   * `assignLanes`. Steps of one lane share a concurrency limit, so a lane that hangs delays no other lane. Rows whose
+   * array is empty share one lane.
    */
   protected abstract readonly lanes: string;
 
-  /** Does the work of the state the row is in. Throws `StepFailed`; any other error counts as one worth another try. Safe to run twice. */
+  /**
+   * Does the work of the row's state. Must be safe to run twice. Throws `StepFailed`; any other error is logged and
+   * retried.
+   */
   abstract step(row: Row, context: StepContext): Promise<Outcome<Row, Event>>;
 
-  /** What else happens, in the same transaction, when a row has come into its state. The database only. */
+  /** Runs in the transaction of a transition, after the row has entered its state. May use the database only. */
   protected entered(_manager: EntityManager, _row: Row, _passage: Passage<State, Event>): Promise<void> {
     return Promise.resolve();
   }
 
-  /** `entered` for all rows that one event has moved from one state to another. Overridden where one statement does for many. */
+  /**
+   * `entered` for all rows that one event has moved from the same state. Override it where one statement serves many
+   * rows.
+   */
   protected async enteredAll(manager: EntityManager, rows: readonly Row[], passage: Passage<State, Event>): Promise<void> {
     for (const row of rows) await this.entered(manager, row, passage);
   }
 
-  /** Inserts a row in the initial state, its deadline armed, and the first line of its history. Calls no `entered`. */
+  /**
+   * Inserts a row in the initial state, with its deadline, its lanes and the first line of its history. Does not call
+   * `entered`.
+   */
   async insert(manager: EntityManager, values: Partial<Row>, cause: Cause): Promise<Row> {
     const [row] = await this.insertAll(manager, [{ values, cause }]);
     if (!row) throw new Error(`No row was inserted into ${this.table}.`);
     return row;
   }
 
-  /** As `insert`, for any number of rows that give the same columns: one statement. Returns them in the order of `all`. */
+  /**
+   * As `insert`, for any number of rows with the same columns, by one statement. Returns them in the order of `all`.
+   */
   async insertAll(manager: EntityManager, all: readonly { values: Partial<Row>; cause: Cause }[]): Promise<Row[]> {
     if (all.length === 0) return [];
     const { initial } = this.definition;
@@ -112,21 +125,22 @@ export abstract class DurableMachine<
     return rows.map((row) => this.rowOf(row));
   }
 
-  /** Locks the row until the transaction ends; undefined where there is none. */
+  /** Locks a row until the transaction ends. Returns undefined if there is no such row. */
   async lock(manager: EntityManager, key: string): Promise<Row | undefined> {
     const [row] = await manager.query<object[]>(`SELECT * FROM ${this.table} WHERE ${this.key} = $1 FOR NO KEY UPDATE`, [key]);
     return row && this.rowOf(row);
   }
 
-  /** `lock`, then `move`: undefined where there is no such row, or the event changes nothing in its state. */
+  /** `lock`, then `move`. Returns undefined if there is no such row, or if the event changes nothing in its state. */
   async send(manager: EntityManager, key: string, event: Event, cause: Cause, values: Partial<Row> = {}): Promise<Row | undefined> {
     const row = await this.lock(manager, key);
     return row && this.move(manager, row, event, cause, values);
   }
 
   /**
-   * Moves a row that this transaction has locked, and writes its history; undefined where the event changes nothing in its state. What a step is doing that
-   * is under way comes to nothing; the next step waits until it has ended.
+   * Moves a row that this transaction has locked, and records the transition. Returns undefined if the event changes
+   * nothing in its state. If a step of the row is running, it is aborted within a second and its result is discarded;
+   * the step of the new state begins after it has ended.
    */
   async move(
     manager: EntityManager,
@@ -140,7 +154,7 @@ export abstract class DurableMachine<
     return moved;
   }
 
-  /** As `move`, for any number of rows: one statement for those of one state. Returns those that were moved. */
+  /** As `move`, for any number of rows, by one statement per state. Returns the rows that were moved. */
   async moveAll(
     manager: EntityManager,
     rows: readonly Row[],
@@ -187,12 +201,15 @@ export abstract class DurableMachine<
     return moved;
   }
 
-  /** Assigns lanes anew to rows that this transaction inserted or has locked, after it wrote what `lanes` reads. */
+  /**
+   * Evaluates `lanes` again for rows that this transaction has inserted or locked, after it has written what `lanes`
+   * reads.
+   */
   async assignLanes(manager: EntityManager, keys: readonly string[]): Promise<void> {
     await manager.query(`UPDATE ${this.table} SET (lane, further_lanes) = (${this.assigned}) WHERE ${this.key} = ANY ($1)`, [keys]);
   }
 
-  /** Leaves a row that this transaction has locked alone for so many milliseconds; a worker runs its step then. */
+  /** Postpones the step of a row that this transaction has locked: a worker runs it after so many milliseconds. */
   async park(manager: EntityManager, row: Row, forMs: number): Promise<void> {
     await manager.query(
       `UPDATE ${this.table} SET due_at = NULL, parked_until = clock_timestamp() + $2 * interval '1 millisecond' WHERE ${this.key} = $1`,
@@ -200,14 +217,14 @@ export abstract class DurableMachine<
     );
   }
 
-  /** As `touchRows`, of this machine. */
+  /** As `touchRows`, for this machine. */
   async touch(manager: EntityManager, keys: readonly string[], states?: readonly State[]): Promise<void> {
     await touchRows(manager, this.machine, keys, states);
   }
 
   /**
-   * Keys of rows of which something is to be done that no touch has told of: found by one look at all rows, whose cost
-   * does not grow with the rows of which nothing is to be done. Each process asks every `sweepMs`, and runs their steps.
+   * Finds rows that need their step although nothing has touched them, by a query whose cost does not grow with the
+   * number of idle rows. Called by each process every `sweepMs`; the rows whose keys it returns are touched.
    */
   sweep(): Promise<readonly string[]> {
     return Promise.resolve([]);
@@ -217,17 +234,17 @@ export abstract class DurableMachine<
     return this.definition.states.get(state as State)?.rule;
   }
 
-  /** `ring` is called when a transaction of this process has committed by which something may be due. */
+  /** Registers `ring` to be called after this process has committed a transaction that may have made rows due. */
   onDue(ring: () => void): void {
     bellOf(this.dataSource, this.table).listeners.add(ring);
   }
 
-  /** For a step, which is outside of any transaction. */
+  /** Queries outside of any transaction, for steps. */
   protected query<Result extends object>(sql: string, values: unknown[]): Promise<Result[]> {
     return this.dataSource.query<Result[]>(sql, values);
   }
 
-  /** entered_at, deadline_at and due_at for a row that comes into the state at the instant `now`, an expression. */
+  /** SQL for entered_at, deadline_at and due_at of a row that enters the state at `now`, an expression. */
   private armed(state: State, now: string): string {
     const rule = this.ruleOf(state);
     const deadlineAt = rule ? `${now} + interval '${rule.deadlineMs} milliseconds'` : 'NULL::timestamptz';
@@ -238,7 +255,7 @@ export abstract class DurableMachine<
     return this.ruleOf(state) !== undefined || this.definition.states.get(state)?.isReviewed === true;
   }
 
-  /** Lane and further lanes of a row, from its columns. */
+  /** SQL for lane and further_lanes of a row. */
   private get assigned(): string {
     return `SELECT coalesce(assigned[1], ''), coalesce(assigned[2:], '{}') FROM (SELECT ${this.lanes}) all_lanes (assigned)`;
   }

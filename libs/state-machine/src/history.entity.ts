@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryGeneratedColumn, type QueryRunner } from 'typeorm';
 
-/** Each transition of each machine: who, why, when, and by which request. Append-only. */
+/** Every transition of every machine: actor, reason, time and request. Append-only. */
 @Entity('machine_history')
 @Index(['machine', 'instance', 'id'])
 export class MachineHistory {
@@ -10,18 +10,18 @@ export class MachineHistory {
   @Column('text')
   machine!: string;
 
-  /** The key of its row. */
+  /** Primary key of the row. */
   @Column('text')
   instance!: string;
 
-  /** null: it began. */
+  /** null for the insertion of the row. */
   @Column('text', { nullable: true })
   fromState!: string | null;
 
   @Column('text')
   toState!: string;
 
-  /** null: it began. */
+  /** null for the insertion of the row. */
   @Column('text', { nullable: true })
   event!: string | null;
 

@@ -1,27 +1,27 @@
-/** How long a lane counts as hanging after one of its steps was cut off. */
+/** How long a lane counts as hanging after one of its steps timed out. */
 const hangingMs = 60_000;
 
-/** For `Claims`: how many steps may begin, in all and in each lane. */
+/** How many steps may begin, in total and per lane. */
 export interface LaneLoads {
-  /** Steps that may begin beside others of their lanes. The first step of a lane may begin besides. */
+  /** Steps that may begin in lanes that already have one. The first step of a lane is not limited by it. */
   readonly spare: number;
-  /** Steps that may begin in a lane that is not named in `loads`. */
+  /** Steps that may begin in each lane that `loads` does not name. */
   readonly room: number;
-  /** Lane → [steps under way, steps that may begin], of each lane that differs from an idle one. */
+  /** Lane → [running steps, steps that may begin], for lanes with running steps and lanes that hang. */
   readonly loads: Readonly<Record<string, readonly [underWay: number, room: number]>>;
 }
 
 export interface LaneLimits {
-  /** Steps under way at once, of all lanes together. */
+  /** Steps that run at once, in all lanes together. */
   readonly concurrency: number;
-  /** Of one lane. */
+  /** Steps that run at once in one lane. */
   readonly laneConcurrency: number;
 }
 
 /**
- * What is under way in each lane of one machine in this process, and which lanes hang. A lane that hangs is tried by
- * one step at a time. And one half of all steps is kept for the first step of each lane, so that many lanes which hang
- * without being known to do so leave room for those that do not.
+ * Counts the running steps of one machine in this process by lane, and remembers which lanes hang. A lane that hangs
+ * gets one step at a time. One half of all steps is reserved for the first step of each lane, so that lanes that have
+ * just begun to hang cannot take all steps.
  */
 export class Lanes {
   private readonly underWay = new Map<string, number>();
@@ -33,7 +33,7 @@ export class Lanes {
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
-  /** Steps that may begin, of all lanes together. */
+  /** Steps that may begin, in all lanes together. */
   get free(): number {
     return this.limits.concurrency - this.total;
   }
@@ -50,7 +50,7 @@ export class Lanes {
     else this.underWay.delete(lane);
   }
 
-  /** A step of the lane was cut off without an answer. */
+  /** A step of the lane has timed out. */
   hung(lane: string): void {
     this.hangingSinceMs.set(lane, this.nowMs());
   }
@@ -59,7 +59,7 @@ export class Lanes {
     this.hangingSinceMs.delete(lane);
   }
 
-  /** Lanes of which a step was cut off within the last minute, and none has answered since. */
+  /** Lanes in which a step has timed out within the last minute and no step has ended by itself since. */
   get hanging(): string[] {
     for (const [lane, sinceMs] of this.hangingSinceMs) if (this.nowMs() - sinceMs > hangingMs) this.hangingSinceMs.delete(lane);
     return [...this.hangingSinceMs.keys()];

@@ -2,17 +2,17 @@ import type { DataSource, EntityMetadata } from 'typeorm';
 import type { MachineDefinition } from './definition.js';
 import type { MachineRow } from './machine-row.js';
 
-/** A machine as a value: what its rows are, and what may happen to them. */
+/** A machine as a value: the entity of its rows, and its definition. */
 export interface Machine<Row extends MachineRow = MachineRow, State extends string = string, Event extends string = string> {
   readonly entity: new () => Row;
   readonly definition: MachineDefinition<State, Event>;
 }
 
-/** The table of a machine, in the words of SQL. */
+/** Maps between the rows of a machine as SQL returns them and its entities. */
 export class MachineTable<Row extends MachineRow> {
   private readonly metadata: EntityMetadata;
   readonly table: string;
-  /** The column of its primary key, and that column's type. */
+  /** Column of the primary key, and its type. */
   readonly key: string;
   readonly keyType: string;
 
@@ -25,7 +25,7 @@ export class MachineTable<Row extends MachineRow> {
     this.keyType = dataSource.driver.normalizeType(primary);
   }
 
-  /** A row as it came from SQL, by the names of its columns, as an instance of its entity. */
+  /** An entity from a row by column names. */
   rowOf(raw: object): Row {
     const row = this.metadata.create() as Row;
     const columns = raw as Record<string, unknown>;
@@ -33,7 +33,7 @@ export class MachineTable<Row extends MachineRow> {
     return row;
   }
 
-  /** Names and values of what is given of a row, for SQL; a jsonb column is a text there, or with `json` what it holds. */
+  /** Column names and values of the given properties. A jsonb value is JSON text, or with `json` the value itself. */
   columnsOf(values: object, form: 'sql' | 'json' = 'sql'): Map<string, unknown> {
     const given = values as Record<string, unknown>;
     return new Map(

@@ -12,25 +12,31 @@ import { runStep, stepTimeoutMs, type Failure, type Found } from './run-step.js'
 import { WakeUp } from './wake-up.js';
 
 export interface WorkerOptions {
-  /** `system:<service>` in histories. */
+  /** Recorded as the actor `system:<service>`. */
   readonly service: string;
-  /** Steps of one machine that are under way at once in this process. 500 unless given: a step waits for a device, and holds no connection to the database meanwhile. */
+  /**
+   * Steps of one machine that run at once in this process. Default 500: a running step mostly waits, and holds no
+   * database connection meanwhile.
+   */
   readonly concurrency?: number;
-  /** Of those, steps of one lane. 4 unless given. */
+  /** Steps of one lane that run at once in this process. Default 4. */
   readonly laneConcurrency?: number;
-  /** Longest time, in milliseconds, until what another replica left due is found. 500 unless given. */
+  /** Milliseconds between two polls, which find what other replicas have made due. Default 500. */
   readonly pollMs?: number;
-  /** Longest time of one step in milliseconds. 10,000 unless given. */
+  /** Time limit of a step in milliseconds. Default 10,000. */
   readonly stepMs?: number;
-  /** Between two sweeps (`DurableMachine.sweep`), in milliseconds. 30,000 unless given. */
+  /** Milliseconds between two sweeps (`DurableMachine.sweep`). Default 30,000. */
   readonly sweepMs?: number;
 }
 
 const defaultBackOff: BackOff = { firstMs: 500, maxMs: 30_000 };
-/** Rows past their deadline that are given up at once. */
+/** Rows past their deadline that one worker gives up at a time. */
 const maxOverdue = 50;
 
-/** Looks for what is due of one machine, does its steps, and applies what they find out where the claim still holds. Any number of them may run. */
+/**
+ * Claims the due rows of one machine, runs their steps, and applies the results if the claim still holds. Any number of
+ * workers may run.
+ */
 export class MachineWorker<Row extends MachineRow, State extends string, Event extends string> {
   private readonly logger = new Logger('Machines');
   private readonly underWay = new Set<Promise<void>>();
@@ -46,7 +52,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private overdue = 0;
   private loop: Promise<void> = Promise.resolve();
 
-  /** `keeper`: one for all workers of a process, so that one statement extends the claims of all. */
+  /** `keeper`: shared by all workers of a process, so that one statement extends all their claims. */
   constructor(
     private readonly machine: DurableMachine<Row, State, Event>,
     dataSource: DataSource,
@@ -64,10 +70,10 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     this.loop = inBackground(() => this.run());
   }
 
-  /** Something may be due. */
+  /** Makes the worker look for due rows now. */
   readonly wake = (): void => this.wakeUp.ring();
 
-  /** Steps under way are aborted and waited for; their rows are free for other workers at once. */
+  /** Aborts running steps and waits for them. Their rows are free for other workers at once. */
   async stop(): Promise<void> {
     this.stopping.abort();
     this.wake();
@@ -75,13 +81,13 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     await Promise.all(this.underWay);
   }
 
-  /** Does everything that is due now, one thing after the other, until nothing is. For specs that want no time to pass. */
+  /** Sweeps, then runs all due steps one after the other until none is due. For specs. */
   async settle(): Promise<void> {
     await inBackground(() => this.sweep());
     while (await this.doNext());
   }
 
-  /** Does one thing that is due, if there is any; returns whether there was. For specs. */
+  /** Runs one due step, and returns whether there was one. For specs. */
   doNext(): Promise<boolean> {
     return inBackground(async () => {
       await this.claims.unpark();
@@ -99,7 +105,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     }
   }
 
-  /** Begins what is due; returns how much that was. */
+  /** Begins the steps of due rows, and returns how many. */
   private async look(): Promise<number> {
     try {
       const overdue = await this.poll();
@@ -107,12 +113,12 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
       for (const claim of [...overdue, ...due]) this.begin(claim);
       return overdue.length + due.length;
     } catch (error) {
-      this.logger.warn(`Cannot look for what is due of ${this.machine.definition.id}; trying again: ${messageOf(error)}`);
+      this.logger.warn(`Cannot claim due rows of ${this.machine.definition.id}; retrying: ${messageOf(error)}`);
       return 0;
     }
   }
 
-  /** What time alone brings about. */
+  /** Sweeps, makes postponed rows due, and claims rows past their deadline, when it is time for it. */
   private async poll(): Promise<Claim<Row>[]> {
     const nowMs = performance.now();
     if (nowMs < this.pollAtMs) return [];
@@ -137,7 +143,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     this.underWay.add(work);
   }
 
-  /** As `begin`, until it is applied. */
+  /** Runs the step of a claimed row and applies its result. Never throws. */
   private async take(claim: Claim<Row>): Promise<void> {
     const isGivenUp = this.isGivenUp(claim);
     if (isGivenUp) this.overdue += 1;
@@ -146,8 +152,8 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     try {
       await this.apply(kept, claim, isGivenUp ? deadlineExceeded(claim.row) : await this.find(claim, kept));
     } catch (error) {
-      // The claim runs out, and the worker that claims the row then begins the step again.
-      const sentence = `Cannot apply a step of ${this.machine.definition.id} in ${claim.row.state}; it is run again: ${messageOf(error)}`;
+      // The claim expires, and another worker runs the step again.
+      const sentence = `Cannot apply the result of a step of ${this.machine.definition.id} in ${claim.row.state}; it will run again: ${messageOf(error)}`;
       if (isAppError(error) && error.code === 'unavailable') this.logger.warn(sentence);
       else this.logger.error(sentence);
     } finally {
@@ -157,7 +163,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     }
   }
 
-  /** Past its deadline, without a last try. */
+  /** Whether the row is past its deadline and gets no late try. */
   private isGivenUp({ row: { state, attempts, lane }, leftMs }: Claim<Row>): boolean {
     if (leftMs > 0) return false;
     const isTriedLate = this.machine.ruleOf(state)?.givesBack === true && attempts === 0;
@@ -170,7 +176,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     if (found === undefined) return found;
     const isTimeout = typeof found === 'object' && 'isPermanent' in found && found.code === 'timeout';
     if (!isTimeout) this.lanes.answered(row.lane);
-    // A step that had next to no time left says nothing about its lane.
+    // A timeout after next to no time says nothing about the lane.
     else if (timeoutMs >= Math.min(this.stepMs, 1_000)) this.lanes.hung(row.lane);
     return found;
   }
@@ -236,10 +242,10 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   }
 }
 
-/** Under which an outcome is applied. */
+/** What is found under the row lock when a result is applied. */
 interface Circumstances {
   readonly isOverdue: boolean;
-  /** Whether there is something new to look at, that the step could not know of. */
+  /** Whether the row was touched while its step ran. */
   readonly wasTouched: boolean;
 }
 

@@ -6,7 +6,7 @@ import type { DurableMachine } from './durable-machine.js';
 import type { MachineRow } from './machine-row.js';
 import { MachineWorker, type WorkerOptions } from './machine-worker.js';
 
-/** The workers of a service, one a machine: begin when the application has started, and end before its connections do. */
+/** The workers of a service, one per machine. They start with the application and stop before its connections close. */
 export class MachineWorkers implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly workers: readonly MachineWorker<MachineRow, string, string>[];
 
@@ -14,7 +14,9 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
     private readonly machines: readonly DurableMachine<MachineRow>[],
     dataSource: DataSource,
     transactions: Transactions,
-    private readonly options: WorkerOptions & { /** For specs that do the steps themselves. */ isIdle?: boolean },
+    private readonly options: WorkerOptions & {
+      /** Do not start the workers, for specs that run the steps themselves. */ isIdle?: boolean;
+    },
   ) {
     const keeper = new ClaimKeeper(dataSource);
     this.workers = machines.map((machine) => new MachineWorker(machine, dataSource, transactions, options, keeper));

@@ -7,17 +7,17 @@ import { StepFailed } from './step-failed.js';
 const logger = new Logger('Machines');
 
 export type Failure = Omit<MachineError, 'at'> & { readonly isPermanent: boolean };
-/** What a step found out, or how it failed; undefined: it was interrupted, by a shutdown or since its claim was lost. */
+/** The result of a step, or its failure; undefined if it was interrupted by a shutdown or the loss of its claim. */
 export type Found<Row, Event extends string> = Outcome<Row, Event> | Failure | undefined;
 
 export interface StepLimits {
-  /** Whole milliseconds. */
+  /** Time limit in whole milliseconds. */
   readonly timeoutMs: number;
   readonly stopping: AbortSignal;
   readonly claim: KeptClaim;
 }
 
-/** Runs the step of a row until it answers, or is cut off by a limit, whether it heeds its signal or not. Never throws. */
+/** Runs the step of a row until it ends or a limit is reached, even if it ignores its signal. Never throws. */
 export async function runStep<Row extends MachineRow, State extends string, Event extends string>(
   machine: DurableMachine<Row, State, Event>,
   row: Row,
@@ -28,7 +28,7 @@ export async function runStep<Row extends MachineRow, State extends string, Even
   const signal = AbortSignal.any([stopping, timeout, claim.lost]);
   const context = {
     get signal() {
-      // Reading it finds out about a claim that ran out while the process was frozen.
+      // Reading `lost` notices a claim that has expired while the process was frozen.
       return claim.lost.aborted ? claim.lost : signal;
     },
   };
@@ -43,7 +43,10 @@ export async function runStep<Row extends MachineRow, State extends string, Even
   }
 }
 
-/** Whole milliseconds that a step may take: until its deadline, `stepMs` at most. A late try, after the deadline, gets `stepMs`. */
+/**
+ * Time limit of a step in whole milliseconds: until its deadline, but at most `stepMs`. A late try, after the deadline,
+ * gets `stepMs`.
+ */
 export function stepTimeoutMs(leftMs: number, stepMs: number): number {
   return leftMs <= 0 ? stepMs : Math.min(stepMs, Math.ceil(leftMs));
 }

@@ -1,4 +1,4 @@
-/** Why a step did not do its work: typed, shown to whoever waits, and either worth another try or not. */
+/** The failure of a step, shown to callers; permanent if another try cannot succeed. */
 export class StepFailed extends Error {
   override readonly name = 'StepFailed';
 

@@ -4,9 +4,9 @@ import type { MachineRow } from './machine-row.js';
 import type { Machine } from './machine-table.js';
 
 /**
- * Has workers look at these rows of a machine now, or at those of them that are in `states`; one whose step is under
- * way is looked at again after it. Rows that another transaction has locked are left out, so that nothing is waited
- * for: what is overlooked by that, a `sweep` or the next look finds.
+ * Makes rows of a machine due, or those of them that are in `states`. If the step of a row is running, it runs again
+ * afterwards. Rows that another transaction has locked are skipped rather than waited for; a `sweep` or the next poll
+ * of the step finds what was missed.
  */
 export async function touchRows<Row extends MachineRow, State extends string>(
   manager: EntityManager,
@@ -22,7 +22,8 @@ export async function touchRows<Row extends MachineRow, State extends string>(
 
 /** $1 keys, $2 states or null. */
 export function touchSql({ table, key }: { readonly table: string; readonly key: string }): string {
-  // A row that waits in its lane keeps its place. One that is claimed gets another instant, by which its worker sees that there is something new.
+  // A waiting row keeps its place in the lane. A claimed row gets a new instant, which tells its worker about the
+  // touch.
   return `UPDATE ${table} SET parked_until = NULL, due_at = CASE
       WHEN due_at IS NULL OR due_at > clock_timestamp() THEN clock_timestamp()
       WHEN claimed_until > clock_timestamp() THEN GREATEST(clock_timestamp(), due_at + interval '1 millisecond')

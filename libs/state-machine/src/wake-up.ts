@@ -1,4 +1,4 @@
-/** A bell that one loop waits for. When it was rung before the wait begins, the wait is over at once. */
+/** Wakes one loop. A ring before the wait ends the wait at once. */
 export class WakeUp {
   private isRung = false;
   private answer: (() => void) | undefined;
@@ -8,7 +8,7 @@ export class WakeUp {
     this.answer?.();
   };
 
-  /** Resolves at the next ring, or after so many milliseconds. */
+  /** Resolves at the next ring, or after `timeoutMs`. */
   async wait(timeoutMs: number): Promise<void> {
     if (!this.isRung) {
       let timer: NodeJS.Timeout | undefined;

@@ -1,6 +1,9 @@
 import type { QueryRunner } from 'typeorm';
 
-/** For CREATE TABLE, with `dueIndex`: the columns of the first release, which migrations of that time create. `addLanes` adds the rest. */
+/**
+ * Columns for CREATE TABLE, as of the first release. Frozen, since released migrations use it: `addLanes` adds the
+ * rest.
+ */
 export const machineColumns = `state text NOT NULL,
     entered_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
     deadline_at timestamptz(3),
@@ -12,25 +15,25 @@ export const machineColumns = `state text NOT NULL,
     revision integer NOT NULL DEFAULT 0,
     request_id text`;
 
-/** The index of the first release, by which its workers found what is due. `addLanes` replaces it. */
+/** The index that workers of the first release claimed by. Frozen: `addLanes` replaces it. */
 export function dueIndex(table: string): string {
   return `CREATE INDEX ${table}_due ON ${table} (due_at) WHERE due_at IS NOT NULL`;
 }
 
 /**
- * Names of the indexes that `addLanes` creates. An entity declares them so that the drift check knows them:
- * `@MachineIndexes('<table>')`. All are partial: rows of which nothing is to be done are in none of them.
+ * Names of the indexes that `addLanes` creates; an entity declares them by `@MachineIndexes('<table>')`. All of them
+ * are partial: rows that need no work are in none of them.
  */
 export const indexesOf = (table: string) => ({
-  /** What is due and has not failed in its state, by lane. */
+  /** Due rows that have not failed in their state, by lane. */
   fresh: `${table}_fresh`,
-  /** What is due and was tried before, by lane. */
+  /** Due rows that have failed before, by lane. */
   retried: `${table}_retried`,
   parked: `${table}_parked`,
   deadline: `${table}_deadline`,
 });
 
-/** Gives a table of `machineColumns` its lanes, with the indexes that workers claim by. For a migration. */
+/** For migrations: adds lanes, and the indexes that workers claim by, to a table with `machineColumns`. */
 export async function addLanes(runner: QueryRunner, table: string): Promise<void> {
   const { fresh, retried, parked, deadline } = indexesOf(table);
   await runner.query(
@@ -44,7 +47,7 @@ export async function addLanes(runner: QueryRunner, table: string): Promise<void
   await runner.query(`CREATE INDEX ${deadline} ON ${table} (deadline_at) WHERE deadline_at IS NOT NULL`);
 }
 
-/** Undoes `addLanes`. */
+/** For migrations: reverts `addLanes`. */
 export async function dropLanes(runner: QueryRunner, table: string): Promise<void> {
   for (const index of Object.values(indexesOf(table))) await runner.query(`DROP INDEX ${index}`);
   await runner.query(`UPDATE ${table} SET due_at = parked_until WHERE parked_until IS NOT NULL`);
