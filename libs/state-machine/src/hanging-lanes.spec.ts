@@ -110,6 +110,33 @@ describe('steps that hang', () => {
   });
 });
 
+it('a step that only waits does not say that its lane hangs no more; one that fails does', async () => {
+  const outcomes = [
+    { does: () => Promise.resolve({ againAfterMs: 3_600_000 }), isTriedLate: false },
+    { does: () => Promise.reject(new StepFailed('silted', 'Silt.')), isTriedLate: true },
+  ];
+  for (const { does, isTriedLate } of outcomes) {
+    await harbour.dataSource.query('TRUNCATE berth');
+    harbour.machine.does = {};
+    const worker = harbour.worker({ stepMs: 20 });
+    const [hangs, late] = [await harbour.ask('hangs', 'a'), await harbour.ask('late', 'a')];
+    await worker.settle();
+    await harbour.send(hangs, 'LEAVE');
+    harbour.machine.does.clearing = () => new Promise(() => undefined);
+    await worker.doNext();
+    const waits = await harbour.ask('waits', 'a');
+    harbour.machine.does.dredging = does;
+    await worker.doNext();
+    await harbour.send(late, 'LEAVE');
+    await harbour.pass(61);
+    harbour.machine.begun.length = 0;
+    harbour.machine.does.clearing = () => Promise.resolve({ event: 'CLEARED' });
+    harbour.machine.does.filling = () => Promise.resolve({ event: 'UNDONE' });
+    await worker.settle();
+    expect([harbour.machine.begun.includes('clearing:late'), await stateOf(waits)]).toEqual([isTriedLate, 'free']);
+  }
+});
+
 describe('a row with several lanes', () => {
   it('goes on in each of them, one after the other, and is done with the last', async () => {
     const visited: string[] = [];

@@ -173,11 +173,10 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private async find({ row, leftMs }: Claim<Row>, kept: KeptClaim): Promise<Found<Row, Event>> {
     const timeoutMs = stepTimeoutMs(leftMs, this.stepMs);
     const found = await runStep(this.machine, row, { timeoutMs, stopping: this.stopping.signal, claim: kept });
-    if (found === undefined) return found;
-    const isTimeout = typeof found === 'object' && 'isPermanent' in found && found.code === 'timeout';
-    if (!isTimeout) this.lanes.answered(row.lane);
-    // A timeout after next to no time says nothing about the lane.
-    else if (timeoutMs >= Math.min(this.stepMs, 1_000)) this.lanes.hung(row.lane);
+    if (typeof found === 'object' && 'isPermanent' in found && found.code === 'timeout') {
+      // A timeout after next to no time says nothing about the lane.
+      if (timeoutMs >= Math.min(this.stepMs, 1_000)) this.lanes.hung(row.lane);
+    } else if (isAnswer(found)) this.lanes.answered(row.lane);
     return found;
   }
 
@@ -240,6 +239,12 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     const moved = await this.machine.move(manager, row, event, { actor: `system:${this.options.service}` }, free, error ?? null);
     if (!moved) throw new Error(`${event} leads nowhere from ${row.state}.`);
   }
+}
+
+/** Whether a step got so far that its lane does not hang. One that only waits or looks may not have needed its lane. */
+function isAnswer(found: Found<MachineRow, string>): boolean {
+  if (found === undefined || found === 'rest') return false;
+  return found === 'lane done' || 'event' in found || 'isPermanent' in found;
 }
 
 /** What is found under the row lock when a result is applied. */
