@@ -14,6 +14,7 @@ const checks: readonly Check[] = [
   { name: 'format', command: 'prettier --check --log-level warn .' },
   { name: 'migration drift', command: 'node dist/tools/check/migration-drift.js' },
   { name: 'services', command: 'node dist/tools/check/services.js' },
+  { name: 'statements', command: 'node dist/tools/check/statements/statements.js' },
   { name: 'OpenAPI', command: 'node dist/tools/check/openapi.js' },
   { name: 'projects', command: 'node tools/check/projects.ts' },
   { name: 'file names', command: 'node tools/check/file-names.ts' },

@@ -34,7 +34,7 @@ export class TeamDeletion {
     const { manager, requestId = null } = delivery;
     await lockTeam(manager, team_id);
     if (force) {
-      await this.close(manager, { team_id }, attempt_id, 'infinity');
+      await this.close(manager, { team_id }, attempt_id, null);
       await this.ending.endSome(manager, team_id, requestId);
     }
     await this.answer(manager, { team_id }, attempt_id);
@@ -58,23 +58,27 @@ export class TeamDeletion {
       `SELECT count(*)::int AS held FROM subscription WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND ${liveSubscription}`,
       [team_id, workspace_id ?? null],
     );
-    if (held === 0) await this.close(manager, doomed, attempt_id, `clock_timestamp() + interval '${closedMs} milliseconds'`);
+    if (held === 0) await this.close(manager, doomed, attempt_id, closedMs);
     const holds = held === 0 ? null : `${held} GPU pool subscription${held === 1 ? '' : 's'}`;
     const remaining = held === 0 ? [] : [{ kind: 'gpu_pool_subscription', count: held }];
     await this.outbox.add(manager, teamDeletionAnswered, { team_id, attempt_id, holder: 'gpuaas', holds, remaining });
   }
 
   /** Nothing new from now on. A forced deletion ends in no other way than that the team is gone, so what it closes stays closed. */
-  private async close(manager: EntityManager, { team_id, workspace_id }: Doomed, attempt_id: string, until: string): Promise<void> {
-    const [table, key] = workspace_id === undefined ? ['team_closing', 'team_id'] : ['workspace_closing', 'workspace_id'];
-    const value = until === 'infinity' ? `'infinity'` : until;
-    await manager.query(
-      `INSERT INTO ${table} (${key}, until, attempt_id) VALUES ($1, ${value}, $2)
-       ON CONFLICT (${key}) DO UPDATE SET until = excluded.until, attempt_id = excluded.attempt_id WHERE ${table}.until < 'infinity'`,
-      [workspace_id ?? team_id, attempt_id],
-    );
+  private async close(manager: EntityManager, { team_id, workspace_id }: Doomed, attempt_id: string, forMs: number | null): Promise<void> {
+    await manager.query(workspace_id === undefined ? closingOfTeam : closingOfWorkspace, [workspace_id ?? team_id, attempt_id, forMs]);
   }
 }
+
+/** For `$3` milliseconds, or for ever. */
+function closing(table: 'team_closing' | 'workspace_closing', key: 'team_id' | 'workspace_id'): string {
+  return `INSERT INTO ${table} (${key}, until, attempt_id)
+    VALUES ($1, coalesce(clock_timestamp() + $3 * interval '1 millisecond', 'infinity'), $2)
+    ON CONFLICT (${key}) DO UPDATE SET until = excluded.until, attempt_id = excluded.attempt_id WHERE ${table}.until < 'infinity'`;
+}
+
+const closingOfTeam = closing('team_closing', 'team_id');
+const closingOfWorkspace = closing('workspace_closing', 'workspace_id');
 
 /** Whoever is about to take something for the team commits first, or finds it closed. */
 async function lockTeam(manager: EntityManager, teamId: string): Promise<void> {

@@ -1,0 +1,92 @@
+import { describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { findStatements } from './find-statements.js';
+import { rowFaults } from './row-faults.js';
+
+const types = `
+  class Statements { async query<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> { return []; } }
+  class EntityManager { async query<Result>(text: string, values?: unknown[]): Promise<Result> { throw new Error(text); } }
+  declare const statements: Statements; declare const manager: EntityManager; declare const flag: boolean; declare const unknownText: string;
+`;
+
+/** A program of one file, without a library. */
+function programOf(source: string): ts.Program {
+  const file = ts.createSourceFile('/apps/x/src/x.ts', types + source, ts.ScriptTarget.Latest, true);
+  const host: ts.CompilerHost = {
+    ...ts.createCompilerHost({}),
+    getSourceFile: (name) => (name === file.fileName ? file : undefined),
+    fileExists: (name) => name === file.fileName,
+    getDefaultLibFileName: () => '/none.d.ts',
+    getCurrentDirectory: () => '/',
+  };
+  return ts.createProgram([file.fileName], { noLib: true, target: ts.ScriptTarget.Latest, strict: true }, host);
+}
+
+function textsOf(source: string): (string | string[])[] {
+  return findStatements(programOf(source), '/', () => true).map(({ texts }) => ('texts' in texts ? texts.texts : texts.unread));
+}
+
+describe('the texts of a statement', () => {
+  it.each([
+    ['a literal', `statements.query('n', 'SELECT 1', []);`, ['SELECT 1']],
+    [
+      'a constant in a template',
+      `const live = "state = 'x'"; manager.query(\`SELECT FROM a WHERE \${live}\`);`,
+      [`SELECT FROM a WHERE state = 'x'`],
+    ],
+    ['both branches of a condition', `manager.query(flag ? 'SELECT 1' : 'SELECT 2');`, ['SELECT 1', 'SELECT 2']],
+    ['each literal of a type', `declare const key: 'a' | 'b'; manager.query(\`SELECT \${key}\`);`, ['SELECT a', 'SELECT b']],
+    ['a number', `declare const limit: number; manager.query(\`SELECT 1 LIMIT \${limit}\`);`, ['SELECT 1 LIMIT 1']],
+    [
+      'a function',
+      `function page({ table, where = 'true' }: { table: string; where?: string }) { return \`SELECT FROM \${table} WHERE \${where}\`; }
+       manager.query(page({ table: 'team' }));`,
+      ['SELECT FROM team WHERE true'],
+    ],
+    [
+      'a list with a part that may be left out',
+      `const filters = ['a = 1', ...(flag ? ['b = 2'] : [])]; manager.query('SELECT FROM t WHERE ' + filters.join(' AND '));`,
+      ['SELECT FROM t WHERE a = 1 AND b = 2', 'SELECT FROM t WHERE a = 1'],
+    ],
+  ])('are read where it is %s', (_what, source, texts) => {
+    expect(textsOf(source)).toEqual([texts]);
+  });
+
+  it('are those of each caller where a function is given them, through another one too', () => {
+    const source = `
+      function find(text: string) { return statements.query('n', \`SELECT \${text}\`, []); }
+      function findMore(text: string) { return find(\`\${text}, 0\`); }
+      find('1'); findMore('2');`;
+    expect(textsOf(source).toSorted()).toEqual([['SELECT 1'], ['SELECT 2, 0']]);
+  });
+
+  it('are told not to be readable where the source does not say', () => {
+    expect(textsOf('manager.query(unknownText);')).toEqual(['unknownText (string)']);
+  });
+});
+
+describe('the rows of a statement', () => {
+  const faults = (row: string, columns: { name: string; type: number }[]) => {
+    const program = programOf(`statements.query<${row}>('n', 'SELECT 1', []);`);
+    const [statement] = findStatements(program, '/', () => true);
+    return statement?.row && rowFaults(statement.row, columns, program.getTypeChecker());
+  };
+
+  it('have the columns that their type names', () => {
+    expect(faults('{ id: string }', [{ name: 'id', type: 20 }])).toEqual([]);
+    expect(faults('{ id: string }', [{ name: 'ID', type: 20 }])).toEqual(['has no column id: it returns ID']);
+  });
+
+  it.each([
+    ['a bigint is a text', 'number', 20, 'returns a as string, not as number'],
+    ['an integer is a number', 'string', 23, 'returns a as number, not as string'],
+    ['a boolean is a boolean', 'string | null', 16, 'returns a as boolean, not as string | null'],
+    ['an instant is a Date', 'string', 1184, 'returns a as Date, not as string'],
+  ])('%s', (_what, type, oid, fault) => {
+    expect(faults(`{ a: ${type} }`, [{ name: 'a', type: oid }])).toEqual([fault]);
+  });
+
+  it('may be anything where a column is JSON', () => {
+    expect(faults('{ a: { b: string }[] }', [{ name: 'a', type: 114 }])).toEqual([]);
+  });
+});
