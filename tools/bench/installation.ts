@@ -1,21 +1,32 @@
 import type { ChildProcess } from 'node:child_process';
 import { Agent, request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '@atoll/testing';
-import { start, stop, untilReady } from './processes.js';
+import { serviceDefinitions } from '../service-definitions.js';
+import { residentMiB, start, stop, untilReady } from './processes.js';
 
-const keyPepper = 'a pepper for benchmarks only';
+const busSecret = 'a secret for benchmarks only';
+
+function envOf(databaseUrl: string, adminKey: string): Record<string, string> {
+  return {
+    DATABASE_URL: databaseUrl,
+    ATOLL_LIMITS: 'off',
+    ATOLL_ADMIN_KEY: adminKey,
+    ATOLL_KEY_PEPPER: 'a pepper for benchmarks only',
+  };
+}
 
 export interface Answer {
   status: number;
   body: Buffer;
 }
 
-/** The platform in one process on a database of its own, limits off, asked as its operator over connections that stay open. */
+/** The platform on a database of its own, limits off, asked as its operator over connections that stay open. */
 export class Installation {
   private readonly agent: Agent;
 
   private constructor(
-    private readonly child: ChildProcess,
+    private readonly children: readonly ChildProcess[],
     private readonly port: number,
     private readonly adminKey: string,
     connections: number,
@@ -23,18 +34,45 @@ export class Installation {
     this.agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
+  /** In one process. */
   static async start(databaseUrl: string, dataDir: string, adminKey: string, connections = 1): Promise<Installation> {
     const port = await freePort();
-    const child = start('apps/platform/src/main.js', [], {
-      PORT: String(port),
-      DATABASE_URL: databaseUrl,
-      ATOLL_DATA_DIR: dataDir,
-      ATOLL_LIMITS: 'off',
-      ATOLL_ADMIN_KEY: adminKey,
-      ATOLL_KEY_PEPPER: keyPepper,
-    });
+    const env = { ...envOf(databaseUrl, adminKey), PORT: String(port), ATOLL_DATA_DIR: dataDir };
+    const child = start('apps/platform/src/main.js', [], env);
+    return Installation.ready([child], port, adminKey, connections);
+  }
+
+  /** A process for each service, over NATS. */
+  static async startServices(databaseUrl: string, natsUrl: string, adminKey: string, connections = 1): Promise<Installation> {
+    const port = await freePort();
+    const env = { ...envOf(databaseUrl, adminKey), NATS_URL: natsUrl, ATOLL_BUS_SECRET: busSecret };
+    const children: ChildProcess[] = [];
+    for (const { name } of await serviceDefinitions()) {
+      const healthPort = await freePort();
+      children.push(start(`apps/${name}/src/main.js`, [], { ...env, HEALTH_PORT: String(healthPort) }));
+      await untilReady(`http://127.0.0.1:${healthPort}/readyz`);
+    }
+    children.push(start('apps/gateway/src/main.js', [], { ...env, PORT: String(port) }));
+    return Installation.ready(children, port, adminKey, connections);
+  }
+
+  /** The operator is made last of all. */
+  private static async ready(
+    children: readonly ChildProcess[],
+    port: number,
+    adminKey: string,
+    connections: number,
+  ): Promise<Installation> {
     await untilReady(`http://127.0.0.1:${port}/readyz`);
-    return new Installation(child, port, adminKey, connections);
+    const installation = new Installation(children, port, adminKey, connections);
+    while ((await installation.ask('GET', '/user/profile')).status === 401) await delay(50);
+    return installation;
+  }
+
+  /** Resident memory of its processes together, in MiB. */
+  async residentMiB(): Promise<number> {
+    const all = await Promise.all(this.children.map(({ pid = 0 }) => residentMiB(pid)));
+    return all.reduce((sum, one) => sum + one, 0);
   }
 
   get url(): string {
@@ -75,6 +113,6 @@ export class Installation {
 
   async stop(): Promise<void> {
     this.agent.destroy();
-    await stop(this.child);
+    for (const child of this.children.toReversed()) await stop(child);
   }
 }
