@@ -1,5 +1,9 @@
+import { WholeNumber } from '@atoll/contracts';
 import { Variable } from '@atoll/service';
 import { Matches } from 'class-validator';
+
+/** The connections of a process are enough for so many reports, each with two at once, and for everything else. */
+const mostReports = 7;
 
 /** What a deployment decides about the billing service. */
 export class BillingSettings {
@@ -7,4 +11,14 @@ export class BillingSettings {
   @Variable('ATOLL_CURRENCY')
   @Matches(/^[A-Z]{3}$/, { message: 'ATOLL_CURRENCY must be three capital letters of ISO 4217, such as USD' })
   currency: string = 'USD';
+
+  /** Reports that one process makes at once; more wait. */
+  @Variable('ATOLL_REPORTS_AT_ONCE')
+  @WholeNumber({ min: 1, max: mostReports })
+  reportsAtOnce: number = 4;
+
+  /** Of these, for one team. */
+  @Variable('ATOLL_REPORTS_PER_TEAM')
+  @WholeNumber({ min: 1, max: mostReports })
+  reportsPerTeam: number = 2;
 }

@@ -1,11 +1,13 @@
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module } from '@nestjs/common';
+import { Turns } from './pace/pace.js';
 import { PricesController } from './prices/price.controller.js';
 import { PricesService } from './prices/price.service.js';
 import { Catalogues } from './reports/catalogue.js';
 import { ComparisonService } from './reports/comparison.service.js';
 import { FactDetails } from './reports/fact-details.js';
 import { ReportAccess } from './reports/report-access.js';
+import { ReportQueue } from './reports/report-queue.js';
 import { ReportsController } from './reports/report.controller.js';
 import { ReportsService } from './reports/report.service.js';
 import { UsageReader } from './reports/report-usage.js';
@@ -27,8 +29,10 @@ import { UsageService } from './usage/usage.service.js';
     Numbering,
     PricesService,
     ReportAccess,
+    ReportQueue,
     ReportsService,
     Resources,
+    Turns,
     UsageOfServices,
     UsageQuery,
     UsageReader,

@@ -9,6 +9,6 @@ const timeouts = { statementMs: 4_000, queryMs: 4_300 };
 export const service = defineService({
   name: 'billing',
   settings: BillingSettings,
-  database: { ...billingSchema, timeouts },
+  database: { ...billingSchema, timeouts, poolSize: 20 },
   module: BillingModule,
 });

@@ -1,6 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { NatsLink } from '@atoll/rpc';
+import { LargeAnswers, UnreadLimits } from './answers/large-answers.js';
 import { Authenticator } from './authentication/authenticator.js';
 import { DenyByDefault } from './authentication/deny-by-default.js';
 import { ProblemFilter } from './errors/problem-filter.js';
@@ -73,8 +74,10 @@ export class GatewayModule {
         Answered,
         Authenticator,
         Draining,
+        LargeAnswers,
         ProblemFilter,
         RateLimits,
+        UnreadLimits,
       ],
     };
   }

@@ -1,5 +1,6 @@
 import type { AppError } from '@atoll/errors';
 import type { InProcessBus } from './in-process-bus.js';
+import { byteLengthOf } from './json.js';
 import { RpcServer, type Answer, type RpcServerOptions } from './rpc-server.js';
 import type { Readiness } from './rpc.js';
 import { answerTooLarge } from './wire.js';
@@ -44,6 +45,6 @@ export class InProcessStrategy extends RpcServer {
 
 /** The limit of NATS holds here too, so that a service finds out on one machine. */
 function sized(answer: Answer): Answer {
-  const error: AppError | undefined = answer.json === undefined ? undefined : answerTooLarge(Buffer.byteLength(answer.json));
+  const error: AppError | undefined = answer.json === undefined ? undefined : answerTooLarge(byteLengthOf(answer.json));
   return error ? { error } : answer;
 }

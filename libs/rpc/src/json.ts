@@ -1,28 +1,22 @@
-/** An object of which some fields are JSON already. */
-export type JsonFields<T extends object> = { [Name in keyof T]: T[Name] | Json<T[Name]> };
+/** JSON on its way: a text, or its UTF-8 in parts where it is too long for anybody to walk through it in one go. */
+export type JsonText = string | readonly Uint8Array[];
 
 /**
- * A `T` that is JSON already. A handler may answer with one: it goes over the wire as it is. For answers of megabytes, which take longer to be
- * made into objects and those into JSON than all that is calculated for them.
+ * A `T` that is JSON already, as UTF-8 in parts. A handler may answer with one: it goes over the wire as it is. For answers of megabytes, which
+ * would hold up everybody else in the process while they are made into objects, those into text and that into bytes.
  */
 export class Json<T> {
   /** Keeps the JSON of one type from being taken for that of another. */
   declare protected readonly type: T;
 
-  constructor(readonly text: string) {}
+  constructor(readonly parts: readonly Uint8Array[]) {}
+}
 
-  static object<T extends object>(fields: JsonFields<T>): Json<T> {
-    let written = '';
-    for (const [name, value] of Object.entries<unknown>(fields)) {
-      const text = value instanceof Json ? value.text : (JSON.stringify(value) as string | undefined);
-      if (text !== undefined) written += `${written && ','}${JSON.stringify(name)}:${text}`;
-    }
-    return new Json(`{${written}}`);
-  }
+export function byteLengthOf(json: JsonText): number {
+  return typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((sum, { length }) => sum + length, 0);
+}
 
-  static list<T>(entries: readonly Json<T>[]): Json<T[]> {
-    let written = '';
-    for (const { text } of entries) written += `${written && ','}${text}`;
-    return new Json(`[${written}]`);
-  }
+/** The whole as one text. For answers that are read here; what is only passed on stays in parts. */
+export function textOf(json: JsonText): string {
+  return typeof json === 'string' ? json : Buffer.concat(json).toString('utf8');
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { array, asyncProperty, assert, constantFrom, integer, nat, record, string } from 'fast-check';
 import { messagesOf, received, type Captured, type Maker } from './hostile-fixture.js';
+import { textOf } from './json.js';
 import { ReplyAssembly } from './nats-reply.js';
 import { Signer } from './signature.js';
 import { specSecret as secret } from './transports-fixture.js';
@@ -11,7 +12,7 @@ function assemble(messages: readonly Captured[]): (string | undefined)[] {
   const assembly = new ReplyAssembly(new Signer(secret), 'probe', genuine.request);
   return messages.flatMap((message) => {
     const answer = assembly.add(received(message));
-    return typeof answer === 'string' ? [] : [answer.json];
+    return typeof answer === 'string' ? [] : [answer.json && textOf(answer.json)];
   });
 }
 

@@ -3,6 +3,7 @@ import type { CallContext } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { remainingMs } from './call-context.js';
 import { endOfTurn } from './end-of-turn.js';
+import { byteLengthOf, textOf } from './json.js';
 import { signatureHeader, signatureOf } from './nats-envelope.js';
 import { newInbox, readerOf } from './nats-inbox.js';
 import type { Answer } from './rpc-server.js';
@@ -44,23 +45,34 @@ export class ReplySender {
   /** Sends an answer, in parts if it must be. Throws where the receiver went away between two windows of parts. */
   async send(connection: NatsConnection, asked: Asked, answer: Answer): Promise<void> {
     const kind: AnswerKind = answer.error ? 'error' : 'json';
-    const bytes = Buffer.from(answer.error ? JSON.stringify(answer.error.toWire()) : answer.json);
+    const json = answer.error ? JSON.stringify(answer.error.toWire()) : answer.json;
+    const pieces = typeof json === 'string' ? [Buffer.from(json)] : json;
     const partBytes = Math.min(maxPartBytes, (connection.info?.max_payload ?? maxPartBytes) - headroomBytes);
-    if (bytes.length > partBytes) return this.#sendParts(connection, asked, kind, bytes, partBytes);
+    if (byteLengthOf(pieces) > partBytes) return this.#sendParts(connection, asked, kind, pieces, partBytes);
+    const bytes = Buffer.concat(pieces);
     const signed: SignedAnswer = { service: this.service, kind, part: wholePart, reply: '', previous: asked.signature };
     const marked = marks(signed, this.signer.signAnswer(signed, bytes));
     await endOfTurn();
     connection.publish(asked.inbox, bytes, { headers: marked });
   }
 
-  async #sendParts(connection: NatsConnection, asked: Asked, kind: AnswerKind, bytes: Buffer, partBytes: number): Promise<void> {
-    const error = answerTooLarge(bytes.length);
+  /** One part in a turn of the event loop, since each is copied and signed. */
+  async #sendParts(
+    connection: NatsConnection,
+    asked: Asked,
+    kind: AnswerKind,
+    pieces: readonly Uint8Array[],
+    partBytes: number,
+  ): Promise<void> {
+    const bytes = byteLengthOf(pieces);
+    const error = answerTooLarge(bytes);
     if (error) return this.send(connection, asked, { error });
     const { inbox, context } = asked;
-    const total = Math.ceil(bytes.length / partBytes);
+    const total = Math.ceil(bytes / partBytes);
     let previous = asked.signature;
-    for (let number = 1; number <= total; number += 1) {
-      const payload = bytes.subarray((number - 1) * partBytes, number * partBytes);
+    let number = 0;
+    for (const payload of partsOf(pieces, partBytes)) {
+      number += 1;
       const windowEnds = number % partsPerWindow === 0 && number < total;
       const reply = windowEnds ? `${newInbox(this.service)}.${readerOf(inbox)}.receipt` : '';
       const signed: SignedAnswer = { service: this.service, kind, part: `${number}/${total}`, reply, previous };
@@ -69,8 +81,27 @@ export class ReplySender {
       const timeout = Math.max(1, remainingMs(context));
       if (windowEnds) await connection.request(inbox, payload, { headers: marked, timeout, noMux: true, reply });
       else connection.publish(inbox, payload, { headers: marked });
+      await endOfTurn();
     }
   }
+}
+
+/** The same bytes in parts of `partBytes`, but for the last. */
+function* partsOf(pieces: readonly Uint8Array[], partBytes: number): Generator<Uint8Array> {
+  let part: Uint8Array[] = [];
+  let missing = partBytes;
+  for (const piece of pieces) {
+    let rest = piece;
+    while (rest.length >= missing) {
+      yield Buffer.concat([...part, rest.subarray(0, missing)]);
+      rest = rest.subarray(missing);
+      part = [];
+      missing = partBytes;
+    }
+    part.push(rest);
+    missing -= rest.length;
+  }
+  if (missing < partBytes) yield Buffer.concat(part);
 }
 
 /** The headers of a message of an answer. */
@@ -114,8 +145,8 @@ export class ReplyAssembly {
     if (this.#bytes > maxReplyBytes) throw unreadableAnswer();
     if (message.reply) message.respond();
     if (number !== total) return 'incomplete';
-    const text = part === wholePart ? message.string() : Buffer.concat(this.#parts).toString('utf8');
-    return kind === 'error' ? { error: readError(text) } : { json: text };
+    const json = part === wholePart ? message.string() : this.#parts;
+    return kind === 'error' ? { error: readError(textOf(json)) } : { json };
   }
 
   #verify(claimed: Pick<SignedAnswer, 'kind' | 'part'>, message: Msg): boolean {

@@ -2,6 +2,7 @@ import { Controller, type INestMicroservice, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ListOf, Text, Uuid, WholeNumber, broadcast, contract, operation, type CallContext } from '@atoll/contracts';
 import { Handle, type Handlers } from './handle.js';
+import type { Json } from './json.js';
 import type { RpcServer } from './rpc-server.js';
 
 class Item {
@@ -40,7 +41,7 @@ export const pinged = broadcast('probe.pinged', Ping);
 
 /** A running probe; what it does with a question, a spec sets. */
 export interface Probe {
-  answer: (question: Question, context: CallContext) => Promise<Reply>;
+  answer: (question: Question, context: CallContext) => Promise<Reply | Json<Reply>>;
   /** Questions that reached it. */
   handled: number;
   stop(): Promise<void>;
@@ -52,7 +53,7 @@ class ProbeController implements Handlers<typeof probe> {
   answer: Probe['answer'] = echo;
 
   @Handle(probe.ask)
-  ask(question: Question, context: CallContext): Promise<Reply> {
+  ask(question: Question, context: CallContext): Promise<Reply | Json<Reply>> {
     this.handled += 1;
     return this.answer(question, context);
   }

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { BroadcastType, CallContext, Operation } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { remainingMs } from './call-context.js';
+import { textOf, type JsonText } from './json.js';
 import { Rpc } from './rpc.js';
 import type { Answer } from './rpc-server.js';
 import { validateWire } from './validate-wire.js';
@@ -19,13 +20,13 @@ export abstract class RpcClient extends Rpc {
     return this.#decode(operation, await this.#ask(operation, input, context), context) as Output;
   }
 
-  override async callForJson<Input extends object>(operation: Operation<Input>, input: Input, context: CallContext): Promise<string> {
+  override async callForJson<Input extends object>(operation: Operation<Input>, input: Input, context: CallContext): Promise<JsonText> {
     const json = await this.#ask(operation, input, context);
-    if (!json.startsWith('{')) throw this.#unreadable(operation, context);
+    if (!isObject(json)) throw this.#unreadable(operation, context);
     return json;
   }
 
-  async #ask(operation: Operation, input: object, context: CallContext): Promise<string> {
+  async #ask(operation: Operation, input: object, context: CallContext): Promise<JsonText> {
     const payload = this.#encode(operation, input, context);
     if (remainingMs(context) === 0) throw deadlineExceeded();
     const answer = await this.request(operation, payload, context);
@@ -67,9 +68,9 @@ export abstract class RpcClient extends Rpc {
     throw new AppError('payload_too_large', `The request is larger than ${maxRequestBytes / 1024} KiB.`);
   }
 
-  #decode(operation: Operation, json: string, context: CallContext): unknown {
+  #decode(operation: Operation, json: JsonText, context: CallContext): unknown {
     try {
-      const reply: unknown = JSON.parse(json);
+      const reply: unknown = JSON.parse(textOf(json));
       if (typeof reply === 'object' && reply !== null) return reply;
     } catch {
       // Told below, as everything is that is no object.
@@ -82,3 +83,10 @@ export abstract class RpcClient extends Rpc {
     return unreadableAnswer();
   }
 }
+
+/** By its first sign: the JSON of an object. */
+function isObject(json: JsonText): boolean {
+  return typeof json === 'string' ? json.startsWith('{') : json[0]?.[0] === openingBrace;
+}
+
+const openingBrace = '{'.charCodeAt(0);

@@ -3,10 +3,11 @@ import { Server, type CustomTransportStrategy, type MessageHandler } from '@nest
 import { isObservable, lastValueFrom } from 'rxjs';
 import type { CallContext, Operation } from '@atoll/contracts';
 import { AppError, isAppError } from '@atoll/errors';
+import type { JsonText } from './json.js';
 import { inTime } from './patience.js';
 import type { Readiness } from './rpc.js';
 import { validateWire } from './validate-wire.js';
-import { encode, internalMessage } from './wire.js';
+import { encodeAnswer, internalMessage } from './wire.js';
 
 export interface RpcServerOptions {
   /** The service's name, which is its queue group too. */
@@ -41,7 +42,7 @@ export interface Request {
 const defaultDrainMs = 10_000;
 
 /** What goes back to a caller. */
-export type Answer = { json: string; error?: never } | { error: AppError; json?: never };
+export type Answer = { json: JsonText; error?: never } | { error: AppError; json?: never };
 
 /** The receiving half of the bus, which does not depend on what carries it: validation, the handler, errors, shedding, drain. */
 export abstract class RpcServer extends Server implements CustomTransportStrategy {
@@ -113,9 +114,9 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
     const { handleOnce } = this.options;
     try {
       const input = validateWire((handler.extras as { operation: Operation }).operation.input, parse(payload));
-      const handle = async (): Promise<string> => {
+      const handle = async (): Promise<JsonText> => {
         const result: unknown = await handler(input, context);
-        return encode(isObservable(result) ? await lastValueFrom(result) : result);
+        return encodeAnswer(isObservable(result) ? await lastValueFrom(result) : result);
       };
       const mayBeCopied = nonce !== undefined && handleOnce !== undefined;
       const json = mayBeCopied ? await handleOnce({ nonce, deadlineAtMs: context.deadlineAtMs }, handle) : await handle();

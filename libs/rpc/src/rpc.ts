@@ -1,4 +1,5 @@
 import type { BroadcastType, CallContext, Operation } from '@atoll/contracts';
+import type { JsonText } from './json.js';
 
 /** Whether something can do its work now, for `/readyz`. */
 export interface Readiness {
@@ -20,8 +21,8 @@ export abstract class Rpc {
     context: CallContext,
   ): Promise<Output>;
 
-  /** As `call`, and gives the answer's JSON as it came: for those who only pass it on, and answers of megabytes. */
-  abstract callForJson<Input extends object>(operation: Operation<Input>, input: Input, context: CallContext): Promise<string>;
+  /** As `call`, and gives the answer's JSON as it came: for those who only pass it on, and answers of megabytes. A long one is in parts. */
+  abstract callForJson<Input extends object>(operation: Operation<Input>, input: Input, context: CallContext): Promise<JsonText>;
 
   /** Tells every process that listens now. May be lost; throws nothing. */
   abstract publish<Payload extends object>(type: BroadcastType<Payload>, payload: Payload): void;

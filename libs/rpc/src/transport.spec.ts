@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { AppError } from '@atoll/errors';
 import { startNats, type NatsServer } from '@atoll/testing';
 import { systemContext } from './call-context.js';
+import { Json } from './json.js';
 import { echo, missing, pinged, probe, Question, startProbe, type Probe } from './probe-fixture.js';
 import type { Rpc } from './rpc.js';
 import { errorOf, inProcess, overNats, type Transport } from './transports-fixture.js';
@@ -16,7 +17,7 @@ afterAll(() => server.stop());
 describe.each([
   ['over NATS', () => overNats(server.url)],
   ['in one process', inProcess],
-])('a call %s', (_name, open) => {
+])('a call %s', (name, open) => {
   let transport: Transport;
   let rpc: Rpc;
   let service: Probe;
@@ -133,6 +134,25 @@ describe.each([
     expect((await errorOf(json())).code).toBe('internal');
     service.answer = () => Promise.reject(new AppError('conflict', 'Taken.'));
     expect((await errorOf(json())).code).toBe('conflict');
+  });
+
+  it('carries an answer that is written in parts, never whole, with turns of the event loop for others between the parts', async () => {
+    const long = `"${'ä€x'.repeat(10_000)}"`;
+    const parts = [Buffer.from('{"list":[0'), ...Array.from({ length: 300 }, () => Buffer.from(`,${long}`)), Buffer.from(']}')];
+    service.answer = () => Promise.resolve(new Json(parts));
+    let turns = 0;
+    const count = () => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    let isDone = false;
+    count();
+    const json = (await rpc.callForJson(probe.ask, {}, systemContext('spec', { deadlineMs: 60_000 }))) as Uint8Array[];
+    isDone = true;
+    expect(Buffer.concat(json).equals(Buffer.concat(parts))).toBe(true);
+    expect(Math.max(...json.map(({ length }) => length))).toBeLessThanOrEqual(512 * 1024);
+    expect(turns).toBeGreaterThan(name === 'over NATS' ? json.length : 0);
+    expect((await ask({}, 60_000))['list']).toHaveLength(301);
   });
 
   it('carries many long answers at once', async () => {

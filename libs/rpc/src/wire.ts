@@ -1,5 +1,5 @@
 import { AppError } from '@atoll/errors';
-import { Json } from './json.js';
+import { Json, type JsonText } from './json.js';
 
 /** Largest request: what fits NATS' usual 1 MiB with room for the context. */
 export const maxRequestBytes = 960 * 1024;
@@ -10,10 +10,14 @@ export const internalMessage = 'Something went wrong on our side.';
 
 /** JSON of what goes over the wire. Throws where a value has none: a BigInt, a cycle, undefined. */
 export function encode(value: unknown): string {
-  if (value instanceof Json) return value.text;
   const json = JSON.stringify(value) as string | undefined;
   if (json === undefined) throw new TypeError('Only an object goes over the wire.');
   return json;
+}
+
+/** As `encode`, of an answer: what is JSON already stays in its parts. */
+export function encodeAnswer(value: unknown): JsonText {
+  return value instanceof Json ? value.parts : encode(value);
 }
 
 /** The error that tells of an answer beyond the limit, or undefined. */

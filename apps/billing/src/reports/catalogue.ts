@@ -1,6 +1,7 @@
 import type { UsageKind } from '@atoll/contracts';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
+import type { Pace } from '../pace/pace.js';
 import { PriceHistory, type PriceRow } from './price-history.js';
 
 /** Which of a team's usage a report is of. */
@@ -33,50 +34,53 @@ export interface Catalogue {
   units: ReadonlyMap<string, string>;
 }
 
-interface CatalogueRow {
-  as_of_ms: string;
-  is_region_known: boolean;
-  series: Series[] | null;
-  prices: PriceRow[] | null;
-  units: { sku: string; unit: string }[] | null;
-}
+/** One row for each thing that was found, so that none of them is read in one go with all others. */
+type CatalogueRow =
+  | { what: 'reading'; value: { asOfMs: number; isRegionKnown: boolean } }
+  | { what: 'series'; value: Series }
+  | { what: 'price'; value: PriceRow }
+  | { what: 'unit'; value: { sku: string; unit: string } };
 
 const catalogueStatement = `
-  WITH held AS (
+  WITH held AS MATERIALIZED (
     SELECT * FROM series
     WHERE team_no = (SELECT no FROM team WHERE id = $1)
       AND ($2::uuid IS NULL OR workspace_id = $2) AND ($3::text IS NULL OR kind = $3) AND ($4::bigint IS NULL OR region_id = $4)
   )
-  SELECT
-    floor(extract(epoch FROM clock_timestamp()) * 1000)::text AS as_of_ms,
-    $4 IS NULL OR EXISTS (SELECT FROM region WHERE region_id = $4) AS is_region_known,
-    (SELECT json_agg(json_build_object('no', no, 'workspaceId', workspace_id, 'kind', kind, 'sku', sku, 'poolId', pool_id::text)) FROM held)
-      AS series,
-    (SELECT json_agg(json_build_object('sku', sku, 'isOwn', team_id IS NOT NULL, 'fromMs', floor(extract(epoch FROM valid_from) * 1000),
-        'unitPrice', unit_price::text))
-      FROM price WHERE replaced_at IS NULL AND (team_id IS NULL OR team_id = $1) AND sku IN (SELECT sku FROM held)) AS prices,
-    (SELECT json_agg(json_build_object('sku', sku, 'unit', unit)) FROM sku WHERE sku IN (SELECT sku FROM held)) AS units`;
+  SELECT 'reading' AS what, json_build_object('asOfMs', floor(extract(epoch FROM clock_timestamp()) * 1000),
+    'isRegionKnown', $4 IS NULL OR EXISTS (SELECT FROM region WHERE region_id = $4)) AS value
+  UNION ALL
+  SELECT 'series', json_build_object('no', no, 'workspaceId', workspace_id, 'kind', kind, 'sku', sku, 'poolId', pool_id::text) FROM held
+  UNION ALL
+  SELECT 'price', json_build_object('sku', sku, 'isOwn', team_id IS NOT NULL, 'fromMs', floor(extract(epoch FROM valid_from) * 1000),
+      'unitPrice', unit_price::text)
+    FROM price WHERE replaced_at IS NULL AND (team_id IS NULL OR team_id = $1) AND sku IN (SELECT sku FROM held)
+  UNION ALL
+  SELECT 'unit', json_build_object('sku', sku, 'unit', unit) FROM sku WHERE sku IN (SELECT sku FROM held)`;
 
 /** Reads in one statement what a report needs to know before it reads usage. */
 @Injectable()
 export class Catalogues {
   constructor(private readonly statements: Statements) {}
 
-  async read(teamId: string, filter: CatalogueFilter = {}): Promise<Catalogue> {
+  async read(teamId: string, pace: Pace, filter: CatalogueFilter = {}): Promise<Catalogue> {
     const { workspaceId = null, kind = null, regionId = null } = filter;
     const values = [teamId, workspaceId, kind, regionId];
-    const [row] = await this.statements.query<CatalogueRow>('report catalogue', catalogueStatement, values);
-    if (!row) throw new Error('The catalogue is one row.');
-    const { units } = row;
-    const series = row.series ?? [];
-    const prices = Map.groupBy(row.prices ?? [], ({ sku }) => sku);
-    const skus = [...new Set(series.map(({ sku }) => sku))];
-    return {
-      asOfMs: Number(row.as_of_ms),
-      isRegionKnown: row.is_region_known,
-      series,
-      prices: new Map(skus.map((sku) => [sku, PriceHistory.of(prices.get(sku) ?? [])])),
-      units: new Map(units?.map(({ sku, unit }) => [sku, unit])),
-    };
+    const rows = await this.statements.query<CatalogueRow>('report catalogue', catalogueStatement, values);
+    const catalogue = { asOfMs: 0, isRegionKnown: false, series: [] as Series[], units: new Map<string, string>() };
+    const prices: PriceRow[] = [];
+    for (const row of rows) {
+      if (row.what === 'reading') Object.assign(catalogue, row.value);
+      else if (row.what === 'series') catalogue.series.push(row.value);
+      else if (row.what === 'price') prices.push(row.value);
+      else catalogue.units.set(row.value.sku, row.value.unit);
+      if (pace.isFull()) await pace.turn();
+    }
+    const bySku = await pace.groupBy(prices, ({ sku }) => sku);
+    const histories = new Map<string, PriceHistory>();
+    for (const sku of new Set(catalogue.series.map((series) => series.sku))) {
+      histories.set(sku, await PriceHistory.of(bySku.get(sku) ?? [], pace));
+    }
+    return { ...catalogue, prices: histories };
   }
 }

@@ -4,6 +4,7 @@ import { BillingSettings } from '../billing-settings.js';
 import { readMonths, type Month } from '../calendar/billing-range.js';
 import { billedMonth, changeBetween, monthOf } from './comparison.js';
 import { ReportAccess, zoneOf } from './report-access.js';
+import { ReportQueue } from './report-queue.js';
 import { UsageReader } from './report-usage.js';
 
 /** Two months of a team, side by side. */
@@ -12,23 +13,27 @@ export class ComparisonService {
   constructor(
     private readonly settings: BillingSettings,
     private readonly access: ReportAccess,
+    private readonly queue: ReportQueue,
     private readonly usage: UsageReader,
   ) {}
 
-  async compare(query: ComparisonQuery, { caller }: CallContext): Promise<ComparisonReport> {
-    const months = readMonths(query, zoneOf(caller));
-    const subject = await this.access.team(caller, query.team_id);
-    const usageOf = ({ startMs, endMs }: Month) => this.usage.byLine({ ...subject, bounds: [startMs, endMs] });
-    const usages = await Promise.all([usageOf(months.start), usageOf(months.end)]);
-    const [start, end] = [monthOf(usages[0].lines), monthOf(usages[1].lines)];
-    return {
-      scope: subject.scope,
-      currency: this.settings.currency,
-      timezone: months.zone.name,
-      as_of: new Date(subject.catalogue.asOfMs).toISOString(),
-      start_month: billedMonth(query.start_month, start),
-      end_month: billedMonth(query.end_month, end),
-      ...changeBetween(start, end),
-    };
+  async compare(query: ComparisonQuery, context: CallContext): Promise<ComparisonReport> {
+    const months = readMonths(query, zoneOf(context.caller));
+    this.access.requireTeam(context.caller, query.team_id);
+    return this.queue.run(query.team_id, context, async (pace) => {
+      const subject = await this.access.team(query.team_id, pace);
+      const usageOf = ({ startMs, endMs }: Month) => this.usage.byLine({ ...subject, bounds: [startMs, endMs] }, pace);
+      const usages = await Promise.all([usageOf(months.start), usageOf(months.end)]);
+      const [start, end] = [await monthOf(usages[0].lines, pace), await monthOf(usages[1].lines, pace)];
+      return {
+        scope: subject.scope,
+        currency: this.settings.currency,
+        timezone: months.zone.name,
+        as_of: new Date(subject.catalogue.asOfMs).toISOString(),
+        start_month: billedMonth(query.start_month, start),
+        end_month: billedMonth(query.end_month, end),
+        ...changeBetween(start, end),
+      };
+    });
   }
 }

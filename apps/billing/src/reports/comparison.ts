@@ -1,6 +1,7 @@
 import type { BilledMonth, ComparisonReport, ItemChange } from '@atoll/contracts';
 import { decimalOf, numberOf } from '../money/amounts.js';
 import { divideHalfUp } from '../money/rounding.js';
+import type { Pace } from '../pace/pace.js';
 import { costDenominator, unitHours } from './rated-usage.js';
 import type { ReportLine } from './report-usage.js';
 import { roundTree } from './rounding-tree.js';
@@ -21,10 +22,10 @@ interface Month {
 }
 
 /** A month’s lines, each of one bucket, rounded from their total down. */
-export function monthOf(lines: readonly ReportLine[]): Month {
-  const [shown] = roundTree([{ lines }]);
+export async function monthOf(lines: readonly ReportLine[], pace: Pace): Promise<Month> {
+  const [shown] = await roundTree([{ lines }], pace);
   const items = lines.map(({ kind, sku, unit, heldNano, wholes, rests }, n): MonthItem => {
-    const exactCostNano = (wholes[0] ?? 0n) * costDenominator + (rests[0] ?? 0n);
+    const exactCostNano = (wholes[0] ?? 0n) * costDenominator + BigInt(rests[0] ?? 0);
     return { kind, sku, unit, heldNano: heldNano[0] ?? 0n, exactCostNano, costNano: shown?.items[n]?.costsNano[0] ?? 0n };
   });
   return { totalNano: shown?.totalNano ?? 0n, items: new Map(items.map((item) => [`${item.kind} ${item.sku}`, item])) };

@@ -1,5 +1,6 @@
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
+import { inChunks, type Pace } from '../pace/pace.js';
 
 /** A resource of the team, within one pool where it may have been in several. */
 export interface AskedResource {
@@ -13,6 +14,8 @@ export interface SubscriptionDetails {
   vRamGb: number | null;
 }
 
+export const noDetails: SubscriptionDetails = { profile: null, vRamGb: null };
+
 export interface VolumeDetails {
   name: string | null;
   regionId: string | null;
@@ -21,7 +24,6 @@ export interface VolumeDetails {
 
 /** Details of a pool by all facts that its team has there, of whatever time. */
 export interface PoolDetails {
-  poolId: string;
   name: string | null;
   regionId: string | null;
   /** Whether the pool sells slices of several profiles, whichever of them are billed. */
@@ -91,22 +93,26 @@ export class FactDetails {
   constructor(private readonly statements: Statements) {}
 
   /** In the order of what was asked. */
-  async subscriptions(teamNo: number, resources: readonly AskedResource[]): Promise<SubscriptionDetails[]> {
-    const found = await this.find<SubscriptionDetails>('details of subscriptions', subscriptionStatement, teamNo, resources);
-    return resources.map((_resource, no) => found.get(no) ?? { profile: null, vRamGb: null });
+  async subscriptions(teamNo: number, resources: readonly AskedResource[], pace: Pace): Promise<SubscriptionDetails[]> {
+    return this.find('details of subscriptions', subscriptionStatement, teamNo, resources, noDetails, pace);
   }
 
   /** In the order of what was asked. */
-  async volumes(teamNo: number, resources: readonly AskedResource[]): Promise<VolumeDetails[]> {
-    const found = await this.find<VolumeDetails>('details of volumes', volumeStatement, teamNo, resources);
-    return resources.map((_resource, no) => found.get(no) ?? { name: null, regionId: null, usedSizeInGb: null });
+  async volumes(teamNo: number, resources: readonly AskedResource[], pace: Pace): Promise<VolumeDetails[]> {
+    const none: VolumeDetails = { name: null, regionId: null, usedSizeInGb: null };
+    return this.find('details of volumes', volumeStatement, teamNo, resources, none, pace);
   }
 
-  /** By id. */
-  async pools(teamNo: number, poolIds: readonly string[]): Promise<Map<string, PoolDetails>> {
-    if (poolIds.length === 0) return new Map();
-    const rows = await this.statements.query<PoolDetails>('details of pools', poolStatement, [teamNo, poolIds]);
-    return new Map(rows.map((row) => [row.poolId, row]));
+  /** In the order of what was asked. */
+  async pools(teamNo: number, pools: readonly { id: string }[], pace: Pace): Promise<PoolDetails[]> {
+    const found = new Map<string, PoolDetails>();
+    for (const chunk of inChunks(pools)) {
+      const ids = chunk.map(({ id }) => id);
+      const rows = await this.statements.query<PoolDetails & { poolId: string }>('details of pools', poolStatement, [teamNo, ids]);
+      for (const row of rows) found.set(row.poolId, row);
+      if (pace.isFull(rows.length)) await pace.turn();
+    }
+    return pace.map(pools, ({ id }) => found.get(id) ?? { name: null, regionId: null, sellsSeveral: false });
   }
 
   private async find<Details extends object>(
@@ -114,10 +120,17 @@ export class FactDetails {
     text: string,
     teamNo: number,
     resources: readonly AskedResource[],
-  ): Promise<Map<number, Details>> {
-    if (resources.length === 0) return new Map();
-    const [ids, poolIds] = [resources.map(({ resourceId }) => resourceId), resources.map(({ poolId = null }) => poolId)];
-    const rows = await this.statements.query<Details & { resourceNo: number }>(name, text, [teamNo, ids, poolIds]);
-    return new Map(rows.map((row) => [row.resourceNo, row]));
+    none: Details,
+    pace: Pace,
+  ): Promise<Details[]> {
+    const all: Details[] = [];
+    for (const chunk of inChunks(resources)) {
+      const [ids, poolIds] = [chunk.map(({ resourceId }) => resourceId), chunk.map(({ poolId = null }) => poolId)];
+      const rows = await this.statements.query<Details & { resourceNo: number }>(name, text, [teamNo, ids, poolIds]);
+      const found = new Map(rows.map((row) => [row.resourceNo, row]));
+      all.push(...chunk.map((_resource, no) => found.get(no) ?? none));
+      if (pace.isFull(chunk.length)) await pace.turn();
+    }
+    return all;
   }
 }

@@ -1,8 +1,9 @@
 import type { BilledPool, BilledSubscription } from '@atoll/contracts';
-import { Json } from '@atoll/rpc';
 import { decimalOf } from '../money/amounts.js';
 import { largestRemainder } from '../money/rounding.js';
+import type { Pace } from '../pace/pace.js';
 import type { PoolDetails, SubscriptionDetails } from './fact-details.js';
+import type { JsonWriter } from './json-writer.js';
 import { addCost, noCosts, totalOf, unitHoursOf } from './rated-usage.js';
 import type { ReportSheet } from './report-sheet.js';
 import type { Group, ResourceLine } from './report-usage.js';
@@ -16,52 +17,57 @@ export interface PoolSubscription {
 }
 
 /** By pool, then resource id. */
-export function subscriptionsOf(resources: readonly ResourceLine[]): PoolSubscription[] {
-  const byKey = Map.groupBy(resources, ({ group, timeline }) => `${group} ${timeline.resourceId}`);
-  return [...byKey]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .flatMap(([, lines]) => {
-      const [first] = lines;
-      return first ? [{ poolId: first.group, resourceId: first.timeline.resourceId, lines }] : [];
-    });
+export async function subscriptionsOf(resources: readonly ResourceLine[], pace: Pace): Promise<PoolSubscription[]> {
+  const byKey = await pace.groupBy(resources, ({ group, resourceId }) => `${group} ${resourceId}`);
+  const inOrder = await pace.toSorted([...byKey], ([a], [b]) => (a < b ? -1 : 1));
+  return pace.map(inOrder, ([, lines]) => ({ poolId: lines[0]?.group ?? '', resourceId: lines[0]?.resourceId ?? '', lines }));
 }
 
 /** A pool, and the share of each of its subscriptions in its cost: rounded as the tree is, from the pool’s total down. */
-export function poolOf(
-  group: Group & ShownGroup,
+export async function writePool(
+  writer: JsonWriter,
+  sheet: ReportSheet,
+  pool: Group & ShownGroup,
   details: PoolDetails | undefined,
   subscriptions: readonly (PoolSubscription & SubscriptionDetails)[],
-  sheet: ReportSheet,
-): Json<BilledPool> {
-  const exact = noCosts(subscriptions.length);
-  for (const [n, { lines }] of subscriptions.entries()) {
-    for (const { whole, rest } of lines.map(totalOf)) addCost(exact, n, whole, rest);
-  }
-  const costsNano = largestRemainder(group.totalNano, exact.wholes, exact.rests);
+  pace: Pace,
+): Promise<void> {
+  const costsNano = await sharesOf(pool.totalNano, subscriptions, pace);
   const sizes = new Set(subscriptions.map(({ vRamGb }) => vRamGb));
   const [size = null] = sizes;
-  return Json.object<BilledPool>({
-    pool_id: group.id,
+  const head: Omit<BilledPool, 'total_cost' | 'intervals' | 'subscriptions'> = {
+    pool_id: pool.id,
     pool_name: details?.name ?? null,
     region_id: details?.regionId ?? null,
     v_ram_gb: details?.sellsSeveral || sizes.size > 1 ? null : size,
-    vgpu_hours: unitHoursOf(group.lines),
-    ...sheet.costs(group),
-    subscriptions: subscriptions.map((subscription, n) => billedSubscription(subscription, costsNano[n] ?? 0n)),
+    vgpu_hours: await unitHoursOf(pool.lines, pace),
+  };
+  writer.startObject(head);
+  await sheet.writeCosts(writer, pool, pace);
+  writer.text(',"subscriptions":');
+  await writer.list(subscriptions, pace, async ({ resourceId, lines, profile, vRamGb }, n) => {
+    const subscription: BilledSubscription = {
+      subscription_id: resourceId.replace(/^gpuaas_pool:/, ''),
+      profile: profile ?? profileIn(lines[0]?.sku),
+      v_ram_gb: vRamGb,
+      vgpu_hours: await unitHoursOf(lines, pace),
+      total_cost: decimalOf(costsNano[n] ?? 0n),
+    };
+    writer.value(subscription);
   });
+  writer.text('}');
 }
 
-function billedSubscription(
-  { resourceId, lines, profile, vRamGb }: PoolSubscription & SubscriptionDetails,
-  costNano: bigint,
-): BilledSubscription {
-  return {
-    subscription_id: resourceId.replace(/^gpuaas_pool:/, ''),
-    profile: profile ?? profileIn(lines[0]?.sku),
-    v_ram_gb: vRamGb,
-    vgpu_hours: unitHoursOf(lines),
-    total_cost: decimalOf(costNano),
-  };
+/** Of a pool’s total: what each of its subscriptions costs. */
+async function sharesOf(totalNano: bigint, subscriptions: readonly PoolSubscription[], pace: Pace): Promise<readonly bigint[]> {
+  const exact = noCosts(subscriptions.length);
+  for (const [n, { lines }] of subscriptions.entries()) {
+    for (const line of lines) {
+      const { whole, rest } = await totalOf(line, pace);
+      addCost(exact, n, whole, rest);
+    }
+  }
+  return largestRemainder(totalNano, exact.wholes, exact.rests, pace);
 }
 
 /** `1g.10gb` of `gpu.A100-80GB.1g.10gb`. */

@@ -1,4 +1,5 @@
 import { nanoOf } from '../money/amounts.js';
+import type { Pace } from '../pace/pace.js';
 import type { Grid } from './grid.js';
 
 /** A price in force, for every team or for the report's alone. */
@@ -18,12 +19,12 @@ export class PriceHistory {
   private constructor(private readonly steps: readonly { fromMs: number; priceNano: bigint }[]) {}
 
   /** Of the prices of one SKU, in any order. */
-  static of(prices: readonly PriceRow[]): PriceHistory {
-    const own = prices.filter(({ isOwn }) => isOwn);
-    const ownFromMs = Math.min(...own.map(({ fromMs }) => fromMs));
-    const general = prices.filter(({ isOwn, fromMs }) => !isOwn && fromMs < ownFromMs);
-    const steps = [...general, ...own].map(({ fromMs, unitPrice }) => ({ fromMs, priceNano: nanoOf(unitPrice) }));
-    return new PriceHistory(steps.sort((a, b) => a.fromMs - b.fromMs));
+  static async of(prices: readonly PriceRow[], pace: Pace): Promise<PriceHistory> {
+    let ownFromMs = Infinity;
+    for (const { isOwn, fromMs } of prices) if (isOwn && fromMs < ownFromMs) ownFromMs = fromMs;
+    const inForce = prices.filter(({ isOwn, fromMs }) => isOwn || fromMs < ownFromMs);
+    const steps = await pace.map(inForce, ({ fromMs, unitPrice }) => ({ fromMs, priceNano: nanoOf(unitPrice) }));
+    return new PriceHistory(await pace.toSorted(steps, (a, b) => a.fromMs - b.fromMs));
   }
 
   /** Where a price begins. */
@@ -38,9 +39,9 @@ export class PriceHistory {
   }
 
   /** The price in each interval of a grid that is cut at this history's changes; undefined where there is none yet. */
-  over({ bounds }: Grid): (bigint | undefined)[] {
+  async over({ bounds }: Grid, pace: Pace): Promise<(bigint | undefined)[]> {
     let step = -1;
-    return bounds.slice(0, -1).map((startMs) => {
+    return pace.map(bounds.slice(0, -1), (startMs) => {
       while ((this.steps[step + 1]?.fromMs ?? Infinity) <= startMs) step += 1;
       return this.steps[step]?.priceNano;
     });

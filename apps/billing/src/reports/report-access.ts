@@ -1,9 +1,10 @@
 import { notFound, requirePermission, type BillingReport, type Caller } from '@atoll/contracts';
+import { TeamDirectory, type KnownWorkspace } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { TeamDirectory } from '@atoll/team-directory';
+import type { Pace } from '../pace/pace.js';
 import { Catalogues, type Catalogue, type CatalogueFilter } from './catalogue.js';
 
-/** Whose billing is asked for, once the caller may read it. */
+/** Whose billing is asked for. */
 export interface ReportSubject {
   scope: BillingReport['scope'];
   teamNo: number;
@@ -18,19 +19,28 @@ export class ReportAccess {
     private readonly catalogues: Catalogues,
   ) {}
 
-  /** `regionId` is a number or `all`. */
-  async team(caller: Caller, teamId: string, regionId?: string, filter: CatalogueFilter = {}): Promise<ReportSubject> {
+  requireTeam(caller: Caller, teamId: string): void {
     requirePermission(caller, teamId, 'readBilling');
+  }
+
+  async requireWorkspace(caller: Caller, workspaceId: string): Promise<KnownWorkspace> {
+    const workspace = await this.directory.workspace(workspaceId, teamsInReach(caller));
+    requirePermission(caller, workspace.teamId, 'readBilling', 'workspace');
+    return workspace;
+  }
+
+  /** Of a team that was required. `regionId` is a number or `all`. */
+  async team(teamId: string, pace: Pace, regionId?: string, filter: CatalogueFilter = {}): Promise<ReportSubject> {
     const inRegion = regionId === undefined || regionId === 'all' ? {} : { regionId };
-    const [team, catalogue] = await Promise.all([this.directory.team(teamId), this.catalogues.read(teamId, { ...filter, ...inRegion })]);
+    const reading = this.catalogues.read(teamId, pace, { ...filter, ...inRegion });
+    const [team, catalogue] = await Promise.all([this.directory.team(teamId), reading]);
     if (!catalogue.isRegionKnown) throw notFound('region');
     return { scope: { team_id: team.id, ...(regionId !== undefined && { region_id: regionId }) }, teamNo: team.no, catalogue };
   }
 
-  async workspace(caller: Caller, workspaceId: string): Promise<ReportSubject> {
-    const { id, teamId, teamNo } = await this.directory.workspace(workspaceId, teamsInReach(caller));
-    requirePermission(caller, teamId, 'readBilling', 'workspace');
-    const catalogue = await this.catalogues.read(teamId, { workspaceId: id });
+  /** Of a workspace that was required. */
+  async workspace({ id, teamId, teamNo }: KnownWorkspace, pace: Pace): Promise<ReportSubject> {
+    const catalogue = await this.catalogues.read(teamId, pace, { workspaceId: id });
     return { scope: { team_id: teamId, workspace_id: id }, teamNo, catalogue };
   }
 }

@@ -2,11 +2,12 @@ import type { UsageKind } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { monthStarts } from '../calendar/utc-months.js';
+import type { Pace } from '../pace/pace.js';
 import type { Catalogue } from './catalogue.js';
 import { gridOf, type Grid } from './grid.js';
+import { readChanges } from './quantity-changes.js';
 import { rate, type RatedUsage } from './rated-usage.js';
-import { Resources, type Timeline } from './resources.js';
-import { readChanges, UsageQuery, type LineChanges, type ResourceChanges, type UsageScope } from './usage-query.js';
+import { UsageQuery, type LineChanges, type ResourceChanges, type UsageScope } from './usage-query.js';
 
 /** What a report adds up. */
 export interface UsageQuestion {
@@ -29,7 +30,7 @@ interface Line {
 /** What a group held of a SKU, by bucket. */
 export type ReportLine = Line & RatedUsage;
 /** What one resource held of a SKU in a group. */
-export type ResourceLine = ReportLine & { timeline: Timeline };
+export type ResourceLine = ReportLine & { resourceId: string };
 
 export interface ReportUsage {
   /** Those that were held in the range, by kind, then SKU. */
@@ -45,12 +46,14 @@ export interface Group<GroupLine = ReportLine> {
 }
 
 /** Lines by group. `orderOf` gives the text that groups are sorted by; their ids, unless given. */
-export function groupsOf<GroupLine extends ReportLine>(
+export async function groupsOf<GroupLine extends ReportLine>(
   lines: readonly GroupLine[],
+  pace: Pace,
   orderOf = (id: string): string => id,
-): Group<GroupLine>[] {
-  const groups = Map.groupBy(lines, ({ group }) => group);
-  return [...groups].map(([id, ofGroup]) => ({ id, lines: ofGroup })).sort((a, b) => (orderOf(a.id) < orderOf(b.id) ? -1 : 1));
+): Promise<Group<GroupLine>[]> {
+  const byId = await pace.groupBy(lines, ({ group }) => group);
+  const groups = await pace.map([...byId], ([id, ofGroup]) => ({ id, lines: ofGroup, order: orderOf(id) }));
+  return pace.toSorted(groups, (a, b) => (a.order < b.order ? -1 : 1));
 }
 
 /** Buckets × lines: a report of more takes too long to add up and to show. */
@@ -59,58 +62,48 @@ const mostCells = 200_000;
 /** Reads the usage of a report, and rates it. Throws `invalid_input` that names `interval` where there would be too many cells. */
 @Injectable()
 export class UsageReader {
-  constructor(
-    private readonly query: UsageQuery,
-    private readonly resources: Resources,
-  ) {}
+  constructor(private readonly query: UsageQuery) {}
 
-  async byLine(question: UsageQuestion): Promise<ReportUsage> {
+  async byLine(question: UsageQuestion, pace: Pace): Promise<ReportUsage> {
     const { bounds, groupBy, catalogue } = question;
-    const { lines, cuts, grid, scope } = preparationOf(question);
+    const { lines, cuts, grid, scope } = await preparationOf(question, pace);
     if (!scope) return { lines: [], resources: [] };
     const { fromMs, upToMs } = scope;
     const isWanted = ({ sku }: Line) => groupBy === 'poolId' || catalogue.prices.get(sku)?.isMissingAt(fromMs);
     const resourceLines = lines.flatMap((line, no) => (isWanted(line) ? [no] : []));
-    const resourceGrid = gridOf([fromMs, upToMs], [...cuts, ...monthStarts(fromMs, upToMs)], upToMs);
-    const changes = await this.query.lines(scope, grid, resourceGrid, resourceLines);
+    const resourceGrid = await gridOf([fromMs, upToMs], [...cuts, ...monthStarts(fromMs, upToMs)], upToMs, pace);
+    const changes = await this.query.lines(scope, grid, resourceGrid, resourceLines, pace);
+    await pace.turn();
     requireFewCells(changes.lines.length, bounds);
-    return {
-      lines: inOrder(changes.lines).map(raterOf(lines, grid, catalogue)),
-      resources: await this.rateResources(changes.resources, raterOf(lines, resourceGrid, catalogue)),
-    };
+    const ratedLines = new Rater(lines, grid, catalogue);
+    const ratedResources = new Rater(lines, resourceGrid, catalogue);
+    return { lines: await ratedLines.rate(changes.lines, pace), resources: await ratedResources.rateResources(changes.resources, pace) };
   }
 
   /** As `byLine`, with each resource as a group. */
-  async byResource(question: UsageQuestion): Promise<ResourceLine[]> {
-    const { lines, grid, scope } = preparationOf(question);
+  async byResource(question: UsageQuestion, pace: Pace): Promise<ResourceLine[]> {
+    const { lines, grid, scope } = await preparationOf(question, pace);
     if (!scope) return [];
     const changes = await this.query.resources(scope, grid);
+    await pace.turn();
     requireFewCells(changes.length, question.bounds);
-    const rated = await this.rateResources(changes, raterOf(lines, grid, question.catalogue));
-    return rated.map((line) => ({ ...line, group: line.timeline.resourceId }));
-  }
-
-  private async rateResources(changes: ResourceChanges[], rater: (changes: LineChanges) => ReportLine): Promise<ResourceLine[]> {
-    const timelines = await this.resources.timelines(changes.map(({ timelineNo }) => timelineNo));
-    return inOrder(changes).flatMap((change) => {
-      const timeline = timelines.get(change.timelineNo);
-      return timeline ? [{ ...rater(change), timeline }] : [];
-    });
+    const rated = await new Rater(lines, grid, question.catalogue).rateResources(changes, pace);
+    return pace.map(rated, (line) => ({ ...line, group: line.resourceId }));
   }
 }
 
 /** The lines that the series come to, by kind, then SKU; and what to read, unless there is nothing to. */
-function preparationOf({ teamNo, catalogue, bounds, groupBy }: UsageQuestion) {
+async function preparationOf({ teamNo, catalogue, bounds, groupBy }: UsageQuestion, pace: Pace) {
   const { series, prices, units, asOfMs } = catalogue;
-  const lineKeys = series.map((one) => `${one.kind} ${one.sku} ${(groupBy && one[groupBy]) ?? ''}`);
-  const keys = [...new Set(lineKeys)].sort();
+  const lineKeys = await pace.map(series, (one) => `${one.kind} ${one.sku} ${(groupBy && one[groupBy]) ?? ''}`);
+  const keys = await pace.toSorted([...new Set(lineKeys)], (a, b) => (a < b ? -1 : 1));
   const lineNos = new Map(keys.map((key, no) => [key, no]));
-  const lines = keys.map((key): Line => {
+  const lines = await pace.map(keys, (key): Line => {
     const [kind = '', sku = '', group = ''] = key.split(' ');
     return { group, kind: kind as UsageKind, sku, unit: units.get(sku) ?? null };
   });
   const cuts = [...prices.values()].flatMap(({ changesMs }) => changesMs);
-  const grid = gridOf(bounds, cuts, asOfMs);
+  const grid = await gridOf(bounds, cuts, asOfMs, pace);
   const [fromMs, upToMs] = [grid.bounds[0], grid.bounds.at(-1)];
   const seriesNos = series.map(({ no }) => no);
   const isEmpty = fromMs === undefined || upToMs === undefined || series.length === 0;
@@ -120,20 +113,40 @@ function preparationOf({ teamNo, catalogue, bounds, groupBy }: UsageQuestion) {
   return { lines, cuts, grid, scope };
 }
 
-/** The prices of a SKU over the grid are looked up once for all that hold it. */
-function raterOf(lines: readonly Line[], grid: Grid, { prices }: Catalogue): (changes: LineChanges) => ReportLine {
-  const pricesOver = new Map<string, (bigint | undefined)[]>();
-  return (changes) => {
-    const line = lines[changes.line];
-    if (!line) throw new RangeError('A line that was not asked for.');
-    const over = pricesOver.get(line.sku) ?? prices.get(line.sku)?.over(grid) ?? [];
-    pricesOver.set(line.sku, over);
-    return { ...line, ...rate(readChanges(changes, grid), grid, over) };
-  };
-}
+/** Rates the changes of lines over a grid. The prices of a SKU are looked up once for all that hold it. */
+class Rater {
+  private readonly prices = new Map<string, (bigint | undefined)[]>();
 
-function inOrder<Changes extends LineChanges>(changes: readonly Changes[]): Changes[] {
-  return changes.toSorted((a, b) => a.line - b.line);
+  constructor(
+    private readonly lines: readonly Line[],
+    private readonly grid: Grid,
+    private readonly catalogue: Catalogue,
+  ) {}
+
+  /** By line. */
+  async rate(all: readonly LineChanges[], pace: Pace): Promise<ReportLine[]> {
+    const rated: ReportLine[] = [];
+    for (const changes of await pace.toSorted(all, (a, b) => a.line - b.line)) rated.push(await this.rateOne(changes, pace));
+    return rated;
+  }
+
+  /** By line. */
+  async rateResources(all: readonly ResourceChanges[], pace: Pace): Promise<ResourceLine[]> {
+    const rated: ResourceLine[] = [];
+    for (const changes of await pace.toSorted(all, (a, b) => a.line - b.line)) {
+      rated.push({ ...(await this.rateOne(changes, pace)), resourceId: changes.resourceId });
+    }
+    return rated;
+  }
+
+  private async rateOne({ line: no, changes }: LineChanges, pace: Pace): Promise<ReportLine> {
+    const line = this.lines[no];
+    if (!line) throw new RangeError('A line that was not asked for.');
+    const prices = this.prices.get(line.sku) ?? (await this.catalogue.prices.get(line.sku)?.over(this.grid, pace)) ?? [];
+    this.prices.set(line.sku, prices);
+    const read = await readChanges(changes, this.grid.lengthsMs.length, pace);
+    return { ...line, ...(await rate(read, this.grid, prices, pace)) };
+  }
 }
 
 function requireFewCells(lineCount: number, bounds: readonly number[]): void {

@@ -9,18 +9,21 @@ import type {
   WorkspaceBillingQuery,
   WorkspacesReport,
 } from '@atoll/contracts';
-import { Json } from '@atoll/rpc';
+import type { Json } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
 import { readPeriod, type BillingPeriod } from '../calendar/billing-range.js';
-import { FactDetails } from './fact-details.js';
-import { poolOf, subscriptionsOf } from './pools.js';
+import type { Pace } from '../pace/pace.js';
+import { FactDetails, noDetails } from './fact-details.js';
+import { JsonWriter } from './json-writer.js';
+import { subscriptionsOf, writePool } from './pools.js';
 import { ReportAccess, zoneOf, type ReportSubject } from './report-access.js';
+import { ReportQueue } from './report-queue.js';
 import { ReportSheet } from './report-sheet.js';
-import { groupsOf, UsageReader } from './report-usage.js';
+import { groupsOf, UsageReader, type UsageQuestion } from './report-usage.js';
 import { Resources } from './resources.js';
 import { roundTree } from './rounding-tree.js';
-import { volumeOf } from './volumes.js';
+import { writeVolume } from './volumes.js';
 
 /** What the reports over a range answer. */
 @Injectable()
@@ -28,80 +31,113 @@ export class ReportsService {
   constructor(
     private readonly settings: BillingSettings,
     private readonly access: ReportAccess,
+    private readonly queue: ReportQueue,
     private readonly usage: UsageReader,
     private readonly resources: Resources,
     private readonly details: FactDetails,
   ) {}
 
-  async team(query: TeamBillingQuery, { caller }: CallContext): Promise<Json<BillingReport>> {
-    const period = readPeriod(query, zoneOf(caller));
-    return this.ungrouped(period, await this.access.team(caller, query.team_id));
-  }
-
-  async workspace(query: WorkspaceBillingQuery, { caller }: CallContext): Promise<Json<BillingReport>> {
-    const period = readPeriod(query, zoneOf(caller));
-    return this.ungrouped(period, await this.access.workspace(caller, query.workspace_id));
-  }
-
-  async byWorkspace(query: TeamBillingQuery, { caller }: CallContext): Promise<Json<WorkspacesReport>> {
-    const period = readPeriod(query, zoneOf(caller));
-    const subject = await this.access.team(caller, query.team_id);
-    const reading = this.usage.byLine({ ...subject, bounds: period.bounds, groupBy: 'workspaceId' });
-    const sheet = this.sheet(period, subject);
-    const { lines, resources } = await reading;
-    const names = await this.resources.workspaceNames(lines.map(({ group }) => group));
-    // By name, then id: a line break goes before whatever a name has in it.
-    const groups = roundTree(groupsOf(lines, (id) => `${names.get(id) ?? ''}\n${id}`));
-    const workspaces = groups.map((group) => {
-      const workspace_name = names.get(group.id) ?? null;
-      return Json.object<BilledWorkspace>({ workspace_id: group.id, workspace_name, ...sheet.costs(group) });
-    });
-    return Json.object<WorkspacesReport>({ ...sheet.report(groups, resources), workspaces: Json.list(workspaces) });
-  }
-
-  async pools(query: RegionalBillingQuery, { caller }: CallContext): Promise<Json<PoolsReport>> {
-    const period = readPeriod(query, zoneOf(caller));
-    const subject = await this.access.team(caller, query.team_id, query.region_id, { kind: 'gpuaas_pool' });
-    const reading = this.usage.byLine({ ...subject, bounds: period.bounds, groupBy: 'poolId' });
-    const sheet = this.sheet(period, subject);
-    const { lines, resources } = await reading;
-    const subscriptions = subscriptionsOf(resources);
-    const [poolDetails, details] = await Promise.all([
-      this.details.pools(subject.teamNo, [...new Set(subscriptions.map(({ poolId }) => poolId))]),
-      this.details.subscriptions(subject.teamNo, subscriptions),
-    ]);
-    const detailed = subscriptions.map((subscription, n) => ({ ...subscription, ...(details[n] ?? { profile: null, vRamGb: null }) }));
-    const byPool = Map.groupBy(detailed, ({ poolId }) => poolId);
-    // Ids are numbers: so many digits put them in their order.
-    const groups = roundTree(groupsOf(lines, (id) => id.padStart(20, '0')));
-    const pools = groups.map((group) => poolOf(group, poolDetails.get(group.id), byPool.get(group.id) ?? [], sheet));
-    return Json.object<PoolsReport>({ ...sheet.report(groups, resources), pools: Json.list(pools) });
-  }
-
-  async storage(query: RegionalBillingQuery, { caller }: CallContext): Promise<Json<StorageReport>> {
-    const period = readPeriod(query, zoneOf(caller));
-    const subject = await this.access.team(caller, query.team_id, query.region_id, { kind: 'shared_storage' });
-    const reading = this.usage.byResource({ ...subject, bounds: period.bounds });
-    const sheet = this.sheet(period, subject);
-    const lines = await reading;
-    const groups = roundTree(groupsOf(lines));
-    const details = await this.details.volumes(
-      subject.teamNo,
-      groups.map(({ id }) => ({ resourceId: id })),
+  async team(query: TeamBillingQuery, context: CallContext): Promise<Json<BillingReport>> {
+    const period = readPeriod(query, zoneOf(context.caller));
+    this.access.requireTeam(context.caller, query.team_id);
+    return this.queue.run(query.team_id, context, async (pace) =>
+      this.ungrouped(period, await this.access.team(query.team_id, pace), pace),
     );
-    const volumes = groups.map((group, n) => volumeOf(group, details[n], sheet));
-    return Json.object<StorageReport>({ ...sheet.report(groups, lines), volumes: Json.list(volumes) });
   }
 
-  private async ungrouped(period: BillingPeriod, subject: ReportSubject): Promise<Json<BillingReport>> {
-    const reading = this.usage.byLine({ ...subject, bounds: period.bounds });
-    const sheet = this.sheet(period, subject);
-    const { lines, resources } = await reading;
-    return Json.object(sheet.report(roundTree([{ lines }]), resources));
+  async workspace(query: WorkspaceBillingQuery, context: CallContext): Promise<Json<BillingReport>> {
+    const period = readPeriod(query, zoneOf(context.caller));
+    const workspace = await this.access.requireWorkspace(context.caller, query.workspace_id);
+    return this.queue.run(workspace.teamId, context, async (pace) =>
+      this.ungrouped(period, await this.access.workspace(workspace, pace), pace),
+    );
+  }
+
+  async byWorkspace(query: TeamBillingQuery, context: CallContext): Promise<Json<WorkspacesReport>> {
+    const period = readPeriod(query, zoneOf(context.caller));
+    this.access.requireTeam(context.caller, query.team_id);
+    return this.queue.run(query.team_id, context, async (pace) => {
+      const subject = await this.access.team(query.team_id, pace);
+      const [{ lines, resources }, sheet] = await this.read(period, subject, pace, 'workspaceId');
+      const names = await this.resources.workspaceNames(
+        lines.map(({ group }) => group),
+        pace,
+      );
+      // By name, then id: a line break goes before whatever a name has in it.
+      const groups = await roundTree(await groupsOf(lines, pace, (id) => `${names.get(id) ?? ''}\n${id}`), pace);
+      const writer = new JsonWriter();
+      await sheet.writeReport(writer, groups, resources, pace);
+      writer.text(',"workspaces":');
+      await writer.list(groups, pace, async (group) => {
+        const head: Omit<BilledWorkspace, 'total_cost' | 'intervals'> = {
+          workspace_id: group.id,
+          workspace_name: names.get(group.id) ?? null,
+        };
+        writer.startObject(head);
+        await sheet.writeCosts(writer, group, pace);
+        writer.text('}');
+      });
+      writer.text('}');
+      return writer.end();
+    });
+  }
+
+  async pools(query: RegionalBillingQuery, context: CallContext): Promise<Json<PoolsReport>> {
+    const period = readPeriod(query, zoneOf(context.caller));
+    this.access.requireTeam(context.caller, query.team_id);
+    return this.queue.run(query.team_id, context, async (pace) => {
+      const subject = await this.access.team(query.team_id, pace, query.region_id, { kind: 'gpuaas_pool' });
+      const [{ lines, resources }, sheet] = await this.read(period, subject, pace, 'poolId');
+      const subscriptions = await subscriptionsOf(resources, pace);
+      // Ids are numbers: so many digits put them in their order.
+      const groups = await roundTree(await groupsOf(lines, pace, (id) => id.padStart(20, '0')), pace);
+      const details = await this.details.subscriptions(subject.teamNo, subscriptions, pace);
+      const pools = await this.details.pools(subject.teamNo, groups, pace);
+      const detailed = await pace.map(subscriptions, (subscription, n) => ({ ...subscription, ...(details[n] ?? noDetails) }));
+      const byPool = await pace.groupBy(detailed, ({ poolId }) => poolId);
+      const writer = new JsonWriter();
+      await sheet.writeReport(writer, groups, resources, pace);
+      writer.text(',"pools":');
+      await writer.list(groups, pace, (group, n) => writePool(writer, sheet, group, pools[n], byPool.get(group.id) ?? [], pace));
+      writer.text('}');
+      return writer.end();
+    });
+  }
+
+  async storage(query: RegionalBillingQuery, context: CallContext): Promise<Json<StorageReport>> {
+    const period = readPeriod(query, zoneOf(context.caller));
+    this.access.requireTeam(context.caller, query.team_id);
+    return this.queue.run(query.team_id, context, async (pace) => {
+      const subject = await this.access.team(query.team_id, pace, query.region_id, { kind: 'shared_storage' });
+      const question = { ...subject, bounds: period.bounds };
+      const [lines, sheet] = await Promise.all([this.usage.byResource(question, pace), this.sheet(period, subject, pace)]);
+      const groups = await roundTree(await groupsOf(lines, pace), pace);
+      const asked = await pace.map(groups, ({ id }) => ({ resourceId: id }));
+      const details = await this.details.volumes(subject.teamNo, asked, pace);
+      const writer = new JsonWriter();
+      await sheet.writeReport(writer, groups, lines, pace);
+      writer.text(',"volumes":');
+      await writer.list(groups, pace, (group, n) => writeVolume(writer, sheet, group, details[n], pace));
+      writer.text('}');
+      return writer.end();
+    });
+  }
+
+  private async ungrouped(period: BillingPeriod, subject: ReportSubject, pace: Pace): Promise<Json<BillingReport>> {
+    const [{ lines, resources }, sheet] = await this.read(period, subject, pace);
+    const writer = new JsonWriter();
+    await sheet.writeReport(writer, await roundTree([{ lines }], pace), resources, pace);
+    writer.text('}');
+    return writer.end();
+  }
+
+  private read(period: BillingPeriod, subject: ReportSubject, pace: Pace, groupBy?: UsageQuestion['groupBy']) {
+    const question = { ...subject, bounds: period.bounds, ...(groupBy && { groupBy }) };
+    return Promise.all([this.usage.byLine(question, pace), this.sheet(period, subject, pace)]);
   }
 
   /** To be made while usage is read: it takes about as long. */
-  private sheet(period: BillingPeriod, subject: ReportSubject): ReportSheet {
-    return new ReportSheet(this.settings.currency, period, subject);
+  private sheet(period: BillingPeriod, subject: ReportSubject, pace: Pace): Promise<ReportSheet> {
+    return ReportSheet.of(this.settings.currency, period, subject, pace);
   }
 }

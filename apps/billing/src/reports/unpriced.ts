@@ -1,17 +1,19 @@
 import type { UnpricedUsage, UsageKind } from '@atoll/contracts';
+import type { Pace } from '../pace/pace.js';
 import { unitHours } from './rated-usage.js';
 import type { ResourceLine } from './report-usage.js';
 
 /** By kind, SKU and resource; a resource that was in several groups is one. */
-export function unpricedOf(resources: readonly ResourceLine[]): UnpricedUsage[] {
+export async function unpricedOf(resources: readonly ResourceLine[], pace: Pace): Promise<UnpricedUsage[]> {
   const sums = new Map<string, { resource_id: string; kind: UsageKind; sku: string; heldNano: bigint }>();
-  for (const { kind, sku, timeline, unpricedNano } of resources) {
+  for (const { kind, sku, resourceId, unpricedNano } of resources) {
+    if (pace.isFull()) await pace.turn();
     if (unpricedNano === 0n) continue;
-    const key = `${kind} ${sku} ${timeline.resourceId}`;
+    const key = `${kind} ${sku} ${resourceId}`;
     const sum = sums.get(key);
     if (sum) sum.heldNano += unpricedNano;
-    else sums.set(key, { resource_id: timeline.resourceId, kind, sku, heldNano: unpricedNano });
+    else sums.set(key, { resource_id: resourceId, kind, sku, heldNano: unpricedNano });
   }
-  const inOrder = [...sums].sort(([a], [b]) => (a < b ? -1 : 1));
-  return inOrder.map(([, { heldNano, ...named }]) => ({ ...named, unit_hours: unitHours(heldNano) }));
+  const inOrder = await pace.toSorted([...sums], ([a], [b]) => (a < b ? -1 : 1));
+  return pace.map(inOrder, ([, { heldNano, ...named }]) => ({ ...named, unit_hours: unitHours(heldNano) }));
 }

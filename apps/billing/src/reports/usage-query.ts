@@ -2,6 +2,7 @@ import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { startOfMonth } from '../calendar/utc-months.js';
 import { nanoPerUnit } from '../money/amounts.js';
+import type { Pace } from '../pace/pace.js';
 import type { Grid } from './grid.js';
 
 /** Whose usage is added up: `fromMs` ≤ time < `upToMs`, of the series named, each counted to a line of the report. */
@@ -17,21 +18,13 @@ export interface UsageScope {
 /** How the quantity of a line changes over a grid. */
 export interface LineChanges {
   line: number;
-  /** For `readChanges`, with the same grid. */
+  /** For `readChanges`, of the same grid. */
   changes: string;
 }
 
 /** How the quantity that one resource holds of a line’s SKU changes over a grid. */
 export interface ResourceChanges extends LineChanges {
-  timelineNo: number;
-}
-
-/** By interval of a grid; undefined where nothing changes. */
-export interface QuantityChanges {
-  /** What is added to the quantity, in 10^-9 units. */
-  deltasNano: (bigint | undefined)[];
-  /** Of what is added: 10^-9 units × milliseconds since the interval’s start. */
-  momentsNano: (bigint | undefined)[];
+  resourceId: string;
 }
 
 /** The statements that read segments: those that touch the range, however old the team is. No interval of a grid may be longer than a month. */
@@ -45,13 +38,19 @@ export class UsageQuery {
     grid: Grid,
     resourceGrid: Grid,
     resourceLines: readonly number[],
+    pace: Pace,
   ): Promise<{ lines: LineChanges[]; resources: ResourceChanges[] }> {
     const values = valuesOf(scope, grid);
     if (resourceLines.length === 0) return { lines: await this.statements.query('usage of lines', lineStatement, values), resources: [] };
     values.push(listOf(resourceGrid.bounds), listOf(resourceLines));
     const rows = await this.statements.query<LineChanges | ResourceChanges>('usage of lines and resources', bothStatement, values);
-    const isOfResource = (row: LineChanges | ResourceChanges): row is ResourceChanges => 'timelineNo' in row && row.timelineNo !== null;
-    return { lines: rows.filter((row) => !isOfResource(row)), resources: rows.filter(isOfResource) };
+    const [lines, resources]: [LineChanges[], ResourceChanges[]] = [[], []];
+    for (const row of rows) {
+      if (isOfResource(row)) resources.push(row);
+      else lines.push(row);
+      if (pace.isFull()) await pace.turn();
+    }
+    return { lines, resources };
   }
 
   /** Of each resource over `grid`. */
@@ -86,8 +85,8 @@ const changes = `
  * interval at most a month. One row a key, because reading thousands of rows takes longer than making them. OFFSET 0 keeps PostgreSQL
  * from looking up the interval once for each place that names it.
  */
-const sums = (timelineNo: string, bounds: string, where = '') => `
-  SELECT line, timeline_no AS "timelineNo", string_agg(concat_ws(' ', interval_no, delta, units, nano), ' ') AS changes
+const sums = (timelineNo: string, resourceId: string, bounds: string, where = '') => `
+  SELECT line, ${resourceId} AS "resourceId", string_agg(concat_ws(' ', interval_no, delta, units, nano), ' ') AS changes
   FROM (
     SELECT line, ${timelineNo} AS timeline_no, interval_no, sum(quantity_nano) AS delta,
       sum(quantity_nano / ${nanoPerUnit} * (at_ms - (${bounds}::bigint[])[interval_no])) AS units,
@@ -97,9 +96,15 @@ const sums = (timelineNo: string, bounds: string, where = '') => `
   ) AS summed
   GROUP BY line, timeline_no`;
 
-const lineStatement = changes + sums('NULL::integer', '$7');
-const resourceStatement = changes + sums('timeline_no', '$7');
-const bothStatement = `${lineStatement} UNION ALL ${sums('timeline_no', '$8', 'WHERE line = ANY ($9::integer[])')}`;
+const sumsOfResources = (bounds: string, where = '') =>
+  sums('timeline_no', '(SELECT resource_id FROM timeline WHERE no = timeline_no)', bounds, where);
+const lineStatement = changes + sums('NULL::integer', 'NULL::text', '$7');
+const resourceStatement = changes + sumsOfResources('$7');
+const bothStatement = `${lineStatement} UNION ALL ${sumsOfResources('$8', 'WHERE line = ANY ($9::integer[])')}`;
+
+function isOfResource(row: LineChanges | ResourceChanges): row is ResourceChanges {
+  return 'resourceId' in row && row.resourceId !== null;
+}
 
 function valuesOf({ teamNo, fromMs, upToMs, seriesNos, lines }: UsageScope, grid: Grid): unknown[] {
   return [teamNo, fromMs, upToMs, startOfMonth(fromMs), listOf(seriesNos), listOf(lines), listOf(grid.bounds)];
@@ -108,17 +113,4 @@ function valuesOf({ teamNo, fromMs, upToMs, seriesNos, lines }: UsageScope, grid
 /** An array as PostgreSQL reads it; the driver would quote each number. */
 function listOf(numbers: readonly number[]): string {
   return `{${numbers.join(',')}}`;
-}
-
-/** Four numbers for each interval that has changes: its place from 1, what is added, and the moment of it in whole units and in 10^-9. */
-export function readChanges({ changes }: LineChanges, { lengthsMs }: Grid): QuantityChanges {
-  const deltasNano = new Array<bigint | undefined>(lengthsMs.length).fill(undefined);
-  const momentsNano = deltasNano.slice();
-  const numbers = changes.split(' ');
-  for (let at = 0; at < numbers.length; at += 4) {
-    const interval = Number(numbers[at]) - 1;
-    deltasNano[interval] = BigInt(numbers[at + 1] ?? 0);
-    momentsNano[interval] = BigInt(numbers[at + 2] ?? 0) * nanoPerUnit + BigInt(numbers[at + 3] ?? 0);
-  }
-  return { deltasNano, momentsNano };
 }

@@ -13,9 +13,11 @@ import {
   WorkspacesReport,
   billingReports,
   type CallContext,
+  type Operation,
 } from '@atoll/contracts';
 import { Rpc } from '@atoll/rpc';
 import { AnswersJson } from '../answers/answers.js';
+import { LargeAnswers, type PassedOn } from '../answers/large-answers.js';
 import { Context } from '../requests/call-context.js';
 
 const range = ':start_date/:end_date/:interval';
@@ -25,7 +27,10 @@ const zoned = (path: string): string[] => [path, `${path}/:timezone`];
 @ApiTags('Billing')
 @Controller()
 export class BillingController {
-  constructor(private readonly rpc: Rpc) {}
+  constructor(
+    private readonly rpc: Rpc,
+    private readonly answers: LargeAnswers,
+  ) {}
 
   @Get(zoned(`team-billing/:team_id/${range}`))
   @AnswersJson(
@@ -33,8 +38,8 @@ export class BillingController {
     'Get the bill of a team',
     'Returns what the team used and what it cost, by interval. Requires team_owner, team_admin or billing_viewer.',
   )
-  getTeamBilling(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<string> {
-    return this.rpc.callForJson(billingReports.team, query, context);
+  getTeamBilling(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
+    return this.ask(billingReports.team, query, context);
   }
 
   @Get(zoned(`workspace-billing/:workspace_id/${range}`))
@@ -43,8 +48,8 @@ export class BillingController {
     'Get the bill of a workspace',
     'Returns what the workspace used and what it cost, by interval. Requires team_owner, team_admin or billing_viewer.',
   )
-  getWorkspaceBilling(@Param() query: WorkspaceBillingQuery, @Context() context: CallContext): Promise<string> {
-    return this.rpc.callForJson(billingReports.workspace, query, context);
+  getWorkspaceBilling(@Param() query: WorkspaceBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
+    return this.ask(billingReports.workspace, query, context);
   }
 
   @Get(zoned(`team-billing/group-by-workspace/:team_id/${range}`))
@@ -53,8 +58,8 @@ export class BillingController {
     'Get the bill of a team by workspace',
     'Returns what the team used and what it cost, by workspace and interval. Requires team_owner, team_admin or billing_viewer.',
   )
-  getTeamBillingByWorkspace(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<string> {
-    return this.rpc.callForJson(billingReports.byWorkspace, query, context);
+  getTeamBillingByWorkspace(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
+    return this.ask(billingReports.byWorkspace, query, context);
   }
 
   @Get(zoned(`team-billing/gpuaas-pool/:team_id/${range}/:region_id`))
@@ -63,8 +68,8 @@ export class BillingController {
     'Get the bill of a team by GPU pool',
     'Returns what the team held of GPU pools and what it cost, by pool and interval. Requires team_owner, team_admin or billing_viewer.',
   )
-  getTeamPoolBilling(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<string> {
-    return this.rpc.callForJson(billingReports.pools, query, context);
+  getTeamPoolBilling(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
+    return this.ask(billingReports.pools, query, context);
   }
 
   @Get(zoned(`team-billing/shared-storage/:team_id/${range}/:region_id`))
@@ -73,8 +78,8 @@ export class BillingController {
     'Get the bill of a team by storage volume',
     'Returns what the team held of shared storage and what it cost, by volume and interval. Requires team_owner, team_admin or billing_viewer.',
   )
-  getTeamStorageBilling(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<string> {
-    return this.rpc.callForJson(billingReports.storage, query, context);
+  getTeamStorageBilling(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
+    return this.ask(billingReports.storage, query, context);
   }
 
   @Get('team-billing/monthly-comparison/:team_id/:start_month/:end_month')
@@ -83,7 +88,12 @@ export class BillingController {
     'Compare two months of a team',
     'Returns what changed between the months, and how much of it by price and by quantity. Requires team_owner, team_admin or billing_viewer.',
   )
-  compareTeamMonths(@Param() path: ComparisonPath, @Query() zone: ComparisonZone, @Context() context: CallContext): Promise<string> {
-    return this.rpc.callForJson(billingReports.comparison, { ...path, ...zone }, context);
+  compareTeamMonths(@Param() path: ComparisonPath, @Query() zone: ComparisonZone, @Context() context: CallContext): Promise<PassedOn> {
+    return this.ask(billingReports.comparison, { ...path, ...zone }, context);
+  }
+
+  private async ask<Input extends object>(operation: Operation<Input>, input: NoInfer<Input>, context: CallContext): Promise<PassedOn> {
+    this.answers.requireRoom(context.caller);
+    return this.answers.passOn(await this.rpc.callForJson(operation, input, context), context.caller);
   }
 }

@@ -1,7 +1,7 @@
 import { credentials, credentialsChanged, type CallContext, type Credential, type Operation } from '@atoll/contracts';
 import { createApiKey, digestApiKey } from '@atoll/api-keys';
 import { AppError, isAppError } from '@atoll/errors';
-import type { InProcessBus } from '@atoll/rpc';
+import { Json, type InProcessBus } from '@atoll/rpc';
 
 export const pepper = 'a pepper for specs';
 
@@ -11,7 +11,7 @@ export interface Call {
   context: CallContext;
 }
 
-type Answer<I, O> = (input: I, context: CallContext) => O | Promise<O>;
+type Answer<I, O> = (input: I, context: CallContext) => O | Json<O> | Promise<O | Json<O>>;
 
 /** The services behind the gateway, as a spec wants them to be: what keys open, and what operations answer. */
 export class FakeServices {
@@ -35,7 +35,8 @@ export class FakeServices {
       const input = JSON.parse(payload) as I;
       this.calls.push({ subject: operation.subject, input, context });
       try {
-        return { json: JSON.stringify(await answer(input, context)) };
+        const answered = await answer(input, context);
+        return { json: answered instanceof Json ? answered.parts : JSON.stringify(answered) };
       } catch (error) {
         return { error: isAppError(error) ? error : new AppError('internal', 'The fake failed.') };
       }

@@ -1,0 +1,122 @@
+import { request, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { billingReports, type BillingReport } from '@atoll/contracts';
+import { Json } from '@atoll/rpc';
+import { UnreadLimits } from './large-answers.js';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { teamId } from '../testing/team-fixture.js';
+
+let gateway: GatewayUnderTest;
+beforeAll(async () => {
+  gateway = await startGateway();
+  await gateway.app.listen(0, '127.0.0.1');
+});
+afterAll(() => gateway.close());
+
+const path = `/api/team-billing/${teamId}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/utc`;
+const parts = (count: number, bytes: number): Uint8Array[] => [
+  Buffer.from('{"intervals":["'),
+  ...Array.from({ length: count }, (_, n) => Buffer.alloc(bytes, String(n % 10))),
+  Buffer.from('"]}'),
+];
+
+interface Sent {
+  status: number | undefined;
+  headers: Record<string, unknown>;
+  body: Buffer;
+}
+
+function ask(
+  method: string,
+  { key = gateway.services.key(), onResponse }: { key?: string; onResponse?: (incoming: IncomingMessage) => void } = {},
+): Promise<Sent> {
+  const { port } = gateway.app.getHttpServer().address() as AddressInfo;
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${key}` };
+    const outgoing = request({ port, method, path, headers, agent: false }, (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('error', reject);
+      incoming.on('close', () => incoming.complete || reject(new Error('The answer was cut off.')));
+      incoming.on('end', () => resolve({ status: incoming.statusCode, headers: incoming.headers, body: Buffer.concat(chunks) }));
+      onResponse?.(incoming);
+    });
+    outgoing.on('error', reject).end();
+  });
+}
+
+describe('an answer that comes in parts', () => {
+  it('is sent as they are, with its length and its type', async () => {
+    const sent = parts(80, 256 * 1024);
+    gateway.services.answer(billingReports.team, () => new Json<BillingReport>(sent));
+    const { status, headers, body } = await ask('GET');
+    expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
+    expect(headers['content-length']).toBe(String(body.length));
+    expect(body.equals(Buffer.concat(sent))).toBe(true);
+  });
+
+  it('may be one part, and a short text as ever', async () => {
+    gateway.services.answer(billingReports.team, () => new Json<BillingReport>([Buffer.from('{"total_cost":"1"}')]));
+    expect((await ask('GET')).body.toString()).toBe('{"total_cost":"1"}');
+    gateway.services.answer(billingReports.team, () => ({ total_cost: '2' }) as BillingReport);
+    expect((await ask('GET')).body.toString()).toBe('{"total_cost":"2"}');
+  });
+
+  it('has its length and no body for HEAD', async () => {
+    const sent = parts(4, 256 * 1024);
+    gateway.services.answer(billingReports.team, () => new Json<BillingReport>(sent));
+    const { status, headers, body } = await ask('HEAD');
+    expect([status, headers['content-length'], body.length]).toEqual([200, String(Buffer.concat(sent).length), 0]);
+  });
+
+  it('that is not read to its end is dropped, and leaves nothing behind', async () => {
+    gateway.services.answer(billingReports.team, () => new Json<BillingReport>(parts(80, 256 * 1024)));
+    await expect(ask('GET', { onResponse: (incoming) => incoming.destroy() })).rejects.toThrow();
+    gateway.app.get(UnreadLimits).ofOne = 1;
+    expect((await ask('GET')).status).toBe(200);
+    expect((await ask('GET')).status).toBe(200);
+  });
+
+  describe('and is not read', () => {
+    const stalled: IncomingMessage[] = [];
+    const stall = (key: string) =>
+      new Promise<void>((resolve) => {
+        const onResponse = (incoming: IncomingMessage) => {
+          stalled.push(incoming.pause());
+          resolve();
+        };
+        void ask('GET', { key, onResponse }).catch(() => undefined);
+      });
+    const ofTeam = (teamId: string) => gateway.services.key({ scope: 'membership', teams: [{ team_id: teamId, role: 'team_owner' }] });
+
+    beforeEach(() => {
+      Object.assign(gateway.app.get(UnreadLimits), { ofOne: 16 * 1024 * 1024, ofAll: 40 * 1024 * 1024, patienceMs: 60_000 });
+      gateway.services.answer(billingReports.team, () => new Json<BillingReport>(parts(120, 256 * 1024)));
+    });
+    afterEach(() => {
+      for (const incoming of stalled.splice(0)) incoming.destroy();
+    });
+
+    it('lets its team have no more of them, and others theirs, as long as there is memory for all', async () => {
+      const [one, same, other, third] = [ofTeam('a'), ofTeam('a'), ofTeam('b'), ofTeam('c')];
+      await stall(one);
+      const { status, headers } = await ask('GET', { key: same });
+      expect([status, Number(headers['retry-after']) > 0]).toEqual([429, true]);
+      await stall(other);
+      expect((await ask('GET', { key: third })).status).toBe(503);
+      stalled.splice(0).forEach((incoming) => incoming.destroy());
+      while ((await ask('GET', { key: third })).status !== 200) await delay(20);
+      expect((await ask('GET', { key: same })).status).toBe(200);
+    });
+
+    it('is cut off after a while', async () => {
+      gateway.app.get(UnreadLimits).patienceMs = 200;
+      const key = ofTeam('d');
+      await stall(key);
+      gateway.app.get(UnreadLimits).patienceMs = 60_000;
+      while ((await ask('GET', { key })).status !== 200) await delay(20);
+    });
+  });
+});
