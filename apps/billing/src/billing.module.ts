@@ -1,6 +1,7 @@
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module } from '@nestjs/common';
 import { Turns } from './pace/pace.js';
+import { PriceDirectoryController } from './prices/price-directory.controller.js';
 import { PricesController } from './prices/price.controller.js';
 import { PricesService } from './prices/price.service.js';
 import { Catalogues } from './reports/catalogue.js';
@@ -21,7 +22,7 @@ import { UsageService } from './usage/usage.service.js';
 /** Usage facts, prices, and the billing queries. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'billing' })],
-  controllers: [PricesController, ReportsController, UsageController],
+  controllers: [PriceDirectoryController, PricesController, ReportsController, UsageController],
   providers: [
     Catalogues,
     ComparisonService,

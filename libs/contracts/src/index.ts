@@ -1,6 +1,16 @@
 export { isPlatformAdmin, notFound, permissions, requirePermission, requirePlatformAdmin, requireUser } from './access.js';
 export type { Permission } from './access.js';
-export { CreatePrice, ListPrices, Price, PricePage, priceChanged, prices } from './billing/price.js';
+export {
+  CreatePrice,
+  ListPrices,
+  Price,
+  PricePage,
+  PricesAfter,
+  PricesInForce,
+  priceChanged,
+  priceDirectory,
+  prices,
+} from './billing/price.js';
 export {
   ComparisonPath,
   ComparisonQuery,

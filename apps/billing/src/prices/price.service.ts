@@ -7,6 +7,8 @@ import {
   type ListPrices,
   type Price,
   type PricePage,
+  type PricesAfter,
+  type PricesInForce,
 } from '@atoll/contracts';
 import { newId, Statements, Transactions } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
@@ -30,6 +32,11 @@ const listQuery = `SELECT
   (SELECT count(*)::int FROM price WHERE ${listed}) AS total,
   (SELECT COALESCE(json_agg(${priceJson('row')} ORDER BY row.created_at, row.id), '[]')
     FROM (SELECT * FROM price WHERE ${listed} ORDER BY created_at, id LIMIT $2 OFFSET $3) row JOIN sku USING (sku)) AS data`;
+
+const directoryPageSize = 500;
+const directoryQuery = `SELECT ${priceJson('row')} AS price
+  FROM (SELECT * FROM price WHERE replaced_at IS NULL AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3) row JOIN sku USING (sku)
+  ORDER BY row.id`;
 
 /** A price and its place: what is in force with the same start, and what holds at that start. */
 interface Place {
@@ -71,6 +78,14 @@ export class PricesService {
     const values = [this.settings.currency, limit, offset, sku ?? null, team_id ?? null, include_ended === 'true'];
     const [row] = await this.statements.query<{ total: number; data: Price[] }>('prices.list', listQuery, values);
     return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
+  }
+
+  /** By id and not by number: a price that is replaced between two pages must not move another one out of both. */
+  async page({ price_id }: PricesAfter, { caller }: CallContext): Promise<PricesInForce> {
+    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    const values = [this.settings.currency, price_id ?? null, directoryPageSize];
+    const rows = await this.statements.query<{ price: Price }>('prices.directory', directoryQuery, values);
+    return { prices: rows.map(({ price }) => price) };
   }
 
   private async requireTeam(teamId: string): Promise<void> {

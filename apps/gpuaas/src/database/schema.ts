@@ -21,6 +21,7 @@ import { LiveRows1800000000000 } from './migrations/1800000000000-live-rows.js';
 import { WorkspaceRevisions1801000000000 } from './migrations/1801000000000-workspace-revisions.js';
 import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.js';
 import { Lanes1806000000000 } from './migrations/1806000000000-lanes.js';
+import { PriceDirectorySnapshot1806500000000 } from './migrations/1806500000000-price-directory-snapshot.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -55,5 +56,6 @@ export const gpuaasSchema = {
     WorkspaceRevisions1801000000000,
     CallNonces1805000000000,
     Lanes1806000000000,
+    PriceDirectorySnapshot1806500000000,
   ],
 };

@@ -27,7 +27,7 @@ export class KnownPriceEntity {
 }
 
 /** One row, once all prices there were at the first start have been fetched from billing. */
-@Entity('price_snapshot')
+@Entity('price_directory_snapshot')
 export class PriceSnapshotEntity {
   @PrimaryColumn({ type: 'timestamp with time zone', precision: 3 })
   completedAt!: Date;

@@ -11,17 +11,28 @@ export class KnownPrices {
 
   @OnEvent(priceChanged, { consumer: 'prices' })
   async onPriceChanged(price: Price, { manager }: EventDelivery): Promise<void> {
-    await this.apply(manager, price);
+    await this.apply(manager, [price]);
   }
 
   /** Whatever the order prices come in, the end is the same. */
-  async apply(manager: EntityManager, { price_id, sku, team_id, valid_from, unit_price, created_at }: Price): Promise<void> {
+  async apply(manager: EntityManager, prices: readonly Price[]): Promise<void> {
     await manager.query(
-      `INSERT INTO price (price_id, sku, team_id, valid_from, unit_price, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+      `INSERT INTO price (price_id, sku, team_id, valid_from, unit_price, created_at)
+       SELECT DISTINCT ON (sku, team_id, valid_from) *
+       FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::timestamptz[], $5::text[], $6::timestamptz[])
+         AS published (price_id, sku, team_id, valid_from, unit_price, created_at)
+       ORDER BY sku, team_id, valid_from, created_at DESC
        ON CONFLICT (sku, team_id, valid_from) DO UPDATE
          SET price_id = excluded.price_id, unit_price = excluded.unit_price, created_at = excluded.created_at
          WHERE price.created_at < excluded.created_at`,
-      [price_id, sku, team_id, valid_from, unit_price, created_at],
+      [
+        prices.map(({ price_id }) => price_id),
+        prices.map(({ sku }) => sku),
+        prices.map(({ team_id }) => team_id),
+        prices.map(({ valid_from }) => valid_from),
+        prices.map(({ unit_price }) => unit_price),
+        prices.map(({ created_at }) => created_at),
+      ],
     );
   }
 

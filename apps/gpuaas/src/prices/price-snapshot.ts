@@ -1,4 +1,4 @@
-import { prices } from '@atoll/contracts';
+import { priceDirectory, type PricesAfter } from '@atoll/contracts';
 import { Statements, Transactions } from '@atoll/database';
 import { FirstSnapshot, type SnapshotPage } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';
@@ -7,12 +7,11 @@ import { KnownPrices } from './known-prices.js';
 
 /** For a page; a stop waits no longer. */
 const deadlineMs = 5_000;
-const limit = 100;
 
-/** Fetches all prices from billing, for a service that starts beside prices that are older than it. What is not known yet is shown as unpriced. */
+/** Fetches all prices from billing, for a service that starts beside prices that are older than it. Until then they are shown as unpriced. */
 @Injectable()
 export class PriceSnapshot extends FirstSnapshot {
-  private page = 1;
+  private after: PricesAfter = {};
 
   constructor(
     private readonly known: KnownPrices,
@@ -20,17 +19,16 @@ export class PriceSnapshot extends FirstSnapshot {
     transactions: Transactions,
     private readonly rpc: Rpc,
   ) {
-    super('price_snapshot', statements, transactions);
+    super('price_directory_snapshot', statements, transactions);
   }
 
   protected async nextPage(): Promise<SnapshotPage | undefined> {
-    const { data } = await this.rpc.call(prices.list, { page: this.page, limit }, systemContext('gpuaas', { deadlineMs }));
-    if (data.length === 0) return undefined;
+    const { prices } = await this.rpc.call(priceDirectory.page, this.after, systemContext('gpuaas', { deadlineMs }));
+    const last = prices.at(-1);
+    if (!last) return undefined;
     return {
-      write: async (manager) => {
-        for (const price of data) await this.known.apply(manager, price);
-      },
-      taken: () => (this.page += 1),
+      write: (manager) => this.known.apply(manager, prices),
+      taken: () => (this.after = { price_id: last.price_id }),
     };
   }
 }

@@ -77,3 +77,23 @@ export const prices = contract('billing.prices', {
 
 /** A price was added, or took the place of another with the same SKU, team and start: the later `created_at` holds. */
 export const priceChanged = event('billing.price_changed', Price);
+
+/** Where the previous page ended; left out for the first page. */
+export class PricesAfter {
+  @Uuid({ optional: true })
+  price_id?: string;
+}
+
+export class PricesInForce {
+  @ListOf(() => Price, { max: 500 })
+  prices!: Price[];
+}
+
+/** Prices for the projections of other services that start without any. For services alone. */
+export const priceDirectory = contract('billing.directory', {
+  /**
+   * The next 500 prices in force, in the order of their ids. Empty after the last. A price that is added or replaced meanwhile may be missing,
+   * and `priceChanged` tells of it; each that was in force all the time is there.
+   */
+  page: operation(PricesAfter, PricesInForce),
+});

@@ -1,0 +1,14 @@
+import { priceDirectory, type CallContext, type PricesAfter, type PricesInForce } from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { PricesService } from './price.service.js';
+
+@Controller()
+export class PriceDirectoryController implements Handlers<typeof priceDirectory> {
+  constructor(private readonly prices: PricesService) {}
+
+  @Handle(priceDirectory.page)
+  page(input: PricesAfter, context: CallContext): Promise<PricesInForce> {
+    return this.prices.page(input, context);
+  }
+}
