@@ -14,7 +14,9 @@ import { ReportsService } from './reports/report.service.js';
 import { UsageReader } from './reports/report-usage.js';
 import { Resources } from './reports/resources.js';
 import { UsageQuery } from './reports/usage-query.js';
+import { FactStore } from './usage/fact-store.js';
 import { Numbering } from './usage/numbering.js';
+import { Timelines } from './usage/timelines.js';
 import { UsageOfServices } from './usage/usage-told.js';
 import { UsageController } from './usage/usage.controller.js';
 import { UsageService } from './usage/usage.service.js';
@@ -27,12 +29,14 @@ import { UsageService } from './usage/usage.service.js';
     Catalogues,
     ComparisonService,
     FactDetails,
+    FactStore,
     Numbering,
     PricesService,
     ReportAccess,
     ReportQueue,
     ReportsService,
     Resources,
+    Timelines,
     Turns,
     UsageOfServices,
     UsageQuery,

@@ -1,6 +1,7 @@
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { startOfMonth } from '../calendar/utc-months.js';
+import { listOf } from '../database/number-list.js';
 import { nanoPerUnit } from '../money/amounts.js';
 import type { Pace } from '../pace/pace.js';
 import type { Grid } from './grid.js';
@@ -108,9 +109,4 @@ function isOfResource(row: LineChanges | ResourceChanges): row is ResourceChange
 
 function valuesOf({ teamNo, fromMs, upToMs, seriesNos, lines }: UsageScope, grid: Grid): unknown[] {
   return [teamNo, fromMs, upToMs, startOfMonth(fromMs), listOf(seriesNos), listOf(lines), listOf(grid.bounds)];
-}
-
-/** An array as PostgreSQL reads it; the driver would quote each number. */
-function listOf(numbers: readonly number[]): string {
-  return `{${numbers.join(',')}}`;
 }

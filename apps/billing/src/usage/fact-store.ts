@@ -1,36 +1,72 @@
+import { Statements } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { listOf } from '../database/number-list.js';
 import { conflictOf, type Fact } from './distinct-facts.js';
-import type { Numbering, Numbers } from './numbering.js';
+import { Numbering } from './numbering.js';
 
-/** A fact that is new, by the timeline it changes. */
-export interface AddedFact {
+/** A fact that is new, by the timeline that it changes. */
+export interface AddedFact extends Fact {
   timelineNo: number;
-  timeMs: number;
+  seriesNo: number;
 }
 
-/**
- * Stores facts that are not known yet and gives back those. The timelines they belong to are locked until the transaction ends, before anything of
- * them is read, and always in one order. Throws `conflict` where one is known with other content.
- */
-export async function storeFacts(manager: EntityManager, numbering: Numbering, facts: readonly Fact[]): Promise<AddedFact[]> {
-  const numbers = await numbering.numbersOf(manager, facts);
-  await lockTimelines(manager, numbers);
-  // Sorted, so that two batches with facts in common wait for each other and do not lock each other out.
-  const rows: Row[] = facts
-    .map((fact, at) => ({ ...fact, timelineNo: 0, seriesNo: 0, ...numbers[at] }))
-    .sort((one, other) => compare(one.source, other.source) || compare(one.id, other.id));
-  const added = await manager.query<{ source: string; id: string; timeline_no: number; time_ms: string }[]>(
-    `INSERT INTO usage_fact (source, id, timeline_no, series_no, time_ms, sequence, quantity_nano, resource_name, attributes)
-     SELECT * FROM ${told} ON CONFLICT DO NOTHING RETURNING source, id, timeline_no, time_ms`,
-    columnsOf(rows),
-  );
-  if (added.length < rows.length) await requireSameContent(manager, without(added, rows));
-  return added.map(({ timeline_no, time_ms }) => ({ timelineNo: timeline_no, timeMs: Number(time_ms) }));
+const told = `unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::jsonb[])
+  AS told (source, id, timeline_no, series_no, time_ms, sequence, quantity_nano, resource_name, attributes)`;
+
+const insertStatement = `
+  INSERT INTO usage_fact (source, id, timeline_no, series_no, time_ms, sequence, quantity_nano, resource_name, attributes)
+  SELECT * FROM ${told} ON CONFLICT DO NOTHING RETURNING source, id`;
+
+const content = (row: string) =>
+  `(${row}.timeline_no, ${row}.series_no, ${row}.time_ms, ${row}.sequence, ${row}.quantity_nano, ${row}.resource_name, ${row}.attributes)`;
+
+const othersStatement = `
+  SELECT source, id FROM usage_fact known JOIN ${told} USING (source, id) WHERE ${content('known')} IS DISTINCT FROM ${content('told')}`;
+
+interface Named {
+  source: string;
+  id: string;
 }
 
-type Row = Fact & { timelineNo: number; seriesNo: number };
+/** Facts, each once and for ever. */
+@Injectable()
+export class FactStore {
+  constructor(
+    private readonly statements: Statements,
+    private readonly numbering: Numbering,
+  ) {}
 
-function columnsOf(rows: readonly Row[]): unknown[] {
+  /** Stores facts that are not known yet and gives back those. Throws `conflict` where one is known with other content. */
+  async add(manager: EntityManager, facts: readonly Fact[]): Promise<AddedFact[]> {
+    const numbers = await this.numbering.numbersOf(manager, facts);
+    // Sorted, so that two batches with facts in common wait for each other and do not lock each other out.
+    const rows = facts
+      .map((fact, at): AddedFact => ({ ...fact, timelineNo: 0, seriesNo: 0, ...numbers[at] }))
+      .sort((one, other) => compare(one.source, other.source) || compare(one.id, other.id));
+    const added = await this.statements.queryIn<Named>(manager, 'facts.add', insertStatement, columnsOf(rows));
+    if (added.length === rows.length) return rows;
+    const names = new Set(added.map(nameOf));
+    await this.requireSameContent(
+      manager,
+      rows.filter((row) => !names.has(nameOf(row))),
+    );
+    return rows.filter((row) => names.has(nameOf(row)));
+  }
+
+  private async requireSameContent(manager: EntityManager, known: readonly AddedFact[]): Promise<void> {
+    const others = await this.statements.queryIn<Named>(manager, 'facts.others', othersStatement, columnsOf(known));
+    if (others.length === 0) return;
+    const names = new Set(others.map(nameOf));
+    throw conflictOf(known.filter((row) => names.has(nameOf(row))).sort((one, other) => one.index - other.index));
+  }
+}
+
+function nameOf({ source, id }: Named): string {
+  return `${source}\0${id}`;
+}
+
+function columnsOf(rows: readonly AddedFact[]): unknown[] {
   return [
     rows.map(({ source }) => source),
     rows.map(({ id }) => id),
@@ -44,36 +80,6 @@ function columnsOf(rows: readonly Row[]): unknown[] {
   ];
 }
 
-function without(added: readonly { source: string; id: string }[], rows: readonly Row[]): Row[] {
-  const names = new Set(added.map(({ source, id }) => `${source}\0${id}`));
-  return rows.filter(({ source, id }) => !names.has(`${source}\0${id}`));
-}
-
-const told = `unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::jsonb[])
-  AS told (source, id, timeline_no, series_no, time_ms, sequence, quantity_nano, resource_name, attributes)`;
-
-async function requireSameContent(manager: EntityManager, known: readonly Row[]): Promise<void> {
-  const content = (row: string) =>
-    `(${row}.timeline_no, ${row}.series_no, ${row}.time_ms, ${row}.sequence, ${row}.quantity_nano, ${row}.resource_name, ${row}.attributes)`;
-  const others = await manager.query<{ source: string; id: string }[]>(
-    `SELECT source, id FROM usage_fact known JOIN ${told} USING (source, id) WHERE ${content('known')} IS DISTINCT FROM ${content('told')}`,
-    columnsOf(known),
-  );
-  if (others.length === 0) return;
-  const names = new Set(others.map(({ source, id }) => `${source}\0${id}`));
-  throw conflictOf(known.filter(({ source, id }) => names.has(`${source}\0${id}`)).sort((one, other) => one.index - other.index));
-}
-
-async function lockTimelines(manager: EntityManager, numbers: readonly Numbers[]): Promise<void> {
-  const timelines = [...new Set(numbers.map(({ timelineNo }) => timelineNo))];
-  await manager.query('SELECT no FROM timeline WHERE no = ANY ($1::integer[]) ORDER BY no FOR NO KEY UPDATE', [listOf(timelines)]);
-}
-
 function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
-}
-
-/** An array as PostgreSQL reads it; the driver would quote each number. */
-function listOf(numbers: readonly (number | string)[]): string {
-  return `{${numbers.join(',')}}`;
 }

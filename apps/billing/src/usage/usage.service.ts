@@ -13,9 +13,8 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { TeamDirectory } from '@atoll/team-directory';
 import { distinctFacts } from './distinct-facts.js';
-import { storeFacts } from './fact-store.js';
-import { Numbering } from './numbering.js';
-import { rebuildSegments } from './segment-rebuild.js';
+import { FactStore } from './fact-store.js';
+import { Timelines } from './timelines.js';
 
 /** Clocks differ; a fact of the far future is a mistake. */
 const mostAheadMs = 5 * 60_000;
@@ -27,7 +26,8 @@ export class UsageService {
   constructor(
     private readonly transactions: Transactions,
     private readonly directory: TeamDirectory,
-    private readonly numbering: Numbering,
+    private readonly facts: FactStore,
+    private readonly timelines: Timelines,
   ) {}
 
   /** All of the batch or nothing. Once it is answered, every report asked afterwards has it. */
@@ -44,9 +44,8 @@ export class UsageService {
   }
 
   private async store(manager: EntityManager, events: readonly UsageEvent[]): Promise<UsageRecorded> {
-    const distinct = distinctFacts(events);
-    const added = await storeFacts(manager, this.numbering, distinct);
-    if (added.length > 0) await rebuildSegments(manager, added);
+    const added = await this.facts.add(manager, distinctFacts(events));
+    if (added.length > 0) await this.timelines.add(manager, added);
     return { accepted: added.length, duplicates: events.length - added.length };
   }
 
