@@ -56,8 +56,11 @@ function parsed(text: string, exactNumbers: string | undefined): unknown {
   }
 }
 
-/** A double keeps 15 digits; where a body has no more in a row, which is quickly seen, its numbers may be read as such. */
-const longNumber = /[\d.]{16}/;
+/**
+ * A double keeps 15 digits; where no number of a body has more in a row, which is quickly seen, its numbers may be read as such. Digits behind a
+ * quote are a text: hexadecimal ids often have so many.
+ */
+const longNumber = /[\s:,[]-?[\d.]{16}/;
 
 /** `context.source`, the text of a primitive value, is of ECMAScript 2026 and not yet in TypeScript's library. */
 function keepNumbersOf(field: string): (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown {
