@@ -16,6 +16,7 @@ import { Resources } from './reports/resources.js';
 import { UsageQuery } from './reports/usage-query.js';
 import { FactStore } from './usage/fact-store.js';
 import { Numbering } from './usage/numbering.js';
+import { Tenancy } from './usage/tenancy.js';
 import { Timelines } from './usage/timelines.js';
 import { UsageOfServices } from './usage/usage-told.js';
 import { UsageController } from './usage/usage.controller.js';
@@ -36,6 +37,7 @@ import { UsageService } from './usage/usage.service.js';
     ReportQueue,
     ReportsService,
     Resources,
+    Tenancy,
     Timelines,
     Turns,
     UsageOfServices,

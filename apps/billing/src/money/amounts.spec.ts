@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { assert, bigInt, property } from 'fast-check';
-import { decimalOf, nanoOf, numberOf } from './amounts.js';
+import { decimalOf, nanoDigitsOf, nanoOf, numberOf } from './amounts.js';
 
 const anAmount = bigInt({ min: -(10n ** 40n), max: 10n ** 40n });
 
@@ -35,6 +35,7 @@ describe('decimal text', () => {
     assert(
       property(anAmount, (nano) => {
         expect(nanoOf(decimalOf(nano))).toBe(nano);
+        if (nano >= 0n) expect(nanoDigitsOf(decimalOf(nano))).toBe(String(nano));
         expect(decimalOf(nano)).toMatch(/^(?:0|-?(?:0|[1-9]\d*)(?:\.\d{0,8}[1-9])?)$/);
       }),
     );

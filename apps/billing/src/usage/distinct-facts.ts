@@ -1,5 +1,6 @@
 import type { UsageEvent } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
+import { nanoDigitsOf } from '../money/amounts.js';
 
 /** A fact as it is stored, and where in its batch it stands. */
 export interface Fact {
@@ -52,7 +53,7 @@ function factOf(event: UsageEvent, index: number): Fact {
     id: event.id,
     timeMs: Date.parse(event.time),
     sequence: event.sequence ?? 0,
-    quantityNano: nanoOf(event.quantity),
+    quantityNano: nanoDigitsOf(event.quantity),
     teamId: event.team_id,
     workspaceId: event.workspace_id,
     resourceId: event.resource_id,
@@ -63,12 +64,6 @@ function factOf(event: UsageEvent, index: number): Fact {
     poolId: event.pool_id ?? null,
     attributes: event.attributes ? JSON.stringify(event.attributes, Object.keys(event.attributes).sort()) : null,
   };
-}
-
-/** In the text, without a number between: `2.5` → `2500000000`. */
-function nanoOf(quantity: string): string {
-  const [units = '', fraction = ''] = quantity.split('.');
-  return (units + fraction.padEnd(9, '0')).replace(/^0+(?=\d)/, '');
 }
 
 function isSame({ index: _one, ...known }: Fact, { index: _other, ...fact }: Fact): boolean {
