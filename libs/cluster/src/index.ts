@@ -1,0 +1,19 @@
+export { ClusterDriver } from './cluster-driver.js';
+export type { Capabilities, ClusterCheck } from './cluster-driver.js';
+export { ClusterError } from './cluster-error.js';
+export type { ClusterErrorCode } from './cluster-error.js';
+export type {
+  Certificate,
+  Door,
+  ObjectKind,
+  ObjectRef,
+  Owner,
+  PodRun,
+  PodSlice,
+  Transport,
+  VmRun,
+  Volume,
+  VolumeMount,
+} from './objects.js';
+export type { DoorSight, Exit, FoundObject, Hint, LogBatch, LogLine, RunSight, Trouble, VolumeSight } from './observations.js';
+export type { PodConnection, Shell, ShellExit, ShellRequest, TerminalSize } from './shell.js';
