@@ -2,77 +2,84 @@ import type { Door, ObjectRef, PodRun, VmRun, Volume } from './objects.js';
 import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from './observations.js';
 import type { PodConnection, Shell, ShellRequest } from './shell.js';
 
-/** What a driver can do in the cluster that it was opened for. What it cannot is refused beforehand, with a sentence that says so. */
+/** What a driver can do in the cluster that it was opened for. A caller refuses the rest beforehand, with a sentence that says so. */
 export interface Capabilities {
   /** End TLS in front of a pod. */
   readonly tls: boolean;
   readonly udp: boolean;
-  /** Shared volumes, and whether their used bytes are known. */
+  /** Shared volumes; whether their used bytes are known; whether the cluster enforces their size. */
   readonly volumes: boolean;
   readonly volumeUsage: boolean;
+  readonly volumeQuota: boolean;
   readonly vms: boolean;
   /**
-   * How somebody gets into a pod: `exec` runs a command in it (`openShell`); `sshd` has one listening inside, which is reached by `connect` to this port;
-   * `none`: not at all.
+   * How a user gets a shell in a pod. `exec`: `openShell` runs a command in it. `sshd`: an SSH server listens inside, reached by `connect` to
+   * this port with a key of `PodRun.authorizedKeys`. `none`: not at all.
    */
   readonly shell: { readonly by: 'exec' } | { readonly by: 'sshd'; readonly port: number } | { readonly by: 'none' };
-  /** Connections into a pod's own network: port forwarding. */
+  /** Connections to the loopback of a pod: port forwarding. */
   readonly connect: boolean;
-  /** `engine`: lines written while nobody read are still there, until the run is removed. `store`: a collector of the cluster's own keeps them elsewhere. */
+  /** `engine`: `readLogs` reads what a run wrote, also while nobody read, until it is removed. `store`: a log store of the cluster has them, and `readLogs` is not supported. */
   readonly logHistory: 'engine' | 'store';
-  /** Whether a port taken by TCP is free for UDP. */
+  /** Whether a port that is taken for TCP is free for UDP. */
   readonly transportsSharePorts: boolean;
   /** GPUs are given by slice, or only by whole node. */
   readonly granularity: 'slice' | 'node';
 }
 
-/** One thing that was looked at in a cluster. */
+/** The result of one check of a cluster. */
 export interface ClusterCheck {
-  /** `reachable`, `credentials`, `version`, `disk`, `door_image`, … */
+  /** `reachable`, `version`, `limits`, `disk`, `door_image`, … */
   readonly name: string;
   readonly ok: boolean;
   /** What was found, a sentence. */
   readonly detail: string;
-  /** What an operator can do; null where all is well. */
+  /** What an operator can do; null where nothing is wrong. */
   readonly howToFix: string | null;
-  /** Whether nothing new can run while this is not well; else the cluster is merely degraded. */
+  /** Whether no pod can start while this fails; otherwise the cluster is degraded. */
   readonly isVital: boolean;
 }
 
 /**
- * The port to where pods run: one instance for one cluster, shared by all of this process's steps.
+ * The port to where pods run: one instance for one cluster, shared by all callers of a process.
  *
- * A change is **asked for and then observed**: `start…`, `open…`, `stop…`, `remove` return when the cluster has taken the wish, not when it is fulfilled,
- * and are safe to repeat; `observe…` tells what is there, so that whoever comes after a crash goes on by looking. Everything that a driver makes carries
- * the installation's id, and it touches nothing that does not. Each call throws `ClusterError` and ends soon after the signal is aborted. One slow call
- * delays no other; a driver bounds its connections to the cluster by itself.
+ * A change is **requested and then observed**. `startPod`, `openDoor`, `makeVolume`, `stopPod` and `remove` return when the cluster has accepted the
+ * request, not when it is fulfilled, and are safe to repeat. A caller repeats a request for as long as what it observes differs from what it
+ * requested: a container engine has no controller that remembers a request while an image is pulled, or after the process that pulled it has died.
+ * After a crash a caller continues by observing; it needs nothing that an earlier instance kept in memory.
+ *
+ * Everything a driver creates carries the installation's id, and it changes nothing that does not. Each call throws `ClusterError`, and ends soon
+ * after its signal is aborted. One slow call delays no other, and a driver bounds its own connections to the cluster.
  */
 export abstract class ClusterDriver {
   abstract readonly capabilities: Capabilities;
 
   /**
-   * What tells this cluster from any other, for as long as it lives, such as an engine's id. It is kept when the cluster is set; a different answer later means
-   * that another cluster is behind the address, and nothing is started or removed there.
+   * What tells this cluster from any other for as long as it exists, such as an engine's id. The caller keeps it when the cluster is set. Another
+   * answer later means that another cluster is behind the address; nothing may be started or removed there.
    */
   abstract identify(signal: AbortSignal): Promise<string>;
 
-  /** Looks at everything that pods need. Throws nothing for what it finds: a cluster that is away has one check that is not well. */
+  /** Checks everything that pods need. Never throws for what it finds: an unreachable cluster has one failed check. */
   abstract check(signal: AbortSignal): Promise<readonly ClusterCheck[]>;
 
-  /** Asks for a run of a pod, in its own network with the other pods of its workspace alone. */
+  /** Requests a run of a pod, in a network that it shares with the other pods of its workspace alone. A run that has ended is not started again. */
   abstract startPod(pod: PodRun, signal: AbortSignal): Promise<void>;
-  /** Asks the run to end: TERM, and KILL after the grace. Its log stays readable. */
+  /** Requests the end of a run: TERM, and KILL after the grace. Its log stays readable. */
   abstract stopPod(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void>;
-  /** In the order asked for. */
+  /** In the order of `refs`. */
   abstract observePods(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly RunSight[]>;
 
-  /** Asks for an opening. Another run of the same door may be open at the same time. */
+  /**
+   * Requests a door. Several runs of one door may be open at once, on different ports. Requested again with another certificate, an open door
+   * serves the new one, and connections that are open continue.
+   */
   abstract openDoor(door: Door, signal: AbortSignal): Promise<void>;
   abstract observeDoors(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly DoorSight[]>;
-  /** Ports of the public host, of those given, that something else holds now. A hint for choosing; `openDoor` is the truth. */
+  /** Those of `ports` that are taken on the public host, as far as the cluster can tell. A hint for choosing one; only `openDoor` decides. */
   abstract busyPorts(ports: readonly number[], signal: AbortSignal): Promise<ReadonlySet<number>>;
 
-  /** Asks for a volume, or for more of it. */
+  /** Requests a volume, or a larger size of one. */
   abstract makeVolume(volume: Volume, signal: AbortSignal): Promise<void>;
   abstract observeVolumes(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly VolumeSight[]>;
 
@@ -80,25 +87,31 @@ export abstract class ClusterDriver {
   abstract stopVm(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void>;
   abstract observeVms(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly RunSight[]>;
 
-  /** Asks for an object to be gone, whatever state it is in; `absent` says when it is. With a volume goes its data, with a VM's last run its disk. */
+  /**
+   * Requests the removal of an object in any state; `absent` says when it is gone. A volume goes with its data, the last run of a VM with its disk.
+   * Throws `in_use` while something holds it, such as a pod that mounts the volume.
+   */
   abstract remove(ref: ObjectRef, signal: AbortSignal): Promise<void>;
 
-  /** Everything of this installation, for finding what the database does not know. */
+  /**
+   * Every object of this installation, so that a caller finds those which the database does not know. A driver also removes here what it created
+   * for such objects and none of them uses any more, such as networks.
+   */
   abstract list(signal: AbortSignal): AsyncIterable<FoundObject>;
-  /** Hints of changes, until the signal is aborted; throws when the connection is lost. */
+  /** Hints of changes, until the signal is aborted. Throws when the connection is lost; what changed meanwhile is found by observing. */
   abstract watch(signal: AbortSignal): AsyncIterable<Hint>;
 
   /**
-   * The lines of a run after a cursor, or from the beginning: batch after batch as they are written, until it is complete or the signal is aborted. Throws
-   * `not_found` where the run is gone.
+   * The lines of a run after a cursor, or from its start: batch after batch as they are written, until all are read or the signal is aborted.
+   * Throws `not_found` where the run is gone, `not_supported` where `capabilities.logHistory` is `store`.
    */
   abstract readLogs(ref: ObjectRef, after: string | null, signal: AbortSignal): AsyncIterable<LogBatch>;
 
-  /** `not_found` where the run is not running, `not_supported` where `capabilities.shell` is not `exec`. */
+  /** Throws `not_found` where the run is not running, `not_supported` where `capabilities.shell` is not `exec`. */
   abstract openShell(ref: ObjectRef, request: ShellRequest, signal: AbortSignal): Promise<Shell>;
-  /** A connection to an address as the pod itself would dial it: 127.0.0.1 is the pod's own. Throws `refused` before any byte where nothing listens. */
-  abstract connect(ref: ObjectRef, address: { host: string; port: number }, signal: AbortSignal): Promise<PodConnection>;
+  /** Connects to a TCP port of the loopback inside a pod. Throws `refused` before any byte where nothing listens, `not_found` as above. */
+  abstract connect(ref: ObjectRef, port: number, signal: AbortSignal): Promise<PodConnection>;
 
-  /** Lets go of connections. What runs in the cluster goes on. */
+  /** Closes connections, shells and log readers. What runs in the cluster continues. */
   abstract close(): Promise<void>;
 }

@@ -15,5 +15,16 @@ export type {
   Volume,
   VolumeMount,
 } from './objects.js';
-export type { DoorSight, Exit, FoundObject, Hint, LogBatch, LogLine, RunSight, Trouble, VolumeSight } from './observations.js';
+export type {
+  DoorSight,
+  Exit,
+  FoundObject,
+  Hint,
+  LogBatch,
+  LogLine,
+  PullProgress,
+  RunSight,
+  Trouble,
+  VolumeSight,
+} from './observations.js';
 export type { PodConnection, Shell, ShellExit, ShellRequest, TerminalSize } from './shell.js';

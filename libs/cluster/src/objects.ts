@@ -1,19 +1,21 @@
-/** What a driver makes in a cluster, by the ids that the pods service has given. */
+/** The kinds of objects that a driver creates, by ids that the pods service chooses. */
 export type ObjectKind = 'pod' | 'door' | 'volume' | 'vm';
 
 /**
- * One object in a cluster. Its name there follows from these alone, so that asking twice makes it once, and whoever comes after a crash finds it again.
+ * One object in a cluster. Its name there follows from these fields alone, so that a repeated request creates it once, and a process that starts after
+ * a crash finds it again.
  *
- * `run` counts: the runs of a pod or VM (each start is a new run), and the settings of a door (each port is a new run, so that the next can open before
- * the last one closes). A volume has run 0 for ever.
+ * `run` is a counter: each start of a pod or VM is a new run, and so is each external port of a door, so that the next can open before the last one
+ * closes. A volume has run 0.
  */
 export interface ObjectRef {
   readonly kind: ObjectKind;
+  /** Letters, digits and `-`, at most 64. */
   readonly id: string;
   readonly run: number;
 }
 
-/** Whose it is: labels of the object, and the boundary inside of which pods may reach each other. */
+/** The team of an object, and the workspace whose pods may reach each other. */
 export interface Owner {
   readonly teamId: string;
   readonly workspaceId: string;
@@ -30,8 +32,9 @@ export interface PodSlice {
   readonly profile: string;
   /** First memory slice of a MIG instance; null for MPS shares and turns. */
   readonly slotStart: number | null;
-  /** NVML's id of the MIG instance; null where nothing is cut by MIG. */
+  /** NVML's id and UUID of the MIG instance; null where the GPU is not partitioned. A UUID comes back when a slice is cut anew at the same place. */
   readonly instanceId: number | null;
+  readonly instanceUuid: string | null;
   /** Whether the node is simulated: the pod then gets the slice's name in its environment, and no device. */
   readonly isSimulated: boolean;
 }
@@ -42,17 +45,17 @@ export interface VolumeMount {
   readonly path: string;
 }
 
-/** One run of a pod, whole: a driver keeps nothing of earlier runs but the volumes. */
+/** One run of a pod, complete: of earlier runs a driver keeps nothing but the volumes. */
 export interface PodRun {
   readonly ref: ObjectRef;
   readonly owner: Owner;
-  /** A DNS label, unique in the installation: the host name inside. */
+  /** A DNS label, unique in the installation: the host name inside, and its name for other pods of the workspace. */
   readonly podName: string;
   /** Normalised, with registry and tag or digest: `docker.io/library/nginx:1.27`. */
   readonly image: string;
-  /** In place of the image's own; empty: the image's. Never goes through a shell. */
+  /** Replaces the image's entry point and command; empty: the image's. Never passed to a shell. */
   readonly command: readonly string[];
-  /** Secret: never logged, never shown in an error. */
+  /** Secret: never logged, never part of an error. */
   readonly env: ReadonlyMap<string, string>;
   /** Cores; null: the driver's default. */
   readonly cpu: number | null;
@@ -60,34 +63,36 @@ export interface PodRun {
   readonly memoryGb: number | null;
   readonly slices: readonly PodSlice[];
   readonly volumes: readonly VolumeMount[];
+  /** Public keys, one line each as in `authorized_keys`, for a driver whose `capabilities.shell` is `sshd`; others ignore them. */
+  readonly authorizedKeys: readonly string[];
 }
 
 export type Transport = 'tcp' | 'udp';
 
-/** A certificate chain and its key, PEM. */
+/** A certificate chain and its key, PEM. The key is secret. */
 export interface Certificate {
   readonly certificate: string;
   readonly key: string;
 }
 
-/** An opening from outside to one port of a pod, whichever run of it is there. */
+/** An opening from outside to one port of a pod, for whichever run of the pod exists. */
 export interface Door {
   readonly ref: ObjectRef;
   readonly owner: Owner;
   readonly podId: string;
   readonly transport: Transport;
-  /** Inside of the pod. */
+  /** Inside the pod. */
   readonly port: number;
-  /** On the cluster's public host. Reserved for this door in the database before it is asked for. */
+  /** On the cluster's public host. Reserved for this door in the database before it is requested. */
   readonly externalPort: number;
-  /** Ends TLS in front of the pod; null: bytes as they come. */
+  /** Ends TLS in front of the pod; null: bytes pass unchanged. */
   readonly tls: Certificate | null;
 }
 
 export interface Volume {
   readonly ref: ObjectRef;
   readonly owner: Owner;
-  /** 10^9 bytes. Asked for again with more, it grows; it never shrinks. */
+  /** 10^9 bytes. Requested again with more, it grows; it never shrinks. */
   readonly sizeGb: number;
 }
 

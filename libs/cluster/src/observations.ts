@@ -1,7 +1,7 @@
 import type { ClusterErrorCode } from './cluster-error.js';
 import type { ObjectRef } from './objects.js';
 
-/** Why something is not as it was asked for, in words for its team. */
+/** Why an object is not as it was requested, in words for its team. */
 export interface Trouble {
   readonly code: ClusterErrorCode;
   readonly message: string;
@@ -9,63 +9,85 @@ export interface Trouble {
 
 /** How a run ended. */
 export interface Exit {
-  /** 0 to 255; null where the cluster cannot say. */
+  /** 0 to 255; null where the cluster cannot tell. */
   readonly code: number | null;
-  /** `probably`: killed without having been asked, under a memory limit, by an engine that does not tell. */
+  /**
+   * `probably`: killed under a memory limit, by an engine that does not tell why. It cannot be told from a KILL after the grace of `stopPod`, so a
+   * caller that has requested the end ignores it.
+   */
   readonly outOfMemory: 'yes' | 'probably' | 'no';
+  /** Any further reason that the cluster gives, a sentence for the team, such as the eviction from a node. */
+  readonly reason: string | null;
   readonly at: Date;
+}
+
+/** How far the pull of an image is; null: not known. */
+export interface PullProgress {
+  readonly doneBytes: number | null;
+  /** Of the layers whose size is known so far. */
+  readonly totalBytes: number | null;
 }
 
 /**
  * A run of a pod or VM as the cluster has it.
  *
- * `absent`: no such object. `preparing`: the image is being pulled, or a node is looked for; `trouble` says what is in the way, and is permanent where
- * waiting will not help. `running`, `stopping`. `ended`: it is over, and what is left of it (its log) is there until `remove`.
+ * `absent`: no such object. `preparing`: its image is pulled, a node is found, or a start was cut short; `trouble` says what prevents it, and is permanent
+ * where waiting does not help. `running`: `trouble` says if its node is out of reach. `stopping`. `ended`: what is left of it, its log, is there until
+ * `remove`.
  */
 export type RunSight =
   | { readonly phase: 'absent' }
-  | { readonly phase: 'preparing'; readonly isPulling: boolean; readonly trouble: Trouble | null }
-  | { readonly phase: 'running'; readonly startedAt: Date }
+  | { readonly phase: 'preparing'; readonly pull: PullProgress | null; readonly trouble: Trouble | null }
+  | { readonly phase: 'running'; readonly startedAt: Date; readonly trouble: Trouble | null }
   | { readonly phase: 'stopping' }
   | { readonly phase: 'ended'; readonly startedAt: Date | null; readonly exit: Exit };
 
-/** `open`: a connection from outside reaches the pod, or is refused by it. `opening`: not yet; `trouble` as above. */
+/**
+ * `open`: a connection from outside to `host` reaches the pod or, where the pod does not accept it, is closed. `host` is null where that is the cluster's
+ * public host; a cluster of several hosts names the one that the door is on. `opening`: not yet; `trouble` as above.
+ */
 export type DoorSight =
-  { readonly phase: 'absent' } | { readonly phase: 'opening'; readonly trouble: Trouble | null } | { readonly phase: 'open' };
+  | { readonly phase: 'absent' }
+  | { readonly phase: 'opening'; readonly trouble: Trouble | null }
+  | { readonly phase: 'open'; readonly host: string | null };
 
 export type VolumeSight =
   | { readonly phase: 'absent' }
   | { readonly phase: 'preparing'; readonly trouble: Trouble | null }
-  /** `usedBytes`: null where the cluster has no figure. */
-  | { readonly phase: 'ready'; readonly sizeGb: number; readonly usedBytes: number | null };
+  /** `sizeGb`: null where the cluster enforces no size. `usedBytes`: null where it has no figure, or none yet. */
+  | { readonly phase: 'ready'; readonly sizeGb: number | null; readonly usedBytes: number | null };
 
-/** An object of this installation that the cluster holds, whether the database knows it or not. */
+/** An object of this installation that exists in the cluster, whether the database knows it or not. */
 export interface FoundObject {
   readonly ref: ObjectRef;
   readonly createdAt: Date;
 }
 
-/** Something about this object may have changed. A hint: it may come late, twice or never, and says nothing of what the object is now. */
+/** This object may have changed. A hint may come late, twice or never, and says nothing of what the object is now. */
 export type Hint = ObjectRef;
 
 /** A line that a run has written. */
 export interface LogLine {
-  /** ISO 8601 in UTC with nanoseconds where the cluster has them; rises within a run or stays equal. */
+  /** ISO 8601 in UTC, with nanoseconds where the cluster has them. Never decreases within a run. */
   readonly timestamp: string;
-  readonly stream: 'stdout' | 'stderr';
-  /** Without its line break; cut at 16 KiB of UTF-8, and then `isCut`. */
+  /** null where the cluster cannot tell. */
+  readonly stream: 'stdout' | 'stderr' | null;
+  /**
+   * Without its line break; invalid UTF-8 is replaced. At most 16 KiB of UTF-8: the rest of a longer line is dropped, and `isCut` is set. A line that the pod
+   * does not end within some seconds, such as a progress bar, comes in several pieces.
+   */
   readonly message: string;
   readonly isCut: boolean;
 }
 
-/** Lines in the order in which they were written, and where to go on after them. */
+/** Lines in the order in which they were written, and where to continue after them. */
 export interface LogBatch {
   readonly lines: readonly LogLine[];
   /**
-   * Opaque to the reader, kept in the transaction that keeps the lines: reading on from it neither loses nor doubles a line, whatever line shares an
-   * instant with another.
+   * Opaque. The caller stores it in the transaction that stores the lines; reading on from it neither loses nor doubles a line, however many share an
+   * instant.
    */
   readonly cursor: string;
-  /** The run has ended and everything it wrote has been read. */
+  /** The run has ended, and everything that it wrote has been read. */
   readonly isComplete: boolean;
 }

@@ -7,24 +7,24 @@ export interface TerminalSize {
 }
 
 export interface ShellRequest {
-  /** What runs in the pod; null: a log-in shell, the best that the image has. */
+  /** What to run in the pod; null: a log-in shell, bash where the image has it. */
   readonly command: readonly string[] | null;
-  /** null: no terminal, with stderr apart. */
+  /** `type` is the value of TERM. null: no terminal, and stderr apart. */
   readonly terminal: (TerminalSize & { readonly type: string }) | null;
   readonly env: ReadonlyMap<string, string>;
 }
 
 /** How a process in a pod ended. */
 export interface ShellExit {
-  /** null where it was ended by a signal, or nobody can say. */
+  /** 128 + n after signal n, as shells count; null where nobody can tell, such as after a crash of the engine. */
   readonly code: number | null;
-  /** `SIGTERM`; null where it ended by itself. */
-  readonly signal: string | null;
 }
 
 /**
- * A process inside of a pod, on behalf of one session. All streams obey back-pressure: nothing is read that its reader has not asked for.
- * `close` ends the process too, also where the client's side broke; so does the end of the pod.
+ * A process in a pod, for one session of a user. All streams have back-pressure: a driver reads no more than its reader consumes.
+ *
+ * The process ends when the pod ends, and after `close`, which a caller calls in any case, also when its client is gone. As with an SSH server, what
+ * the user has detached from the session (`tmux`, `nohup`, `setsid`) continues in the pod.
  */
 export interface Shell {
   readonly stdin: Writable;
@@ -33,10 +33,11 @@ export interface Shell {
   readonly stderr: Readable;
   readonly exit: Promise<ShellExit>;
   resize(size: TerminalSize): Promise<void>;
-  /** `SIGINT`; to the process and what it started. */
+  /** `SIGINT`: to the process and to those it has started in its session. */
   signal(name: string): Promise<void>;
+  /** HUP to the session, and KILL to the process if it does not end. */
   close(): Promise<void>;
 }
 
-/** A connection from inside of a pod's network. */
+/** A connection to a port inside a pod. */
 export type PodConnection = Duplex;
