@@ -52,6 +52,16 @@ if [ ! -d "$cache/$base" ]; then
   mv "$cache/$base.new" "$cache/$base"
 fi
 
+if [ ! -d "$cache/$base.images" ]; then
+  step "the store of images that Podman reads in specs"
+  work=$(mktemp -d "$cache/$base.XXXXXX")
+  trap 'rm -rf "$work"' EXIT
+  podman --root "$work/images" --runroot "$work/run" --tmpdir "$work/tmp" --storage-driver overlay import "$cache/$base.tar" localhost/atoll-base:1 >/dev/null
+  mv "$work/images" "$cache/$base.images"
+  rm -rf "$work"
+  trap - EXIT
+fi
+
 if [ ! -x "$cache/loki-$loki_version" ]; then
   if ! command -v go >/dev/null; then
     echo "Go was not found: Loki is not built, and the specs of logs in Loki will not run." >&2

@@ -1,0 +1,123 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { delimiter, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import {
+  createPodmanFolder,
+  imageStore,
+  removeLeftPodmanFolders,
+  removePodmanFolder,
+  removePodmanFolderNow,
+  type PodmanFolder,
+  type PodmanOptions,
+} from './podman-folder.js';
+import { timeoutFactor } from './timeout-factor.js';
+
+const run = promisify(execFile);
+const startTimeoutMs = 20_000 * timeoutFactor;
+
+/** Debian with bash, procps, openssh-server, nginx with its stream module, socat and busybox: the image of pods and doors in specs. */
+export const podmanImage = 'localhost/atoll-base:1';
+
+/** A Podman service of its own, on storage of its own: it sees no container of another one. */
+export interface Podman {
+  readonly socketPath: string;
+  /** Of the service that runs now. */
+  readonly pid: number;
+  /** The folder of its containers and volumes. */
+  readonly root: string;
+  /** Runs `podman` on the same storage, as an operator does by hand; returns what it prints. */
+  cli(...words: string[]): Promise<string>;
+  /** Ends the service as a crash does. Containers continue. */
+  kill(): Promise<void>;
+  /** Ends the service if it runs, and starts it again on the same storage and socket. */
+  restart(): Promise<void>;
+  /** Freezes the service: connections stay open and nothing answers. */
+  pause(): void;
+  resume(): void;
+  /** Removes all containers, volumes and networks, ends the service and deletes its storage. */
+  stop(): Promise<void>;
+}
+
+/** What this machine lacks for `startPodman`, a sentence for `describeWhere`; undefined where nothing is missing. */
+export function podmanLacks(): string | undefined {
+  if (process.platform !== 'linux') return 'Podman runs on Linux only';
+  if (process.getuid?.() !== 0) return 'these specs need root';
+  const missing = ['podman', 'runc', 'conmon', 'catatonit', 'netavark', 'aardvark-dns'].filter((name) => !isInstalled(name));
+  if (missing.length > 0) return `${missing.join(', ')} not found`;
+  if (!existsSync(imageStore)) return `${imageStore} not found`;
+  return undefined;
+}
+
+function isInstalled(name: string): boolean {
+  const helpers = ['/usr/lib/podman', '/usr/libexec/podman', '/usr/libexec/catatonit'];
+  const folders = [...(process.env.PATH ?? '').split(delimiter), ...helpers];
+  return folders.some((folder) => existsSync(join(folder, name)));
+}
+
+/** Starts a Podman service. What a killed run has left is removed first. */
+export async function startPodman(options: PodmanOptions = {}): Promise<Podman> {
+  await removeLeftPodmanFolders();
+  const folder = createPodmanFolder(options);
+  const removeWithUs = (): void => removePodmanFolderNow(folder);
+  process.once('exit', removeWithUs);
+  let service = await startService(folder);
+  return {
+    socketPath: folder.socketPath,
+    root: folder.root,
+    get pid() {
+      return service.pid ?? 0;
+    },
+    cli: async (...words) => (await run('podman', [...folder.flags, ...words], { env: folder.env, cwd: folder.path })).stdout,
+    kill: () => end(service),
+    restart: async () => {
+      await end(service);
+      service = await startService(folder);
+    },
+    pause: () => void service.kill('SIGSTOP'),
+    resume: () => void service.kill('SIGCONT'),
+    stop: async () => {
+      await end(service);
+      await removePodmanFolder(folder);
+      process.off('exit', removeWithUs);
+    },
+  };
+}
+
+async function startService({ path, flags, env, scratch, socketPath }: PodmanFolder): Promise<ChildProcess> {
+  const words = [...flags, 'system', 'service', '--time=0', `unix://${socketPath}`];
+  const child = spawn('podman', words, { env, cwd: scratch, stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+  writeFileSync(join(path, 'service'), String(child.pid));
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-4000)));
+  const untilMs = Date.now() + startTimeoutMs;
+  while (!(await answers(socketPath))) {
+    if (child.exitCode !== null || child.pid === undefined || Date.now() > untilMs) {
+      await end(child);
+      throw new Error(`Podman did not start: ${log}`);
+    }
+    await delay(20);
+  }
+  return child;
+}
+
+function answers(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const ping = request({ socketPath, path: '/_ping', timeout: 1_000, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    ping.once('timeout', () => ping.destroy());
+    ping.once('error', () => resolve(false));
+    ping.end();
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+}
