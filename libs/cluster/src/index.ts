@@ -2,6 +2,10 @@ export { ClusterDriver } from './cluster-driver.js';
 export type { Capabilities, ClusterCheck } from './cluster-driver.js';
 export { ClusterError } from './cluster-error.js';
 export type { ClusterErrorCode } from './cluster-error.js';
+export { DockerDriver } from './docker/docker-driver.js';
+export type { DockerDriverOptions } from './docker/docker-driver.js';
+export type { PodDefaults } from './docker/container-body.js';
+export type { EngineAddress } from './docker/engine-connection.js';
 export type {
   Certificate,
   Door,

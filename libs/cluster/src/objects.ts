@@ -10,7 +10,7 @@ export type ObjectKind = 'pod' | 'door' | 'volume' | 'vm';
  */
 export interface ObjectRef {
   readonly kind: ObjectKind;
-  /** Letters, digits and `-`, at most 64. */
+  /** Lower-case letters, digits and `-`, at most 50. */
   readonly id: string;
   readonly run: number;
 }

@@ -39,5 +39,5 @@ export interface Shell {
   close(): Promise<void>;
 }
 
-/** A connection to a port inside a pod. */
+/** A connection to a port inside a pod. It ends and closes when the pod ends, and when the connection to the cluster breaks. */
 export type PodConnection = Duplex;

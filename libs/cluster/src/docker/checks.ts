@@ -1,0 +1,109 @@
+import { statfs } from 'node:fs/promises';
+import type { ClusterCheck } from '../cluster-driver.js';
+import type { Engine } from './engine.js';
+import type { InfoAnswer } from './engine-answer.js';
+import { clusterErrorOf } from './engine-errors.js';
+import type { Images } from './images.js';
+
+const oldestApi = 1.41;
+const fullShare = 0.05;
+
+const passed = (name: string, detail: string): ClusterCheck => ({ name, ok: true, detail, howToFix: null, isVital: true });
+const failed = (name: string, detail: string, howToFix: string, isVital = true): ClusterCheck => ({
+  name,
+  ok: false,
+  detail,
+  howToFix,
+  isVital,
+});
+
+/** What an operator has to see to before pods run on an engine. */
+export class Checks {
+  constructor(
+    private readonly parts: { engine: Engine; images: Images },
+    private readonly options: { doorImage: string; helperImage: string; isLocal: boolean },
+  ) {}
+
+  async run(signal: AbortSignal): Promise<readonly ClusterCheck[]> {
+    try {
+      const info = await this.parts.engine.json<InfoAnswer>({ method: 'GET', path: '/info', signal });
+      const found = await Promise.all([this.#version(), this.#isolation(signal), this.#disk(info), this.#images(signal)]);
+      return [passed('reachable', `The engine answers as ${info.Name}.`), limits(info), seccomp(info), ...found.flat()];
+    } catch (error) {
+      const { message } = clusterErrorOf(error);
+      return [failed('reachable', message, 'Start the engine, or correct its address and its credentials.')];
+    }
+  }
+
+  async #version(): Promise<ClusterCheck> {
+    const { ApiVersion, Components, Version } = await this.parts.engine.version();
+    const detail = `${Components?.[0]?.Name ?? 'Engine'} ${Version}, API ${ApiVersion}.`;
+    if (Number(ApiVersion) >= oldestApi) return passed('version', detail);
+    return failed('version', detail, `Upgrade the engine to API ${oldestApi}: Docker 20.10 or Podman 4.`);
+  }
+
+  /** Docker's bridges are apart by themselves; Podman keeps them apart by an option that only netavark knows. */
+  async #isolation(signal: AbortSignal): Promise<ClusterCheck[]> {
+    const { engine } = this.parts;
+    if ((await engine.kind(signal)) === 'docker') return [];
+    const { host } = await engine.json<{ host: { networkBackend?: string } }>({ method: 'GET', path: '/info', api: 'libpod', signal });
+    const backend = host.networkBackend ?? 'unknown';
+    const fix = 'Install netavark and aardvark-dns, and set network_backend = "netavark" in containers.conf.';
+    return [
+      backend === 'netavark'
+        ? passed('isolation', 'Networks are isolated by netavark.')
+        : failed('isolation', `The network backend is ${backend}.`, fix),
+    ];
+  }
+
+  /** Only of an engine on this machine: the API does not tell. */
+  async #disk({ DockerRootDir }: InfoAnswer): Promise<ClusterCheck[]> {
+    if (!this.options.isLocal) return [];
+    try {
+      const { bavail, blocks, bsize } = await statfs(DockerRootDir);
+      const detail = `${((bavail * bsize) / 1e9).toFixed(1)} GB of ${((blocks * bsize) / 1e9).toFixed(1)} GB are free on the engine’s disk.`;
+      if (bavail / blocks >= fullShare) return [passed('disk', detail)];
+      return [failed('disk', detail, 'Remove images that are not used (docker image prune --all), or add disk space.', false)];
+    } catch {
+      return [];
+    }
+  }
+
+  async #images(signal: AbortSignal): Promise<ClusterCheck[]> {
+    const { doorImage, helperImage } = this.options;
+    const wanted =
+      doorImage === helperImage
+        ? [['door_image', doorImage]]
+        : [
+            ['door_image', doorImage],
+            ['helper_image', helperImage],
+          ];
+    return Promise.all(wanted.map(([name = '', image = '']) => this.#image(name, image, signal)));
+  }
+
+  async #image(name: string, image: string, signal: AbortSignal): Promise<ClusterCheck> {
+    if (await this.parts.images.has(image, signal)) return passed(name, `${image} is on the engine.`);
+    const fix = 'Build it there from deploy/door in the repository, or pull it; otherwise it is pulled when it is first needed.';
+    return failed(name, `${image} is not on the engine.`, fix, false);
+  }
+}
+
+function limits({ MemoryLimit, CpuCfsQuota, PidsLimit }: InfoAnswer): ClusterCheck {
+  const missing = [!MemoryLimit && 'memory', !CpuCfsQuota && 'CPU', !PidsLimit && 'processes'].filter(Boolean);
+  if (missing.length === 0) return passed('limits', 'The engine enforces limits of memory, CPU and processes.');
+  return failed(
+    'limits',
+    `The engine enforces no limit of ${missing.join(', ')}.`,
+    'Enable these cgroup controllers in the host’s kernel.',
+  );
+}
+
+function seccomp({ SecurityOptions }: InfoAnswer): ClusterCheck {
+  const isOn = SecurityOptions?.some((option) => option.startsWith('name=seccomp') && !option.includes('unconfined'));
+  if (isOn) return passed('seccomp', 'Containers run under a seccomp profile.');
+  return failed(
+    'seccomp',
+    'Containers run without a seccomp profile.',
+    'Run an engine and a kernel with seccomp, under the default profile.',
+  );
+}

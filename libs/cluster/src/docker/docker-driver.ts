@@ -1,0 +1,239 @@
+import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
+import { ClusterDriver, type Capabilities, type ClusterCheck } from '../cluster-driver.js';
+import { ClusterError } from '../cluster-error.js';
+import type { Door, ObjectRef, PodRun, PodSlice, Volume } from '../objects.js';
+import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from '../observations.js';
+import type { PodConnection, Shell, ShellRequest } from '../shell.js';
+import { Checks } from './checks.js';
+import { cdiDeviceByUuid, type PodDefaults } from './container-body.js';
+import { Containers } from './containers.js';
+import { Doors } from './doors.js';
+import { Engine } from './engine.js';
+import type { EngineAddress } from './engine-connection.js';
+import type { InfoAnswer, ListedContainer } from './engine-answer.js';
+import { clusterErrorOf } from './engine-errors.js';
+import { Hints } from './hints.js';
+import { Images } from './images.js';
+import { Links } from './links.js';
+import { Logs } from './logs.js';
+import { Names } from './names.js';
+import { Networks } from './networks.js';
+import { Pods } from './pods.js';
+import { Shells } from './shells.js';
+import { Volumes } from './volumes.js';
+
+export interface DockerDriverOptions {
+  /** Lower-case letters, digits and `-`, at most 50: a label of everything that is created. */
+  readonly installationId: string;
+  readonly address: EngineAddress;
+  /** The name or address at which the engine's host is reached from outside. Doors of a loopback host are bound to loopback. */
+  readonly publicHost: string;
+  /** deploy/door says what it needs. */
+  readonly doorImage: string;
+  /** For connections into pods; the door image where it is left out. */
+  readonly helperImage?: string;
+  /** 2 cores (or as many as the host has) and 4 GB where it is left out. */
+  readonly defaults?: PodDefaults;
+  /** `nvidia.com/gpu=<UUID>` of the MIG instance or GPU where it is left out. */
+  readonly cdiDeviceOf?: (slice: PodSlice) => string;
+  /** How long a registry may send nothing before a pull fails; 5 minutes where it is left out. */
+  readonly pullStallMs?: number;
+  /** How old the used bytes of volumes may be; a minute where it is left out. The engine reads every file for them. */
+  readonly volumeUsageAgeMs?: number;
+}
+
+export const dockerCapabilities: Capabilities = {
+  tls: true,
+  udp: true,
+  volumes: true,
+  volumeUsage: true,
+  volumeQuota: false,
+  vms: false,
+  shell: { by: 'exec' },
+  connect: true,
+  logHistory: 'engine',
+  transportsSharePorts: true,
+  granularity: 'slice',
+};
+
+/** Pods on one container engine, through the Docker Engine API: Docker 20.10 or newer, Podman 4 or newer. */
+export class DockerDriver extends ClusterDriver {
+  readonly capabilities = dockerCapabilities;
+
+  readonly #engine: Engine;
+  readonly #names: Names;
+  readonly #containers: Containers;
+  readonly #networks: Networks;
+  readonly #images: Images;
+  readonly #hints: Hints;
+  readonly #pods: Pods;
+  readonly #doors: Doors;
+  readonly #volumes: Volumes;
+  readonly #logs: Logs;
+  readonly #shells: Shells;
+  readonly #links: Links;
+  readonly #checks: Checks;
+
+  constructor(options: DockerDriverOptions) {
+    super();
+    const { doorImage, helperImage = doorImage, pullStallMs = 300_000, volumeUsageAgeMs = 60_000 } = options;
+    const { defaults = { cpu: 2, memoryGb: 4 }, cdiDeviceOf = cdiDeviceByUuid } = options;
+    const engine = (this.#engine = new Engine(options.address));
+    const names = (this.#names = new Names(options.installationId));
+    const containers = (this.#containers = new Containers(engine, names));
+    const networks = (this.#networks = new Networks(engine, names));
+    this.#hints = new Hints(engine, names);
+    const images = (this.#images = new Images(engine, names, pullStallMs, (ref) => this.#hints.give(ref)));
+    const parts = { engine, names, containers, networks, images };
+    this.#pods = new Pods(parts, { defaults, cdiDeviceOf });
+    this.#doors = new Doors(parts, { image: doorImage, bindAddress: bindAddressOf(options.publicHost) });
+    this.#volumes = new Volumes(engine, names, volumeUsageAgeMs);
+    this.#logs = new Logs(parts);
+    this.#shells = new Shells(parts);
+    this.#links = new Links(parts, helperImage);
+    this.#checks = new Checks(parts, { doorImage, helperImage, isLocal: 'socketPath' in options.address });
+  }
+
+  /** Docker has an id for each engine. Podman makes up another one for each answer, so its host and its storage stand for it. */
+  async identify(signal: AbortSignal): Promise<string> {
+    return guarded(signal, async () => {
+      const { ID, Name, DockerRootDir } = await this.#engine.json<InfoAnswer>({ method: 'GET', path: '/info', signal });
+      if ((await this.#engine.kind(signal)) === 'docker') return ID;
+      return createHash('sha256').update(`${Name}\n${DockerRootDir}`).digest('hex');
+    });
+  }
+
+  check(signal: AbortSignal): Promise<readonly ClusterCheck[]> {
+    return this.#checks.run(signal);
+  }
+
+  startPod(pod: PodRun, signal: AbortSignal): Promise<void> {
+    return guarded(signal, () => this.#pods.start(pod, signal));
+  }
+
+  stopPod(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void> {
+    return guarded(signal, () => this.#pods.stop(ref, graceMs, signal));
+  }
+
+  observePods(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly RunSight[]> {
+    return guarded(signal, () => this.#pods.observe(refs, signal));
+  }
+
+  openDoor(door: Door, signal: AbortSignal): Promise<void> {
+    return guarded(signal, () => this.#doors.open(door, signal));
+  }
+
+  observeDoors(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly DoorSight[]> {
+    return guarded(signal, () => this.#doors.observe(refs, signal));
+  }
+
+  /** Those that any container publishes. What other programs of the host hold the API does not tell. */
+  busyPorts(ports: readonly number[], signal: AbortSignal): Promise<ReadonlySet<number>> {
+    return guarded(signal, async () => {
+      const running = await this.#engine.json<ListedContainer[]>({ method: 'GET', path: '/containers/json', signal });
+      const published = new Set(running.flatMap(({ Ports }) => (Ports ?? []).map(({ PublicPort }) => PublicPort)));
+      return new Set(ports.filter((port) => published.has(port)));
+    });
+  }
+
+  makeVolume(volume: Volume, signal: AbortSignal): Promise<void> {
+    return guarded(signal, () => this.#volumes.make(volume, signal));
+  }
+
+  observeVolumes(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly VolumeSight[]> {
+    return guarded(signal, () => this.#volumes.observe(refs, signal));
+  }
+
+  startVm(): Promise<void> {
+    return Promise.reject(noVms());
+  }
+
+  stopVm(): Promise<void> {
+    return Promise.reject(noVms());
+  }
+
+  observeVms(refs: readonly ObjectRef[]): Promise<readonly RunSight[]> {
+    return Promise.resolve(refs.map(() => ({ phase: 'absent' })));
+  }
+
+  async remove(ref: ObjectRef, signal: AbortSignal): Promise<void> {
+    await guarded(signal, async () => {
+      if (ref.kind === 'pod') await this.#pods.remove(ref, signal);
+      else if (ref.kind === 'door') await this.#doors.remove(ref, signal);
+      else if (ref.kind === 'volume') await this.#volumes.remove(ref, signal);
+    });
+  }
+
+  async *list(signal: AbortSignal): AsyncGenerator<FoundObject> {
+    yield* await guarded(signal, () => this.#found(signal));
+    await guarded(signal, async () => {
+      await this.#links.removeAbandoned(signal);
+      await this.#networks.removeUnused(signal);
+    });
+  }
+
+  async #found(signal: AbortSignal): Promise<readonly FoundObject[]> {
+    const containers = await this.#containers.list({}, signal);
+    const found = containers.flatMap(({ Labels, Created }) => {
+      const ref = this.#names.refOf(Labels);
+      return ref ? [{ ref, createdAt: new Date(Created * 1000) }] : [];
+    });
+    return [...found, ...(await this.#volumes.list(signal))];
+  }
+
+  watch(signal: AbortSignal): AsyncGenerator<Hint> {
+    return guardedItems(signal, this.#hints.watch(signal));
+  }
+
+  readLogs(ref: ObjectRef, after: string | null, signal: AbortSignal): AsyncGenerator<LogBatch> {
+    return guardedItems(signal, this.#logs.read(ref, after, signal));
+  }
+
+  openShell(ref: ObjectRef, request: ShellRequest, signal: AbortSignal): Promise<Shell> {
+    return guarded(signal, () => this.#shells.open(ref, request, signal));
+  }
+
+  connect(ref: ObjectRef, port: number, signal: AbortSignal): Promise<PodConnection> {
+    return guarded(signal, () => this.#links.connect(ref, port, signal));
+  }
+
+  close(): Promise<void> {
+    this.#images.close();
+    this.#shells.close();
+    this.#links.close();
+    this.#engine.close();
+    return Promise.resolve();
+  }
+}
+
+const noVms = () => new ClusterError('not_supported', 'A container engine runs no virtual machines.');
+
+function bindAddressOf(publicHost: string): string {
+  if (publicHost === 'localhost') return '127.0.0.1';
+  const isLoopback = isIP(publicHost) !== 0 && (publicHost.startsWith('127.') || publicHost === '::1');
+  return isLoopback ? publicHost : '';
+}
+
+/** Whatever fails below comes out as a `ClusterError`. */
+async function guarded<T>(signal: AbortSignal, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    throw errorOf(error, signal);
+  }
+}
+
+/** The same of a sequence, which ends without an error when the signal is aborted. */
+async function* guardedItems<T>(signal: AbortSignal, items: AsyncGenerator<T>): AsyncGenerator<T> {
+  try {
+    yield* items;
+  } catch (error) {
+    if (!signal.aborted) throw errorOf(error, signal);
+  }
+}
+
+function errorOf(error: unknown, signal: AbortSignal): ClusterError {
+  if (error instanceof ClusterError || !signal.aborted) return clusterErrorOf(error);
+  return new ClusterError('timeout', 'The container engine had not answered when the request was given up.', { cause: error });
+}

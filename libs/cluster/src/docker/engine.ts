@@ -1,0 +1,177 @@
+import { addAbortSignal, type Duplex, type Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { ClusterError } from '../cluster-error.js';
+import { untilAborted } from './abort.js';
+import type { VersionAnswer } from './engine-answer.js';
+import { EngineConnection, type EngineAddress, type Message, type Reply } from './engine-connection.js';
+import { connectionErrorOf, EngineRefusal } from './engine-errors.js';
+import { Slots } from './slots.js';
+
+export interface EngineCall {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
+  /** Without the version of the API: `/containers/json`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | object>>;
+  /** JSON, or a tar archive. */
+  readonly body?: object | Buffer;
+  readonly signal: AbortSignal;
+  /** For the whole answer of a call; for its head where a stream follows. */
+  readonly deadlineMs?: number;
+  /** `libpod`: Podman's own API, for what its Docker API leaves out. */
+  readonly api?: 'docker' | 'libpod';
+}
+
+/** Podman answers in the form of the Docker Engine API, with differences that its callers have to know. */
+export type EngineKind = 'docker' | 'podman';
+
+/** The newest version of the API whose answers are known here. */
+const newestApi = 1.47;
+const libpodPrefix = '/v4.0.0/libpod';
+const defaultDeadlineMs = 15_000;
+const callsAtOnce = 16;
+const streamsAtOnce = 1_024;
+
+/**
+ * The HTTP API of a container engine, Docker's or Podman's. Calls and streams (logs, events, shells, pulls) are bounded apart, so that no number of streams
+ * delays a call. Throws `EngineRefusal` for an answer that is an error, and `ClusterError` where there is no answer in time.
+ */
+export class Engine {
+  readonly #connection: EngineConnection;
+  readonly #calls = new Slots(callsAtOnce);
+  readonly #streams = new Slots(streamsAtOnce);
+  #version: Promise<VersionAnswer> | undefined;
+
+  constructor(address: EngineAddress) {
+    this.#connection = new EngineConnection(address);
+  }
+
+  /** The answer as JSON; null where it is empty, and where there was nothing to change (304). */
+  async json<T>(call: EngineCall): Promise<T> {
+    return within(call, async (signal) => {
+      const reply = await this.#send(call, signal, 'call');
+      const body = await text(reply.response);
+      return (body.trim() === '' ? null : JSON.parse(body)) as T;
+    });
+  }
+
+  /** A header of the answer; null where it is not there. */
+  async header(call: EngineCall, name: string): Promise<string | null> {
+    return within(call, async (signal) => {
+      const { response } = await this.#send(call, signal, 'call');
+      response.resume();
+      const value = response.headers[name];
+      return typeof value === 'string' ? value : null;
+    });
+  }
+
+  /** The body of an answer while it comes. Ends with an error when the signal is aborted or the connection breaks. */
+  async stream(call: EngineCall): Promise<Readable> {
+    return within(call, async (signal) => {
+      const { response } = await this.#send(call, signal, 'stream');
+      return addAbortSignal(call.signal, response);
+    });
+  }
+
+  /** Turns the connection into a stream of bytes in both directions, as attach and exec do. Not bound to the signal once it is open. */
+  async upgrade(call: EngineCall): Promise<Duplex> {
+    return within(call, async (signal) => {
+      const { socket, response } = await this.#send(call, signal, 'stream', { Connection: 'Upgrade', Upgrade: 'tcp' });
+      if (socket) return socket;
+      response.destroy();
+      throw new ClusterError('unreachable', 'The container engine did not open a stream.');
+    });
+  }
+
+  async kind(signal: AbortSignal): Promise<EngineKind> {
+    const { Components } = await within({ signal }, () => this.version());
+    return Components?.some(({ Name }) => Name === 'Podman Engine') ? 'podman' : 'docker';
+  }
+
+  /** Asked once, and again after a failure: an engine of another kind or an older version needs a new driver. Shared, so it ends with no caller's signal. */
+  version(): Promise<VersionAnswer> {
+    const call: EngineCall = { method: 'GET', path: '/version', signal: new AbortController().signal };
+    this.#version ??= within(call, async (signal) => {
+      const { response } = await this.#exchange(messageOf(call, '', signal), 'call', signal);
+      return JSON.parse(await text(response)) as VersionAnswer;
+    });
+    return this.#version.catch((error: unknown) => {
+      this.#version = undefined;
+      throw error;
+    });
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  async #send(call: EngineCall, signal: AbortSignal, kind: 'call' | 'stream', headers = {}): Promise<Reply> {
+    const message = messageOf(call, await this.#prefix(call), signal, headers);
+    return this.#exchange(message, kind, signal);
+  }
+
+  async #exchange(message: Message, kind: 'call' | 'stream', signal: AbortSignal): Promise<Reply> {
+    const release = await (kind === 'call' ? this.#calls : this.#streams).take(signal);
+    try {
+      const reply = await this.#connection.exchange(message, kind);
+      (reply.socket ?? reply.response).once('close', release);
+      const status = reply.response.statusCode ?? 0;
+      if (status >= 400) throw new EngineRefusal(status, messageIn(await text(reply.response)));
+      return reply;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  async #prefix({ api }: EngineCall): Promise<string> {
+    if (api === 'libpod') return libpodPrefix;
+    const { ApiVersion } = await this.version();
+    return `/v${Math.min(newestApi, Number(ApiVersion)).toFixed(2)}`;
+  }
+}
+
+function messageOf({ method, path, query = {}, body }: EngineCall, prefix: string, signal: AbortSignal, more = {}): Message {
+  const bytes = body === undefined || Buffer.isBuffer(body) ? (body ?? null) : Buffer.from(JSON.stringify(body));
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    parameters.set(name, typeof value === 'object' ? JSON.stringify(value) : String(value));
+  const headers: Record<string, string | number> = { ...more };
+  if (bytes) headers['Content-Type'] = Buffer.isBuffer(body) ? 'application/x-tar' : 'application/json';
+  if (method !== 'GET' && method !== 'HEAD') headers['Content-Length'] = bytes?.length ?? 0;
+  return { method, path: `${prefix}${path}?${parameters.toString()}`, headers, body: bytes, signal };
+}
+
+/** Docker: `{message}`. Podman: `{cause, message, response}`. */
+function messageIn(body: string): string {
+  try {
+    const { message = '', cause = '' } = JSON.parse(body) as { message?: string; cause?: string };
+    return cause && !message.includes(cause) ? `${message}: ${cause}` : message;
+  } catch {
+    return body;
+  }
+}
+
+/** Runs an action that ends when the call's signal is aborted or its deadline has passed, and makes a `ClusterError` of any failure but a refusal. */
+async function within<T>(
+  { signal, deadlineMs = defaultDeadlineMs }: Pick<EngineCall, 'signal' | 'deadlineMs'>,
+  action: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const scope = new AbortController();
+  const abort = (): void =>
+    scope.abort(new ClusterError('timeout', 'The container engine had not answered when the request was given up.'));
+  const late = (): void =>
+    scope.abort(new ClusterError('unreachable', `The container engine did not answer within ${deadlineMs / 1000} s.`));
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  const timer = setTimeout(late, deadlineMs);
+  try {
+    return await untilAborted(scope.signal, action(scope.signal));
+  } catch (error) {
+    if (scope.signal.aborted) throw scope.signal.reason;
+    if (error instanceof EngineRefusal || error instanceof ClusterError) throw error;
+    throw connectionErrorOf(error);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
+}

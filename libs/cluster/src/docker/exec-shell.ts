@@ -1,0 +1,168 @@
+import { Writable, type Duplex, type Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ClusterError } from '../cluster-error.js';
+import type { Shell, ShellExit, TerminalSize } from '../shell.js';
+import { untilAborted } from './abort.js';
+import { framesOf, Outlet, type Frame } from './multiplexed.js';
+
+/** What the shell asks of the engine beside its stream. */
+export interface ExecCalls {
+  /** null while it runs. */
+  exit(): Promise<ShellExit | null>;
+  resize(size: TerminalSize): Promise<void>;
+  signal(name: string, session: string): Promise<void>;
+  end(session: string): Promise<void>;
+}
+
+/** Between the end of the stream and the exit code. */
+const exitLookMs = [0, 20, 50, 100, 200, 400, 800, 1_600];
+const endMs = 10_000;
+const longestFirstLine = 20;
+/** Podman adds this to stderr where a process ends without reading its input. */
+const strayError = /^Error: write unixpacket @->\/proc\/self\/fd\/\d+/;
+
+/** One exec of a container engine: its stream carries all of stdin, stdout and stderr. */
+export class ExecShell implements Shell {
+  readonly stdin: Writable;
+  readonly exit: Promise<ShellExit>;
+  readonly #stdout = new Outlet();
+  readonly #stderr = new Outlet();
+  readonly #begun = Promise.withResolvers<string>();
+  #firstLine = '';
+  #session: string | null = null;
+  #isOver = false;
+
+  constructor(
+    private readonly socket: Duplex,
+    private readonly isTerminal: boolean,
+    private readonly calls: ExecCalls,
+  ) {
+    // Its end is seen by the pump.
+    socket.on('error', () => undefined);
+    this.#begun.promise.catch(() => undefined);
+    this.stdin = stdinOf(socket);
+    this.exit = this.#pump();
+  }
+
+  get stdout(): Readable {
+    return this.#stdout;
+  }
+
+  get stderr(): Readable {
+    return this.#stderr;
+  }
+
+  /** Resolves when the command runs. Throws where it could not begin, and leaves nothing behind when the signal is aborted. */
+  async begin(signal: AbortSignal): Promise<void> {
+    try {
+      await untilAborted(signal, this.#begun.promise);
+    } catch (error) {
+      void this.#begun.promise.then(
+        () => this.close(),
+        () => undefined,
+      );
+      throw error;
+    }
+  }
+
+  async #pump(): Promise<ShellExit> {
+    try {
+      for await (const frame of this.#frames()) await this.#deliver(frame);
+    } catch {
+      // The connection broke: the exit says that nobody knows.
+    }
+    this.#stdout.end();
+    this.#stderr.end();
+    this.stdin.destroy();
+    const exit = await this.#exit();
+    this.#isOver = true;
+    this.#begun.reject(beginErrorOf(exit));
+    return exit;
+  }
+
+  #frames(): AsyncIterable<Frame> {
+    if (!this.isTerminal) return framesOf(this.socket);
+    this.#stderr.end();
+    return raw(this.socket);
+  }
+
+  async #deliver({ stream, data }: Frame): Promise<void> {
+    const rest = this.#session === null && (this.isTerminal || stream === 'stderr') ? this.#readSession(data) : data;
+    if (rest.length === 0 || (stream === 'stderr' && strayError.test(rest.toString('latin1', 0, 60)))) return;
+    await (stream === 'stdout' ? this.#stdout : this.#stderr).offer(rest);
+  }
+
+  /** The first line is for us; returns what follows it. */
+  #readSession(data: Buffer): Buffer {
+    const end = data.indexOf('\n');
+    this.#firstLine += data.subarray(0, end < 0 ? undefined : end).toString('latin1');
+    if (end < 0 && this.#firstLine.length <= longestFirstLine) return Buffer.alloc(0);
+    const session = this.#firstLine.trim();
+    if (!/^\d+$/.test(session)) return data;
+    this.#session = session;
+    this.#begun.resolve(session);
+    return data.subarray(end + 1);
+  }
+
+  async #exit(): Promise<ShellExit> {
+    for (const waitMs of exitLookMs) {
+      await delay(waitMs);
+      const exit = await this.calls.exit().catch(() => undefined);
+      if (exit === undefined) break;
+      if (exit) return exit;
+    }
+    return { code: null };
+  }
+
+  async resize(size: TerminalSize): Promise<void> {
+    if (this.#isOver || !this.isTerminal) return;
+    try {
+      await this.calls.resize(size);
+    } catch (error) {
+      // It may have ended between the two.
+      if (!this.#isOver && (await this.calls.exit()) === null) throw error;
+    }
+  }
+
+  async signal(name: string): Promise<void> {
+    const [, signal] = /^SIG([A-Z]{2,6}\d?)$/.exec(name) ?? [];
+    if (!signal) throw new ClusterError('invalid', 'A signal is named as SIGINT or SIGUSR1 is.');
+    if (this.#session !== null && !this.#isOver) await this.calls.signal(signal, this.#session);
+  }
+
+  async close(): Promise<void> {
+    this.#stdout.destroy();
+    this.#stderr.destroy();
+    if (this.#isOver) return;
+    if (this.#session === null) return this.disconnect();
+    await this.calls.end(this.#session);
+    // The stream ends with the process, but for one that the engine has lost.
+    const timer = setTimeout(() => this.disconnect(), endMs);
+    void this.exit.finally(() => clearTimeout(timer));
+  }
+
+  disconnect(): void {
+    this.socket.destroy();
+  }
+}
+
+/** 126 and 127 are what a runtime answers for a command that it cannot run. */
+function beginErrorOf({ code }: ShellExit): ClusterError {
+  if (code === 126 || code === 127) return new ClusterError('invalid', 'The image of the pod has no shell (sh) to begin a session with.');
+  return code === null
+    ? new ClusterError('unreachable', 'The connection to the container engine broke.')
+    : new ClusterError('not_found', 'The pod ended.');
+}
+
+async function* raw(socket: Duplex): AsyncGenerator<Frame> {
+  for await (const data of socket as AsyncIterable<Buffer>) yield { stream: 'stdout', data };
+}
+
+/** Closing it closes the process's input alone. */
+function stdinOf(socket: Duplex): Writable {
+  return new Writable({
+    // A connection that breaks ends the pump, which destroys this stream.
+    write: (chunk: Buffer, _encoding, done) => void socket.write(chunk, (error) => !error && done()),
+    final: (done) => void socket.end(() => done()),
+  });
+}

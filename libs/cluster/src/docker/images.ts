@@ -1,0 +1,174 @@
+import type { Readable } from 'node:stream';
+import { ClusterError } from '../cluster-error.js';
+import type { ObjectRef } from '../objects.js';
+import type { PullProgress, Trouble } from '../observations.js';
+import type { Engine } from './engine.js';
+import { clusterErrorOf, EngineRefusal, isMissing } from './engine-errors.js';
+import { jsonLines } from './json-lines.js';
+import type { Names } from './names.js';
+import { Slots } from './slots.js';
+
+/** One message of `POST /images/create`. */
+interface PullMessage {
+  readonly id?: string;
+  readonly status?: string;
+  readonly error?: string;
+  readonly progressDetail?: { readonly current?: number; readonly total?: number };
+}
+
+interface Pull {
+  /** The objects that wait for it, by the name of their container. */
+  readonly wanted: Map<string, ObjectRef>;
+  readonly stop: AbortController;
+  readonly layers: Map<string, { current: number; total: number }>;
+  failure: ClusterError | null;
+  /** Milliseconds of the process's clock; null while it runs. */
+  endedAtMs: number | null;
+}
+
+const pullsAtOnce = 3;
+/** A failed pull is not repeated before, however often it is requested. */
+const pauseMs = 10_000;
+/** How long the outcome of a pull is kept for a container that is requested no more. */
+const keptMs = 600_000;
+
+/**
+ * Pulls of images. An engine pulls for as long as a client listens, so a pull belongs to this process; after a crash the next request begins it again, with
+ * the layers that are already there.
+ */
+export class Images {
+  readonly #pulls = new Map<string, Pull>();
+  readonly #slots = new Slots(pullsAtOnce);
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly names: Names,
+    /** How long a registry may send nothing. */
+    private readonly stallMs: number,
+    private readonly onEnd: (ref: ObjectRef) => void,
+  ) {}
+
+  /** Whether the object's container can be created from the image now. If not, a pull is under way for it, or has failed lately: `sightOf` tells. */
+  async prepare(image: string, ref: ObjectRef, signal: AbortSignal): Promise<boolean> {
+    if (await this.has(image, signal)) {
+      this.forget(ref);
+      return true;
+    }
+    const pull = this.#pulls.get(image);
+    const isFresh = pull && (pull.endedAtMs === null || Date.now() - pull.endedAtMs < pauseMs);
+    if (isFresh) pull.wanted.set(this.names.of(ref), ref);
+    else this.#begin(image, ref);
+    return false;
+  }
+
+  async has(image: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.engine.json({ method: 'GET', path: `/images/${image}/json`, signal });
+      return true;
+    } catch (error) {
+      if (isMissing(error)) return false;
+      throw error;
+    }
+  }
+
+  /** null where no pull was requested for the object. */
+  sightOf(ref: ObjectRef): { pull: PullProgress | null; trouble: Trouble | null } | null {
+    const pull = [...this.#pulls.values()].find(({ wanted }) => wanted.has(this.names.of(ref)));
+    if (!pull) return null;
+    const { failure } = pull;
+    const trouble = failure && { code: failure.code, message: failure.message };
+    return { pull: pull.endedAtMs === null ? progressOf(pull) : null, trouble };
+  }
+
+  /** The object is not wanted any more; a pull that no other object wants ends. */
+  forget(ref: ObjectRef): void {
+    for (const [image, { wanted, stop }] of this.#pulls) {
+      if (!wanted.delete(this.names.of(ref)) || wanted.size > 0) continue;
+      this.#pulls.delete(image);
+      stop.abort();
+    }
+  }
+
+  close(): void {
+    for (const { stop } of this.#pulls.values()) stop.abort();
+    this.#pulls.clear();
+  }
+
+  #begin(image: string, ref: ObjectRef): void {
+    for (const [other, { endedAtMs }] of this.#pulls) if (endedAtMs !== null && Date.now() - endedAtMs > keptMs) this.#pulls.delete(other);
+    const wanted = new Map([[this.names.of(ref), ref]]);
+    const pull: Pull = { wanted, stop: new AbortController(), layers: new Map(), failure: null, endedAtMs: null };
+    this.#pulls.set(image, pull);
+    void this.#run(image, pull).then(
+      () => this.#end(pull, null),
+      (error: unknown) => this.#end(pull, pullErrorOf(error, image)),
+    );
+  }
+
+  #end(pull: Pull, failure: ClusterError | null): void {
+    pull.failure = failure;
+    pull.endedAtMs = Date.now();
+    for (const ref of pull.wanted.values()) this.onEnd(ref);
+  }
+
+  async #run(image: string, { stop, layers }: Pull): Promise<void> {
+    const release = await this.#slots.take(stop.signal);
+    try {
+      const { stallMs } = this;
+      const query = { fromImage: image };
+      const body = await this.engine.stream({ method: 'POST', path: '/images/create', query, signal: stop.signal, deadlineMs: stallMs });
+      for await (const message of withoutStall(body, stallMs)) {
+        if (message.error) throw new EngineRefusal(500, message.error);
+        const { current, total } = message.progressDetail ?? {};
+        if (message.id && total) layers.set(message.id, { current: current ?? 0, total });
+      }
+    } finally {
+      release();
+    }
+  }
+}
+
+async function* withoutStall(body: Readable, stallMs: number): AsyncGenerator<PullMessage> {
+  const stall = (): unknown => body.destroy(new ClusterError('unreachable', 'The registry has sent nothing for too long.'));
+  let timer = setTimeout(stall, stallMs);
+  try {
+    for await (const message of jsonLines<PullMessage>(body)) {
+      clearTimeout(timer);
+      timer = setTimeout(stall, stallMs);
+      yield message;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function progressOf({ layers }: Pull): PullProgress {
+  if (layers.size === 0) return { doneBytes: null, totalBytes: null };
+  const all = [...layers.values()];
+  return { doneBytes: sum(all.map(({ current }) => current)), totalBytes: sum(all.map(({ total }) => total)) };
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, next) => total + next, 0);
+
+/** The first that fits: Docker Hub answers "denied" for what does not exist too, and says so. */
+const reasons = [
+  [/manifest unknown|name unknown|not found|does not exist or/i, 'image_not_found'],
+  [/unauthorized|authentication required|denied|no basic auth credentials|401|403/i, 'image_needs_login'],
+  [/invalid reference format|invalid reference|could not parse/i, 'invalid'],
+] as const;
+
+const sentences = {
+  image_not_found: (image: string) => `The registry has no image ${image}, or shows it only after a log-in.`,
+  image_needs_login: (image: string) => `The registry gives the image ${image} only after a log-in.`,
+  invalid: (image: string) => `${image} is not a reference to an image.`,
+};
+
+function pullErrorOf(error: unknown, image: string): ClusterError {
+  const known = clusterErrorOf(error);
+  if (!(error instanceof EngineRefusal) || known.code === 'no_space') return known;
+  const reason = reasons.find(([pattern]) => pattern.test(error.text))?.[1];
+  if (reason) return new ClusterError(reason, sentences[reason](image), { cause: error });
+  return new ClusterError('unreachable', `The image ${image} could not be pulled: its registry does not answer as it should.`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto';
+import { ClusterError } from '../cluster-error.js';
+import type { ObjectRef } from '../objects.js';
+import type { PodConnection } from '../shell.js';
+import { untilAborted } from './abort.js';
+import { confinement } from './container-body.js';
+import type { Containers } from './containers.js';
+import { doorFolder, doorUser } from './door-files.js';
+import type { Engine } from './engine.js';
+import type { ContainerAnswer } from './engine-answer.js';
+import { createLinkKeys, Link, linkArchive, linkCommand } from './link.js';
+import type { Names } from './names.js';
+import { Slots } from './slots.js';
+
+const memoryBytes = 128 * 1024 * 1024;
+const processesAtMost = 32;
+const openingAtOnce = 4;
+const idleMs = 300_000;
+const openMs = 60_000;
+/** A helper that never started was left by a crash. */
+const abandonedMs = 600_000;
+
+interface Entry {
+  readonly link: Promise<Link>;
+  idle: NodeJS.Timeout | null;
+}
+
+/**
+ * Connections into pods. For each pod that needs some, one helper container shares the pod's network namespace and runs one session of OpenSSH on its
+ * standard input and output, over the engine's API; each connection is a channel of it. The helper ends with this process's connection to it.
+ */
+export class Links {
+  /** By the container and its start: after a restart by hand a helper sits in a namespace that is gone. */
+  readonly #entries = new Map<string, Entry>();
+  readonly #slots = new Slots(openingAtOnce);
+
+  constructor(
+    private readonly parts: { engine: Engine; containers: Containers; names: Names },
+    /** Debian or Alpine with OpenSSH's server at /usr/sbin/sshd. */
+    private readonly image: string,
+  ) {}
+
+  async connect(ref: ObjectRef, port: number, signal: AbortSignal): Promise<PodConnection> {
+    const pod = await this.parts.containers.find(this.parts.names.of(ref), signal);
+    if (pod?.State.Status !== 'running') throw new ClusterError('not_found', 'The pod is not running.');
+    const link = await untilAborted(signal, this.#linkTo(pod));
+    const connection = link.connect(port);
+    try {
+      return await untilAborted(signal, connection);
+    } catch (error) {
+      // One that comes after the caller has gone is closed.
+      void connection.then((late) => late.destroy()).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  #linkTo(pod: ContainerAnswer): Promise<Link> {
+    const key = `${pod.Id}@${pod.State.StartedAt}`;
+    const known = this.#entries.get(key);
+    if (known) return known.link.then((link) => (link.isClosed ? this.#replace(key, known, pod) : link));
+    return this.#begin(key, pod);
+  }
+
+  #replace(key: string, old: Entry, pod: ContainerAnswer): Promise<Link> {
+    if (this.#entries.get(key) === old) this.#entries.delete(key);
+    return this.#linkTo(pod);
+  }
+
+  #begin(key: string, pod: ContainerAnswer): Promise<Link> {
+    const entry: Entry = {
+      idle: null,
+      link: this.#open(pod, (isIdle) => {
+        if (entry.idle) clearTimeout(entry.idle);
+        entry.idle = isIdle ? setTimeout(() => this.#end(key, entry), idleMs).unref() : null;
+      }),
+    };
+    this.#entries.set(key, entry);
+    entry.link.catch(() => this.#entries.delete(key));
+    return entry.link;
+  }
+
+  #end(key: string, entry: Entry): void {
+    this.#entries.delete(key);
+    void entry.link.then((link) => link.close());
+  }
+
+  /** Shared by all who wait for it, so it ends with none of them. */
+  async #open(pod: ContainerAnswer, onIdle: (isIdle: boolean) => void): Promise<Link> {
+    const { containers, engine } = this.parts;
+    const signal = AbortSignal.timeout(openMs);
+    const release = await this.#slots.take(signal);
+    try {
+      const keys = createLinkKeys();
+      const name = this.parts.names.link(randomBytes(8).toString('hex'));
+      const id = await containers.create(name, this.#body(pod), signal);
+      try {
+        await containers.upload(id, doorFolder, await linkArchive(keys), signal);
+        const query = { stream: true, stdin: true, stdout: true, stderr: true };
+        const socket = await engine.upgrade({ method: 'POST', path: `/containers/${id}/attach`, query, signal });
+        await containers.start(id, signal);
+        return await Link.open(socket, keys, onIdle);
+      } catch (error) {
+        await containers.remove(id, signal);
+        throw error;
+      }
+    } finally {
+      release();
+    }
+  }
+
+  #body(pod: ContainerAnswer): object {
+    return {
+      Image: this.image,
+      User: `${doorUser}:${doorUser}`,
+      Entrypoint: linkCommand,
+      Cmd: [],
+      Labels: this.parts.names.linkLabels(pod.Id, pod.Config.Labels),
+      StopTimeout: 0,
+      OpenStdin: true,
+      StdinOnce: true,
+      AttachStdin: true,
+      AttachStdout: true,
+      AttachStderr: true,
+      HostConfig: {
+        ...confinement,
+        AutoRemove: true,
+        NetworkMode: `container:${pod.Id}`,
+        ReadonlyRootfs: true,
+        Mounts: [{ Type: 'volume', Target: doorFolder }],
+        Memory: memoryBytes,
+        MemorySwap: memoryBytes,
+        PidsLimit: processesAtMost,
+        // What passes through would be written to the log otherwise.
+        LogConfig: { Type: 'none' },
+      },
+    };
+  }
+
+  /** Removes helpers that a crash has left before they started. */
+  async removeAbandoned(signal: AbortSignal): Promise<void> {
+    const links = await this.parts.containers.list({ kind: 'link' }, signal);
+    const isAbandoned = ({ State, Created }: (typeof links)[number]) => State !== 'running' && Date.now() - Created * 1000 > abandonedMs;
+    for (const { Id } of links.filter(isAbandoned)) await this.parts.containers.remove(Id, signal);
+  }
+
+  close(): void {
+    for (const [key, entry] of this.#entries) this.#end(key, entry);
+  }
+}

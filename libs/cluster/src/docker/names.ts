@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { ClusterError } from '../cluster-error.js';
+import type { ObjectKind, ObjectRef, Owner } from '../objects.js';
+import type { Labels } from './engine-answer.js';
+
+/** Labels of everything that Atoll creates on an engine. */
+const label = {
+  installation: 'dev.atoll.installation',
+  /** An `ObjectKind`, `link` or `network`. */
+  kind: 'dev.atoll.kind',
+  id: 'dev.atoll.id',
+  run: 'dev.atoll.run',
+  team: 'dev.atoll.team',
+  workspace: 'dev.atoll.workspace',
+  /** The container that a link belongs to. */
+  pod: 'dev.atoll.pod',
+  /** The leases of a pod, comma-separated. */
+  leases: 'dev.atoll.leases',
+} as const;
+
+const kinds: ReadonlySet<string> = new Set<ObjectKind>(['pod', 'door', 'volume', 'vm']);
+/** Longest name of a network interface in Linux, without its end: IFNAMSIZ in linux/if.h. */
+const longestInterface = 15;
+
+/** Names and labels of one installation on an engine. They follow from ids alone, so that whoever comes after a crash finds what is there. */
+export class Names {
+  readonly #prefix: string;
+
+  constructor(readonly installationId: string) {
+    if (!/^[a-z0-9][a-z0-9-]{0,49}$/.test(installationId)) {
+      throw new ClusterError('invalid', 'The id of an installation has lower-case letters, digits and "-", at most 50.');
+    }
+    this.#prefix = `atoll-${installationId}`;
+  }
+
+  /** Of the container of a pod's run or of a door, or of a volume. */
+  of({ kind, id, run }: ObjectRef): string {
+    checkId(id);
+    return kind === 'volume' ? `${this.#prefix}-volume-${id}` : `${this.#prefix}-${kind}-${id}-${run}`;
+  }
+
+  link(token: string): string {
+    return `${this.#prefix}-link-${token}`;
+  }
+
+  network(workspaceId: string): string {
+    checkId(workspaceId);
+    return `${this.#prefix}-network-${workspaceId}`;
+  }
+
+  /** Of the bridge of a workspace's network on the host. */
+  bridge(workspaceId: string): string {
+    const digest = createHash('sha256').update(this.network(workspaceId)).digest('hex');
+    return `atl${digest}`.slice(0, longestInterface);
+  }
+
+  labels(ref: ObjectRef, owner: Owner, leases: readonly string[] = []): Labels {
+    return {
+      ...this.#common(ref.kind, owner.workspaceId),
+      [label.id]: ref.id,
+      [label.run]: String(ref.run),
+      [label.team]: owner.teamId,
+      ...(leases.length > 0 && { [label.leases]: leases.join(',') }),
+    };
+  }
+
+  /** `pod`: the id of the pod's container. */
+  linkLabels(pod: string, podLabels: Labels | null): Labels {
+    return { ...this.#common('link', podLabels?.[label.workspace] ?? ''), [label.pod]: pod };
+  }
+
+  networkLabels(owner: Owner): Labels {
+    return { ...this.#common('network', owner.workspaceId), [label.team]: owner.teamId };
+  }
+
+  #common(kind: string, workspaceId: string): Labels {
+    return { [label.installation]: this.installationId, [label.kind]: kind, [label.workspace]: workspaceId };
+  }
+
+  /** For the parameter `filters` of the API: of this installation, and all of these. */
+  filter(wanted: { kind?: ObjectKind | 'link' | 'network'; pod?: string; workspace?: string } = {}): { label: string[] } {
+    const more = Object.entries(wanted).map(([name, value]) => `${label[name as 'kind' | 'pod' | 'workspace']}=${value}`);
+    return { label: [`${label.installation}=${this.installationId}`, ...more] };
+  }
+
+  isOurs(labels: Labels | null | undefined): boolean {
+    return labels?.[label.installation] === this.installationId;
+  }
+
+  /** The object of the port that carries these labels; null where it is none, or another installation's. */
+  refOf(labels: Labels | null | undefined): ObjectRef | null {
+    const { [label.kind]: kind = '', [label.id]: id, [label.run]: run } = labels ?? {};
+    if (!this.isOurs(labels) || !kinds.has(kind) || !id || !/^\d+$/.test(run ?? '')) return null;
+    return { kind: kind as ObjectKind, id, run: Number(run) };
+  }
+
+  workspaceOf(labels: Labels | null | undefined): string | null {
+    return labels?.[label.workspace] ?? null;
+  }
+}
+
+/** The name under which the newest run of a pod is found in its network. */
+export function aliasOf(podId: string): string {
+  checkId(podId);
+  return `pod-${podId}`;
+}
+
+/** Ids become parts of names and of nginx's configuration. */
+function checkId(id: string): void {
+  if (!/^[a-z0-9][a-z0-9-]{0,49}$/.test(id)) throw new ClusterError('invalid', 'An id has lower-case letters, digits and "-", at most 50.');
+}

@@ -1,0 +1,180 @@
+import { ClusterError } from '../cluster-error.js';
+import type { ObjectRef, PodRun } from '../objects.js';
+import type { Exit, RunSight, Trouble } from '../observations.js';
+import { dockerBody, libpodBody, type PodContainer, type PodDefaults } from './container-body.js';
+import type { Containers } from './containers.js';
+import type { Engine, EngineKind } from './engine.js';
+import type { ContainerAnswer, InfoAnswer } from './engine-answer.js';
+import { clusterErrorOf, EngineRefusal, isMissing } from './engine-errors.js';
+import type { Images } from './images.js';
+import type { Names } from './names.js';
+import type { Networks } from './networks.js';
+import { Turns } from './turns.js';
+
+/** Up to so many are inspected one by one; more are listed first. */
+const fewRefs = 4;
+/** What an engine may take to end a container after its grace. */
+const killMs = 30_000;
+const killedExitCode = 137;
+
+/** Runs of pods as containers. */
+export class Pods {
+  readonly #turns = new Turns();
+  /** Names of containers whose end this process has requested; true while the engine is at it. */
+  readonly #stops = new Map<string, boolean>();
+  #cores: number | undefined;
+
+  constructor(
+    private readonly parts: { engine: Engine; names: Names; containers: Containers; networks: Networks; images: Images },
+    private readonly options: Pick<PodContainer, 'defaults' | 'cdiDeviceOf'>,
+  ) {}
+
+  async start(pod: PodRun, signal: AbortSignal): Promise<void> {
+    const { containers, images, names, networks } = this.parts;
+    const name = names.of(pod.ref);
+    await this.#turns.run(name, signal, async () => {
+      const existing = await containers.find(name, signal);
+      if (existing && !isUnstarted(existing)) return;
+      if (!existing && !(await images.prepare(pod.image, pod.ref, signal))) return;
+      if (!existing) await this.#requireVolumes(pod, signal);
+      await networks.with(pod.owner, signal, (network) => this.#createAndStart(pod, network, signal));
+    });
+  }
+
+  async #createAndStart(pod: PodRun, network: string, signal: AbortSignal): Promise<void> {
+    const { containers, names, engine } = this.parts;
+    const container = { ...this.options, defaults: await this.#defaults(signal), network, kind: await engine.kind(signal) };
+    const needsDevice = pod.slices.some(({ isSimulated }) => !isSimulated);
+    const api = needsDevice && container.kind === 'podman' ? 'libpod' : 'docker';
+    const body = (api === 'libpod' ? libpodBody : dockerBody)(pod, names, container);
+    const id = await containers.create(names.of(pod.ref), body, signal, api);
+    try {
+      await containers.start(id, signal);
+    } catch (error) {
+      // Its network was removed meanwhile: the container refers to it, and is created anew with the next one.
+      if (error instanceof EngineRefusal && /network/i.test(error.text)) await containers.remove(id, signal);
+      throw error;
+    }
+  }
+
+  /** Docker refuses a limit above the number of the host's cores. */
+  async #defaults(signal: AbortSignal): Promise<PodDefaults> {
+    const { defaults } = this.options;
+    this.#cores ??= (await this.parts.engine.json<InfoAnswer>({ method: 'GET', path: '/info', signal })).NCPU;
+    return { ...defaults, cpu: Math.min(defaults.cpu, this.#cores) };
+  }
+
+  /** An engine creates a volume that it does not know, without a label and an owner. */
+  async #requireVolumes({ volumes }: PodRun, signal: AbortSignal): Promise<void> {
+    const { engine, names } = this.parts;
+    const check = async (volumeId: string) => {
+      try {
+        await engine.json({ method: 'GET', path: `/volumes/${names.of({ kind: 'volume', id: volumeId, run: 0 })}`, signal });
+      } catch (error) {
+        if (isMissing(error)) throw new ClusterError('not_found', `The volume ${volumeId} does not exist.`, { cause: error });
+        throw error;
+      }
+    };
+    await Promise.all(volumes.map(({ volumeId }) => check(volumeId)));
+  }
+
+  async stop(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void> {
+    const { containers, images, names } = this.parts;
+    const name = names.of(ref);
+    await this.#turns.run(name, signal, async () => {
+      images.forget(ref);
+      const found = await containers.find(name, signal);
+      if (!found || isEnded(found)) return;
+      if (isUnstarted(found)) await containers.remove(found.Id, signal);
+      else if (!this.#stops.get(name)) this.#requestStop(name, found.Id, graceMs);
+    });
+  }
+
+  /** The engine answers when the container has ended. It goes on by itself when this process dies. */
+  #requestStop(name: string, id: string, graceMs: number): void {
+    this.#stops.set(name, true);
+    const deadlineMs = graceMs + killMs;
+    const query = { t: Math.ceil(graceMs / 1000) };
+    const { signal } = new AbortController();
+    void this.parts.engine
+      .stream({ method: 'POST', path: `/containers/${id}/stop`, query, signal, deadlineMs })
+      .then(
+        (body) => body.resume(),
+        // Observed as a run that still runs, and requested again.
+        () => undefined,
+      )
+      .finally(() => this.#stops.has(name) && this.#stops.set(name, false));
+  }
+
+  async observe(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly RunSight[]> {
+    const present = refs.length > fewRefs ? await this.#namesPresent(signal) : null;
+    const isAbsent = (ref: ObjectRef) => present !== null && !present.has(this.parts.names.of(ref));
+    return Promise.all(refs.map(async (ref) => (isAbsent(ref) ? this.#absent(ref) : this.#observe(ref, signal))));
+  }
+
+  async #namesPresent(signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const listed = await this.parts.containers.list({ kind: 'pod' }, signal);
+    return new Set(listed.flatMap(({ Names: own }) => own.map((name) => name.replace(/^\//, ''))));
+  }
+
+  async #observe(ref: ObjectRef, signal: AbortSignal): Promise<RunSight> {
+    const name = this.parts.names.of(ref);
+    const found = await this.parts.containers.find(name, signal);
+    if (!found) return this.#absent(ref);
+    if (isUnstarted(found)) return { phase: 'preparing', pull: null, trouble: troubleOf(found) };
+    if (isEnded(found)) {
+      const exit = exitOf(found, await this.parts.engine.kind(signal), this.#stops.has(name));
+      return { phase: 'ended', startedAt: dateOf(found.State.StartedAt), exit };
+    }
+    const isStopping = this.#stops.get(name) || /^(stopping|removing)$/.test(found.State.Status);
+    if (isStopping) return { phase: 'stopping' };
+    return { phase: 'running', startedAt: dateOf(found.State.StartedAt) ?? new Date(found.Created), trouble: null };
+  }
+
+  #absent(ref: ObjectRef): RunSight {
+    const pull = this.parts.images.sightOf(ref);
+    return pull ? { phase: 'preparing', ...pull } : { phase: 'absent' };
+  }
+
+  async remove(ref: ObjectRef, signal: AbortSignal): Promise<void> {
+    const { containers, images, names, networks } = this.parts;
+    const name = names.of(ref);
+    await this.#turns.run(name, signal, async () => {
+      images.forget(ref);
+      const found = await containers.find(name, signal);
+      if (found) {
+        // Helpers that share its network namespace go first: Podman removes nothing that others depend on.
+        const links = await containers.list({ kind: 'link', pod: found.Id }, signal);
+        await Promise.all(links.map(({ Id }) => containers.remove(Id, signal)));
+      }
+      await containers.remove(found?.Id ?? name, signal);
+      const workspaceId = found && names.workspaceOf(found.Config.Labels);
+      if (workspaceId) await networks.removeIfUnused(workspaceId, signal);
+      this.#stops.delete(name);
+    });
+  }
+}
+
+const isUnstarted = ({ State }: ContainerAnswer): boolean => /^(created|configured|initialized)$/.test(State.Status);
+export const isEnded = ({ State }: ContainerAnswer): boolean => /^(exited|stopped|dead)$/.test(State.Status);
+
+/** Docker keeps why a start failed; Podman says it only in answer to the start. */
+function troubleOf({ State }: ContainerAnswer): Trouble | null {
+  if (!State.Error) return null;
+  const { code, message } = clusterErrorOf(new EngineRefusal(500, State.Error));
+  return { code, message };
+}
+
+/** Podman up to 4 always answers `OOMKilled: false` (containers/podman#21523). */
+function exitOf({ State, HostConfig, Created }: ContainerAnswer, kind: EngineKind, isRequested: boolean): Exit {
+  const { ExitCode: code, OOMKilled, FinishedAt } = State;
+  const mayBeMemory = kind === 'podman' && code === killedExitCode && HostConfig.Memory > 0 && !isRequested;
+  const outOfMemory = OOMKilled && code !== 0 ? 'yes' : mayBeMemory ? 'probably' : 'no';
+  return { code, outOfMemory, reason: null, at: dateOf(FinishedAt) ?? new Date(Created) };
+}
+
+/** null for the year 1, an engine's "never". */
+function dateOf(text: string): Date | null {
+  const date = new Date(text);
+  return date.getTime() > 0 ? date : null;
+}
