@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, describe } from '@jest/globals';
+import { describeWhere } from '@atoll/testing';
+import { Installation, type ClusterUnderTest, type ContractOptions } from './cluster-under-test-fixture.js';
+import { connectionLaws } from './connections-fixture.js';
+import { crashLaws } from './crashes-fixture.js';
+import { doorLaws } from './doors-fixture.js';
+import { installationLaws } from './installations-fixture.js';
+import { logLaws } from './logs-fixture.js';
+import { podLaws } from './pods-fixture.js';
+import { shellLaws } from './shells-fixture.js';
+import { volumeLaws } from './volumes-fixture.js';
+
+/** What every driver keeps. `lacking`: what this machine lacks for the cluster, as in `describeWhere`. */
+export function clusterContract(name: string, lacking: string | undefined, options: ContractOptions): void {
+  describeWhere(lacking, `the contract of clusters, ${name}`, () => {
+    let cluster: ClusterUnderTest;
+    let installation: Installation;
+    beforeAll(async () => {
+      cluster = await options.start();
+      installation = new Installation(cluster);
+    });
+    afterAll(async () => {
+      await installation?.leave();
+      await cluster?.stop();
+    });
+    const here = () => installation;
+    const { capabilities } = options;
+    describe('installations', () => installationLaws(here));
+    describe('crashes', () => crashLaws(here));
+    describe('pods', () => podLaws(here));
+    describe('doors', () => doorLaws(here, capabilities));
+    if (capabilities.volumes) describe('volumes', () => volumeLaws(here, capabilities));
+    if (capabilities.shell.by === 'exec') describe('shells', () => shellLaws(here));
+    if (capabilities.connect) describe('connections', () => connectionLaws(here));
+    if (capabilities.logHistory === 'engine') describe('logs', () => logLaws(here));
+  });
+}

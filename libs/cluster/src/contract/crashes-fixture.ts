@@ -1,0 +1,89 @@
+import { expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { setTimeout as delay } from 'node:timers/promises';
+import { freePort, runs } from '@atoll/testing';
+import type { ClusterDriver } from '../cluster-driver.js';
+import type { Door, PodRun, Volume } from '../objects.js';
+import { accepts, greeting } from './doors-fixture.js';
+import { eventually, soon, type Installation } from './cluster-under-test-fixture.js';
+
+interface Wanted {
+  readonly volume: Volume;
+  readonly pod: PodRun;
+  readonly door: Door;
+}
+
+interface Crash {
+  readonly afterMs: number;
+  /** What answers to drivers is killed too, not the process of the driver alone. */
+  readonly ofCluster: boolean;
+}
+
+const crashesMs = 90_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const crashes = fc.array(fc.record({ afterMs: fc.nat(400), ofCluster: fc.boolean() }), { minLength: 1, maxLength: 3 });
+
+export function crashLaws(here: () => Installation): void {
+  it(
+    'law: whatever crashes at whatever moment, requesting and observing come to the same end',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(crashes, crashes, async (whileStarting, whileRemoving) => {
+          const wanted = await prepare(here());
+          await until(here(), whileStarting, (driver) => request(driver, wanted));
+          const refs = [wanted.volume, wanted.pod, wanted.door].map(({ ref }) => ref);
+          expect(sorted(await here().listed())).toEqual(sorted(refs));
+          const { publicHost } = here().cluster;
+          expect(await eventually(() => greeting(publicHost, wanted.door.externalPort))).toBe(wanted.pod.podName);
+
+          await until(here(), whileRemoving, (driver) => release(driver, wanted));
+          expect(await here().listed()).toEqual([]);
+          expect(await accepts(publicHost, wanted.door.externalPort)).toBe(false);
+        }),
+        runs(3),
+      );
+      // A dozen restarts of the engine.
+    },
+    crashesMs,
+  );
+}
+
+async function prepare(here: Installation): Promise<Wanted> {
+  const volume = here.volume();
+  const pod = here.pod(here.programs.serves, { volumes: [{ volumeId: volume.ref.id, path: '/data' }] });
+  return { volume, pod, door: here.door(pod, await freePort()) };
+}
+
+/** One round of a caller: requests what differs from what it observes. Whether nothing does. */
+async function request(driver: ClusterDriver, { volume, pod, door }: Wanted): Promise<boolean> {
+  const [volumeSight] = await driver.observeVolumes([volume.ref], soon());
+  if (volumeSight?.phase !== 'ready') await driver.makeVolume(volume, soon());
+  const [podSight] = await driver.observePods([pod.ref], soon());
+  if (podSight?.phase !== 'running') await driver.startPod(pod, soon());
+  const [doorSight] = await driver.observeDoors([door.ref], soon());
+  if (doorSight?.phase !== 'open') await driver.openDoor(door, soon());
+  return volumeSight?.phase === 'ready' && podSight?.phase === 'running' && doorSight?.phase === 'open';
+}
+
+async function release(driver: ClusterDriver, { volume, pod, door }: Wanted): Promise<boolean> {
+  for (const { ref } of [door, pod, volume]) await driver.remove(ref, soon());
+  for await (const found of driver.list(soon())) if (found) return false;
+  return true;
+}
+
+/** Rounds of a caller that crashes at these moments, then of one that does not. */
+async function until(here: Installation, planned: readonly Crash[], round: (driver: ClusterDriver) => Promise<boolean>): Promise<void> {
+  for (const { afterMs, ofCluster } of planned) {
+    const { driver } = here;
+    let isOver = false;
+    const process = (async () => {
+      while (!isOver) await round(driver);
+    })().catch(() => undefined);
+    await delay(afterMs);
+    isOver = true;
+    await Promise.all([here.restart(), ofCluster && here.cluster.crash()]);
+    await process;
+  }
+  await eventually(async () => ((await round(here.driver)) ? true : undefined));
+}
+
+const sorted = (refs: readonly { id: string }[]) => [...refs].sort((one, other) => one.id.localeCompare(other.id));
