@@ -35,7 +35,6 @@ import { WorkspacesController } from './routes/workspaces.controller.js';
 
 @Module({})
 export class GatewayModule {
-  // eslint-disable-next-line max-lines-per-function -- the list of what there is
   static register(options: GatewayOptions): DynamicModule {
     const settings = new GatewaySettings(options);
     const store = options.limitStore ?? 'memory';
