@@ -38,7 +38,10 @@ import { TeamDeletion } from './teams/team-deletion.js';
 import { TeamEnding } from './teams/team-ending.js';
 import { TeamGate } from './teams/team-gate.js';
 import { UsageFacts } from './usage/usage-facts.js';
+import { PodWorkloadsController } from './workloads/pod-workload.controller.js';
+import { PodWorkloadsService } from './workloads/pod-workload.service.js';
 import { WorkloadsController } from './workloads/workload.controller.js';
+import { WorkloadPlacement } from './workloads/workload-placement.js';
 import { WorkloadSteps } from './workloads/workload-steps.js';
 import { WorkloadsService } from './workloads/workload.service.js';
 
@@ -66,6 +69,7 @@ const workers: Provider = {
     ConnectionsController,
     HoldingsController,
     NodesController,
+    PodWorkloadsController,
     PoolsController,
     RegionsController,
     SubscriptionsController,
@@ -82,6 +86,7 @@ const workers: Provider = {
     NodeReader,
     NodesService,
     Placement,
+    PodWorkloadsService,
     PoolCatalogue,
     PoolsService,
     PriceSnapshot,
@@ -95,6 +100,7 @@ const workers: Provider = {
     TeamEnding,
     TeamGate,
     UsageFacts,
+    WorkloadPlacement,
     WorkloadSteps,
     WorkloadsService,
     workers,

@@ -128,10 +128,38 @@ export {
 export type { MetricWindow, SubscriptionStatus } from './gpuaas/subscription.js';
 export { ListWorkloads, StartWorkload, Workload, WorkloadPage, WorkloadPath, workloadStatuses, workloads } from './gpuaas/workload.js';
 export type { WorkloadStatus } from './gpuaas/workload.js';
+export {
+  CheckPodWorkload,
+  LeasedSlice,
+  PodStart,
+  PodSubscription,
+  PodWorkload,
+  PodWorkloadChanged,
+  StartPodWorkload,
+  podWorkloadChanged,
+  podWorkloads,
+} from './gpuaas/pod-workload.js';
 export { GpuHoldings, HoldingTeam, RegionalGpuHoldings, TeamGpuHoldings, gpuHoldings } from './gpuaas/holdings.js';
 export { IpWhitelist, addressAllowed, addressInRanges, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
 export type { AddressRange } from './ip-whitelist.js';
 export { IncludeEnded, Nothing, PageFromOne, PageFromOneOrAll, PageFromZero, Pagination, pageWindow } from './page.js';
+export {
+  CreatePod,
+  IdleStop,
+  ListPods,
+  Pod,
+  PodAction,
+  PodMount,
+  PodPage,
+  PodPath,
+  UpdatePod,
+  UpdatePodBody,
+  podActions,
+  podStatuses,
+  pods,
+  restartPolicies,
+} from './pods/pod.js';
+export type { PodStatus, RestartPolicy } from './pods/pod.js';
 export { LookUpTeams, TeamUpdates, TeamsAfter, teamDirectory } from './teams/directory.js';
 export { Credential, CredentialTeam, CredentialsChanged, KeyDigest, credentials, credentialsChanged } from './teams/credential.js';
 export {

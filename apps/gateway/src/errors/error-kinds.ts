@@ -34,6 +34,11 @@ export const errorKinds = {
     title: 'Team suspended',
     advice: 'A suspended team may read, stop, unsubscribe and delete. Ask the operator to lift the suspension.',
   },
+  image_not_allowed: {
+    status: 403,
+    title: 'Image not allowed',
+    advice: "The team's image policy does not cover the image. `GET /policy/image/team/{team_id}/objects` lists what it covers.",
+  },
   not_found: {
     status: 404,
     title: 'Not found',
@@ -49,6 +54,11 @@ export const errorKinds = {
     title: 'Conflict',
     advice:
       'The state of the object, or one of the same name, stands against it. Read the object, then decide. A request with the same idempotency key may still be running.',
+  },
+  port_in_use: {
+    status: 409,
+    title: 'Port in use',
+    advice: 'Another service has this external port. Choose another one, or leave `external_port` out and the platform picks one.',
   },
   gone: {
     status: 410,
@@ -84,6 +94,11 @@ export const errorKinds = {
     status: 422,
     title: 'Not enough capacity',
     advice: 'What was asked for is taken. `detail` says what would fit; otherwise try again later.',
+  },
+  not_supported: {
+    status: 422,
+    title: 'Not supported',
+    advice: 'The cluster behind this GPU service cannot do it. `detail` says what; use another GPU service, or ask the operator.',
   },
   too_many_requests: {
     status: 429,

@@ -13,6 +13,7 @@ import { GpuaasEntity, RegionEntity } from '../regions/region.entity.js';
 import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { TeamClosingEntity } from '../teams/team-closing.entity.js';
 import { WorkspaceClosingEntity } from '../teams/workspace-closing.entity.js';
+import { PodEndEntity } from '../workloads/pod-end.entity.js';
 import { WorkloadEntity } from '../workloads/workload.entity.js';
 import { Gpuaas1790000000000 } from './migrations/1790000000000-gpuaas.js';
 import { WorkspaceClosing1796000000000 } from './migrations/1796000000000-workspace-closing.js';
@@ -22,6 +23,7 @@ import { WorkspaceRevisions1801000000000 } from './migrations/1801000000000-work
 import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.js';
 import { Lanes1806000000000 } from './migrations/1806000000000-lanes.js';
 import { PriceDirectorySnapshot1806500000000 } from './migrations/1806500000000-price-directory-snapshot.js';
+import { PodWorkloads1807000000000 } from './migrations/1807000000000-pod-workloads.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -37,6 +39,7 @@ export const gpuaasSchema = {
     LeaseEntity,
     MachineHistory,
     NodeEntity,
+    PodEndEntity,
     PoolEntity,
     PriceSnapshotEntity,
     RegionEntity,
@@ -57,5 +60,6 @@ export const gpuaasSchema = {
     CallNonces1805000000000,
     Lanes1806000000000,
     PriceDirectorySnapshot1806500000000,
+    PodWorkloads1807000000000,
   ],
 };

@@ -19,6 +19,8 @@ export interface Asked extends Omit<Holder, 'slotSize'> {
   readonly vgpus: number;
   /** Only where it can be used at once: on GPUs that are at rest, and no GPU falls back for it. */
   readonly isForNow?: boolean;
+  /** All of it on GPUs of one node. */
+  readonly isOnOneNode?: boolean;
 }
 
 /** Leases: taken where there is room, given back, and in the same transaction what that does to the modes of their GPUs. */
@@ -44,12 +46,15 @@ export class Placement {
 
   /** Leases what is asked. Throws `insufficient_capacity`, saying what would fit. */
   async take(manager: EntityManager, pool: KnownPool, asked: Asked, isThorough: boolean, cause: Cause): Promise<void> {
-    const { isForNow = false } = asked;
+    const { isForNow = false, isOnOneNode = false } = asked;
+    // What lies on several nodes shows only among all.
+    if (isOnOneNode && asked.vgpus > 1 && !isThorough) throw new LookAgain();
     const rules = { ...this.rulesOf(pool), ...(isForNow && { allowFallback: false }) };
     const profile = rules.sold.find(({ name }) => name === asked.profile);
     if (!profile) throw new Error(`Pool ${pool.poolId} does not sell ${asked.profile}.`);
     const gpus = isThorough ? await this.lockAll(manager, pool, isForNow) : await this.lockFree(manager, pool, profile, asked.vgpus);
-    const plans = planLeases(gpus.map(roomOf), profile, asked.vgpus, rules);
+    const nodes = isOnOneNode ? [...Map.groupBy(gpus, ({ nodeId }) => nodeId).values()] : [gpus];
+    const plans = firstPlan(nodes, profile, asked.vgpus, rules);
     const isPlain = plans?.every(({ fallsBack }) => !fallsBack);
     if (!isThorough && !isPlain) throw new LookAgain();
     if (!plans) throw await this.refusal(manager, pool, asked, rules);
@@ -192,6 +197,15 @@ export class Placement {
       `The pool has no room for ${vgpus} ${vgpus === 1 ? 'vGPU' : 'vGPUs'} of ${profile}. ${would}`,
     );
   }
+}
+
+/** The first of these groups of GPUs that holds it as it is, or else with GPUs that fall back. */
+function firstPlan(groups: readonly GpuEntity[][], profile: SliceProfile, vgpus: number, rules: PlacingRules): GpuPlan[] | null {
+  const plans = groups.flatMap((gpus) => {
+    const found = planLeases(gpus.map(roomOf), profile, vgpus, rules);
+    return found ? [found] : [];
+  });
+  return plans.find((plan) => plan.every(({ fallsBack }) => !fallsBack)) ?? plans[0] ?? null;
 }
 
 function roomOf({ gpuId, state, slotsUsed, turnsUsed }: Pick<GpuEntity, 'gpuId' | 'state' | 'slotsUsed' | 'turnsUsed'>): GpuRoom {

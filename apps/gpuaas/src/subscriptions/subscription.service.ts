@@ -101,7 +101,7 @@ export class SubscriptionsService {
       if (held.state !== 'subscribing' && held.state !== 'active') return subscriptionView(held, pool);
       const running = await this.workloads.lockLive(manager, subscription_id);
       if (running.length > 0 && !force) throw inUse(running);
-      await this.workloads.moveAll(manager, running, 'STOP', cause);
+      await this.workloads.endAll(manager, running, cause);
       const left = await this.subscriptions.move(manager, held, 'UNSUBSCRIBE', cause);
       return subscriptionView(left ?? held, pool);
     });

@@ -28,10 +28,9 @@ export class TeamEnding {
       [held.map(({ subscription_id }) => subscription_id)],
     );
     const cause: Cause = { actor: 'system:teams', requestId, reason: 'The team is being deleted with what it holds.' };
-    await this.workloads.moveAll(
+    await this.workloads.endAll(
       manager,
       running.map((row) => this.workloads.rowOf(row)),
-      'STOP',
       cause,
     );
     await this.subscriptions.moveAll(

@@ -1,4 +1,6 @@
-import { DurableMachine, touchRows, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { podWorkloadChanged } from '@atoll/contracts';
+import { Outbox } from '@atoll/events';
+import { DurableMachine, touchRows, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
@@ -13,6 +15,8 @@ import { liveWorkload, workloadMachine, type WorkloadEvent, type WorkloadState }
 
 type Found = Outcome<WorkloadEntity, WorkloadEvent>;
 
+const lookAgainMs = 5_000;
+
 /** Workloads: running once their GPUs are where they are to be, stopped when the nodes say so. */
 @Injectable()
 export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState, WorkloadEvent> {
@@ -24,12 +28,15 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     private readonly pools: PoolCatalogue,
     private readonly placement: Placement,
     private readonly capacity: TeamCapacity,
+    private readonly outbox: Outbox,
   ) {
     super(dataSource, workloadMachine);
   }
 
   /** One node at a time: what hangs holds up those who wait for the same node, and nobody else. */
   async step(workload: WorkloadEntity, context: StepContext): Promise<Found> {
+    if (workload.state === 'draining')
+      return { againAfterMs: lookAgainMs, reason: { code: 'draining', message: 'It waits for its pod to stop.' } };
     if (workload.state !== 'pending' && workload.state !== 'stopping' && workload.state !== 'undoing') return 'rest';
     const leases = await this.leasesHere(workload);
     if (workload.state === 'pending') return this.occupy(workload, leases, context);
@@ -48,12 +55,20 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     return rows.map((row) => this.rowOf(row));
   }
 
+  /** Ends workloads that the transaction has locked; that of a pod when its pod is gone. */
+  async endAll(manager: EntityManager, rows: readonly WorkloadEntity[], cause: Cause): Promise<void> {
+    const [ofPods, others] = [rows.filter(({ podId }) => podId !== null), rows.filter(({ podId }) => podId === null)];
+    await this.moveAll(manager, others, 'STOP', cause);
+    await this.moveAll(manager, ofPods, 'DRAIN', cause);
+  }
+
   protected override async entered(
     manager: EntityManager,
     workload: WorkloadEntity,
     { event, cause }: Passage<WorkloadState, WorkloadEvent>,
   ): Promise<void> {
     const { workloadId, subscriptionId, teamId } = workload;
+    await this.tellPod(manager, workload);
     if (workload.state !== 'stopped' && workload.state !== 'failed') return;
     // A node that did not give back what was held is looked after before anybody else comes there.
     if (event === 'FAILED') {
@@ -79,6 +94,13 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     await touchRows(manager, subscriptionMachine, [subscriptionId], ['unsubscribing']);
   }
 
+  private async tellPod(manager: EntityManager, { podId, podStart, state, lastError }: WorkloadEntity): Promise<void> {
+    const status = toldStatus.get(state);
+    if (podId === null || podStart === null || status === undefined) return;
+    const reason = lastError?.message ?? null;
+    await this.outbox.add(manager, podWorkloadChanged, { pod_id: podId, start: podStart, status, reason });
+  }
+
   private async occupy(workload: WorkloadEntity, leases: HeldLease[], context: StepContext): Promise<Found> {
     const query: Query = (sql, values) => this.query(sql, values);
     const verdict = readiness(await countHeld(query, 'workload_id', workload.workloadId), leases, workload.vgpus);
@@ -91,3 +113,11 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     return heldBy((sql, values) => this.query(sql, values), 'workload_id', workloadId, lane);
   }
 }
+
+/** What the pods service is told of; of its own requests it knows. */
+const toldStatus: ReadonlyMap<string, 'running' | 'stopping' | 'stopped' | 'failed'> = new Map([
+  ['running', 'running'],
+  ['draining', 'stopping'],
+  ['stopped', 'stopped'],
+  ['failed', 'failed'],
+] as const);

@@ -6,6 +6,7 @@ import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 @Index(['teamId', 'createdAt', 'workloadId'])
 @Index('workload_live_of_team', { synchronize: false })
 @Index('workload_live_of_subscription', { synchronize: false })
+@Index('workload_pod', { synchronize: false })
 @MachineIndexes('workload')
 export class WorkloadEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
@@ -24,6 +25,13 @@ export class WorkloadEntity extends MachineRow {
 
   @Column('integer')
   vgpus!: number;
+
+  /** Of the pod whose workload this is, and which of its starts; null where a user started it. */
+  @Column('uuid', { nullable: true })
+  podId!: string | null;
+
+  @Column('integer', { nullable: true })
+  podStart!: number | null;
 
   @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
   createdAt!: Date;

@@ -8,7 +8,7 @@ const givingBack: TransientRule = { deadlineMs: 90_000, givesUpBy: 'FAILED', bac
 const logic = setup({
   types: {
     meta: {} as TransientRule,
-    events: {} as { type: 'STARTED' | 'STOP' | 'STOPPED' | 'UNDONE' | 'FAILED' },
+    events: {} as { type: 'STARTED' | 'STOP' | 'DRAIN' | 'STOPPED' | 'UNDONE' | 'FAILED' },
   },
 }).createMachine({
   id: 'workload',
@@ -16,9 +16,14 @@ const logic = setup({
   states: {
     pending: {
       meta: { deadlineMs: 150_000, givesUpBy: 'FAILED', tries: 5, backOff: { firstMs: 500, maxMs: 8_000 } },
-      on: { STARTED: 'running', STOP: 'stopping', FAILED: 'undoing' },
+      on: { STARTED: 'running', STOP: 'stopping', DRAIN: 'draining', FAILED: 'undoing' },
     },
-    running: { on: { STOP: 'stopping' } },
+    running: { on: { STOP: 'stopping', DRAIN: 'draining' } },
+    /** The workload of a pod that somebody else than its pod ends: it waits until the pods service says that the pod is gone. */
+    draining: {
+      meta: { deadlineMs: 75_000, givesUpBy: 'STOP' },
+      on: { STOP: 'stopping', FAILED: 'failed' },
+    },
     stopping: {
       meta: givingBack,
       on: { STOPPED: 'stopped', FAILED: 'failed' },

@@ -8,24 +8,20 @@ import {
   type Workload,
   type WorkloadPage,
   type WorkloadPath,
-  type WorkloadStatus,
 } from '@atoll/contracts';
 import { readPage, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
-import { TeamCapacity } from '../capacity/team-capacity.js';
+import { DataSource } from 'typeorm';
 import { Placement } from '../leases/placement.js';
-import { PoolCatalogue } from '../pools/pool-catalogue.js';
-import { settledStates } from '../pools/pool-terms.js';
-import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { statusOf } from '../subscriptions/subscription-view.js';
 import { TeamGate } from '../teams/team-gate.js';
-import type { WorkloadEntity } from './workload.entity.js';
+import { WorkloadPlacement } from './workload-placement.js';
 import { WorkloadSteps } from './workload-steps.js';
+import { workloadView } from './workload-view.js';
 import { liveWorkload } from './workload.machine.js';
 
 /** What runs on subscriptions. */
@@ -37,11 +33,10 @@ export class WorkloadsService {
     private readonly transactions: Transactions,
     private readonly gate: TeamGate,
     private readonly teams: TeamDirectory,
-    private readonly pools: PoolCatalogue,
     private readonly placement: Placement,
     private readonly subscriptions: SubscriptionSteps,
     private readonly workloads: WorkloadSteps,
-    private readonly capacity: TeamCapacity,
+    private readonly room: WorkloadPlacement,
   ) {}
 
   async start({ subscription_id, name, vgpus = 1 }: StartWorkload, context: CallContext): Promise<Workload> {
@@ -54,11 +49,11 @@ export class WorkloadsService {
         if (subscription?.state !== 'active') {
           throw new AppError('conflict', `The subscription is ${statusOf(subscription?.state ?? '')}: workloads start on an active one.`);
         }
-        await this.requireFree(manager, subscription, vgpus);
+        await this.room.requireFree(manager, subscription, vgpus);
         const workload = await this.workloads.insert(manager, { subscriptionId: subscription_id, teamId, name, vgpus }, cause);
-        await this.occupy(manager, subscription, workload, isThorough, context);
+        await this.room.occupy(manager, subscription, workload, { isThorough }, cause);
         await this.workloads.assignLanes(manager, [workload.workloadId]);
-        return viewOf(workload);
+        return workloadView(workload);
       }),
     );
   }
@@ -73,7 +68,8 @@ export class WorkloadsService {
     return this.transactions.run(async (manager) => {
       const workload = await this.workloads.lock(manager, workload_id);
       if (!workload) throw notFound('workload');
-      return viewOf((await this.workloads.move(manager, workload, 'STOP', causeOf(context))) ?? workload);
+      if (workload.podId !== null) throw new AppError('conflict', `The workload is that of the pod ${workload.name}: stop the pod.`);
+      return workloadView((await this.workloads.move(manager, workload, 'STOP', causeOf(context))) ?? workload);
     });
   }
 
@@ -93,7 +89,7 @@ export class WorkloadsService {
       order: 'created_at, workload_id',
       values: [team_id, subscription_id ?? null, limit, offset],
     });
-    return { data: rows.map((raw) => viewOf(this.workloads.rowOf(raw))), pagination: { page, limit, total } };
+    return { data: rows.map((raw) => workloadView(this.workloads.rowOf(raw))), pagination: { page, limit, total } };
   }
 
   private async teamOf(subscriptionId: string, { caller }: CallContext): Promise<string> {
@@ -110,53 +106,4 @@ export class WorkloadsService {
     const found = await this.statements.query('workloads.subscription', query, [subscriptionId, teamId]);
     if (found.length === 0) throw notFound('subscription');
   }
-
-  private async requireFree(manager: EntityManager, { subscriptionId, vgpus: held }: SubscriptionEntity, vgpus: number): Promise<void> {
-    const [{ used = 0 } = {}] = await manager.query<{ used: number }[]>(
-      `SELECT coalesce(sum(vgpus), 0)::int AS used FROM workload WHERE subscription_id = $1 AND ${liveWorkload}`,
-      [subscriptionId],
-    );
-    if (used + vgpus <= held) return;
-    throw new AppError(
-      'insufficient_capacity',
-      `The subscription has ${held} vGPUs, of which ${used} are in use. What would fit: ${held - used}.`,
-    );
-  }
-
-  /** Without overcommit the subscription's own leases; with it the workload takes some. */
-  private async occupy(
-    manager: EntityManager,
-    { subscriptionId, poolId, profile, teamId }: SubscriptionEntity,
-    { workloadId, vgpus }: WorkloadEntity,
-    isThorough: boolean,
-    context: CallContext,
-  ): Promise<void> {
-    const pool = await this.pools.pool(poolId, manager);
-    if (pool.overcommit > 1) {
-      await this.placement.take(manager, pool, { subscriptionId, workloadId, profile, vgpus }, isThorough, causeOf(context));
-      await this.capacity.note(manager, teamId);
-      return;
-    }
-    // On GPUs that can be used now, before those that cannot.
-    await manager.query(
-      `UPDATE lease SET workload_id = $2 WHERE lease_id IN (
-         SELECT lease_id FROM lease JOIN gpu USING (gpu_id) WHERE subscription_id = $1 AND workload_id IS NULL AND lost_reason IS NULL
-         ORDER BY gpu.state = ANY ($4) DESC, gpu_id, lease_id LIMIT $3
-       )`,
-      [subscriptionId, workloadId, vgpus, settledStates],
-    );
-  }
-}
-
-function viewOf({ workloadId, subscriptionId, teamId, name, vgpus, state, lastError, createdAt }: WorkloadEntity): Workload {
-  return {
-    workload_id: workloadId,
-    subscription_id: subscriptionId,
-    team_id: teamId,
-    name,
-    vgpus,
-    status: state === 'undoing' ? 'stopping' : (state as WorkloadStatus),
-    reason: lastError?.message ?? null,
-    created_at: createdAt.toISOString(),
-  };
 }

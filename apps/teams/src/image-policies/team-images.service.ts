@@ -14,7 +14,7 @@ import { Injectable } from '@nestjs/common';
 import type { PageRow } from '../database/json.js';
 import { invalidField } from '../invalid-field.js';
 import { teamImagesQuery, teamPolicyQuery } from './image-policy-query.js';
-import { coversImage, parseImageReference } from './image-reference.js';
+import { coversImage, normalisedImage, parseImageReference } from './image-reference.js';
 
 /** What a team may run, for those in it and for the service that runs it. */
 @Injectable()
@@ -43,6 +43,6 @@ export class TeamImagesService {
       const allowed = parseImageReference(reference);
       return allowed !== null && coversImage(allowed, asked);
     };
-    return { allowed: policy.is_default || policy.references.some(covers) };
+    return { allowed: policy.is_default || policy.references.some(covers), reference: normalisedImage(asked) };
   }
 }

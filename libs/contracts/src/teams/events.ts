@@ -94,7 +94,7 @@ export class TeamDeletionRequested extends TeamFact {
   force?: boolean;
 }
 /** The services that can hold something of a team or of a workspace. */
-export const deletionHolders = ['gpuaas'] as const;
+export const deletionHolders = ['gpuaas', 'pods'] as const;
 /** Every service of `deletionHolders` answers with `teamDeletionAnswered`. */
 export const teamDeletionRequested = event('teams.team_deletion_requested', TeamDeletionRequested);
 

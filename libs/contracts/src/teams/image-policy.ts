@@ -119,6 +119,9 @@ export class CheckImage extends TeamPath {
 export class ImageVerdict {
   @Flag()
   allowed!: boolean;
+
+  @Text({ max: 512, description: 'The one spelling of the image, with registry and tag or digest.' })
+  reference!: string;
 }
 
 export const imagePolicies = contract('teams.image_policies', {

@@ -1,0 +1,168 @@
+import {
+  notFound,
+  Nothing,
+  type CallContext,
+  type CheckPodWorkload,
+  type LeasedSlice,
+  type PodStart,
+  type PodSubscription,
+  type PodWorkload,
+  type StartPodWorkload,
+} from '@atoll/contracts';
+import { Transactions } from '@atoll/database';
+import { AppError, isAppError } from '@atoll/errors';
+import { causeOf } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Placement } from '../leases/placement.js';
+import { PoolCatalogue } from '../pools/pool-catalogue.js';
+import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
+import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
+import { statusOf } from '../subscriptions/subscription-view.js';
+import { TeamGate } from '../teams/team-gate.js';
+import { WorkloadPlacement } from './workload-placement.js';
+import type { WorkloadEntity } from './workload.entity.js';
+import { WorkloadSteps } from './workload-steps.js';
+import { workloadStatus } from './workload-view.js';
+
+/** The workloads of pods: one for each start of a pod, whatever dies between the two services. */
+@Injectable()
+export class PodWorkloadsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly gate: TeamGate,
+    private readonly pools: PoolCatalogue,
+    private readonly placement: Placement,
+    private readonly subscriptions: SubscriptionSteps,
+    private readonly workloads: WorkloadSteps,
+    private readonly room: WorkloadPlacement,
+  ) {}
+
+  async check({ subscription_id, vgpus }: CheckPodWorkload, { caller }: CallContext): Promise<PodSubscription> {
+    requireService(caller.kind);
+    const { manager } = this.dataSource;
+    const [raw] = await manager.query<object[]>('SELECT * FROM subscription WHERE subscription_id = $1', [subscription_id]);
+    if (!raw) throw notFound('subscription');
+    const subscription = this.subscriptions.rowOf(raw);
+    const { teamId, workspaceId, poolId, profile } = subscription;
+    const { gpuaasId, regionId } = await this.pools.pool(poolId);
+    return {
+      subscription_id,
+      team_id: teamId,
+      workspace_id: workspaceId,
+      gpuaas_id: gpuaasId,
+      region_id: regionId,
+      profile,
+      refusal: await this.refusal(manager, subscription, vgpus),
+    };
+  }
+
+  async start(asked: StartPodWorkload, context: CallContext): Promise<PodWorkload> {
+    requireService(context.caller.kind);
+    const { pod_id, start, subscription_id, vgpus, pod_name } = asked;
+    const known = await this.find(pod_id, start);
+    if (known) return this.viewOf(known);
+    const teamId = await this.teamOf(subscription_id);
+    await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
+    const found = await this.placement.placing((isThorough) =>
+      this.transactions.run(async (manager): Promise<WorkloadEntity | PodWorkload> => {
+        if (await this.hasEnded(manager, pod_id, start)) return without(asked, 'stopped', 'The pod was stopped.');
+        const subscription = await this.subscriptions.lock(manager, subscription_id);
+        if (!subscription) throw notFound('subscription');
+        // Its row is locked: whoever requested the same at the same time has committed.
+        const same = await this.find(pod_id, start, manager);
+        if (same) return same;
+        if (subscription.state === 'subscribing') {
+          return without(asked, 'waiting', 'It waits for its subscription to become active.');
+        }
+        if (subscription.state !== 'active') return without(asked, 'failed', isOver(subscription));
+        await this.room.requireFree(manager, subscription, vgpus);
+        const values = { subscriptionId: subscription_id, teamId, name: pod_name, vgpus, podId: pod_id, podStart: start };
+        const workload = await this.workloads.insert(manager, values, causeOf(context));
+        await this.room.occupy(manager, subscription, workload, { isThorough, isOnOneNode: true }, causeOf(context));
+        await this.workloads.assignLanes(manager, [workload.workloadId]);
+        return workload;
+      }),
+    );
+    return 'pod_id' in found ? found : this.viewOf(found);
+  }
+
+  async end({ pod_id, start }: PodStart, context: CallContext): Promise<Nothing> {
+    requireService(context.caller.kind);
+    await this.transactions.run(async (manager) => {
+      await manager.query(
+        `INSERT INTO pod_end (pod_id, ended_start) VALUES ($1, $2)
+         ON CONFLICT (pod_id) DO UPDATE SET ended_start = GREATEST(pod_end.ended_start, excluded.ended_start)`,
+        [pod_id, start],
+      );
+      const ids = await manager.query<{ workload_id: string }[]>(
+        'SELECT workload_id FROM workload WHERE pod_id = $1 AND pod_start <= $2 ORDER BY workload_id',
+        [pod_id, start],
+      );
+      for (const { workload_id } of ids) await this.workloads.send(manager, workload_id, 'STOP', causeOf(context));
+    });
+    return new Nothing();
+  }
+
+  /** Waits for an `end` that is under way: what it commits is seen by what follows. */
+  private async hasEnded(manager: EntityManager, podId: string, start: number): Promise<boolean> {
+    await manager.query('INSERT INTO pod_end (pod_id, ended_start) VALUES ($1, 0) ON CONFLICT DO NOTHING', [podId]);
+    const [row] = await manager.query<{ ended_start: number }[]>('SELECT ended_start FROM pod_end WHERE pod_id = $1 FOR UPDATE', [podId]);
+    return (row?.ended_start ?? 0) >= start;
+  }
+
+  private async find(podId: string, start: number, manager?: EntityManager): Promise<WorkloadEntity | undefined> {
+    const query = 'SELECT * FROM workload WHERE pod_id = $1 AND pod_start = $2';
+    const [raw] = await (manager ?? this.dataSource).query<object[]>(query, [podId, start]);
+    return raw && this.workloads.rowOf(raw);
+  }
+
+  private async teamOf(subscriptionId: string): Promise<string> {
+    const query = 'SELECT team_id FROM subscription WHERE subscription_id = $1';
+    const [found] = await this.dataSource.query<{ team_id: string }[]>(query, [subscriptionId]);
+    if (!found) throw notFound('subscription');
+    return found.team_id;
+  }
+
+  private async refusal(manager: EntityManager, subscription: SubscriptionEntity, vgpus: number): Promise<PodSubscription['refusal']> {
+    if (subscription.state !== 'active' && subscription.state !== 'subscribing') return { code: 'conflict', message: isOver(subscription) };
+    try {
+      await this.room.requireFree(manager, subscription, vgpus);
+      if (subscription.state === 'active') await this.room.requireOneNode(manager, subscription, vgpus);
+      return null;
+    } catch (error) {
+      if (isAppError(error) && error.code === 'insufficient_capacity') return { code: error.code, message: error.message };
+      throw error;
+    }
+  }
+
+  private async viewOf(workload: WorkloadEntity): Promise<PodWorkload> {
+    const { workloadId, podId, podStart, state, lastError } = workload;
+    const slices = await this.dataSource.query<LeasedSlice[]>(
+      `SELECT lease_id, node_name, gpu.uuid AS gpu_uuid, gpu.board, lease.profile, slot_start, gpu_instance_id AS instance_id, true AS is_simulated
+       FROM lease JOIN gpu USING (gpu_id) JOIN node USING (node_id) WHERE lease.workload_id = $1 ORDER BY lease_id`,
+      [workloadId],
+    );
+    return {
+      pod_id: podId ?? '',
+      start: podStart ?? 0,
+      workload_id: workloadId,
+      status: workloadStatus(state),
+      reason: lastError?.message ?? null,
+      slices,
+    };
+  }
+}
+
+function without({ pod_id, start }: PodStart, status: 'waiting' | 'stopped' | 'failed', reason: string): PodWorkload {
+  return { pod_id, start, workload_id: null, status, reason, slices: [] };
+}
+
+function isOver({ state }: SubscriptionEntity): string {
+  return `The subscription is ${statusOf(state)}: pods start on an active one.`;
+}
+
+function requireService(kind: 'user' | 'system'): void {
+  if (kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+}

@@ -1,0 +1,214 @@
+import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
+import { contract, operation } from '../contract.js';
+import { Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { IncludeEnded, PageFromOne, Pagination } from '../page.js';
+import { Amount, CommandLine, dnsLabel, dnsLabelHint, PortNumbers, Variables } from './pod-fields.js';
+
+export const podNameField = { max: 63, pattern: dnsLabel, patternHint: dnsLabelHint, example: 'notebook-qwert' };
+const nameField = {
+  max: 57,
+  pattern: dnsLabel,
+  patternHint: dnsLabelHint,
+  example: 'notebook',
+  description: 'Shown beside `pod_name`, which is this and a suffix of five letters.',
+};
+const imageField = { max: 512, example: 'docker.io/library/python:3.13', description: 'An image that the team’s policy allows.' };
+/** Absolute, of plain segments, and nowhere in what the system of the image needs: neither `/` nor below /proc, /sys, /dev. */
+const mountPath = /^(?!\/(?:proc|sys|dev|etc|run|var\/run)(?:\/|$))(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/;
+
+export class PodPath {
+  @Text(podNameField)
+  pod_name!: string;
+}
+
+export class PodMount {
+  @NumberedId({ example: '5' })
+  volume_id!: string;
+
+  @Text({
+    max: 255,
+    pattern: mountPath,
+    patternHint: 'an absolute path without "..", outside of /proc, /sys, /dev, /etc and /run, such as /data',
+    example: '/data',
+  })
+  path!: string;
+}
+
+export const restartPolicies = ['never', 'on_failure', 'always'] as const;
+export type RestartPolicy = (typeof restartPolicies)[number];
+
+/** Stops a pod whose GPU slices are not used. */
+export class IdleStop {
+  @WholeNumber({ min: 1, max: 10_080, example: 60, description: 'Minutes without use after which the pod is stopped.' })
+  minutes!: number;
+
+  @WholeNumber({ min: 1, max: 100, example: 5, description: 'Percent of use below which a slice counts as idle.' })
+  gpu_below_percent!: number;
+}
+
+export class CreatePod {
+  @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
+  team_id!: string;
+
+  @Uuid({ optional: true, description: 'The team’s default workspace if left out.' })
+  workspace_id?: string;
+
+  @NumberedId({ example: '42', description: 'The subscription whose GPU slices the pod gets.' })
+  subscription_id!: string;
+
+  @Text(nameField)
+  name!: string;
+
+  @Text(imageField)
+  image!: string;
+
+  @ApiPropertyOptional({ default: 1 })
+  @WholeNumber({ min: 1, max: 1_000, optional: true, example: 1, description: 'Of the subscription’s, all on one node.' })
+  vgpus?: number;
+
+  @Amount({ min: 0.1, max: 512, optional: true, example: 4, description: 'Cores.' })
+  cpu?: number;
+
+  @Amount({ min: 0.1, max: 8_192, optional: true, example: 16, description: 'Memory, 10^9 bytes.' })
+  memory_gb?: number;
+
+  @CommandLine({
+    max: 256,
+    optional: true,
+    example: ['python', 'train.py'],
+    description: 'In place of the image’s entry point and command.',
+  })
+  command?: string[];
+
+  @Variables({ optional: true, example: { EPOCHS: '10' }, description: 'Environment variables. Write-only: never shown again.' })
+  env?: Record<string, string>;
+
+  @PortNumbers({ max: 100, optional: true, example: [8080], description: 'On which it listens. They inform, and expose nothing.' })
+  ports?: number[];
+
+  @ListOf(() => PodMount, { max: 20, optional: true })
+  volumes?: PodMount[];
+
+  @ApiPropertyOptional({ default: 'always' })
+  @OneOf('RestartPolicy', restartPolicies, {
+    optional: true,
+    example: 'always',
+    description: 'What follows when its process ends by itself.',
+  })
+  restart?: RestartPolicy;
+
+  @WholeNumber({ min: 1, max: 525_600, optional: true, example: 480, description: 'Minutes from each start after which it is stopped.' })
+  max_duration_minutes?: number;
+
+  @Nested(() => IdleStop, { optional: true })
+  idle_stop?: IdleStop;
+}
+
+export const podStatuses = ['pending', 'pulling', 'running', 'stopping', 'stopped', 'failed'] as const;
+export type PodStatus = (typeof podStatuses)[number];
+
+export class Pod {
+  @Uuid()
+  pod_id!: string;
+
+  @Text(podNameField)
+  pod_name!: string;
+
+  @Text({ max: 57, example: 'notebook' })
+  name!: string;
+
+  @Uuid()
+  team_id!: string;
+
+  @Uuid()
+  workspace_id!: string;
+
+  @NumberedId({ example: '42' })
+  subscription_id!: string;
+
+  @NumberedId({ example: '1' })
+  gpuaas_id!: string;
+
+  @NumberedId({ example: '1' })
+  region_id!: string;
+
+  @Text({ max: 512, example: 'docker.io/library/python:3.13' })
+  image!: string;
+
+  @WholeNumber({ min: 1, max: 1_000, example: 1 })
+  vgpus!: number;
+
+  @Text({ max: 64, example: '1g.10gb' })
+  profile!: string;
+
+  @OneOf('PodStatus', podStatuses, { example: 'running' })
+  status!: PodStatus;
+
+  @Text({ max: 500, nullable: true, description: 'Why it failed or stopped, or what it waits for.' })
+  reason!: string | null;
+
+  @WholeNumber({ min: 0, max: 255, nullable: true, description: 'Of its last run that ended.' })
+  exit_code!: number | null;
+
+  @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Runs after the first since it was last started.' })
+  restarts!: number;
+
+  @ListOf(() => PodMount, { max: 20 })
+  volumes!: PodMount[];
+
+  @Instant({ nullable: true, description: 'When its longest duration ends.' })
+  stops_at!: string | null;
+
+  @Instant()
+  created_at!: string;
+
+  @Instant({ nullable: true, description: 'When its present or last run began.' })
+  started_at!: string | null;
+}
+
+export class PodPage {
+  @ListOf(() => Pod, { max: 100 })
+  data!: Pod[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+}
+
+class PodsOfTeam {
+  @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
+  team_id!: string;
+
+  @NumberedId({ optional: true, example: '42' })
+  subscription_id?: string;
+}
+
+export class ListPods extends IntersectionType(PodsOfTeam, PageFromOne, IncludeEnded) {}
+
+export const podActions = ['start', 'stop', 'restart'] as const;
+
+export class PodAction extends PodPath {
+  @OneOf('PodActionName', podActions, { example: 'stop' })
+  action!: (typeof podActions)[number];
+}
+
+export class UpdatePodBody {
+  @Text({ ...nameField, optional: true, description: 'The name that is shown; `pod_name` stays.' })
+  name?: string;
+
+  @Text({ ...imageField, optional: true })
+  image?: string;
+
+  @ListOf(() => PodMount, { max: 20, optional: true, description: 'Replaces all mounts.' })
+  volumes?: PodMount[];
+}
+
+export class UpdatePod extends IntersectionType(PodPath, UpdatePodBody) {}
+
+export const pods = contract('pods.pods', {
+  create: operation(CreatePod, Pod),
+  list: operation(ListPods, PodPage),
+  get: operation(PodPath, Pod),
+  act: operation(PodAction, Pod),
+  update: operation(UpdatePod, Pod),
+  delete: operation(PodPath, Pod),
+});
