@@ -23,6 +23,7 @@ import { ConnectionsController } from './routes/connections.controller.js';
 import { GpuNodesController } from './routes/gpu-nodes.controller.js';
 import { ImagePoliciesController } from './routes/image-policies.controller.js';
 import { MembersController } from './routes/members.controller.js';
+import { PodsController } from './routes/pods.controller.js';
 import { PoolSubscriptionsController } from './routes/pool-subscriptions.controller.js';
 import { PoolsController } from './routes/pools.controller.js';
 import { PricesController } from './routes/prices.controller.js';
@@ -62,6 +63,7 @@ export class GatewayModule {
         PoolSubscriptionsController,
         WorkloadsController,
         ConnectionsController,
+        PodsController,
         ErrorsController,
         HealthController,
       ],

@@ -32,3 +32,9 @@ export type {
   VolumeSight,
 } from './observations.js';
 export type { PodConnection, Shell, ShellExit, ShellRequest, TerminalSize } from './shell.js';
+export { SimulatedCluster } from './simulated/simulated-cluster.js';
+export { SimulatedFaults } from './simulated/simulated-faults.js';
+export type { SimulatedFault, SimulatedOperation } from './simulated/simulated-faults.js';
+export type { SimulatedStore } from './simulated/simulated-store.js';
+export { SimulatedWorld } from './simulated/simulated-world.js';
+export type { SimulatedOptions } from './simulated/simulated-world.js';

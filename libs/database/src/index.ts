@@ -12,6 +12,7 @@ export { migrationDrift } from './migration-drift.js';
 export { newId } from './new-id.js';
 export { readPage } from './page.js';
 export type { Page, PageQuery } from './page.js';
+export { rowsOf } from './query-rows.js';
 export { ReservedStatements } from './reserved-statements.js';
 export { inBackground } from './split-pool.js';
 export { Statements } from './statements.js';

@@ -66,10 +66,7 @@ export class Transactions {
     return this.run(async (manager) => {
       await this.claim(manager, id);
       const kept = await this.find(manager, id);
-      if (kept && kept.fingerprint !== idempotency.fingerprint) {
-        throw new AppError('idempotency_mismatch', 'This Idempotency-Key was used before, with another body.');
-      }
-      if (kept) return kept.reply as T;
+      if (kept) return replyOf<T>(kept, idempotency);
       const reply = await work(manager);
       await manager.query(
         `INSERT INTO ${this.table} (id, fingerprint, reply, expires_at) VALUES ($1, $2, $3, now() + interval '24 hours')
@@ -78,6 +75,16 @@ export class Transactions {
       );
       return reply;
     });
+  }
+
+  /**
+   * The reply that `once` has kept for this call, if any: for what has to be found out from others before the transaction, and would come out otherwise
+   * after the effect. Throws as `once` does.
+   */
+  async kept<T extends object>({ idempotency }: CallContext): Promise<T | undefined> {
+    if (!idempotency) return undefined;
+    const kept = await this.run((manager) => this.find(manager, idOf(this.table, idempotency)));
+    return kept && replyOf<T>(kept, idempotency);
   }
 
   /** The lock is the database's, for the transaction: it ends with the process that held it, whatever became of that. */
@@ -120,6 +127,13 @@ export class Transactions {
     const claimed = await client.startTogetherWith(claim.statement(this.nonces), () => runner.startTransaction());
     if (claimed === 0) throw new CopiedCall();
   }
+}
+
+function replyOf<T extends object>(kept: { fingerprint: string; reply: object }, { fingerprint }: Idempotency): T {
+  if (kept.fingerprint !== fingerprint) {
+    throw new AppError('idempotency_mismatch', 'This Idempotency-Key was used before, with another body.');
+  }
+  return kept.reply as T;
 }
 
 /**

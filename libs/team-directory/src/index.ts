@@ -11,3 +11,7 @@ export { TeamEntity } from './known-team.entity.js';
 export { TeamDirectory } from './team-directory.js';
 export type { KnownTeam, KnownWorkspace } from './team-directory.js';
 export { TeamDirectoryModule } from './team-directory.module.js';
+export { TeamClosingEntity, WorkspaceClosingEntity } from './closing.entity.js';
+export { closeTo, createClosingTables, dropClosingTables, lockForAnswer, reopen } from './team-closings.js';
+export type { Doomed } from './team-closings.js';
+export { TeamGate } from './team-gate.js';

@@ -5,6 +5,7 @@ import {
   imagePolicies,
   members,
   nodes,
+  pods,
   pools,
   prices,
   regions,
@@ -26,6 +27,7 @@ const ofPath: Record<string, string> = {
   node_id: '7',
   subscription_id: '42',
   workload_id: '9',
+  pod_name: 'notebook-qwrtz',
 };
 const ofTeam = { team_id: teamId };
 const page = { page: 2, limit: 5 };
@@ -91,6 +93,12 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['POST /gpuaas/workload', 202, workloads.start, { subscription_id: '42', name: 'fine-tune' }],
   ['GET /gpuaas/workload', 200, workloads.list, { ...ofTeam, subscription_id: '42', ...page, include_ended: 'true' }],
   ['DELETE /gpuaas/workload/{workload_id}', 202, workloads.stop],
+  ['POST /pods', 202, pods.create, { ...ofTeam, subscription_id: '42', name: 'notebook', image: 'nginx' }],
+  ['GET /pods', 200, pods.list, { ...ofTeam, subscription_id: '42', ...page, include_ended: 'true' }],
+  ['POST /pods/action', 202, pods.act, { pod_name: 'notebook-qwrtz', action: 'stop' }],
+  ['GET /pods/{pod_name}', 200, pods.get],
+  ['PUT /pods/{pod_name}', 200, pods.update, { name: 'trainer' }],
+  ['DELETE /pods/{pod_name}', 202, pods.delete],
   ['GET /gpuaas/connection-info', 200, connections.read, { ...ofTeam, gpuaas_id: '1', search: '50%_a', ...page }],
   ['POST /gpuaas/refresh-connections?team_id={team_id}', 202, connections.refresh],
   ['GET /gpuaas/compatible-instances/{team_id}', 200, connections.compatibleInstances],

@@ -1,0 +1,65 @@
+import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { CreatePod, ListPods, Pod, PodAction, PodPage, PodPath, pods, UpdatePodBody, type CallContext } from '@atoll/contracts';
+import { Rpc } from '@atoll/rpc';
+import { Answers, AnswersPage, Refuses } from '../answers/answers.js';
+import { Context } from '../requests/call-context.js';
+
+@ApiTags('Pods')
+@Controller('pods')
+export class PodsController {
+  constructor(private readonly rpc: Rpc) {}
+
+  @Post()
+  @Answers(
+    202,
+    Pod,
+    'Create a pod',
+    'Creates a pod on a subscription and starts it. It is `pending` while its subscription is not active. Requires team_owner, team_admin or member.',
+  )
+  @Refuses('insufficient_capacity')
+  createPod(@Body() body: CreatePod, @Context() context: CallContext): Promise<Pod> {
+    return this.rpc.call(pods.create, body, context);
+  }
+
+  @Get()
+  @AnswersPage(PodPage, 1, 'List the pods of a team', 'Returns pods, of one subscription or of all. Any member of the team may read them.')
+  listPods(@Query() query: ListPods, @Context() context: CallContext): Promise<PodPage> {
+    return this.rpc.call(pods.list, query, context);
+  }
+
+  @Post('action')
+  @Answers(
+    202,
+    Pod,
+    'Start, stop or restart a pod',
+    'Starts, stops or restarts a pod. An action that has been done changes nothing. Requires team_owner, team_admin or member.',
+  )
+  @Refuses('insufficient_capacity')
+  actOnPod(@Body() body: PodAction, @Context() context: CallContext): Promise<Pod> {
+    return this.rpc.call(pods.act, body, context);
+  }
+
+  @Get(':pod_name')
+  @Answers(200, Pod, 'Get a pod', 'Returns a pod. Any member of its team may read it.')
+  getPod(@Param() path: PodPath, @Context() context: CallContext): Promise<Pod> {
+    return this.rpc.call(pods.get, path, context);
+  }
+
+  @Put(':pod_name')
+  @Answers(
+    200,
+    Pod,
+    'Update a pod',
+    'Changes the shown name, the image or the mounts of a pod; image and mounts take effect with its next run. Requires team_owner, team_admin or member.',
+  )
+  updatePod(@Param() path: PodPath, @Body() body: UpdatePodBody, @Context() context: CallContext): Promise<Pod> {
+    return this.rpc.call(pods.update, { ...path, ...body }, context);
+  }
+
+  @Delete(':pod_name')
+  @Answers(202, Pod, 'Delete a pod', 'Stops a pod and deletes it with its exposed services. Requires team_owner, team_admin or member.')
+  deletePod(@Param() path: PodPath, @Context() context: CallContext): Promise<Pod> {
+    return this.rpc.call(pods.delete, path, context);
+  }
+}

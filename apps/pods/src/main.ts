@@ -1,0 +1,4 @@
+import { runService } from '@atoll/service';
+import { service } from './service.js';
+
+await runService(service);

@@ -1,0 +1,133 @@
+import {
+  imagePolicies,
+  podWorkloads,
+  type CheckImage,
+  type CheckPodWorkload,
+  type LeasedSlice,
+  type Operation,
+  type PodStart,
+  type PodSubscription,
+  type PodWorkload,
+  type StartPodWorkload,
+} from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { AppError, isAppError } from '@atoll/errors';
+import type { InProcessBus } from '@atoll/rpc';
+
+interface KnownSubscription extends PodSubscription {
+  vgpus: number;
+  isActive: boolean;
+}
+
+/** The gpuaas service, and what teams says of images, as the pods service meets them. */
+export class Neighbours {
+  readonly subscriptions = new Map<string, KnownSubscription>();
+  readonly workloads = new Map<string, PodWorkload & { subscriptionId: string; vgpus: number }>();
+  /** References that no policy allows. */
+  readonly forbiddenImages = new Set<string>();
+  /** Subjects in the order in which they were asked for. */
+  readonly asked: string[] = [];
+  /** Instead of what would be answered: for a neighbour that is away, or hangs. */
+  failing: AppError | undefined;
+  private last = 0;
+
+  constructor(bus: InProcessBus) {
+    const serve = <I extends object, O extends object>({ subject }: Operation<I, O>, answer: (input: I) => O) =>
+      bus.serve(subject, ({ payload }, respond) => {
+        this.asked.push(subject);
+        try {
+          if (this.failing) throw this.failing;
+          respond({ json: JSON.stringify(answer(JSON.parse(payload) as I)) });
+        } catch (error) {
+          respond({ error: isAppError(error) ? error : new AppError('internal', String(error)) });
+        }
+      });
+    serve(podWorkloads.check, (input) => this.check(input));
+    serve(podWorkloads.start, (input) => this.start(input));
+    serve(podWorkloads.end, (input) => this.end(input));
+    serve(imagePolicies.check, (input) => this.verdict(input));
+  }
+
+  subscription(teamId: string, workspaceId: string, vgpus = 4, more: Partial<KnownSubscription> = {}): KnownSubscription {
+    const subscription: KnownSubscription = {
+      subscription_id: String((this.last += 1)),
+      team_id: teamId,
+      workspace_id: workspaceId,
+      gpuaas_id: '1',
+      region_id: '1',
+      profile: '1g.10gb',
+      refusal: null,
+      vgpus,
+      isActive: true,
+      ...more,
+    };
+    this.subscriptions.set(subscription.subscription_id, subscription);
+    return subscription;
+  }
+
+  /** The workload of a pod's start. */
+  workload(podId: string, start = 1): PodWorkload | undefined {
+    return this.workloads.get(`${podId} ${start}`);
+  }
+
+  private check({ subscription_id, vgpus }: CheckPodWorkload): PodSubscription {
+    const { vgpus: held, isActive: _isActive, ...found } = this.require(subscription_id);
+    const used = this.used(subscription_id);
+    const message = `The subscription has ${held} vGPUs, of which ${used} are in use. What would fit: ${held - used}.`;
+    return { ...found, refusal: found.refusal ?? (used + vgpus > held ? { code: 'insufficient_capacity', message } : null) };
+  }
+
+  private start({ pod_id, start, subscription_id, vgpus }: StartPodWorkload): PodWorkload {
+    const key = `${pod_id} ${start}`;
+    const known = this.workloads.get(key);
+    if (known) return answerOf(known);
+    const { vgpus: held, isActive } = this.require(subscription_id);
+    if (!isActive) return { pod_id, start, workload_id: null, status: 'waiting', reason: 'It waits for its subscription.', slices: [] };
+    if (this.used(subscription_id) + vgpus > held) throw new AppError('insufficient_capacity', 'The subscription is full.');
+    const slices = Array.from({ length: vgpus }, (_, at) => this.slice(at));
+    const workload = { pod_id, start, workload_id: String((this.last += 1)), status: 'running' as const, reason: null, slices };
+    this.workloads.set(key, { ...workload, subscriptionId: subscription_id, vgpus });
+    return workload;
+  }
+
+  private end({ pod_id, start }: PodStart): object {
+    const known = this.workloads.get(`${pod_id} ${start}`);
+    if (known) known.status = 'stopped';
+    return {};
+  }
+
+  private verdict({ image }: CheckImage): { allowed: boolean; reference: string } {
+    if (/[^a-z0-9./:@_-]/.test(image)) throw new AppError('invalid_input', 'image must be an image reference.');
+    const reference = image.includes('/') ? image : `docker.io/library/${image}`;
+    return { allowed: !this.forbiddenImages.has(image), reference };
+  }
+
+  private used(subscriptionId: string): number {
+    return [...this.workloads.values()]
+      .filter((workload) => workload.subscriptionId === subscriptionId && workload.status === 'running')
+      .reduce((sum, { vgpus }) => sum + vgpus, 0);
+  }
+
+  private require(id: string): KnownSubscription {
+    const found = this.subscriptions.get(id);
+    if (!found) throw new AppError('not_found', 'No such subscription.');
+    return found;
+  }
+
+  private slice(at: number): LeasedSlice {
+    return {
+      lease_id: String((this.last += 1)),
+      node_name: 'gpu-01',
+      gpu_uuid: `GPU-${newId()}`,
+      board: 'A100-80GB',
+      profile: '1g.10gb',
+      slot_start: at,
+      instance_id: null,
+      is_simulated: true,
+    };
+  }
+}
+
+function answerOf({ pod_id, start, workload_id, status, reason, slices }: PodWorkload): PodWorkload {
+  return { pod_id, start, workload_id, status, reason, slices };
+}

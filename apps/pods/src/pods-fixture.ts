@@ -1,0 +1,122 @@
+import { pods, teamChanged, type CreatePod, type Pod, type PodStatus, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { Outbox } from '@atoll/events';
+import { InProcessBus } from '@atoll/rpc';
+import { Sealer } from '@atoll/seal';
+import { MachineWorkers } from '@atoll/state-machine';
+import { aTeam, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest, type StartedService } from '@atoll/testing';
+import { ClusterWatch } from './cluster/cluster-watch.js';
+import { Clusters, type SimulatedClusters } from './cluster/clusters.js';
+import { Neighbours } from './neighbours-fixture.js';
+import type { PodsSettings } from './pods-settings.js';
+import { service } from './service.js';
+
+export { errorOf } from '@atoll/testing';
+
+const told = ['pods.usage_told', 'teams.team_deletion_answered'];
+
+/** A team as the service was told of it, a member of it who may use resources, and a subscription. */
+export interface ToldTeam {
+  team_id: string;
+  workspace_id: string;
+  member: Partial<UserCaller>;
+  subscription_id: string;
+}
+
+/**
+ * The pods service on a database of its own and on simulated clusters, with specs in the place of the gateway and of the other services. Unless
+ * `isRunning`, nothing is done by itself: `work` does what is due, `settle` lets time pass until all is at rest.
+ */
+export class PodsFixture extends ServiceUnderTest {
+  private constructor(
+    started: StartedService,
+    readonly neighbours: Neighbours,
+  ) {
+    super(started);
+  }
+
+  static async start(options: Partial<PodsSettings> & { isRunning?: boolean } = {}): Promise<PodsFixture> {
+    const { isRunning = false, ...given } = options;
+    const bus = new InProcessBus();
+    new OwnerOfTeams(bus);
+    const neighbours = new Neighbours(bus);
+    const workers = { isIdle: !isRunning, pollMs: 50 };
+    const settings = { sealKeys: Sealer.createKeys(), simulatedPullMs: 0, restartMs: 50, sweepMs: 200, workers, ...given };
+    return new PodsFixture(await startServiceUnderTest(service, { bus, listensTo: told, settings }), neighbours);
+  }
+
+  async team(role: TeamRole = 'member', vgpus = 4): Promise<ToldTeam> {
+    const team = aTeam();
+    await this.tell(teamChanged, team);
+    const workspace_id = team.workspaces[0]?.id ?? '';
+    const { subscription_id } = this.neighbours.subscription(team.team_id, workspace_id, vgpus);
+    return { team_id: team.team_id, workspace_id, member: memberOf(team.team_id, role), subscription_id };
+  }
+
+  create({ team_id, subscription_id, member }: ToldTeam, more: Partial<CreatePod> = {}): Promise<Pod> {
+    return this.call(pods.create, { team_id, subscription_id, name: 'job', image: 'python:3.13', ...more }, member);
+  }
+
+  /** A pod that runs. */
+  async running(team: ToldTeam, more: Partial<CreatePod> = {}): Promise<Pod> {
+    return this.until(await this.create(team, more), 'running');
+  }
+
+  act({ pod_name }: { pod_name: string }, action: 'start' | 'stop' | 'restart', { member }: ToldTeam): Promise<Pod> {
+    return this.call(pods.act, { pod_name, action }, member);
+  }
+
+  pod({ pod_name }: { pod_name: string }): Promise<Pod> {
+    return this.call(pods.get, { pod_name });
+  }
+
+  /** Works until the pod has come to this status. Throws where that takes too long. */
+  async until(pod: { pod_name: string }, status: PodStatus): Promise<Pod> {
+    return this.untilIs(pod, (found) => found.status === status);
+  }
+
+  async untilIs(pod: { pod_name: string }, isAsItShould: (pod: Pod) => boolean): Promise<Pod> {
+    for (const end = Date.now() + 6_000; ;) {
+      await this.work();
+      const found = await this.pod(pod);
+      if (isAsItShould(found)) return found;
+      if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
+      await this.hurry();
+      await this.get(ClusterWatch).sweep('1');
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  async untilDeleted({ pod_id }: { pod_id: string }): Promise<void> {
+    const deleted = `SELECT FROM pod WHERE pod_id = $1 AND state = 'deleted'`;
+    for (const end = Date.now() + 6_000; (await this.query(deleted, [pod_id])).length === 0;) {
+      if (Date.now() > end) throw new Error('The pod is not deleted.');
+      await this.hurry();
+      await this.work();
+    }
+  }
+
+  /** What waits for another look has it now. */
+  private async hurry(): Promise<void> {
+    await this.query(
+      `UPDATE pod SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL`,
+    );
+  }
+
+  async work(): Promise<void> {
+    for (const worker of this.get(MachineWorkers).workers) await worker.settle();
+  }
+
+  get simulated(): SimulatedClusters {
+    return this.get(Clusters) as SimulatedClusters;
+  }
+
+  /** What billing was told of a resource, once all events are published: quantities in order. */
+  async usageOf(resourceId: string): Promise<{ quantity: string; time: string }[]> {
+    while ((await this.get(Outbox).pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    return this.events
+      .filter(({ name }) => name === 'pods.usage_told')
+      .flatMap(({ payload }) => (payload as { facts: { resource_id: string; quantity: string; time: string }[] }).facts)
+      .filter(({ resource_id }) => resource_id === resourceId)
+      .toSorted((one, other) => one.time.localeCompare(other.time));
+  }
+}

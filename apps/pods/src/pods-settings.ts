@@ -1,0 +1,39 @@
+import { Variable } from '@atoll/service';
+import type { WorkerOptions } from '@atoll/state-machine';
+import { IsIn, IsString, Matches } from 'class-validator';
+
+/** What a deployment decides about the pods service. */
+export class PodsSettings {
+  /** What secrets in the database are encrypted under: `id:base64,…` of 32 bytes each, the first seals. */
+  @Variable('ATOLL_SEAL_KEYS')
+  @Matches(/^[A-Za-z0-9_-]{1,32}:/, { message: 'ATOLL_SEAL_KEYS must be id:key entries, each key 32 bytes in base64' })
+  sealKeys: string = '';
+
+  /** What runs the pods of a GPU service for which no cluster was set. */
+  @Variable('ATOLL_CLUSTER')
+  @IsIn(['simulated'], { message: 'ATOLL_CLUSTER must be simulated' })
+  cluster: string = 'simulated';
+
+  /** The address on which the doors of simulated pods listen. */
+  @Variable('ATOLL_SIMULATED_HOST')
+  @IsString()
+  simulatedHost: string = '127.0.0.1';
+
+  /** Steps of one kind (of pods or exposed services) that one process has under way at once. */
+  steps: number = 500;
+
+  /** Of those, steps that talk to one cluster. Each replica counts for itself. */
+  stepsPerCluster: number = 16;
+
+  /** Milliseconds for which a simulated image is pulled: long enough to be seen. */
+  simulatedPullMs: number = 300;
+
+  /** Milliseconds between two looks at all pods that run. */
+  sweepMs: number = 5_000;
+
+  /** Milliseconds before the first restart of a pod whose process ended; doubled with each further one. */
+  restartMs: number = 2_000;
+
+  /** How machines are worked. */
+  workers: Partial<WorkerOptions> & { isIdle?: boolean } = {};
+}

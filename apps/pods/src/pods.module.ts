@@ -1,0 +1,56 @@
+import { Transactions } from '@atoll/database';
+import { MachineWorkers } from '@atoll/state-machine';
+import { TeamDirectoryModule, TeamGate } from '@atoll/team-directory';
+import { Module, type Provider } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { ClusterWatch } from './cluster/cluster-watch.js';
+import { Clusters, SimulatedClusters } from './cluster/clusters.js';
+import { PodsController } from './pods/pod.controller.js';
+import { PodActions } from './pods/pod-actions.js';
+import { PodSteps } from './pods/pod-steps.js';
+import { PodReader } from './pods/pod-reader.js';
+import { PodStarts } from './pods/pod-start.js';
+import { PodWorkloadEvents } from './pods/pod-workload-events.js';
+import { PodsService } from './pods/pod.service.js';
+import { RunCollector } from './pods/run-collector.js';
+import { PodsSettings } from './pods-settings.js';
+import { sealer } from './sealer.js';
+import { TeamDeletion } from './teams/team-deletion.js';
+import { UsageFacts } from './usage/usage-facts.js';
+import { MountableVolumes } from './volumes/mountable-volumes.js';
+
+const workers: Provider = {
+  provide: MachineWorkers,
+  inject: [PodSteps, DataSource, Transactions, PodsSettings],
+  useFactory: (pods: PodSteps, dataSource: DataSource, transactions: Transactions, settings: PodsSettings) =>
+    new MachineWorkers([pods], dataSource, transactions, {
+      service: 'pods',
+      concurrency: settings.steps,
+      laneConcurrency: settings.stepsPerCluster,
+      ...settings.workers,
+    }),
+};
+
+/** Pods, and what they are reached by. */
+@Module({
+  imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
+  controllers: [PodsController],
+  providers: [
+    ClusterWatch,
+    MountableVolumes,
+    PodActions,
+    PodSteps,
+    PodReader,
+    PodStarts,
+    PodWorkloadEvents,
+    PodsService,
+    RunCollector,
+    TeamDeletion,
+    TeamGate,
+    UsageFacts,
+    sealer,
+    workers,
+    { provide: Clusters, useClass: SimulatedClusters },
+  ],
+})
+export class PodsModule {}

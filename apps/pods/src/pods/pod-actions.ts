@@ -1,0 +1,82 @@
+import { notFound, type CallContext, type Pod, type PodAction, type PodPath } from '@atoll/contracts';
+import { Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { causeOf } from '@atoll/state-machine';
+import { TeamGate } from '@atoll/team-directory';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import type { PodEntity } from './pod.entity.js';
+import { PodSteps } from './pod-steps.js';
+import { PodReader } from './pod-reader.js';
+import { PodStarts } from './pod-start.js';
+import { podView } from './pod-view.js';
+
+const atRest: ReadonlySet<string> = new Set(['stopped', 'failed']);
+const ending: ReadonlySet<string> = new Set(['stopping', 'completing', 'failing', 'deleting']);
+
+/** Pods: started, stopped, restarted and deleted. What a pod is or does already changes nothing. */
+@Injectable()
+export class PodActions {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly gate: TeamGate,
+    private readonly pods: PodSteps,
+    private readonly reader: PodReader,
+    private readonly starts: PodStarts,
+  ) {}
+
+  async act({ pod_name, action }: PodAction, context: CallContext): Promise<Pod> {
+    const kept = await this.transactions.kept<Pod>(context);
+    if (kept) return kept;
+    const found = await this.reader.find(pod_name, context.caller, 'useResources');
+    if (action === 'stop') return this.moving(found, context, (manager, pod) => this.pods.move(manager, pod, 'STOP', causeOf(context)));
+    await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
+    if (!ending.has(found.state)) await this.starts.requireImage(found.teamId, found.image, context.requestId);
+    if (atRest.has(found.state)) await this.requireRoom(found, context);
+    return this.moving(found, context, async (manager, pod) => {
+      if (ending.has(pod.state)) throw new AppError('conflict', 'The pod is stopping: start it when it has stopped.');
+      if (atRest.has(pod.state)) return this.start(manager, pod, context);
+      return action === 'restart' ? this.restart(manager, pod, context) : undefined;
+    });
+  }
+
+  async delete({ pod_name }: PodPath, context: CallContext): Promise<Pod> {
+    const found = await this.reader.find(pod_name, context.caller, 'useResources');
+    return this.moving(found, context, (manager, pod) => this.pods.move(manager, pod, 'DELETE', causeOf(context)));
+  }
+
+  private moving(
+    { podId }: PodEntity,
+    context: CallContext,
+    move: (manager: EntityManager, pod: PodEntity) => Promise<PodEntity | undefined>,
+  ): Promise<Pod> {
+    return this.transactions.once(context, async (manager) => {
+      const pod = await this.pods.lock(manager, podId);
+      if (!pod || pod.state === 'deleted') throw notFound('pod');
+      return podView((await move(manager, pod)) ?? pod);
+    });
+  }
+
+  private async start(manager: EntityManager, pod: PodEntity, context: CallContext): Promise<PodEntity | undefined> {
+    await this.gate.holdOpen(manager, pod.teamId, pod.workspaceId);
+    return this.pods.move(manager, pod, 'START', causeOf(context), {
+      start: pod.start + 1,
+      restarts: 0,
+      failures: 0,
+      slices: [],
+      endReason: null,
+      exitCode: null,
+      stopsAt: null,
+      nextRunAt: null,
+    });
+  }
+
+  private restart(manager: EntityManager, pod: PodEntity, context: CallContext): Promise<PodEntity | undefined> {
+    return this.pods.move(manager, pod, 'RESTART', causeOf(context), { failures: 0, nextRunAt: null, endReason: null });
+  }
+
+  private async requireRoom({ subscriptionId, vgpus }: PodEntity, context: CallContext): Promise<void> {
+    const { refusal } = await this.starts.subscription(subscriptionId, vgpus, context.requestId);
+    if (refusal) throw new AppError(refusal.code, refusal.message);
+  }
+}

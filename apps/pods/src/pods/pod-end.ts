@@ -1,0 +1,37 @@
+import type { Exit } from '@atoll/cluster';
+import type { PodEntity } from './pod.entity.js';
+
+const longestBackOffMs = 300_000;
+/** A run that lasted this long is no failure of its start: the back-off begins anew. */
+const soundRunMs = 600_000;
+
+/** What follows when the run of a pod has ended by itself; `exit` is null where its container was removed from outside. */
+export function afterEnd(
+  { restart, failures, startedAt }: PodEntity,
+  exit: Exit | null,
+  firstBackOffMs: number,
+): { event: 'ENDED' | 'COMPLETED' | 'FAILED'; values: Partial<PodEntity> } {
+  const endReason = reasonOf(exit);
+  const exitCode = exit?.code ?? null;
+  const isSuccess = exitCode === 0;
+  if (restart === 'never' || (restart === 'on_failure' && isSuccess)) {
+    return { event: isSuccess ? 'COMPLETED' : 'FAILED', values: { exitCode, endReason } };
+  }
+  const lastedMs = exit && startedAt ? exit.at.getTime() - startedAt.getTime() : 0;
+  const failed = lastedMs >= soundRunMs ? 1 : failures + 1;
+  const backOffMs = Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(failed - 1, 20));
+  return { event: 'ENDED', values: { exitCode, endReason, failures: failed, nextRunAt: new Date(Date.now() + backOffMs) } };
+}
+
+function reasonOf(exit: Exit | null): string {
+  if (!exit) return 'Its container was removed from outside of the platform.';
+  if (exit.outOfMemory === 'yes') return 'Its process was killed: out of memory.';
+  if (exit.outOfMemory === 'probably') return 'Its process was killed: probably out of memory.';
+  if (exit.reason) return exit.reason.slice(0, 400);
+  return exit.code === null ? 'Its process ended.' : `Its process ended with exit code ${exit.code}.`;
+}
+
+/** For the history: why it moved, where there is a reason. */
+export function explain({ endReason }: Partial<PodEntity>): { reason?: string } {
+  return endReason ? { reason: endReason } : {};
+}

@@ -1,0 +1,25 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/**
+ * A run that the cluster may still have: its container, and with that its log. It is removed from the cluster, and here, some time after it has ended:
+ * when its log was read (`isLogRead`), or after a while.
+ */
+@Entity('pod_run')
+@Index('pod_run_ended', { synchronize: false })
+export class PodRunEntity {
+  @PrimaryColumn('uuid')
+  podId!: string;
+
+  @PrimaryColumn('integer')
+  run!: number;
+
+  @Column('bigint')
+  gpuaasId!: string;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  endedAt!: Date | null;
+
+  /** Whoever keeps logs has all that the run wrote. */
+  @Column('boolean', { default: false })
+  isLogRead!: boolean;
+}

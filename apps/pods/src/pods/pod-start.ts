@@ -1,0 +1,78 @@
+import { imagePolicies, podWorkloads, type PodSubscription } from '@atoll/contracts';
+import type { PodRun } from '@atoll/cluster';
+import { AppError } from '@atoll/errors';
+import { Rpc, systemContext } from '@atoll/rpc';
+import { Sealer } from '@atoll/seal';
+import { Injectable } from '@nestjs/common';
+import { envPurpose, type PodEntity } from './pod.entity.js';
+
+const patienceMs = 4_000;
+
+/** What the other services say of the start of a pod, and the run that comes of it. */
+@Injectable()
+export class PodStarts {
+  constructor(
+    private readonly rpc: Rpc,
+    private readonly sealer: Sealer,
+  ) {}
+
+  /** The image's one spelling. Throws `image_not_allowed`, and `invalid_input` for what is no image reference. */
+  async requireImage(teamId: string, image: string, requestId?: string): Promise<string> {
+    const { allowed, reference } = await this.rpc.call(imagePolicies.check, { team_id: teamId, image }, this.context(requestId));
+    if (!allowed) throw new AppError('image_not_allowed', `The image policy of the team does not allow ${reference}.`);
+    return reference;
+  }
+
+  /** Throws `not_found` where there is none. What refuses a further workload stands in `refusal`. */
+  subscription(subscriptionId: string, vgpus: number, requestId?: string): Promise<PodSubscription> {
+    return this.rpc.call(podWorkloads.check, { subscription_id: subscriptionId, vgpus }, this.context(requestId));
+  }
+
+  /** The workload of the pod's present start, requested if it is not there yet. */
+  workload({ podId, start, subscriptionId, podName, vgpus, requestId }: PodEntity) {
+    const asked = { pod_id: podId, start, subscription_id: subscriptionId, pod_name: podName, vgpus };
+    return this.rpc.call(podWorkloads.start, asked, this.context(requestId ?? undefined));
+  }
+
+  /** The pod is gone from its node: its workload ends. */
+  async endWorkload({ podId, start, requestId }: PodEntity): Promise<void> {
+    await this.rpc.call(podWorkloads.end, { pod_id: podId, start }, this.context(requestId ?? undefined));
+  }
+
+  /** The present run as a cluster needs it. */
+  runOf(pod: PodEntity): PodRun {
+    return {
+      ref: { kind: 'pod', id: pod.podId, run: pod.run },
+      owner: { teamId: pod.teamId, workspaceId: pod.workspaceId },
+      podName: pod.podName,
+      image: pod.reference ?? pod.image,
+      command: pod.command,
+      env: this.envOf(pod),
+      cpu: pod.cpu === null ? null : Number(pod.cpu),
+      memoryGb: pod.memoryGb === null ? null : Number(pod.memoryGb),
+      slices: pod.slices.map((slice) => ({
+        leaseId: slice.lease_id,
+        nodeName: slice.node_name,
+        gpuUuid: slice.gpu_uuid,
+        board: slice.board,
+        profile: slice.profile,
+        slotStart: slice.slot_start,
+        instanceId: slice.instance_id,
+        instanceUuid: null,
+        isSimulated: slice.is_simulated,
+      })),
+      volumes: pod.volumes.map(({ volume_id, path }) => ({ volumeId: volume_id, path })),
+      authorizedKeys: [],
+    };
+  }
+
+  private envOf({ podId, sealedEnv }: PodEntity): Map<string, string> {
+    if (sealedEnv === null) return new Map();
+    const text = this.sealer.open(sealedEnv, envPurpose(podId)).toString('utf8');
+    return new Map(Object.entries(JSON.parse(text) as Record<string, string>));
+  }
+
+  private context(requestId?: string) {
+    return systemContext('pods', { deadlineMs: patienceMs, ...(requestId !== undefined && { requestId }) });
+  }
+}

@@ -1,0 +1,195 @@
+import type { ObjectRef, RunSight } from '@atoll/cluster';
+import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Clusters } from '../cluster/clusters.js';
+import { stepError } from '../cluster/step-errors.js';
+import { PodsSettings } from '../pods-settings.js';
+import { UsageFacts } from '../usage/usage-facts.js';
+import type { PodEntity } from './pod.entity.js';
+import { podMachine, type PodEvent, type PodState } from './pod.machine.js';
+import { afterEnd, explain } from './pod-end.js';
+import { PodStarts } from './pod-start.js';
+
+type Found = Outcome<PodEntity, PodEvent>;
+
+const lookAgainMs = 500;
+/** Of what runs, by itself; hints and sweeps look sooner. */
+const reviewMs = 600_000;
+const graceMs = 10_000;
+const self = { actor: 'system:pods' };
+
+/** Pods: their workload first, then their run in the cluster; at the end the run first, then the workload. */
+@Injectable()
+export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
+  /** Those that wait for one cluster hold up nobody who waits for another. */
+  protected readonly lanes = `ARRAY[gpuaas_id::text]`;
+
+  constructor(
+    dataSource: DataSource,
+    private readonly clusters: Clusters,
+    private readonly starts: PodStarts,
+    private readonly usage: UsageFacts,
+    private readonly settings: PodsSettings,
+  ) {
+    super(dataSource, podMachine);
+  }
+
+  async step(pod: PodEntity, { signal }: StepContext): Promise<Found> {
+    const isEnding = ['stopping', 'completing', 'failing', 'deleting'].includes(pod.state);
+    try {
+      if (isEnding) return await this.end(pod, signal);
+      if (pod.state === 'pending') return await this.place(pod);
+      if (pod.state === 'pulling') return await this.begin(pod, signal);
+      if (pod.state === 'restarting') return await this.again(pod, signal);
+      return pod.state === 'running' ? await this.review(pod, signal) : 'rest';
+    } catch (error) {
+      throw stepError(error, isEnding);
+    }
+  }
+
+  protected override async entered(manager: EntityManager, pod: PodEntity, { from }: Passage<PodState, PodEvent>): Promise<void> {
+    const { podId, run, gpuaasId } = pod;
+    switch (pod.state as PodState) {
+      case 'pulling':
+        await manager.query('INSERT INTO pod_run (pod_id, run, gpuaas_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
+          podId,
+          run,
+          gpuaasId,
+        ]);
+        if (from === 'restarting') await endRuns(manager, podId, run - 1);
+        return;
+      case 'running':
+        return this.bill(manager, pod, true);
+      case 'stopping':
+      case 'completing':
+      case 'failing':
+      case 'deleting':
+        return this.bill(manager, pod, false);
+      case 'deleted':
+        await manager.query('UPDATE pod SET sealed_env = NULL WHERE pod_id = $1', [podId]);
+        return endRuns(manager, podId, run);
+      case 'stopped':
+      case 'failed':
+        return endRuns(manager, podId, run);
+      default:
+        return;
+    }
+  }
+
+  private async bill(manager: EntityManager, pod: PodEntity, isRunning: boolean): Promise<void> {
+    if (pod.isBilled === isRunning) return;
+    await this.usage.tellPod(manager, pod, isRunning);
+    await manager.query('UPDATE pod SET is_billed = $2 WHERE pod_id = $1', [pod.podId, isRunning]);
+  }
+
+  /** Has its workload, and the image that is allowed now. */
+  private async place(pod: PodEntity): Promise<Found> {
+    const reference = await this.starts.requireImage(pod.teamId, pod.image, pod.requestId ?? undefined);
+    const { status, reason, slices } = await this.starts.workload(pod);
+    if (status === 'waiting' || status === 'pending') {
+      return { againAfterMs: lookAgainMs, reason: { code: status, message: reason ?? 'It waits for a GPU.' } };
+    }
+    if (status !== 'running') throw new StepFailed('workload_ended', reason ?? 'Its workload ended before it could start.', true);
+    return this.moving('PLACED', (row) => ({ slices, reference, run: row.run + 1 }));
+  }
+
+  /** Requests its run until the cluster has it running. */
+  private async begin(pod: PodEntity, signal: AbortSignal): Promise<Found> {
+    const driver = await this.clusters.driverOf(pod.gpuaasId);
+    await driver.startPod(this.starts.runOf(pod), signal);
+    const sight = await this.sightOf(pod, signal);
+    if (sight.phase === 'running') return this.started(sight.startedAt);
+    // It was quicker than this look: its end is that of a run like any other.
+    if (sight.phase === 'ended') return this.started(sight.startedAt ?? sight.exit.at);
+    if (sight.phase !== 'preparing') return { againAfterMs: lookAgainMs };
+    const { trouble } = sight;
+    if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinal(trouble.code));
+    return { againAfterMs: lookAgainMs };
+  }
+
+  private started(startedAt: Date): Found {
+    return this.moving('STARTED', (row) => ({
+      startedAt,
+      stopsAt: row.stopsAt ?? (row.maxDurationMinutes === null ? null : new Date(startedAt.getTime() + row.maxDurationMinutes * 60_000)),
+    }));
+  }
+
+  private async review(pod: PodEntity, signal: AbortSignal): Promise<Found> {
+    const sight = await this.sightOf(pod, signal);
+    if (sight.phase === 'ended' || sight.phase === 'absent') {
+      const { event, values } = afterEnd(pod, sight.phase === 'ended' ? sight.exit : null, this.settings.restartMs);
+      const error = event === 'FAILED' ? { code: 'ended', message: values.endReason ?? 'Its process ended.' } : null;
+      return this.moving(event, () => values, error);
+    }
+    const leftMs = pod.stopsAt ? pod.stopsAt.getTime() - Date.now() : Infinity;
+    if (leftMs <= 0)
+      return this.moving('STOP', () => ({ endReason: `It was stopped after ${pod.maxDurationMinutes} minutes, as requested.` }));
+    return { againAfterMs: sight.phase === 'running' ? Math.min(leftMs, reviewMs) : lookAgainMs };
+  }
+
+  private async again(pod: PodEntity, signal: AbortSignal): Promise<Found> {
+    if (!(await this.isGone(pod, signal))) return { againAfterMs: lookAgainMs };
+    const leftMs = (pod.nextRunAt?.getTime() ?? 0) - Date.now();
+    if (leftMs > 0) return { againAfterMs: leftMs };
+    const reference = await this.starts.requireImage(pod.teamId, pod.image, pod.requestId ?? undefined);
+    return this.moving('AGAIN', (row) => ({ run: row.run + 1, restarts: row.restarts + 1, reference, nextRunAt: null }));
+  }
+
+  /** The run ends, then its workload: no slice is given on while something still uses it. */
+  private async end(pod: PodEntity, signal: AbortSignal): Promise<Found> {
+    if (!(await this.isGone(pod, signal))) return { againAfterMs: lookAgainMs };
+    await this.starts.endWorkload(pod);
+    const why = pod.state === 'failing' ? pod.lastError : null;
+    return { event: 'GONE', ...(why && { reason: why }) };
+  }
+
+  private async isGone(pod: PodEntity, signal: AbortSignal): Promise<boolean> {
+    if (pod.run === 0) return true;
+    const driver = await this.clusters.driverOf(pod.gpuaasId);
+    const before = await this.sightOf(pod, signal);
+    if (before.phase === 'ended' || before.phase === 'absent') return true;
+    await driver.stopPod(refOf(pod), graceMs, signal);
+    const { phase } = await this.sightOf(pod, signal);
+    return phase === 'ended' || phase === 'absent';
+  }
+
+  private async sightOf(pod: PodEntity, signal: AbortSignal): Promise<RunSight> {
+    const driver = await this.clusters.driverOf(pod.gpuaasId);
+    const [sight] = await driver.observePods([refOf(pod)], signal);
+    if (!sight) throw new Error('The driver answered nothing.');
+    return sight;
+  }
+
+  /** The event, with values that follow from the row as it is under its lock. */
+  private moving(
+    event: PodEvent,
+    valuesFor: (row: PodEntity) => Partial<PodEntity>,
+    error: { code: string; message: string } | null = null,
+  ): Found {
+    return {
+      decide: async (manager, row) => {
+        const values = valuesFor(row);
+        await this.move(manager, row, event, { ...self, ...explain(values) }, values, error);
+        return true;
+      },
+    };
+  }
+}
+
+function refOf({ podId, run }: PodEntity): ObjectRef {
+  return { kind: 'pod', id: podId, run };
+}
+
+const finalTroubles: ReadonlySet<string> = new Set(['image_not_found', 'image_needs_login', 'image_too_large', 'invalid', 'not_supported']);
+
+function isFinal(code: string): boolean {
+  return finalTroubles.has(code);
+}
+
+async function endRuns(manager: EntityManager, podId: string, upTo: number): Promise<void> {
+  await manager.query('UPDATE pod_run SET ended_at = clock_timestamp() WHERE pod_id = $1 AND run <= $2 AND ended_at IS NULL', [
+    podId,
+    upTo,
+  ]);
+}

@@ -1,0 +1,40 @@
+import type { Pod, PodStatus } from '@atoll/contracts';
+import type { PodEntity } from './pod.entity.js';
+
+function podStatus(state: string): PodStatus {
+  switch (state) {
+    case 'restarting':
+      return 'pending';
+    case 'completing':
+    case 'failing':
+    case 'deleting':
+    case 'deleted':
+      return 'stopping';
+    default:
+      return state as PodStatus;
+  }
+}
+
+export function podView(pod: PodEntity): Pod {
+  return {
+    pod_id: pod.podId,
+    pod_name: pod.podName,
+    name: pod.name,
+    team_id: pod.teamId,
+    workspace_id: pod.workspaceId,
+    subscription_id: pod.subscriptionId,
+    gpuaas_id: pod.gpuaasId,
+    region_id: pod.regionId,
+    image: pod.image,
+    vgpus: pod.vgpus,
+    profile: pod.profile,
+    status: podStatus(pod.state),
+    reason: pod.lastError?.message ?? pod.endReason,
+    exit_code: pod.exitCode,
+    restarts: pod.restarts,
+    volumes: pod.volumes,
+    stops_at: pod.stopsAt?.toISOString() ?? null,
+    created_at: pod.createdAt.toISOString(),
+    started_at: pod.startedAt?.toISOString() ?? null,
+  };
+}

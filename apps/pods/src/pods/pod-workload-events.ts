@@ -1,0 +1,26 @@
+import { podWorkloadChanged, type PodWorkloadChanged } from '@atoll/contracts';
+import { OnEvent, type EventDelivery } from '@atoll/events';
+import { Injectable } from '@nestjs/common';
+import { PodSteps } from './pod-steps.js';
+
+/** What happens to the workload of a pod, beside what this service requests of it. */
+@Injectable()
+export class PodWorkloadEvents {
+  constructor(private readonly pods: PodSteps) {}
+
+  @OnEvent(podWorkloadChanged, { consumer: 'pod-workloads' })
+  async onChanged({ pod_id, start, status, reason }: PodWorkloadChanged, { manager, requestId }: EventDelivery): Promise<void> {
+    const pod = await this.pods.lock(manager, pod_id);
+    if (pod?.start !== start) return;
+    // What waits for it finds by itself that it runs, or why it does not.
+    if (pod.state === 'pending' || status === 'running') return this.pods.touch(manager, [pod_id]);
+    const endReason = status === 'failed' ? `Its workload failed. ${reason ?? ''}`.trim() : 'Its subscription ended.';
+    await this.pods.move(
+      manager,
+      pod,
+      'STOP',
+      { actor: 'system:gpuaas', ...(requestId !== undefined && { requestId }), reason: endReason },
+      { endReason },
+    );
+  }
+}

@@ -1,0 +1,134 @@
+import type { IdleStop, LeasedSlice, PodMount, RestartPolicy } from '@atoll/contracts';
+import { MachineIndexes, MachineRow } from '@atoll/state-machine';
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+const instant = { type: 'timestamp with time zone', precision: 3 } as const;
+
+@Entity('pod')
+@Index(['teamId', 'createdAt', 'podId'])
+@Index('pod_live_of_team', { synchronize: false })
+@Index('pod_live_of_cluster', { synchronize: false })
+@MachineIndexes('pod')
+export class PodEntity extends MachineRow {
+  @PrimaryColumn('uuid')
+  podId!: string;
+
+  @Column('text', { unique: true })
+  podName!: string;
+
+  @Column('text')
+  name!: string;
+
+  @Column('uuid')
+  teamId!: string;
+
+  @Column('uuid')
+  workspaceId!: string;
+
+  @Index()
+  @Column('bigint')
+  subscriptionId!: string;
+
+  /** Whose cluster runs it: the lane of its steps. */
+  @Column('bigint')
+  gpuaasId!: string;
+
+  @Column('bigint')
+  regionId!: string;
+
+  @Column('text')
+  profile!: string;
+
+  /** As it was requested. */
+  @Column('text')
+  image!: string;
+
+  /** The image that the present run has, normalised; null before the first. */
+  @Column('text', { nullable: true })
+  reference!: string | null;
+
+  @Column('integer')
+  vgpus!: number;
+
+  /** Cores. */
+  @Column('numeric', { precision: 9, scale: 2, nullable: true })
+  cpu!: string | null;
+
+  /** 10^9 bytes. */
+  @Column('numeric', { precision: 9, scale: 2, nullable: true })
+  memoryGb!: string | null;
+
+  @Column('jsonb')
+  command!: string[];
+
+  /** Sealed JSON, for `envPurpose`; null for none. */
+  @Column('text', { nullable: true })
+  sealedEnv!: string | null;
+
+  @Column('jsonb')
+  ports!: number[];
+
+  @Column('jsonb')
+  volumes!: PodMount[];
+
+  @Column('text')
+  restart!: RestartPolicy;
+
+  @Column('integer', { nullable: true })
+  maxDurationMinutes!: number | null;
+
+  @Column('jsonb', { nullable: true })
+  idleStop!: IdleStop | null;
+
+  /** Counts starts: each has a workload. */
+  @Column('integer')
+  start!: number;
+
+  /** Counts runs, over all starts; 0 before the first. */
+  @Column('integer', { default: 0 })
+  run!: number;
+
+  /** Runs after the first of the present start. */
+  @Column('integer', { default: 0 })
+  restarts!: number;
+
+  /** Runs that ended by themselves, one after the other: what the back-off grows with. */
+  @Column('integer', { default: 0 })
+  failures!: number;
+
+  /** When the next run may begin, while `restarting`. */
+  @Column({ ...instant, nullable: true })
+  nextRunAt!: Date | null;
+
+  /** What the workload of the present start holds. */
+  @Column('jsonb', { default: [] })
+  slices!: LeasedSlice[];
+
+  /** Why it stopped or failed, or runs anew, for its team. */
+  @Column('text', { nullable: true })
+  endReason!: string | null;
+
+  /** Of its last run that ended. */
+  @Column('integer', { nullable: true })
+  exitCode!: number | null;
+
+  /** When the present or last run began. */
+  @Column({ ...instant, nullable: true })
+  startedAt!: Date | null;
+
+  /** When the present start has lasted as long as it may. */
+  @Column({ ...instant, nullable: true })
+  stopsAt!: Date | null;
+
+  /** Whether billing was told that it runs. */
+  @Column('boolean', { default: false })
+  isBilled!: boolean;
+
+  @Column({ ...instant, default: () => 'clock_timestamp()' })
+  createdAt!: Date;
+}
+
+/** For libs/seal: where the environment of a pod belongs. */
+export function envPurpose(podId: string): string {
+  return `pods.pod.env:${podId}`;
+}

@@ -1,0 +1,123 @@
+import {
+  notFound,
+  requirePermission,
+  type CallContext,
+  type CreatePod,
+  type Pod,
+  type PodSubscription,
+  type UpdatePod,
+} from '@atoll/contracts';
+import { newId, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Sealer } from '@atoll/seal';
+import { causeOf } from '@atoll/state-machine';
+import { TeamGate } from '@atoll/team-directory';
+import { Injectable } from '@nestjs/common';
+import { MountableVolumes } from '../volumes/mountable-volumes.js';
+import { envPurpose, PodEntity } from './pod.entity.js';
+import { PodSteps } from './pod-steps.js';
+import { podNameOf } from './pod-name.js';
+import { PodReader } from './pod-reader.js';
+import { PodStarts } from './pod-start.js';
+import { podView } from './pod-view.js';
+
+/** Pods: made and changed. */
+@Injectable()
+export class PodsService {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly gate: TeamGate,
+    private readonly sealer: Sealer,
+    private readonly volumes: MountableVolumes,
+    private readonly pods: PodSteps,
+    private readonly reader: PodReader,
+    private readonly starts: PodStarts,
+  ) {}
+
+  /** Throws what its team, its image and its subscription refuse. What changes on the way there fails the pod, with the same reason. */
+  async create(asked: CreatePod, context: CallContext): Promise<Pod> {
+    const { team_id, workspace_id, image, vgpus = 1 } = asked;
+    const kept = await this.transactions.kept<Pod>(context);
+    if (kept) return kept;
+    await this.gate.requireGrowth(context.caller, team_id, workspace_id);
+    requireMountsApart(asked);
+    const subscription = await this.requireSubscription(asked.subscription_id, vgpus, team_id, context);
+    await this.starts.requireImage(team_id, image, context.requestId);
+    await this.volumes.require(team_id, asked.volumes ?? []);
+    if (subscription.refusal) throw new AppError(subscription.refusal.code, subscription.refusal.message);
+    return this.transactions.once(context, async (manager) => {
+      const workspaceId = workspace_id ?? subscription.workspace_id;
+      await this.gate.holdOpen(manager, team_id, workspaceId);
+      const values = { ...this.valuesOf(asked, subscription), teamId: team_id, workspaceId };
+      return podView(await this.pods.insert(manager, values, causeOf(context)));
+    });
+  }
+
+  /** The image and the mounts hold from the next run on. */
+  async update({ pod_name, name, image, volumes }: UpdatePod, context: CallContext): Promise<Pod> {
+    if (name === undefined && image === undefined && volumes === undefined) {
+      throw new AppError('invalid_input', 'At least one of name, image and volumes is expected.');
+    }
+    const found = await this.reader.find(pod_name, context.caller, 'useResources');
+    await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
+    if (volumes) requireMountsApart({ volumes });
+    if (image !== undefined) await this.starts.requireImage(found.teamId, image, context.requestId);
+    await this.volumes.require(found.teamId, volumes ?? []);
+    return this.transactions.run(async (manager) => {
+      const pod = await this.pods.lock(manager, found.podId);
+      if (!pod || pod.state === 'deleted') throw notFound('pod');
+      if (pod.state === 'deleting') throw new AppError('conflict', 'The pod is being deleted.');
+      const changed = { ...(name !== undefined && { name }), ...(image !== undefined && { image }), ...(volumes && { volumes }) };
+      await manager.update(PodEntity, { podId: pod.podId }, changed);
+      return podView(Object.assign(pod, changed));
+    });
+  }
+
+  /** Another team's subscription is not found, whatever team the caller named. */
+  private async requireSubscription(id: string, vgpus: number, teamId: string, context: CallContext): Promise<PodSubscription> {
+    const found = await this.starts.subscription(id, vgpus, context.requestId);
+    requirePermission(context.caller, found.team_id, 'useResources', 'subscription');
+    if (found.team_id !== teamId) throw notFound('subscription');
+    return found;
+  }
+
+  private valuesOf(asked: CreatePod, { gpuaas_id, region_id, profile }: PodSubscription): Partial<PodEntity> {
+    const podId = newId();
+    const { env = {}, idle_stop, cpu, memory_gb } = asked;
+    return {
+      podId,
+      podName: podNameOf(asked.name),
+      name: asked.name,
+      subscriptionId: asked.subscription_id,
+      gpuaasId: gpuaas_id,
+      regionId: region_id,
+      profile,
+      image: asked.image,
+      vgpus: asked.vgpus ?? 1,
+      cpu: cpu === undefined ? null : String(cpu),
+      memoryGb: memory_gb === undefined ? null : String(memory_gb),
+      command: asked.command ?? [],
+      sealedEnv: Object.keys(env).length === 0 ? null : this.sealer.seal(JSON.stringify(env), envPurpose(podId)),
+      ports: asked.ports ?? [],
+      volumes: asked.volumes ?? [],
+      restart: asked.restart ?? 'always',
+      maxDurationMinutes: asked.max_duration_minutes ?? null,
+      idleStop: idle_stop ? { minutes: idle_stop.minutes, gpu_below_percent: idle_stop.gpu_below_percent } : null,
+      start: 1,
+      run: 0,
+      restarts: 0,
+      failures: 0,
+      slices: [],
+      isBilled: false,
+      createdAt: new Date(),
+    };
+  }
+}
+
+function requireMountsApart({ volumes = [] }: Pick<CreatePod, 'volumes'>): void {
+  const paths = volumes.map(({ path }) => path);
+  if (new Set(paths).size === paths.length) return;
+  throw new AppError('invalid_input', 'volumes must not mount two volumes at one path.', {
+    errors: [{ path: 'volumes', code: 'isUniquePath', message: 'volumes must not mount two volumes at one path' }],
+  });
+}

@@ -1,0 +1,139 @@
+import { ClusterDriver, type Capabilities, type ClusterCheck } from '../cluster-driver.js';
+import { ClusterError } from '../cluster-error.js';
+import type { ObjectRef, PodRun } from '../objects.js';
+import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from '../observations.js';
+import type { PodConnection, Shell } from '../shell.js';
+import type { SimulatedOperation } from './simulated-faults.js';
+import { readSimulatedLogs } from './simulated-logs.js';
+import { SimulatedRuns } from './simulated-runs.js';
+import type { SimulatedWorld } from './simulated-world.js';
+
+/** A cluster without containers: pods that live, write lines and end as their names say. What it is made of is in the database. */
+export class SimulatedCluster extends ClusterDriver {
+  readonly capabilities: Capabilities = {
+    tls: false,
+    udp: false,
+    volumes: false,
+    volumeUsage: false,
+    volumeQuota: false,
+    vms: false,
+    shell: { by: 'none' },
+    connect: false,
+    logHistory: 'engine',
+    transportsSharePorts: false,
+    granularity: 'slice',
+  };
+  readonly runs: SimulatedRuns;
+
+  constructor(
+    private readonly world: SimulatedWorld,
+    private readonly id: string,
+  ) {
+    super();
+    this.runs = new SimulatedRuns(world.options.store, id, world.options.pullMs);
+  }
+
+  async identify(signal: AbortSignal): Promise<string> {
+    await this.meet('check', signal);
+    return `simulated:${this.id}`;
+  }
+
+  async check(signal: AbortSignal): Promise<readonly ClusterCheck[]> {
+    try {
+      await this.meet('check', signal);
+      return [{ name: 'reachable', ok: true, detail: 'The cluster is simulated.', howToFix: null, isVital: true }];
+    } catch (error) {
+      if (!(error instanceof ClusterError)) throw error;
+      const howToFix = 'Take back the fault that was injected.';
+      return [{ name: 'reachable', ok: false, detail: error.message, howToFix, isVital: true }];
+    }
+  }
+
+  async startPod(pod: PodRun, signal: AbortSignal): Promise<void> {
+    await this.meet('start', signal);
+    await this.runs.start(pod);
+  }
+
+  async stopPod(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void> {
+    await this.meet('stop', signal);
+    await this.runs.stop(ref, graceMs);
+  }
+
+  async observePods(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly RunSight[]> {
+    await this.meet('observe', signal);
+    return this.runs.observe(refs);
+  }
+
+  openDoor(): Promise<void> {
+    return unsupported('exposed services');
+  }
+
+  observeDoors(): Promise<readonly DoorSight[]> {
+    return unsupported('exposed services');
+  }
+
+  busyPorts(): Promise<ReadonlySet<number>> {
+    return Promise.resolve(new Set<number>());
+  }
+
+  makeVolume(): Promise<void> {
+    return unsupported('volumes');
+  }
+
+  observeVolumes(): Promise<readonly VolumeSight[]> {
+    return unsupported('volumes');
+  }
+
+  startVm(): Promise<void> {
+    return unsupported('virtual machines');
+  }
+
+  stopVm(): Promise<void> {
+    return unsupported('virtual machines');
+  }
+
+  observeVms(): Promise<readonly RunSight[]> {
+    return unsupported('virtual machines');
+  }
+
+  async remove(ref: ObjectRef, signal: AbortSignal): Promise<void> {
+    await this.meet('stop', signal);
+    if (ref.kind === 'pod') await this.runs.remove(ref);
+  }
+
+  async *list(signal: AbortSignal): AsyncGenerator<FoundObject> {
+    await this.meet('list', signal);
+    yield* this.runs.list();
+  }
+
+  async *watch(signal: AbortSignal): AsyncGenerator<Hint> {
+    await this.world.ready();
+    yield* this.world.changes(this.id, signal);
+  }
+
+  async *readLogs(ref: ObjectRef, after: string | null, signal: AbortSignal): AsyncGenerator<LogBatch> {
+    await this.world.ready();
+    yield* readSimulatedLogs(this.world.options.store, this.id, ref, after, signal, () => this.runs.logged(ref));
+  }
+
+  openShell(): Promise<Shell> {
+    return unsupported('shells');
+  }
+
+  connect(): Promise<PodConnection> {
+    return unsupported('connections to pods');
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  private async meet(operation: SimulatedOperation, signal: AbortSignal): Promise<void> {
+    await this.world.ready();
+    await this.world.faults.meet(this.id, operation, signal);
+  }
+}
+
+function unsupported(what: string): Promise<never> {
+  return Promise.reject(new ClusterError('not_supported', `This cluster is simulated and has no ${what}.`));
+}

@@ -1,0 +1,167 @@
+import { ClusterError, type ClusterErrorCode } from '../cluster-error.js';
+import type { ObjectRef, PodRun, PodSlice } from '../objects.js';
+import type { FoundObject, RunSight } from '../observations.js';
+import { endingOf, lifeOf, scenarioOf } from './scenario.js';
+import type { LoggedRun } from './simulated-logs.js';
+import { tables, type SimulatedStore } from './simulated-store.js';
+
+/** Of a `PodRun`, what is kept: nothing of its environment. */
+interface KeptSpec {
+  readonly image: string;
+  readonly command: readonly string[];
+  readonly slices: readonly PodSlice[];
+  readonly owner: PodRun['owner'];
+}
+
+interface Row {
+  id: string;
+  run: number;
+  name: string;
+  spec: KeptSpec;
+  ready_at: Date | null;
+  trouble: ClusterErrorCode | null;
+  ends_at: Date | null;
+  exit_code: number | null;
+  is_out_of_memory: boolean;
+  stop_requested_at: Date | null;
+  now: Date;
+}
+
+const columns = `id, run, name, spec, nullif(ready_at, 'infinity') AS ready_at, trouble, ends_at, exit_code, is_out_of_memory, stop_requested_at,
+  clock_timestamp()::timestamptz(3) AS now`;
+
+/**
+ * The runs of pods in simulated clusters. When a run is requested it is decided when its image will be there, and when and how it ends: what it is at any
+ * instant follows from its row, so nothing has to run for it, and no crash of a process changes it.
+ */
+export class SimulatedRuns {
+  constructor(
+    private readonly store: SimulatedStore,
+    private readonly cluster: string,
+    private readonly pullMs: number,
+  ) {}
+
+  async start({ ref, podName, image, command, slices, owner }: PodRun): Promise<void> {
+    const life = lifeOf(scenarioOf(podName, image), this.pullMs);
+    const spec: KeptSpec = { image, command, slices, owner };
+    await this.store.query(
+      `INSERT INTO ${tables.run} (cluster, kind, id, run, name, spec, requested_at, ready_at, trouble, ends_at, exit_code, is_out_of_memory)
+       SELECT $1, 'pod', $2, $3, $4, $5, now, coalesce(now + $6::integer * interval '1 millisecond', 'infinity'), $7,
+         now + ($6::integer + $8::integer) * interval '1 millisecond', $9, $10
+       FROM (SELECT clock_timestamp()::timestamptz(3) AS now) clock ON CONFLICT DO NOTHING`,
+      [
+        this.cluster,
+        ref.id,
+        ref.run,
+        podName,
+        JSON.stringify(spec),
+        life.pullMs,
+        life.trouble,
+        life.runsMs,
+        life.exitCode,
+        life.isOutOfMemory,
+      ],
+    );
+  }
+
+  async stop(ref: ObjectRef, graceMs: number): Promise<void> {
+    const row = await this.find(ref);
+    if (!row || row.stop_requested_at) return;
+    const { afterMs, exitCode } = endingOf(scenarioOf(row.name, row.spec.image), graceMs);
+    await this.store.query(
+      `UPDATE ${tables.run} SET stop_requested_at = now, exit_code = CASE WHEN ends_at <= end_at THEN exit_code ELSE $5 END,
+         is_out_of_memory = is_out_of_memory AND ends_at <= end_at, ends_at = LEAST(ends_at, end_at)
+       FROM (SELECT clock_timestamp()::timestamptz(3) AS now, clock_timestamp()::timestamptz(3) + $4 * interval '1 millisecond' AS end_at) clock
+       WHERE cluster = $1 AND kind = 'pod' AND id = $2 AND run = $3 AND stop_requested_at IS NULL`,
+      [this.cluster, ref.id, ref.run, afterMs, exitCode],
+    );
+  }
+
+  async observe(refs: readonly ObjectRef[]): Promise<RunSight[]> {
+    const rows = await this.store.query<Row>(
+      `SELECT ${columns} FROM ${tables.run} JOIN unnest($2::text[], $3::integer[]) wanted (id, run) USING (id, run) WHERE cluster = $1 AND kind = 'pod'`,
+      [this.cluster, refs.map(({ id }) => id), refs.map(({ run }) => run)],
+    );
+    const byRef = new Map(rows.map((row) => [`${row.id} ${row.run}`, row]));
+    return refs.map(({ id, run }) => sightOf(byRef.get(`${id} ${run}`)));
+  }
+
+  async remove(ref: ObjectRef): Promise<void> {
+    const row = await this.find(ref);
+    if (!row) return;
+    const values = [this.cluster, ref.id, ref.run];
+    await this.store.query(`DELETE FROM ${tables.line} WHERE cluster = $1 AND id = $2 AND run = $3`, values);
+    await this.store.query(`DELETE FROM ${tables.run} WHERE cluster = $1 AND kind = 'pod' AND id = $2 AND run = $3`, values);
+  }
+
+  async *list(): AsyncGenerator<FoundObject> {
+    let after = ['', 0] as [string, number];
+    for (;;) {
+      const rows = await this.store.query<{ id: string; run: number; requested_at: Date }>(
+        `SELECT id, run, requested_at FROM ${tables.run} WHERE cluster = $1 AND kind = 'pod' AND (id, run) > ($2, $3) ORDER BY id, run LIMIT 1000`,
+        [this.cluster, ...after],
+      );
+      for (const { id, run, requested_at } of rows) yield { ref: { kind: 'pod', id, run }, createdAt: requested_at };
+      const last = rows.at(-1);
+      if (!last || rows.length < 1000) return;
+      after = [last.id, last.run];
+    }
+  }
+
+  /** Takes runs away as if somebody had removed them by hand: for specs. */
+  async lose(refs: readonly ObjectRef[]): Promise<void> {
+    for (const ref of refs) await this.remove(ref);
+  }
+
+  async logged(ref: ObjectRef): Promise<LoggedRun | undefined> {
+    const row = await this.find(ref);
+    if (!row) return undefined;
+    const { name, spec, ready_at, ends_at, exit_code, now } = row;
+    return {
+      podName: name,
+      image: spec.image,
+      scenario: scenarioOf(name, spec.image),
+      slices: spec.slices,
+      readyMs: ready_at?.getTime() ?? Infinity,
+      endsMs: ends_at?.getTime() ?? null,
+      exitCode: exit_code,
+      nowMs: now.getTime(),
+    };
+  }
+
+  /** Throws `not_found` unless it runs now. */
+  async requireRunning(ref: ObjectRef): Promise<LoggedRun> {
+    const [sight] = await this.observe([ref]);
+    const run = sight?.phase === 'running' ? await this.logged(ref) : undefined;
+    if (!run) throw new ClusterError('not_found', 'The pod does not run.');
+    return run;
+  }
+
+  private async find({ id, run }: ObjectRef): Promise<Row | undefined> {
+    const [row] = await this.store.query<Row>(
+      `SELECT ${columns} FROM ${tables.run} WHERE cluster = $1 AND kind = 'pod' AND id = $2 AND run = $3`,
+      [this.cluster, id, run],
+    );
+    return row;
+  }
+}
+
+function sightOf(row: Row | undefined): RunSight {
+  if (!row) return { phase: 'absent' };
+  const { ready_at, ends_at, now, trouble, exit_code, is_out_of_memory, stop_requested_at } = row;
+  const isReady = ready_at !== null && ready_at <= now;
+  if (ends_at && ends_at <= now) {
+    const startedAt = ready_at && ready_at <= ends_at && !trouble ? ready_at : null;
+    const exit = { code: startedAt ? exit_code : null, outOfMemory: is_out_of_memory ? ('yes' as const) : ('no' as const) };
+    return { phase: 'ended', startedAt, exit: { ...exit, reason: null, at: ends_at } };
+  }
+  if (stop_requested_at) return { phase: 'stopping' };
+  if (isReady && trouble) return { phase: 'preparing', pull: null, trouble: { code: trouble, message: messages[trouble] ?? 'It failed.' } };
+  if (isReady && ready_at) return { phase: 'running', startedAt: ready_at, trouble: null };
+  return { phase: 'preparing', pull: { doneBytes: 250_000_000, totalBytes: 1_000_000_000 }, trouble: null };
+}
+
+const messages: Partial<Record<ClusterErrorCode, string>> = {
+  image_not_found: 'The registry has no such image.',
+  image_needs_login: 'The registry gives this image to nobody without a log-in.',
+};

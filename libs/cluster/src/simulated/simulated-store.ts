@@ -1,0 +1,50 @@
+/** The database in which simulated clusters live. Its connections are the caller's. */
+export interface SimulatedStore {
+  query<Row extends object>(sql: string, values?: unknown[]): Promise<Row[]>;
+}
+
+const schema = 'simulated_cluster';
+/** In SQL: its tables. */
+export const tables = { run: `${schema}.run`, line: `${schema}.line`, fault: `${schema}.fault` } as const;
+
+const runs = `CREATE TABLE IF NOT EXISTS ${tables.run} (
+  cluster text, kind text, id text, run integer,
+  name text NOT NULL,
+  spec jsonb NOT NULL,
+  requested_at timestamptz(3) NOT NULL,
+  ready_at timestamptz(3) NOT NULL,
+  trouble text,
+  ends_at timestamptz(3),
+  exit_code integer,
+  is_out_of_memory boolean NOT NULL DEFAULT false,
+  stop_requested_at timestamptz(3),
+  PRIMARY KEY (cluster, kind, id, run)
+)`;
+
+/** What doors and shells add to the log of a run; what its process writes follows from its row. */
+const lines = `CREATE TABLE IF NOT EXISTS ${tables.line} (
+  no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  cluster text NOT NULL, id text NOT NULL, run integer NOT NULL,
+  at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+  message text NOT NULL
+)`;
+
+const faults = `CREATE TABLE IF NOT EXISTS ${tables.fault} (
+  cluster text, operation text, kind text NOT NULL, times integer NOT NULL, PRIMARY KEY (cluster, operation)
+)`;
+
+const statements = [
+  `CREATE SCHEMA IF NOT EXISTS ${schema}`,
+  runs,
+  `CREATE INDEX IF NOT EXISTS run_ready ON ${tables.run} (ready_at)`,
+  `CREATE INDEX IF NOT EXISTS run_ends ON ${tables.run} (ends_at) WHERE ends_at IS NOT NULL`,
+  lines,
+  `CREATE INDEX IF NOT EXISTS line_of_run ON ${tables.line} (cluster, id, run, at, no)`,
+  faults,
+];
+
+/** Creates what is missing. Processes that start at once wait for each other. */
+export async function prepareStore(store: SimulatedStore): Promise<void> {
+  // One simple query is one transaction, and the lock ends with it.
+  await store.query([`SELECT pg_advisory_xact_lock(hashtextextended('${schema}', 0))`, ...statements].join(';\n'));
+}

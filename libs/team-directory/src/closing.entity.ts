@@ -1,0 +1,28 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+
+/** A team that was said to hold nothing, because it is to be deleted. */
+@Entity('team_closing')
+export class TeamClosingEntity {
+  @PrimaryColumn('uuid')
+  teamId!: string;
+
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  until!: Date;
+
+  /** Which attempt to delete it: where that is called off, this ends. */
+  @Column('uuid', { nullable: true })
+  attemptId!: string | null;
+}
+
+/** A workspace that was said to hold nothing, because it is to be deleted. */
+@Entity('workspace_closing')
+export class WorkspaceClosingEntity {
+  @PrimaryColumn('uuid')
+  workspaceId!: string;
+
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  until!: Date;
+
+  @Column('uuid', { nullable: true })
+  attemptId!: string | null;
+}

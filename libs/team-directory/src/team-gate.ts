@@ -1,0 +1,62 @@
+import { isPlatformAdmin, notFound, requirePermission, type Caller } from '@atoll/contracts';
+import { AppError, isAppError } from '@atoll/errors';
+import { TeamDirectory } from './team-directory.js';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+
+/** Which team may have more, and which may not. */
+@Injectable()
+export class TeamGate {
+  constructor(private readonly teams: TeamDirectory) {}
+
+  /**
+   * For what gives to a team, before its transaction. Throws `not_found` for another's or an unknown team, `forbidden`, `team_suspended`, and
+   * `conflict` for one that is being deleted. Returns the workspace that it falls to: the one asked for, or the default one.
+   */
+  async requireGrowth(caller: Caller, teamId: string, workspaceId?: string, what = 'team'): Promise<string> {
+    requirePermission(caller, teamId, 'useResources', what);
+    const team = await this.teams.team(teamId);
+    if (team.status === 'deleted') throw notFound('team');
+    if (team.status === 'deleting') throw isBeingDeleted();
+    if (team.isSuspended && !isPlatformAdmin(caller)) {
+      throw new AppError('team_suspended', 'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.');
+    }
+    if (workspaceId === undefined) {
+      if (team.defaultWorkspaceId === null) throw notFound('workspace');
+      return team.defaultWorkspaceId;
+    }
+    const workspace = await this.teams.workspace(workspaceId, [teamId]);
+    if (workspace.isDeleted) throw notFound('workspace');
+    return workspaceId;
+  }
+
+  /** For what turns out only within its transaction to give: what `requireGrowth` would throw. Nothing there may wait for a second connection. */
+  async growthRefusal(caller: Caller, teamId: string, what: string): Promise<AppError | undefined> {
+    try {
+      await this.requireGrowth(caller, teamId, undefined, what);
+      return undefined;
+    } catch (error) {
+      if (isAppError(error)) return error;
+      throw error;
+    }
+  }
+
+  /**
+   * Within the transaction that gives: until it ends, nobody is told that the team, or the workspace, holds nothing. Throws `conflict` where that has been
+   * told.
+   */
+  async holdOpen(manager: EntityManager, teamId: string, workspaceId: string): Promise<void> {
+    await manager.query(`SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' team ' || $1::text, 0))`, [teamId]);
+    // A statement of its own, so that it sees what was committed before the lock was had.
+    const [closing] = await manager.query<{ what: string }[]>(
+      `SELECT 'team' AS what FROM team_closing WHERE team_id = $1 AND until > clock_timestamp()
+       UNION ALL SELECT 'workspace' FROM workspace_closing WHERE workspace_id = $2 AND until > clock_timestamp()`,
+      [teamId, workspaceId],
+    );
+    if (closing) throw isBeingDeleted(closing.what);
+  }
+}
+
+function isBeingDeleted(what = 'team'): AppError {
+  return new AppError('conflict', `The ${what} is being deleted.`);
+}
