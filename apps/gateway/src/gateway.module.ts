@@ -20,6 +20,7 @@ import { Admission } from './requests/admission.js';
 import { ReadRequest } from './requests/read-request.js';
 import { BillingController } from './routes/billing.controller.js';
 import { ConnectionsController } from './routes/connections.controller.js';
+import { ExposedServicesController } from './routes/exposed-services.controller.js';
 import { GpuNodesController } from './routes/gpu-nodes.controller.js';
 import { ImagePoliciesController } from './routes/image-policies.controller.js';
 import { MembersController } from './routes/members.controller.js';
@@ -63,6 +64,7 @@ export class GatewayModule {
         PoolSubscriptionsController,
         WorkloadsController,
         ConnectionsController,
+        ExposedServicesController,
         PodsController,
         ErrorsController,
         HealthController,

@@ -1,4 +1,14 @@
-import { pods, teamChanged, type CreatePod, type Pod, type PodStatus, type TeamRole, type UserCaller } from '@atoll/contracts';
+import {
+  exposedServices,
+  pods,
+  teamChanged,
+  type ExposedService,
+  type CreatePod,
+  type Pod,
+  type PodStatus,
+  type TeamRole,
+  type UserCaller,
+} from '@atoll/contracts';
 import { Outbox } from '@atoll/events';
 import { InProcessBus } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
@@ -40,7 +50,15 @@ export class PodsFixture extends ServiceUnderTest {
     new OwnerOfTeams(bus);
     const neighbours = new Neighbours(bus);
     const workers = { isIdle: !isRunning, pollMs: 50 };
-    const settings = { sealKeys: Sealer.createKeys(), simulatedPullMs: 0, restartMs: 50, sweepMs: 200, workers, ...given };
+    const settings = {
+      sealKeys: Sealer.createKeys(),
+      simulatedPullMs: 0,
+      restartMs: 50,
+      sweepMs: 200,
+      exposedPorts: '21000-29999',
+      workers,
+      ...given,
+    };
     return new PodsFixture(await startServiceUnderTest(service, { bus, listensTo: told, settings }), neighbours);
   }
 
@@ -86,6 +104,30 @@ export class PodsFixture extends ServiceUnderTest {
     }
   }
 
+  /** Works until an exposed service is as it should be. */
+  async untilExposed(service: { service_id: string }, isAsItShould: (found: ExposedService) => boolean): Promise<ExposedService> {
+    for (const end = Date.now() + 6_000; ;) {
+      await this.work();
+      const found = await this.call(exposedServices.find, { service_id: service.service_id });
+      if (isAsItShould(found)) return found;
+      if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
+      await this.hurry();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  /** Works until an exposed service is no more. */
+  async untilUnexposed({ service_id }: { service_id: string }): Promise<void> {
+    for (const end = Date.now() + 6_000; ;) {
+      await this.work();
+      const rows = await this.query(`SELECT FROM exposure WHERE service_id = $1 AND state = 'deleted'`, [service_id]);
+      if (rows.length > 0) return;
+      if (Date.now() > end) throw new Error('It is still exposed.');
+      await this.hurry();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
   async untilDeleted({ pod_id }: { pod_id: string }): Promise<void> {
     const deleted = `SELECT FROM pod WHERE pod_id = $1 AND state = 'deleted'`;
     for (const end = Date.now() + 6_000; (await this.query(deleted, [pod_id])).length === 0;) {
@@ -97,6 +139,7 @@ export class PodsFixture extends ServiceUnderTest {
 
   /** What waits for another look has it now. */
   private async hurry(): Promise<void> {
+    await this.query(`UPDATE exposure SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`);
     await this.query(
       `UPDATE pod SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL`,
     );

@@ -1,6 +1,6 @@
 import { Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
-import { IsIn, IsString, Matches } from 'class-validator';
+import { IsIn, IsOptional, IsString, Matches } from 'class-validator';
 
 /** What a deployment decides about the pods service. */
 export class PodsSettings {
@@ -18,6 +18,22 @@ export class PodsSettings {
   @Variable('ATOLL_SIMULATED_HOST')
   @IsString()
   simulatedHost: string = '127.0.0.1';
+
+  /** External ports of exposed services, first and last. */
+  @Variable('ATOLL_EXPOSED_PORTS')
+  @Matches(/^[1-9]\d{0,4}-[1-9]\d{0,4}$/, { message: 'ATOLL_EXPOSED_PORTS must be two ports, first-last, such as 30086-32767' })
+  exposedPorts: string = '30086-32767';
+
+  /** Files of the certificate chain and its key (PEM) with which TLS ends in front of pods; self-signed without. Read again when they change. */
+  @Variable('ATOLL_TLS_CERT')
+  @IsOptional()
+  @IsString()
+  tlsCert: string | undefined = undefined;
+
+  @Variable('ATOLL_TLS_KEY')
+  @IsOptional()
+  @IsString()
+  tlsKey: string | undefined = undefined;
 
   /** Steps of one kind (of pods or exposed services) that one process has under way at once. */
   steps: number = 500;

@@ -3,8 +3,14 @@ import { MachineWorkers } from '@atoll/state-machine';
 import { TeamDirectoryModule, TeamGate } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { CertificateRenewal } from './certificates/certificate-renewal.js';
+import { Certificates } from './certificates/certificates.js';
 import { ClusterWatch } from './cluster/cluster-watch.js';
 import { Clusters, SimulatedClusters } from './cluster/clusters.js';
+import { ExposuresController } from './exposures/exposure.controller.js';
+import { ExposureSteps } from './exposures/exposure-steps.js';
+import { ExposuresService } from './exposures/exposure.service.js';
+import { ExternalPorts } from './exposures/ports.js';
 import { PodsController } from './pods/pod.controller.js';
 import { PodActions } from './pods/pod-actions.js';
 import { PodSteps } from './pods/pod-steps.js';
@@ -21,9 +27,9 @@ import { MountableVolumes } from './volumes/mountable-volumes.js';
 
 const workers: Provider = {
   provide: MachineWorkers,
-  inject: [PodSteps, DataSource, Transactions, PodsSettings],
-  useFactory: (pods: PodSteps, dataSource: DataSource, transactions: Transactions, settings: PodsSettings) =>
-    new MachineWorkers([pods], dataSource, transactions, {
+  inject: [PodSteps, ExposureSteps, DataSource, Transactions, PodsSettings],
+  useFactory: (pods: PodSteps, exposures: ExposureSteps, dataSource: DataSource, transactions: Transactions, settings: PodsSettings) =>
+    new MachineWorkers([pods, exposures], dataSource, transactions, {
       service: 'pods',
       concurrency: settings.steps,
       laneConcurrency: settings.stepsPerCluster,
@@ -34,9 +40,14 @@ const workers: Provider = {
 /** Pods, and what they are reached by. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
-  controllers: [PodsController],
+  controllers: [ExposuresController, PodsController],
   providers: [
+    CertificateRenewal,
+    Certificates,
     ClusterWatch,
+    ExposureSteps,
+    ExposuresService,
+    ExternalPorts,
     MountableVolumes,
     PodActions,
     PodSteps,

@@ -159,6 +159,17 @@ export {
   pods,
   restartPolicies,
 } from './pods/pod.js';
+export {
+  ExposeService,
+  ExposedService,
+  ExposedServiceList,
+  ExposedServicePath,
+  ExposedServiceQuery,
+  FindExposedService,
+  UpdateExposedService,
+  exposedServices,
+} from './pods/exposed-service.js';
+export type { ExposedServiceStatus, ServiceProtocol } from './pods/exposed-service.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
 export { LookUpTeams, TeamUpdates, TeamsAfter, teamDirectory } from './teams/directory.js';
 export { Credential, CredentialTeam, CredentialsChanged, KeyDigest, credentials, credentialsChanged } from './teams/credential.js';

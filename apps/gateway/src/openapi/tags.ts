@@ -11,6 +11,7 @@ export const tags: readonly (readonly [name: string, description: string])[] = [
   ['Pool subscriptions', 'Capacity that a team holds in a pool.'],
   ['Workloads', 'Workloads that run on a subscription.'],
   ['Pods', 'Containers on the GPU slices of a subscription.'],
+  ['Exposed services', 'Ports of pods that are reached from outside.'],
   ['Connections', 'Addresses of pods and services, and instances that may attach to a GPU service.'],
   ['User', 'The caller: profile and API keys.'],
   ['Removed', 'Paths that were removed, and their replacements.'],

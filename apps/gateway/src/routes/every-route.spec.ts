@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import {
   connections,
+  exposedServices,
   imagePolicies,
   members,
   nodes,
@@ -99,6 +100,11 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['GET /pods/{pod_name}', 200, pods.get],
   ['PUT /pods/{pod_name}', 200, pods.update, { name: 'trainer' }],
   ['DELETE /pods/{pod_name}', 202, pods.delete],
+  ['POST /pods/expose-service', 202, exposedServices.expose, { pod_name: 'a-bcdfg', service_name: 'web', port: 80, protocol: 'HTTP' }],
+  ['GET /pods/expose-service/status', 200, exposedServices.find, { service_id: '3', pod_name: 'a-bcdfg' }],
+  ['GET /pods/exposed-services', 200, exposedServices.list, { pod_name: 'a-bcdfg' }],
+  ['PUT /pods/update-exposed-service', 200, exposedServices.update, { service_id: '3', external_port: 30100 }],
+  ['DELETE /pods/delete-exposed-service/{id}', 200, exposedServices.delete],
   ['GET /gpuaas/connection-info', 200, connections.read, { ...ofTeam, gpuaas_id: '1', search: '50%_a', ...page }],
   ['POST /gpuaas/refresh-connections?team_id={team_id}', 202, connections.refresh],
   ['GET /gpuaas/compatible-instances/{team_id}', 200, connections.compatibleInstances],
@@ -118,8 +124,9 @@ describe('every route', () => {
     async (route, status, operation, ...[sent = {}]) => {
       gateway.services.answer(operation as typeof teams.delete, () => ({}));
       const [method = '', template = ''] = route.split(' ');
-      const named = [...template.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, ofPath[name]]);
-      const path = template.replace(/\{(\w+)\}/g, (_braces, name: string) => ofPath[name] ?? '');
+      const valueOf = (name: string) => (template.includes('exposed-service/') ? '3' : ofPath[name]);
+      const named = [...template.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, valueOf(name)]);
+      const path = template.replace(/\{(\w+)\}/g, (_braces, name: string) => valueOf(name) ?? '');
       const query = method === 'GET' ? `?${new URLSearchParams(Object.entries(sent)).toString()}` : '';
       const body = method === 'GET' || Object.keys(sent).length === 0 ? undefined : sent;
       const answer = await gateway.call<unknown>(method, `/api${path}${query}`, { key, body });

@@ -1,6 +1,7 @@
 import { Transactions } from '@atoll/database';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ExposureSteps } from '../exposures/exposure-steps.js';
 import { livePod } from '../pods/pod.machine.js';
 import { PodSteps } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -24,6 +25,7 @@ export class ClusterWatch implements OnApplicationBootstrap, BeforeApplicationSh
     private readonly transactions: Transactions,
     private readonly clusters: Clusters,
     private readonly pods: PodSteps,
+    private readonly exposures: ExposureSteps,
     private readonly settings: PodsSettings,
   ) {}
 
@@ -88,7 +90,15 @@ export class ClusterWatch implements OnApplicationBootstrap, BeforeApplicationSh
 
   private async watch(gpuaasId: string): Promise<void> {
     const driver = await this.clusters.driverOf(gpuaasId);
-    for await (const { kind, id } of driver.watch(this.stopping.signal)) if (kind === 'pod') await this.touch([id]);
+    for await (const { kind, id } of driver.watch(this.stopping.signal)) {
+      if (kind === 'pod') await this.touch([id]);
+      if (kind === 'door') await this.touchDoor(id);
+    }
+  }
+
+  private async touchDoor(doorId: string): Promise<void> {
+    const serviceId = /^svc-(\d+)$/.exec(doorId)?.[1];
+    if (serviceId) await this.transactions.run((manager) => this.exposures.touch(manager, [serviceId]));
   }
 
   private async touch(podIds: readonly string[]): Promise<void> {

@@ -1,6 +1,7 @@
 import { SimulatedWorld, type ClusterDriver } from '@atoll/cluster';
 import { rowsOf } from '@atoll/database';
-import { Injectable } from '@nestjs/common';
+import { Sealer } from '@atoll/seal';
+import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { PodsSettings } from '../pods-settings.js';
 
@@ -13,16 +14,25 @@ export abstract class Clusters {
 
 /** Simulated clusters, one for each GPU service. */
 @Injectable()
-export class SimulatedClusters extends Clusters {
+export class SimulatedClusters extends Clusters implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly world: SimulatedWorld;
 
   constructor(
     dataSource: DataSource,
     private readonly settings: PodsSettings,
+    sealer: Sealer,
   ) {
     super();
     const { simulatedHost: listenHost, simulatedPullMs: pullMs } = settings;
-    this.world = new SimulatedWorld({ store: rowsOf(dataSource), listenHost, pullMs });
+    this.world = new SimulatedWorld({ store: rowsOf(dataSource), listenHost, pullMs, secrets: sealer });
+  }
+
+  onApplicationBootstrap(): void {
+    this.world.listen();
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.world.close();
   }
 
   driverOf(gpuaasId: string): Promise<ClusterDriver> {

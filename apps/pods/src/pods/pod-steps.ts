@@ -4,6 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
+import { ExposureSteps } from '../exposures/exposure-steps.js';
 import { PodsSettings } from '../pods-settings.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import type { PodEntity } from './pod.entity.js';
@@ -30,6 +31,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     private readonly clusters: Clusters,
     private readonly starts: PodStarts,
     private readonly usage: UsageFacts,
+    private readonly exposures: ExposureSteps,
     private readonly settings: PodsSettings,
   ) {
     super(dataSource, podMachine);
@@ -65,6 +67,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
       case 'completing':
       case 'failing':
       case 'deleting':
+        await this.exposures.deleteOf(manager, podId, 'Its pod ends.');
         return this.bill(manager, pod, false);
       case 'deleted':
         await manager.query('UPDATE pod SET sealed_env = NULL WHERE pod_id = $1', [podId]);

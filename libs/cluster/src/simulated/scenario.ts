@@ -1,9 +1,9 @@
 import type { ClusterErrorCode } from '../cluster-error.js';
 
 /** What a simulated pod does, by its name or by that of its image: `job-crash-abcde`, `registry.example.com/oom:1`. */
-export type Scenario = 'plain' | 'pull-fail' | 'pull-hang' | 'needs-login' | 'exit-0' | 'crash' | 'oom' | 'hang' | 'idle';
+export type Scenario = 'plain' | 'pull-fail' | 'pull-hang' | 'needs-login' | 'exit-0' | 'crash' | 'oom' | 'hang' | 'idle' | 'port-taken';
 
-const named = /(?:^|[-./:@])(pull-fail|pull-hang|needs-login|exit-0|crash|oom|hang|idle)(?=$|[-./:@])/;
+const named = /(?:^|[-./:@])(pull-fail|pull-hang|needs-login|exit-0|crash|oom|hang|idle|port-taken)(?=$|[-./:@])/;
 
 export function scenarioOf(podName: string, image: string): Scenario {
   return ((named.exec(podName) ?? named.exec(image))?.[1] as Scenario | undefined) ?? 'plain';
@@ -40,6 +40,7 @@ export function lifeOf(scenario: Scenario, pullMs: number): Life {
       return { ...life, runsMs: shortRunMs, exitCode: 137, isOutOfMemory: true };
     case 'hang':
     case 'idle':
+    case 'port-taken':
     case 'plain':
       return life;
   }

@@ -72,6 +72,8 @@ export class SimulatedChanges {
          SELECT cluster, kind, id, run, 'ready ' || ready_at AS key, now FROM ${tables.run}, clock WHERE ready_at > coalesce($1, now) - $2 * interval '1 millisecond' AND ready_at <= now
          UNION ALL
          SELECT cluster, kind, id, run, 'ends ' || ends_at, now FROM ${tables.run}, clock WHERE ends_at > coalesce($1, now) - $2 * interval '1 millisecond' AND ends_at <= now
+         UNION ALL
+         SELECT cluster, 'door', id, run, 'changed ' || changed_at, now FROM ${tables.door}, clock WHERE changed_at > coalesce($1, now) - $2 * interval '1 millisecond'
          UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, now FROM clock`,
         [this.since ?? null, overlapMs],
       );

@@ -1,18 +1,20 @@
 import { ClusterDriver, type Capabilities, type ClusterCheck } from '../cluster-driver.js';
 import { ClusterError } from '../cluster-error.js';
-import type { ObjectRef, PodRun } from '../objects.js';
+import type { Door, ObjectRef, PodRun } from '../objects.js';
 import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from '../observations.js';
 import type { PodConnection, Shell } from '../shell.js';
 import type { SimulatedOperation } from './simulated-faults.js';
 import { readSimulatedLogs } from './simulated-logs.js';
+import { freePorts } from './busy-ports.js';
+import { SimulatedDoors } from './simulated-doors.js';
 import { SimulatedRuns } from './simulated-runs.js';
 import type { SimulatedWorld } from './simulated-world.js';
 
 /** A cluster without containers: pods that live, write lines and end as their names say. What it is made of is in the database. */
 export class SimulatedCluster extends ClusterDriver {
   readonly capabilities: Capabilities = {
-    tls: false,
-    udp: false,
+    tls: true,
+    udp: true,
     volumes: false,
     volumeUsage: false,
     volumeQuota: false,
@@ -24,13 +26,16 @@ export class SimulatedCluster extends ClusterDriver {
     granularity: 'slice',
   };
   readonly runs: SimulatedRuns;
+  private readonly doors: SimulatedDoors;
 
   constructor(
     private readonly world: SimulatedWorld,
     private readonly id: string,
   ) {
     super();
-    this.runs = new SimulatedRuns(world.options.store, id, world.options.pullMs);
+    const { store, pullMs, secrets } = world.options;
+    this.runs = new SimulatedRuns(store, id, pullMs);
+    this.doors = new SimulatedDoors(store, id, secrets, () => world.ring());
   }
 
   async identify(signal: AbortSignal): Promise<string> {
@@ -64,16 +69,19 @@ export class SimulatedCluster extends ClusterDriver {
     return this.runs.observe(refs);
   }
 
-  openDoor(): Promise<void> {
-    return unsupported('exposed services');
+  async openDoor(door: Door, signal: AbortSignal): Promise<void> {
+    await this.meet('door', signal);
+    await this.doors.open(door);
   }
 
-  observeDoors(): Promise<readonly DoorSight[]> {
-    return unsupported('exposed services');
+  async observeDoors(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly DoorSight[]> {
+    await this.meet('observe', signal);
+    return this.doors.observe(refs);
   }
 
-  busyPorts(): Promise<ReadonlySet<number>> {
-    return Promise.resolve(new Set<number>());
+  async busyPorts(ports: readonly number[]): Promise<ReadonlySet<number>> {
+    const free = await freePorts(this.world.options.listenHost, ports);
+    return new Set(ports.filter((port) => !free.has(port)));
   }
 
   makeVolume(): Promise<void> {
@@ -99,11 +107,13 @@ export class SimulatedCluster extends ClusterDriver {
   async remove(ref: ObjectRef, signal: AbortSignal): Promise<void> {
     await this.meet('stop', signal);
     if (ref.kind === 'pod') await this.runs.remove(ref);
+    if (ref.kind === 'door') await this.doors.remove(ref);
   }
 
   async *list(signal: AbortSignal): AsyncGenerator<FoundObject> {
     await this.meet('list', signal);
     yield* this.runs.list();
+    yield* this.doors.list();
   }
 
   async *watch(signal: AbortSignal): AsyncGenerator<Hint> {

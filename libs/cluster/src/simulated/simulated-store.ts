@@ -5,7 +5,13 @@ export interface SimulatedStore {
 
 const schema = 'simulated_cluster';
 /** In SQL: its tables. */
-export const tables = { run: `${schema}.run`, line: `${schema}.line`, fault: `${schema}.fault` } as const;
+export const tables = {
+  run: `${schema}.run`,
+  line: `${schema}.line`,
+  fault: `${schema}.fault`,
+  door: `${schema}.door`,
+  claim: `${schema}.claim`,
+} as const;
 
 const runs = `CREATE TABLE IF NOT EXISTS ${tables.run} (
   cluster text, kind text, id text, run integer,
@@ -33,6 +39,24 @@ const faults = `CREATE TABLE IF NOT EXISTS ${tables.fault} (
   cluster text, operation text, kind text NOT NULL, times integer NOT NULL, PRIMARY KEY (cluster, operation)
 )`;
 
+const doors = `CREATE TABLE IF NOT EXISTS ${tables.door} (
+  cluster text, id text, run integer,
+  pod_id text NOT NULL,
+  transport text NOT NULL,
+  port integer NOT NULL,
+  external_port integer NOT NULL,
+  sealed_tls text,
+  is_closing boolean NOT NULL DEFAULT false,
+  opened_by uuid,
+  trouble text,
+  requested_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+  changed_at timestamptz(3),
+  PRIMARY KEY (cluster, id, run)
+)`;
+
+/** Which process listens. */
+const claims = `CREATE TABLE IF NOT EXISTS ${tables.claim} (name text PRIMARY KEY, holder uuid NOT NULL, until timestamptz(3) NOT NULL)`;
+
 const statements = [
   `CREATE SCHEMA IF NOT EXISTS ${schema}`,
   runs,
@@ -41,6 +65,8 @@ const statements = [
   lines,
   `CREATE INDEX IF NOT EXISTS line_of_run ON ${tables.line} (cluster, id, run, at, no)`,
   faults,
+  doors,
+  claims,
 ];
 
 /** Creates what is missing. Processes that start at once wait for each other. */

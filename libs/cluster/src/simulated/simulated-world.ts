@@ -1,4 +1,6 @@
 import type { Hint } from '../observations.js';
+import type { SecretKeeper } from './simulated-doors.js';
+import { SimulatedListeners } from './simulated-listeners.js';
 import { SimulatedChanges } from './simulated-changes.js';
 import { SimulatedCluster } from './simulated-cluster.js';
 import { SimulatedFaults } from './simulated-faults.js';
@@ -8,6 +10,8 @@ export interface SimulatedOptions {
   readonly store: SimulatedStore;
   /** Of the address on which doors listen: `127.0.0.1`. */
   readonly listenHost: string;
+  /** For the keys of certificates in the database. */
+  readonly secrets: SecretKeeper;
   /** Milliseconds for which an image is pulled. */
   readonly pullMs: number;
 }
@@ -16,10 +20,13 @@ export interface SimulatedOptions {
 export class SimulatedWorld {
   readonly faults: SimulatedFaults;
   private readonly clusters = new Map<string, SimulatedCluster>();
+  private readonly listeners: SimulatedListeners;
   private readonly changeFinder: SimulatedChanges;
   private prepared: Promise<void> | undefined;
 
   constructor(readonly options: SimulatedOptions) {
+    const { store, listenHost, secrets } = options;
+    this.listeners = new SimulatedListeners(store, listenHost, secrets, () => this.ready());
     this.changeFinder = new SimulatedChanges(options.store);
     this.faults = new SimulatedFaults(options.store);
   }
@@ -31,6 +38,20 @@ export class SimulatedWorld {
     const cluster = new SimulatedCluster(this, id);
     this.clusters.set(id, cluster);
     return cluster;
+  }
+
+  /** Listens, or stands by until whichever process listens is gone. */
+  listen(): void {
+    this.listeners.start();
+  }
+
+  async close(): Promise<void> {
+    await this.listeners.stop();
+  }
+
+  /** A door was requested or is to close. */
+  ring(): void {
+    this.listeners.wake();
   }
 
   /** Hints of what changes in one of them. */

@@ -51,6 +51,27 @@ export function PortNumbers(options: FieldOptions & { max: number }): PropertyDe
   );
 }
 
+/** A port number: a JSON number, never a text. */
+export function PortNumber(options: FieldOptions = {}): PropertyDecorator {
+  const { optional = false, nullable = false, description, example } = options;
+  const message = '$property must be a whole number from 1 to 65535';
+  return apply(
+    ApiProperty({
+      type: 'integer',
+      minimum: 1,
+      maximum: 65_535,
+      required: !optional,
+      nullable,
+      ...(description && { description }),
+      example,
+    }),
+    ifGiven(options),
+    IsInt({ message }),
+    Min(1, { message }),
+    Max(65_535, { message }),
+  );
+}
+
 /** A decimal number, a JSON number with at most two decimals. */
 export function Amount(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
   const { min, max, optional = false, nullable = false, description, example } = options;

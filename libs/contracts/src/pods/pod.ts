@@ -4,7 +4,7 @@ import { Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } f
 import { IncludeEnded, PageFromOne, Pagination } from '../page.js';
 import { Amount, CommandLine, dnsLabel, dnsLabelHint, PortNumbers, Variables } from './pod-fields.js';
 
-const podNameField = { max: 63, pattern: dnsLabel, patternHint: dnsLabelHint, example: 'notebook-qwert' };
+export const podNameField = { max: 63, pattern: dnsLabel, patternHint: dnsLabelHint, example: 'notebook-qwert' };
 const nameField = {
   max: 57,
   pattern: dnsLabel,

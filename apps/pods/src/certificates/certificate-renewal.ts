@@ -1,0 +1,54 @@
+import { Transactions } from '@atoll/database';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { ExposureSteps } from '../exposures/exposure-steps.js';
+import { PodsSettings } from '../pods-settings.js';
+import { Certificates } from './certificates.js';
+
+const everyMs = 5_000;
+
+/** Gives exposed services the operator's certificate anew when its files have changed. */
+@Injectable()
+export class CertificateRenewal implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(CertificateRenewal.name);
+  private timer: NodeJS.Timeout | undefined;
+  private round: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly certificates: Certificates,
+    private readonly exposures: ExposureSteps,
+    private readonly settings: PodsSettings,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    if (this.settings.workers.isIdle) return;
+    this.timer = setInterval(() => {
+      this.round = this.round.then(() => this.look());
+    }, everyMs);
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    clearInterval(this.timer);
+    await this.round;
+  }
+
+  async look(): Promise<void> {
+    try {
+      if (!(await this.certificates.hasChanged())) return;
+      const rows = await this.dataSource.query<{ service_id: string }[]>(
+        `SELECT service_id FROM exposure WHERE is_ssl AND state IN ('active', 'provisioning', 'updating', 'reverting')`,
+      );
+      await this.transactions.run((manager) =>
+        this.exposures.touch(
+          manager,
+          rows.map(({ service_id }) => service_id),
+        ),
+      );
+      this.logger.log(`The certificate has changed; ${rows.length} exposed services get it.`);
+    } catch (error) {
+      this.logger.warn(`Cannot look for a new certificate; retrying: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+}

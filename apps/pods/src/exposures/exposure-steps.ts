@@ -1,0 +1,243 @@
+import { ClusterError, type Certificate, type ClusterDriver, type Door, type DoorSight, type ObjectRef } from '@atoll/cluster';
+import { isAppError } from '@atoll/errors';
+import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Certificates } from '../certificates/certificates.js';
+import { Clusters } from '../cluster/clusters.js';
+import { stepError } from '../cluster/step-errors.js';
+import type { DoorTerms, ExposureEntity } from './exposure.entity.js';
+import { exposureMachine, type ExposureEvent, type ExposureState } from './exposure.machine.js';
+import { ExternalPorts } from './ports.js';
+
+type Found = Outcome<ExposureEntity, ExposureEvent>;
+
+/** A door that opens is looked at after 20, 40, 80 … ms. */
+const firstLookMs = 20;
+const longestLookMs = 500;
+const reviewMs = 600_000;
+const self = { actor: 'system:pods' };
+
+/** Exposed services: opened, moved from door to door, and closed. */
+@Injectable()
+export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState, ExposureEvent> {
+  protected readonly lanes = `ARRAY[gpuaas_id::text]`;
+
+  constructor(
+    dataSource: DataSource,
+    private readonly clusters: Clusters,
+    private readonly certificates: Certificates,
+    private readonly ports: ExternalPorts,
+  ) {
+    super(dataSource, exposureMachine);
+  }
+
+  async step(exposure: ExposureEntity, context: StepContext): Promise<Found> {
+    const isClosing = exposure.state === 'deleting' || exposure.state === 'failing';
+    try {
+      switch (exposure.state as ExposureState) {
+        case 'pending':
+          return { event: 'OPENS' };
+        case 'provisioning':
+        case 'reverting':
+          return await this.provision(exposure, context);
+        case 'updating':
+          return await this.update(exposure, context);
+        case 'active':
+          return await this.review(exposure, context);
+        case 'deleting':
+        case 'failing':
+          return await this.close(exposure, context);
+        default:
+          return 'rest';
+      }
+    } catch (error) {
+      throw stepError(error, isClosing);
+    }
+  }
+
+  /** The end of a pod takes its exposed services with it. */
+  async deleteOf(manager: EntityManager, podId: string, reason: string): Promise<void> {
+    const rows = await manager.query<object[]>(
+      `SELECT * FROM exposure WHERE pod_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY service_id FOR NO KEY UPDATE`,
+      [podId],
+    );
+    await this.moveAll(
+      manager,
+      rows.map((row) => this.rowOf(row)),
+      'DELETE',
+      { ...self, reason },
+    );
+  }
+
+  protected override async entered(
+    manager: EntityManager,
+    exposure: ExposureEntity,
+    _passage: Passage<ExposureState, ExposureEvent>,
+  ): Promise<void> {
+    const { serviceId, state, next, lastError } = exposure;
+    if (state === 'deleted' || state === 'failed') return this.ports.release(manager, serviceId);
+    if (state !== 'reverting' || next === null) return;
+    const problem = lastError && { code: lastError.code, message: lastError.message };
+    await manager.query('UPDATE exposure SET next = NULL, problem = $2 WHERE service_id = $1', [serviceId, JSON.stringify(problem)]);
+  }
+
+  private async provision(exposure: ExposureEntity, { signal }: StepContext): Promise<Found> {
+    const driver = await this.clusters.driverOf(exposure.gpuaasId);
+    const isReverting = exposure.state === 'reverting';
+    // Doors that could not be had before this one, and that of an update that came to nothing.
+    const hasOthers = isReverting || exposure.run > 1;
+    if (hasOthers && !(await this.closeRuns(driver, exposure, (run) => run !== exposure.run, signal))) return { againAfterMs: firstLookMs };
+    const sight = await this.open(driver, exposure, exposure, exposure.run, signal);
+    if (sight.phase === 'open') return { event: 'OPENED' };
+    if (!isPortTaken(sight)) return { againAfterMs: lookAfter(exposure), ...reasonOf(sight) };
+    if (exposure.isPicked && !isReverting) return this.pickAnother(exposure.run);
+    const { code, message } = taken(exposure.externalPort);
+    throw new StepFailed(code, message, true);
+  }
+
+  /** Another port, by a door of its own: what there is of the first one is closed before. */
+  private pickAnother(run: number): Found {
+    return {
+      decide: async (manager, row) => {
+        if (row.run !== run) return false;
+        await this.ports.markForeign(manager, row.serviceId, row.externalPort);
+        const picked = await this.ports.pick(manager, row.publicHost, row.serviceId).catch((error: unknown) => {
+          if (isAppError(error)) return null;
+          throw error;
+        });
+        if (picked === null) await this.move(manager, row, 'FAILED', self, {}, taken(row.externalPort));
+        else {
+          await manager.query('UPDATE exposure SET external_port = $2, run = run + 1 WHERE service_id = $1', [row.serviceId, picked]);
+          await this.park(manager, row, 0);
+        }
+        return true;
+      },
+    };
+  }
+
+  /** Make before break: the old door closes when the new one is open. On one port the old one has to close first. */
+  private async update(exposure: ExposureEntity, { signal }: StepContext): Promise<Found> {
+    const { next, run } = exposure;
+    if (!next) return { event: 'REVERTED', reason: { code: 'internal', message: 'The update has no terms.' } };
+    const driver = await this.clusters.driverOf(exposure.gpuaasId);
+    const isSamePort = next.externalPort === exposure.externalPort;
+    if (isSamePort && !(await this.closeRuns(driver, exposure, (of) => of === run, signal))) return { againAfterMs: firstLookMs };
+    const sight = await this.open(driver, exposure, next, run + 1, signal);
+    if (isPortTaken(sight)) return this.revert(taken(next.externalPort));
+    if (sight.phase !== 'open') return { againAfterMs: lookAfter(exposure), ...reasonOf(sight) };
+    return {
+      decide: async (manager, row) => {
+        if (row.next === null) return false;
+        const { port, protocol, externalPort, isSsl } = next;
+        const values = { port, protocol, externalPort, isSsl, run: run + 1, next: null, problem: null };
+        await this.move(manager, row, 'SWITCHED', self, values);
+        return true;
+      },
+    };
+  }
+
+  private revert(problem: { code: string; message: string }): Found {
+    return {
+      decide: async (manager, row) => {
+        await this.move(manager, row, 'REVERTED', self, { next: null, problem });
+        return true;
+      },
+    };
+  }
+
+  /** The old doors are closed, the present one is open and has the certificate of today. */
+  private async review(exposure: ExposureEntity, { signal }: StepContext): Promise<Found> {
+    const driver = await this.clusters.driverOf(exposure.gpuaasId);
+    const isClosed = await this.closeRuns(driver, exposure, (run) => run !== exposure.run, signal);
+    const sight = await this.open(driver, exposure, exposure, exposure.run, signal);
+    if (isClosed) await this.giveBackOldPort(exposure);
+    if (sight.phase === 'open') return { againAfterMs: isClosed ? reviewMs : longestLookMs };
+    return isPortTaken(sight)
+      ? { event: 'REOPEN', reason: taken(exposure.externalPort) }
+      : { againAfterMs: longestLookMs, ...reasonOf(sight) };
+  }
+
+  /** Its door is closed: another service may have the port. Not while an update has reserved one. */
+  private async giveBackOldPort({ serviceId, revision }: ExposureEntity): Promise<void> {
+    await this.query(
+      `DELETE FROM reserved_port USING exposure WHERE reserved_port.service_id = $1 AND exposure.service_id = $1
+         AND exposure.revision = $2 AND reserved_port.external_port <> exposure.external_port`,
+      [serviceId, revision],
+    );
+  }
+
+  private async close(exposure: ExposureEntity, { signal }: StepContext): Promise<Found> {
+    const driver = await this.clusters.driverOf(exposure.gpuaasId);
+    if (!(await this.closeRuns(driver, exposure, () => true, signal))) return { againAfterMs: lookAfter(exposure) };
+    const why = exposure.state === 'failing' ? exposure.lastError : null;
+    return { event: 'CLOSED', ...(why && { reason: why }) };
+  }
+
+  private async open(
+    driver: ClusterDriver,
+    { serviceId, podId, publicHost }: ExposureEntity,
+    { port, protocol, externalPort, isSsl }: DoorTerms,
+    run: number,
+    signal: AbortSignal,
+  ): Promise<DoorSight> {
+    const tls: Certificate | null = isSsl ? await this.certificates.of(publicHost) : null;
+    const ref = refOf(serviceId, run);
+    const door: Omit<Door, 'owner'> = { ref, podId, transport: protocol === 'UDP' ? 'udp' : 'tcp', port, externalPort, tls };
+    try {
+      await driver.openDoor({ ...door, owner: await this.ownerOf(podId) }, signal);
+    } catch (error) {
+      if (!(error instanceof ClusterError) || error.code !== 'port_in_use') throw error;
+      return { phase: 'opening', trouble: { code: error.code, message: error.message } };
+    }
+    const [sight] = await driver.observeDoors([ref], signal);
+    return sight ?? { phase: 'absent' };
+  }
+
+  private async ownerOf(podId: string): Promise<Door['owner']> {
+    const [pod] = await this.query<{ teamId: string; workspaceId: string }>(
+      'SELECT team_id AS "teamId", workspace_id AS "workspaceId" FROM pod WHERE pod_id = $1',
+      [podId],
+    );
+    if (!pod) throw new StepFailed('not_found', 'The pod is gone.', true);
+    return pod;
+  }
+
+  /** Requests the end of those doors; whether they are all gone. Runs before the last three are long gone. */
+  private async closeRuns(
+    driver: ClusterDriver,
+    exposure: ExposureEntity,
+    isWanted: (run: number) => boolean,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const first = Math.max(1, exposure.run - 3);
+    const runs = Array.from({ length: exposure.run + 1 - first + 1 }, (_, at) => first + at).filter(isWanted);
+    const refs = runs.map((run) => refOf(exposure.serviceId, run));
+    if (refs.length === 0) return true;
+    const there = (await driver.observeDoors(refs, signal)).flatMap((sight, at) => (sight.phase === 'absent' ? [] : (refs[at] ?? [])));
+    for (const ref of there) await driver.remove(ref, signal);
+    if (there.length === 0) return true;
+    return (await driver.observeDoors(there, signal)).every(({ phase }) => phase === 'absent');
+  }
+}
+
+function refOf(serviceId: string, run: number): ObjectRef {
+  return { kind: 'door', id: `svc-${serviceId}`, run };
+}
+
+function isPortTaken(sight: DoorSight): boolean {
+  return sight.phase === 'opening' && sight.trouble?.code === 'port_in_use';
+}
+
+function taken(port: number): { code: string; message: string } {
+  return { code: 'port_in_use', message: `Something else on the host listens on the external port ${port}.` };
+}
+
+function reasonOf(sight: DoorSight): { reason?: { code: string; message: string } } {
+  return sight.phase === 'opening' && sight.trouble ? { reason: sight.trouble } : {};
+}
+
+/** The longer it takes, the later it is looked at again. */
+function lookAfter({ enteredAt }: ExposureEntity): number {
+  return Math.min(longestLookMs, Math.max(firstLookMs, Date.now() - enteredAt.getTime()));
+}

@@ -1,0 +1,84 @@
+import type { ServiceProtocol } from '@atoll/contracts';
+import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-machine';
+import { Column, Entity, ForeignKey, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
+import { PodEntity } from '../pods/pod.entity.js';
+
+/** What an exposed service opens: its present terms, or those that an update asks for. */
+export interface DoorTerms {
+  readonly port: number;
+  readonly protocol: ServiceProtocol;
+  readonly externalPort: number;
+  readonly isSsl: boolean;
+}
+
+@Entity('exposure')
+@Index('exposure_name', { synchronize: false })
+@MachineIndexes('exposure')
+export class ExposureEntity extends MachineRow {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
+  serviceId!: string;
+
+  @Index()
+  @ForeignKey(() => PodEntity)
+  @Column('uuid')
+  podId!: string;
+
+  @Column('bigint')
+  gpuaasId!: string;
+
+  @Column('text')
+  publicHost!: string;
+
+  @Column('text')
+  serviceName!: string;
+
+  @Column('integer')
+  port!: number;
+
+  @Column('text')
+  protocol!: ServiceProtocol;
+
+  @Column('integer')
+  externalPort!: number;
+
+  @Column('boolean')
+  isSsl!: boolean;
+
+  /** The platform has chosen the external port, and may choose another. */
+  @Column('boolean')
+  isPicked!: boolean;
+
+  /** Counts the doors that were requested for it: each external port, and each try, is a run of its own. */
+  @Column('integer', { default: 1 })
+  run!: number;
+
+  /** While `updating`: what it is to be. `run + 1` is its door. */
+  @Column('jsonb', { nullable: true })
+  next!: DoorTerms | null;
+
+  /** Why the last update or the last port came to nothing. */
+  @Column('jsonb', { nullable: true })
+  problem!: Omit<MachineError, 'at'> | null;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  createdAt!: Date;
+}
+
+/** An external port that an exposed service has, or that is known to be taken by something else on the host. */
+@Entity('reserved_port')
+export class ReservedPortEntity {
+  @PrimaryColumn('text')
+  publicHost!: string;
+
+  @PrimaryColumn('integer')
+  externalPort!: number;
+
+  /** null: something else on the host has it, and it is tried again after `until`. */
+  @Index()
+  @ForeignKey(() => ExposureEntity)
+  @Column('bigint', { nullable: true })
+  serviceId!: string | null;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  until!: Date | null;
+}

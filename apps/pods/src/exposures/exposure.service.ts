@@ -1,0 +1,213 @@
+import {
+  notFound,
+  requirePermission,
+  type CallContext,
+  type Caller,
+  type ExposedService,
+  type ExposedServiceList,
+  type ExposedServicePath,
+  type ExposeService,
+  type FindExposedService,
+  type Permission,
+  type PodPath,
+  type ServiceProtocol,
+  type UpdateExposedService,
+} from '@atoll/contracts';
+import { isUniqueViolation, Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { causeOf } from '@atoll/state-machine';
+import { TeamGate } from '@atoll/team-directory';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Clusters } from '../cluster/clusters.js';
+import type { PodEntity } from '../pods/pod.entity.js';
+import { PodReader } from '../pods/pod-reader.js';
+import { PodSteps } from '../pods/pod-steps.js';
+import type { DoorTerms, ExposureEntity } from './exposure.entity.js';
+import { ExposureSteps } from './exposure-steps.js';
+import { exposureView } from './exposure-view.js';
+import { ExternalPorts } from './ports.js';
+
+interface Known {
+  readonly exposure: ExposureEntity;
+  readonly podName: string;
+  readonly teamId: string;
+}
+
+const exposable: ReadonlySet<string> = new Set(['pending', 'pulling', 'running', 'restarting']);
+
+/** Services of pods that are reached from outside. */
+@Injectable()
+export class ExposuresService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly gate: TeamGate,
+    private readonly clusters: Clusters,
+    private readonly pods: PodReader,
+    private readonly podSteps: PodSteps,
+    private readonly steps: ExposureSteps,
+    private readonly ports: ExternalPorts,
+  ) {}
+
+  /** The number is reserved when this has answered: of two who ask for one, one gets `port_in_use`. */
+  async expose(asked: ExposeService, context: CallContext): Promise<ExposedService> {
+    const { protocol, external_port, ssl_enabled = false } = asked;
+    requireFitting(protocol, ssl_enabled);
+    if (external_port !== undefined) this.ports.requireOffered(external_port);
+    const pod = await this.pods.find(asked.pod_name, context.caller, 'useResources');
+    await this.gate.requireGrowth(context.caller, pod.teamId, undefined, 'pod');
+    await this.requireSupported(pod.gpuaasId, protocol, ssl_enabled);
+    const publicHost = await this.clusters.publicHostOf(pod.gpuaasId);
+    return this.transactions.once(context, async (manager) => {
+      await this.lockExposable(manager, pod.podId);
+      const values = {
+        podId: pod.podId,
+        gpuaasId: pod.gpuaasId,
+        publicHost,
+        serviceName: asked.service_name,
+        port: asked.port,
+        protocol,
+        externalPort: external_port ?? 0,
+        isSsl: ssl_enabled,
+        isPicked: external_port === undefined,
+        run: 1,
+        createdAt: new Date(),
+      };
+      await this.requireNameFree(manager, pod.podId, asked.service_name);
+      const exposure = await this.steps.insert(manager, values, causeOf(context));
+      if (external_port === undefined) {
+        exposure.externalPort = await this.ports.pick(manager, publicHost, exposure.serviceId);
+        await manager.query('UPDATE exposure SET external_port = $2 WHERE service_id = $1', [exposure.serviceId, exposure.externalPort]);
+      } else await this.ports.reserve(manager, publicHost, external_port, exposure.serviceId);
+      return exposureView(exposure, pod.podName);
+    });
+  }
+
+  async list({ pod_name }: PodPath, { caller }: CallContext): Promise<ExposedServiceList> {
+    const pod = await this.pods.find(pod_name, caller, 'readTeam');
+    const rows = await this.statements.query(
+      'exposures.list',
+      `SELECT * FROM exposure WHERE pod_id = $1 AND state <> 'deleted' ORDER BY created_at, service_id`,
+      [pod.podId],
+    );
+    return { data: rows.map((raw) => exposureView(this.steps.rowOf(raw), pod.podName)) };
+  }
+
+  async find(asked: FindExposedService, { caller }: CallContext): Promise<ExposedService> {
+    const { exposure, podName } = await this.known(asked, caller, 'readTeam');
+    return exposureView(exposure, podName);
+  }
+
+  async update(asked: UpdateExposedService, context: CallContext): Promise<ExposedService> {
+    const { service_name, port, protocol, external_port, ssl_enabled } = asked;
+    if ([service_name, port, protocol, external_port, ssl_enabled].every((field) => field === undefined)) {
+      throw new AppError('invalid_input', 'At least one of service_name, port, protocol, external_port and ssl_enabled is expected.');
+    }
+    if (external_port !== undefined) this.ports.requireOffered(external_port);
+    const known = await this.known(asked, context.caller, 'useResources');
+    await this.gate.requireGrowth(context.caller, known.teamId, undefined, 'exposed service');
+    const terms = termsOf(asked, known.exposure);
+    requireFitting(terms.protocol, terms.isSsl);
+    await this.requireSupported(known.exposure.gpuaasId, terms.protocol, terms.isSsl);
+    return this.transactions.run(async (manager) => {
+      const exposure = await this.lock(manager, known);
+      if (exposure.state !== 'active')
+        throw new AppError('conflict', `The service is ${exposureView(exposure, '').status}: an active one is updated.`);
+      if (service_name !== undefined && service_name !== exposure.serviceName) {
+        await this.requireNameFree(manager, exposure.podId, service_name);
+        await rename(manager, exposure.serviceId, service_name);
+        exposure.serviceName = service_name;
+      }
+      const next = termsOf(asked, exposure);
+      if (isSame(next, exposure)) return exposureView(exposure, known.podName);
+      if (next.externalPort !== exposure.externalPort) {
+        await this.ports.reserve(manager, exposure.publicHost, next.externalPort, exposure.serviceId);
+      }
+      const values = { next, problem: null, ...(external_port !== undefined && { isPicked: false }) };
+      const moved = await this.steps.move(manager, exposure, 'UPDATE', causeOf(context), values);
+      return exposureView(moved ?? exposure, known.podName);
+    });
+  }
+
+  async delete({ id }: ExposedServicePath, context: CallContext): Promise<ExposedService> {
+    const known = await this.known({ service_id: id }, context.caller, 'useResources');
+    return this.transactions.run(async (manager) => {
+      const exposure = await this.lock(manager, known);
+      if (exposure.state === 'deleting') throw notFound('exposed service');
+      return exposureView((await this.steps.move(manager, exposure, 'DELETE', causeOf(context))) ?? exposure, known.podName);
+    });
+  }
+
+  private async known({ service_id, pod_name }: FindExposedService, caller: Caller, permission: Permission): Promise<Known> {
+    const [raw] = await this.statements.query<{ pod_name: string; team_id: string }>(
+      'exposures.find',
+      `SELECT exposure.*, pod_name, team_id FROM exposure JOIN pod USING (pod_id) WHERE service_id = $1 AND exposure.state <> 'deleted'`,
+      [service_id],
+    );
+    if (!raw || (pod_name !== undefined && pod_name !== raw.pod_name)) throw notFound('exposed service');
+    requirePermission(caller, raw.team_id, permission, 'exposed service');
+    return { exposure: this.steps.rowOf(raw), podName: raw.pod_name, teamId: raw.team_id };
+  }
+
+  private async lock(manager: EntityManager, { exposure: { serviceId } }: Known): Promise<ExposureEntity> {
+    const exposure = await this.steps.lock(manager, serviceId);
+    if (!exposure || exposure.state === 'deleted') throw notFound('exposed service');
+    return exposure;
+  }
+
+  /** Until the transaction ends, the pod does not end without this service. */
+  private async lockExposable(manager: EntityManager, podId: string): Promise<PodEntity> {
+    const pod = await this.podSteps.lock(manager, podId);
+    if (!pod || pod.state === 'deleted') throw notFound('pod');
+    if (!exposable.has(pod.state)) throw new AppError('conflict', 'The pod does not run: services of a pod that runs are exposed.');
+    return pod;
+  }
+
+  private async requireNameFree(manager: EntityManager, podId: string, name: string): Promise<void> {
+    const found = await manager.query<object[]>(
+      `SELECT FROM exposure WHERE pod_id = $1 AND service_name = $2 AND state <> 'deleted' LIMIT 1`,
+      [podId, name],
+    );
+    if (found.length > 0) throw nameTaken(name);
+  }
+
+  private async requireSupported(gpuaasId: string, protocol: ServiceProtocol, isSsl: boolean): Promise<void> {
+    const { capabilities } = await this.clusters.driverOf(gpuaasId);
+    if (isSsl && !capabilities.tls)
+      throw new AppError('not_supported', 'The cluster of this GPU service cannot end TLS: ssl_enabled must be false.');
+    if (protocol === 'UDP' && !capabilities.udp) throw new AppError('not_supported', 'The cluster of this GPU service cannot expose UDP.');
+  }
+}
+
+async function rename(manager: EntityManager, serviceId: string, name: string): Promise<void> {
+  try {
+    await manager.query('UPDATE exposure SET service_name = $2 WHERE service_id = $1', [serviceId, name]);
+  } catch (error) {
+    throw isUniqueViolation(error) ? nameTaken(name) : error;
+  }
+}
+
+function nameTaken(name: string): AppError {
+  return new AppError('conflict', `The pod has an exposed service named ${name}.`);
+}
+
+function requireFitting(protocol: ServiceProtocol, isSsl: boolean): void {
+  if (!isSsl || protocol === 'HTTP' || protocol === 'TCP') return;
+  const why = protocol === 'UDP' ? 'TLS ends in front of HTTP and TCP only' : 'the pod ends TLS itself';
+  const message = `ssl_enabled must be false with ${protocol}: ${why}`;
+  throw new AppError('invalid_input', `${message}.`, { errors: [{ path: 'ssl_enabled', code: 'isFitting', message }] });
+}
+
+function termsOf({ port, protocol, external_port, ssl_enabled }: UpdateExposedService, present: DoorTerms): DoorTerms {
+  return {
+    port: port ?? present.port,
+    protocol: protocol ?? present.protocol,
+    externalPort: external_port ?? present.externalPort,
+    isSsl: ssl_enabled ?? present.isSsl,
+  };
+}
+
+function isSame(one: DoorTerms, other: DoorTerms): boolean {
+  return one.port === other.port && one.protocol === other.protocol && one.externalPort === other.externalPort && one.isSsl === other.isSsl;
+}

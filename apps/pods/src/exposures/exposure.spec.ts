@@ -1,0 +1,343 @@
+import { randomInt, X509Certificate } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { createServer, connect, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { exposedServices, pods, teamChanged, type ExposedService, type ExposeService, type Pod } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { selfSigned } from '../certificates/self-signed.js';
+import { CertificateRenewal } from '../certificates/certificate-renewal.js';
+import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+
+let fixture: PodsFixture;
+let team: ToldTeam;
+let pod: Pod;
+const anyPort = () => randomInt(21_000, 30_000);
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+  team = await fixture.team('member', 100);
+  pod = await fixture.running(team);
+});
+afterAll(() => fixture.stop());
+
+const ask = (more: Partial<ExposeService> = {}, caller = team.member, of = pod) =>
+  fixture.call(
+    exposedServices.expose,
+    { pod_name: of.pod_name, service_name: `s-${newId()}`, port: 80, protocol: 'HTTP', ...more },
+    caller,
+  );
+const active = async (more: Partial<ExposeService> = {}) =>
+  fixture.untilExposed(await ask(more), ({ status }) => status === 'active' || status === 'failed');
+const remove = (service: ExposedService) => fixture.call(exposedServices.delete, { id: service.service_id }, team.member);
+const fetchText = async (url: string) => (await fetch(url)).text();
+const isClosed = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('connect', () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.on('error', () => resolve(true));
+  });
+const reserved = async () => (await fixture.query('SELECT FROM reserved_port WHERE service_id IS NOT NULL')).length;
+
+/** The first line that a TCP or TLS server answers to `hello`. */
+function say(url: string): Promise<{ line: string; certificate?: X509Certificate | undefined }> {
+  const { protocol, hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const secure = protocol === 'tls:' ? connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false }) : undefined;
+    const socket = secure ?? connect(Number(port), hostname);
+    socket.on('error', reject);
+    socket.on('data', (chunk) => {
+      const certificate = secure?.getPeerX509Certificate();
+      socket.destroy();
+      resolve({ line: chunk.toString().trim(), certificate });
+    });
+    socket.write('hello\n');
+  });
+}
+
+describe('an exposed service', () => {
+  it('is reached at its url, which names its pod, until it is deleted and its port closed', async () => {
+    const made = await ask({ service_name: 'web' });
+    expect(made).toMatchObject({ status: 'pending', host: '127.0.0.1', ssl_enabled: false, pod_name: pod.pod_name });
+    expect(made.url).toBe(`http://127.0.0.1:${made.external_port}`);
+    const service = await fixture.untilExposed(made, ({ status }) => status === 'active');
+    expect(await fetchText(service.url)).toBe(`${pod.pod_name}\n`);
+    expect(
+      (await fixture.call(exposedServices.list, { pod_name: pod.pod_name }, team.member)).data.map(({ service_id }) => service_id),
+    ).toContain(service.service_id);
+    expect((await remove(service)).status).toBe('deleting');
+    expect((await errorOf(remove(service))).code).toBe('not_found');
+    await fixture.untilUnexposed(service);
+    expect(await isClosed(service.external_port)).toBe(true);
+    expect((await errorOf(fixture.call(exposedServices.find, { service_id: service.service_id }))).code).toBe('not_found');
+  });
+
+  it('speaks TCP, TLS and UDP', async () => {
+    const tcp = await active({ protocol: 'TCP' });
+    expect(await say(tcp.url)).toMatchObject({ line: `${pod.pod_name}: hello` });
+    const tls = await active({ protocol: 'TCP', ssl_enabled: true });
+    expect(tls.url).toMatch(/^tls:/);
+    const { line, certificate } = await say(tls.url);
+    expect([line, certificate?.checkIP('127.0.0.1')]).toEqual([`${pod.pod_name}: hello`, '127.0.0.1']);
+    const udp = await active({ protocol: 'UDP' });
+    const socket = createSocket('udp4');
+    const answer = new Promise<string>((resolve) => socket.on('message', (message) => resolve(message.toString())));
+    socket.send('ping', udp.external_port, '127.0.0.1');
+    expect(await answer).toBe(`${pod.pod_name}: ping`);
+    socket.close();
+    for (const service of [tcp, tls, udp]) await remove(service);
+  });
+
+  it('leaves a line of each request in the log of its pod', async () => {
+    const service = await active();
+    await fetchText(`${service.url}/path?x=1`);
+    const driver = await fixture.simulated.driverOf('1');
+    const messages: string[] = [];
+    const end = new AbortController();
+    for await (const { lines } of driver.readLogs({ kind: 'pod', id: pod.pod_id, run: 1 }, null, end.signal)) {
+      messages.push(...lines.map(({ message }) => message));
+      if (messages.some((message) => message.includes('/path'))) end.abort();
+    }
+    expect(messages).toContain('port 80: "GET /path?x=1 HTTP/1.1" 200');
+    await remove(service);
+  });
+
+  it('ends with its pod, and gives its port back', async () => {
+    const own = await fixture.running(team);
+    const before = await reserved();
+    const service = await fixture.untilExposed(await ask({}, team.member, own), ({ status }) => status === 'active');
+    expect(await reserved()).toBe(before + 1);
+    await fixture.act(own, 'stop', team);
+    await fixture.untilUnexposed(service);
+    expect([await isClosed(service.external_port), await reserved()]).toEqual([true, before]);
+    await fixture.until(own, 'stopped');
+    expect((await errorOf(ask({}, team.member, own))).message).toBe('The pod does not run: services of a pod that runs are exposed.');
+  });
+
+  it('outlives a restart of its pod', async () => {
+    const own = await fixture.running(team);
+    const service = await fixture.untilExposed(await ask({}, team.member, own), ({ status }) => status === 'active');
+    await fixture.act(own, 'restart', team);
+    await fixture.untilIs(own, ({ status, restarts }) => status === 'running' && restarts === 1);
+    expect(await fetchText(service.url)).toBe(`${own.pod_name}\n`);
+    await fixture.call(pods.delete, { pod_name: own.pod_name }, team.member);
+    await fixture.untilDeleted(own);
+  });
+});
+
+describe('an update', () => {
+  const update = (service: ExposedService, more: object) =>
+    fixture.call(exposedServices.update, { service_id: service.service_id, ...more }, team.member);
+
+  it('opens the new port before the old one closes, and gives that back', async () => {
+    const service = await active();
+    const before = await reserved();
+    const external_port = anyPort();
+    expect(await update(service, { external_port })).toMatchObject({ status: 'updating', external_port: service.external_port });
+    expect(await reserved()).toBe(before + 1);
+    const moved = await fixture.untilExposed(service, ({ status }) => status === 'active');
+    expect(moved.external_port).toBe(external_port);
+    expect(await fetchText(moved.url)).toBe(`${pod.pod_name}\n`);
+    while (!(await isClosed(service.external_port))) await fixture.work();
+    while ((await reserved()) > before) await fixture.untilExposed(service, () => true);
+    await remove(moved);
+  });
+
+  it('of the certificate alone keeps the port', async () => {
+    const service = await active();
+    await update(service, { ssl_enabled: true, external_port: service.external_port });
+    const moved = await fixture.untilExposed(service, ({ status }) => status === 'active');
+    expect(moved.url).toBe(`https://127.0.0.1:${service.external_port}`);
+    expect((await say(moved.url.replace('https', 'tls'))).line).toContain(pod.pod_name);
+    await remove(moved);
+  });
+
+  it('to a port that something else on the host has leaves it on the old one, and says why', async () => {
+    const service = await active();
+    const stranger = await occupy();
+    await update(service, { external_port: stranger.port });
+    const reverted = await fixture.untilExposed(service, ({ status }) => status === 'active');
+    expect(reverted).toMatchObject({
+      external_port: service.external_port,
+      error: { code: 'port_in_use', message: `Something else on the host listens on the external port ${stranger.port}.` },
+    });
+    expect(await fetchText(reverted.url)).toBe(`${pod.pod_name}\n`);
+    stranger.server.close();
+    await remove(reverted);
+  });
+
+  it('that changes nothing leaves it active; one of a service that is not active is refused', async () => {
+    const service = await active();
+    expect((await update(service, { port: service.port })).status).toBe('active');
+    await update(service, { external_port: anyPort() });
+    expect((await errorOf(update(service, { port: 81 }))).code).toBe('conflict');
+    expect((await errorOf(update(service, {}))).code).toBe('invalid_input');
+    await fixture.untilExposed(service, ({ status }) => status === 'active');
+    await remove(service);
+  });
+});
+
+describe('an external port', () => {
+  it('is one service’s: of two who ask for it one gets 409, also at the same instant', async () => {
+    const external_port = anyPort();
+    const answers = await Promise.allSettled([ask({ external_port }), ask({ external_port })]);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    expect(await errorOf(ask({ external_port, protocol: 'UDP' }))).toMatchObject({
+      code: 'port_in_use',
+      message: `Another service has the external port ${external_port}.`,
+    });
+    for (const answer of answers) if (answer.status === 'fulfilled') await remove(answer.value);
+  });
+
+  it('that something else on the host has fails the service that asked for it, and is given back', async () => {
+    const stranger = await occupy();
+    const failed = await active({ external_port: stranger.port });
+    expect(failed).toMatchObject({ status: 'failed', error: { code: 'port_in_use' } });
+    await fixture.untilExposed(failed, ({ status }) => status === 'failed');
+    while (
+      (await fixture.query('SELECT FROM reserved_port WHERE external_port = $1 AND service_id IS NOT NULL', [stranger.port])).length > 0
+    )
+      await fixture.untilExposed(failed, () => true);
+    stranger.server.close();
+    await remove(failed);
+    await fixture.untilUnexposed(failed);
+  });
+
+  it('that the platform picked and something else has is replaced by another one', async () => {
+    const made = await ask();
+    const server = await listen(made.external_port);
+    const service = await fixture.untilExposed(made, ({ status }) => status === 'active');
+    expect(service.external_port).not.toBe(made.external_port);
+    expect(await fetchText(service.url)).toBe(`${pod.pod_name}\n`);
+    server.close();
+    await remove(service);
+  });
+
+  it('is had by exactly as many of those who ask at once as there are ports', async () => {
+    const few = await PodsFixture.start({ exposedPorts: '29100-29119' });
+    try {
+      const ours = await few.team();
+      const own = await few.running(ours);
+      const answers = await Promise.allSettled(
+        Array.from({ length: 40 }, (_, at) =>
+          few.call(exposedServices.expose, { pod_name: own.pod_name, service_name: `s-${at}`, port: 80, protocol: 'HTTP' }, ours.member),
+        ),
+      );
+      expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(20);
+      for (const answer of answers) if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ code: 'port_in_use' });
+    } finally {
+      await few.stop();
+    }
+  });
+});
+
+describe('what refuses an exposed service', () => {
+  const bad: [string, object][] = [
+    ...[0, 65_536, '80', 80.5].map((port): [string, object] => ['port', { port }]),
+    ...[0, 65_536, '30100', 30_100.5, 3_000, 20_999].map((external_port): [string, object] => ['external_port', { external_port }]),
+    ...['http', 'SCTP', ''].map((protocol): [string, object] => ['protocol', { protocol }]),
+    ...['http://a', 'a.b', '169.254.169.254', 'a\nb', 'a;b', '$(a)', 'a'.repeat(64), '-a', 'Web'].map((service_name): [string, object] => [
+      'service_name',
+      { service_name },
+    ]),
+    ['ssl_enabled', { protocol: 'UDP', ssl_enabled: true }],
+    ['ssl_enabled', { protocol: 'HTTPS', ssl_enabled: true }],
+    ['ssl_enabled', { ssl_enabled: 'yes' }],
+  ];
+  it.each(bad)('is %s in a form that it may not have: %j', async (path, more) => {
+    const error = await errorOf(ask(more as Partial<ExposeService>));
+    expect([error.code, error.details.errors?.[0]?.path]).toEqual(['invalid_input', path]);
+  });
+
+  it('is its name where the pod has one of it, a role, a suspension; for another team it does not exist', async () => {
+    const service = await active({ service_name: 'twice' });
+    expect(await errorOf(ask({ service_name: 'twice' }))).toMatchObject({
+      code: 'conflict',
+      message: 'The pod has an exposed service named twice.',
+    });
+    const viewer = { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] };
+    expect((await errorOf(ask({}, viewer))).code).toBe('forbidden');
+    const { member } = await fixture.team();
+    const { service_id } = service;
+    for (const attempt of [
+      (id: string) => fixture.call(exposedServices.find, { service_id: id }, member),
+      (id: string) => fixture.call(exposedServices.update, { service_id: id, port: 81 }, member),
+      (id: string) => fixture.call(exposedServices.delete, { id }, member),
+    ]) {
+      const [foreign, unknown] = [await errorOf(attempt(service_id)), await errorOf(attempt('999999999'))];
+      expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
+    }
+    expect((await errorOf(fixture.call(exposedServices.find, { service_id, pod_name: 'other-bcdfg' }, team.member))).code).toBe(
+      'not_found',
+    );
+    expect((await errorOf(fixture.call(exposedServices.list, { pod_name: pod.pod_name }, member))).code).toBe('not_found');
+    expect((await fixture.call(exposedServices.find, { service_id, pod_name: pod.pod_name }, viewer)).status).toBe('active');
+    await remove(service);
+  });
+
+  it('is a suspension, which lets what is open go on and be deleted', async () => {
+    const suspended = await fixture.team();
+    const own = await fixture.running(suspended);
+    const service = await fixture.untilExposed(await ask({}, suspended.member, own), ({ status }) => status === 'active');
+    const workspaces = [{ id: suspended.workspace_id, name: 'default' }];
+    await fixture.tell(teamChanged, {
+      team_id: suspended.team_id,
+      revision: 2,
+      name: 'R',
+      is_suspended: true,
+      status: 'active',
+      workspaces,
+    });
+    expect((await errorOf(ask({}, suspended.member, own))).code).toBe('team_suspended');
+    expect(await fetchText(service.url)).toBe(`${own.pod_name}\n`);
+    await fixture.call(exposedServices.delete, { id: service.service_id }, suspended.member);
+    await fixture.untilUnexposed(service);
+  });
+});
+
+it('the operator’s certificate is served, and the next one when its files have changed', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'atoll-tls-'));
+  const [tlsCert, tlsKey] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
+  const write = async (name: string) => {
+    const { certificate, key } = selfSigned(name, 30);
+    await writeFile(tlsCert, certificate);
+    await writeFile(tlsKey, key);
+  };
+  await write('one.example.com');
+  const own = await PodsFixture.start({ tlsCert, tlsKey });
+  try {
+    const ours = await own.team();
+    const target = await own.running(ours);
+    const input = { pod_name: target.pod_name, service_name: 'tls', port: 80, protocol: 'TCP' as const, ssl_enabled: true };
+    const service = await own.untilExposed(await own.call(exposedServices.expose, input, ours.member), ({ status }) => status === 'active');
+    expect((await say(service.url)).certificate?.checkHost('one.example.com')).toBe('one.example.com');
+    await write('second.example.com');
+    await own.get(CertificateRenewal).look();
+    await own.work();
+    for (;;) if ((await say(service.url)).certificate?.checkHost('second.example.com')) break;
+  } finally {
+    await own.stop();
+  }
+});
+
+function listen(port: number): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => resolve(server));
+  });
+}
+
+/** A port of the range that something else on this host has. */
+async function occupy(): Promise<{ port: number; server: Server }> {
+  for (;;) {
+    const port = anyPort();
+    const server = await listen(port).catch(() => undefined);
+    if (server) return { port, server };
+  }
+}

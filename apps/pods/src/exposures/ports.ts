@@ -1,0 +1,72 @@
+import { AppError } from '@atoll/errors';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { PodsSettings } from '../pods-settings.js';
+
+/** How long a port that something else on the host has is not chosen again. */
+const foreignMs = 600_000;
+
+/** External ports: each is reserved for one exposed service of a public host, or free. */
+@Injectable()
+export class ExternalPorts {
+  readonly first: number;
+  readonly last: number;
+
+  constructor({ exposedPorts }: PodsSettings) {
+    const [first = 0, last = 0] = exposedPorts.split('-').map(Number);
+    if (first > last || last > 65_535) throw new Error('ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.');
+    [this.first, this.last] = [first, last];
+  }
+
+  /** Throws `invalid_input` for a port that the platform does not expose. */
+  requireOffered(port: number): void {
+    if (port >= this.first && port <= this.last) return;
+    const message = `external_port must be from ${this.first} to ${this.last}`;
+    throw new AppError('invalid_input', `${message}.`, { errors: [{ path: 'external_port', code: 'isOffered', message }] });
+  }
+
+  /** Reserves this port. Throws `port_in_use` where another service has it; waits for a transaction that is about to. */
+  async reserve(manager: EntityManager, publicHost: string, port: number, serviceId: string): Promise<void> {
+    const taken = await manager.query<{ external_port: number }[]>(
+      `INSERT INTO reserved_port (public_host, external_port, service_id) VALUES ($1, $2, $3)
+       ON CONFLICT (public_host, external_port) DO UPDATE SET service_id = excluded.service_id, until = NULL
+         WHERE reserved_port.service_id IS NULL OR reserved_port.service_id = excluded.service_id RETURNING external_port`,
+      [publicHost, port, serviceId],
+    );
+    if (taken.length === 0) throw new AppError('port_in_use', `Another service has the external port ${port}.`);
+  }
+
+  /** Reserves any free port. Throws `port_in_use` where there is none. */
+  async pick(manager: EntityManager, publicHost: string, serviceId: string): Promise<number> {
+    for (;;) {
+      const [free] = await manager.query<{ port: number }[]>(
+        `SELECT port FROM generate_series($2::integer, $3::integer) port WHERE NOT EXISTS (
+           SELECT FROM reserved_port WHERE public_host = $1 AND external_port = port AND (service_id IS NOT NULL OR until > clock_timestamp())
+         ) ORDER BY random() LIMIT 1`,
+        [publicHost, this.first, this.last],
+      );
+      if (!free) throw new AppError('port_in_use', `All external ports from ${this.first} to ${this.last} are in use.`);
+      const taken = await manager.query<object[]>(
+        `INSERT INTO reserved_port (public_host, external_port, service_id) VALUES ($1, $2, $3)
+         ON CONFLICT (public_host, external_port) DO UPDATE SET service_id = excluded.service_id, until = NULL
+           WHERE reserved_port.service_id IS NULL RETURNING external_port`,
+        [publicHost, free.port, serviceId],
+      );
+      if (taken.length > 0) return free.port;
+    }
+  }
+
+  /** Gives back what a service has reserved. */
+  async release(manager: EntityManager, serviceId: string): Promise<void> {
+    await manager.query('DELETE FROM reserved_port WHERE service_id = $1', [serviceId]);
+  }
+
+  /** Something else on the host has the port of a service: it is nobody's, and is not chosen for a while. */
+  async markForeign(manager: EntityManager, serviceId: string, port: number): Promise<void> {
+    await manager.query(
+      `UPDATE reserved_port SET service_id = NULL, until = clock_timestamp() + $3 * interval '1 millisecond'
+       WHERE service_id = $1 AND external_port = $2`,
+      [serviceId, port, foreignMs],
+    );
+  }
+}

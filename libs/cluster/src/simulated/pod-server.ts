@@ -1,0 +1,117 @@
+import { createSocket, type Socket as UdpSocket } from 'node:dgram';
+import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createSecureContext, TLSSocket, type SecureContext } from 'node:tls';
+
+/** What answers behind a door. `respond` gives the name of the pod that runs now, and notes the request in its log; null: none runs. */
+export interface Behind {
+  respond(request: string): Promise<string | null>;
+}
+
+export interface Listener {
+  readonly port: number;
+  /** A certificate for connections from now on; those that are open continue. */
+  renew(tls: SecureContext | null): void;
+  close(): Promise<void>;
+}
+
+const idleMs = 300_000;
+const isHttp = /^([A-Z]{3,10}) (\S{1,2000}) HTTP\/1\.[01]\r?$/;
+
+/** Listens on a TCP port for a simulated pod: HTTP gets a page, any other line an echo, each with the name of the pod. Rejects where the port is taken. */
+export async function listenTcp(host: string, port: number, tls: SecureContext | null, behind: Behind): Promise<Listener> {
+  let current = tls;
+  const open = new Set<Socket>();
+  const server: Server = createTcpServer((socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+    socket.setTimeout(idleMs, () => socket.destroy());
+    socket.on('error', () => socket.destroy());
+    if (current === null) return serve(socket, behind);
+    const secure = new TLSSocket(socket, { isServer: true, secureContext: current });
+    secure.on('error', () => socket.destroy());
+    serve(secure, behind);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port, exclusive: true }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    renew: (next) => {
+      current = next;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of open) socket.destroy();
+      }),
+  };
+}
+
+/** As `listenTcp`: each datagram is answered by one. */
+export async function listenUdp(host: string, port: number, behind: Behind): Promise<Listener> {
+  const socket: UdpSocket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject);
+    socket.bind({ address: host, port, exclusive: true }, () => {
+      socket.off('error', reject);
+      resolve();
+    });
+  });
+  socket.on('error', () => undefined);
+  socket.on('message', (message, { port: from, address }) => {
+    const text = message.toString('utf8').slice(0, 1_000);
+    void behind.respond(`udp ${JSON.stringify(text.trim())}`).then((name) => {
+      if (name !== null) socket.send(`${name}: ${text}`, from, address, () => undefined);
+    });
+  });
+  return { port: socket.address().port, renew: () => undefined, close: () => new Promise((resolve) => socket.close(() => resolve())) };
+}
+
+/** The context of a certificate; null for none. Throws for what is no certificate and key. */
+export function contextFor(tls: { certificate: string; key: string } | null): SecureContext | null {
+  return tls && createSecureContext({ cert: tls.certificate, key: tls.key });
+}
+
+function serve(socket: Socket, behind: Behind): void {
+  let text = '';
+  let queue: Promise<void> = Promise.resolve();
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk.toString('utf8');
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n')) {
+      const line = text.slice(0, end);
+      const http = isHttp.exec(line);
+      if (http) {
+        text = '';
+        socket.removeAllListeners('data').on('data', () => undefined);
+        void answerHttp(socket, behind, `${http[1]} ${http[2]}`);
+        return;
+      }
+      text = text.slice(end + 1);
+      queue = queue.then(() => answerLine(socket, behind, line));
+    }
+    if (text.length > 8_192) socket.destroy();
+  });
+}
+
+async function answerHttp(socket: Socket, behind: Behind, request: string): Promise<void> {
+  const name = await behind.respond(`"${request} HTTP/1.1" 200`);
+  if (name === null) return void socket.destroy();
+  const body = `${name}\n`;
+  const head = [
+    'HTTP/1.1 200 OK',
+    'Content-Type: text/plain; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${request.startsWith('HEAD ') ? '' : body}`);
+}
+
+async function answerLine(socket: Socket, behind: Behind, line: string): Promise<void> {
+  const name = await behind.respond(`tcp ${JSON.stringify(line.trim().slice(0, 200))}`);
+  if (name === null) socket.destroy();
+  else socket.write(`${name}: ${line}\n`);
+}

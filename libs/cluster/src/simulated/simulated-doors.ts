@@ -1,0 +1,91 @@
+import type { Door, ObjectRef } from '../objects.js';
+import type { DoorSight, FoundObject } from '../observations.js';
+import { tables, type SimulatedStore } from './simulated-store.js';
+
+/** Seals and opens the key of a certificate for the database. */
+export interface SecretKeeper {
+  seal(secret: string, purpose: string): string;
+  open(sealed: string, purpose: string): { toString(encoding: 'utf8'): string };
+}
+
+/** A door as a process that listens needs it. */
+export interface WantedDoor {
+  readonly cluster: string;
+  readonly id: string;
+  readonly run: number;
+  readonly podId: string;
+  readonly transport: 'tcp' | 'udp';
+  readonly port: number;
+  readonly externalPort: number;
+  readonly sealedTls: string | null;
+}
+
+/** For the keeper of secrets: where the certificate of a door belongs. */
+export function tlsPurpose({ cluster, id }: Pick<WantedDoor, 'cluster' | 'id'>): string {
+  return `simulated_cluster.door.tls:${cluster}:${id}`;
+}
+
+/** The doors of one simulated cluster, as rows: whichever process has claimed the listeners opens and closes what they say. */
+export class SimulatedDoors {
+  constructor(
+    private readonly store: SimulatedStore,
+    private readonly cluster: string,
+    private readonly secrets: SecretKeeper,
+    private readonly ring: () => void,
+  ) {}
+
+  async open({ ref, podId, transport, port, externalPort, tls }: Door): Promise<void> {
+    const purpose = tlsPurpose({ cluster: this.cluster, id: ref.id });
+    const [known] = await this.store.query<{ sealed_tls: string | null }>(
+      `SELECT sealed_tls FROM ${tables.door} WHERE cluster = $1 AND id = $2 AND run = $3`,
+      [this.cluster, ref.id, ref.run],
+    );
+    const text = tls && JSON.stringify({ certificate: tls.certificate, key: tls.key });
+    if (known && text === (known.sealed_tls && this.secrets.open(known.sealed_tls, purpose).toString('utf8'))) return;
+    await this.store.query(
+      `INSERT INTO ${tables.door} (cluster, id, run, pod_id, transport, port, external_port, sealed_tls)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (cluster, id, run) DO UPDATE SET sealed_tls = excluded.sealed_tls`,
+      [this.cluster, ref.id, ref.run, podId, transport, port, externalPort, text && this.secrets.seal(text, purpose)],
+    );
+    this.ring();
+  }
+
+  async observe(refs: readonly ObjectRef[]): Promise<DoorSight[]> {
+    const rows = await this.store.query<{ id: string; run: number; is_open: boolean; trouble: string | null }>(
+      `SELECT id, run, trouble, EXISTS (SELECT FROM ${tables.claim} WHERE holder = opened_by AND until > clock_timestamp()) AS is_open
+       FROM ${tables.door} JOIN unnest($2::text[], $3::integer[]) wanted (id, run) USING (id, run) WHERE cluster = $1`,
+      [this.cluster, refs.map(({ id }) => id), refs.map(({ run }) => run)],
+    );
+    const byRef = new Map(rows.map((row) => [`${row.id} ${row.run}`, row]));
+    return refs.map(({ id, run }): DoorSight => {
+      const row = byRef.get(`${id} ${run}`);
+      if (!row) return { phase: 'absent' };
+      if (row.is_open) return { phase: 'open', host: null };
+      const message = 'Something else on the host listens on this port.';
+      return { phase: 'opening', trouble: row.trouble === null ? null : { code: 'port_in_use', message } };
+    });
+  }
+
+  /** The door is absent once its listener is closed: by whoever listens, or by nobody where nobody does. */
+  async remove(ref: ObjectRef): Promise<void> {
+    await this.store.query(
+      `DELETE FROM ${tables.door} WHERE cluster = $1 AND id = $2 AND run = $3
+         AND NOT EXISTS (SELECT FROM ${tables.claim} WHERE holder = opened_by AND until > clock_timestamp())`,
+      [this.cluster, ref.id, ref.run],
+    );
+    await this.store.query(`UPDATE ${tables.door} SET is_closing = true WHERE cluster = $1 AND id = $2 AND run = $3`, [
+      this.cluster,
+      ref.id,
+      ref.run,
+    ]);
+    this.ring();
+  }
+
+  async *list(): AsyncGenerator<FoundObject> {
+    const rows = await this.store.query<{ id: string; run: number; requested_at: Date }>(
+      `SELECT id, run, requested_at FROM ${tables.door} WHERE cluster = $1 ORDER BY id, run`,
+      [this.cluster],
+    );
+    for (const { id, run, requested_at } of rows) yield { ref: { kind: 'door', id, run }, createdAt: requested_at };
+  }
+}

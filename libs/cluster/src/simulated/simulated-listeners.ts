@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import { contextFor, listenTcp, listenUdp, type Behind, type Listener } from './pod-server.js';
+import { scenarioOf } from './scenario.js';
+import { tlsPurpose, type SecretKeeper, type WantedDoor } from './simulated-doors.js';
+import { tables, type SimulatedStore } from './simulated-store.js';
+
+const everyMs = 250;
+/** A process that has not renewed its claim for so long is gone, and another listens. */
+const claimMs = 3_000;
+
+interface Row extends WantedDoor {
+  readonly isClosing: boolean;
+  readonly openedBy: string | null;
+}
+
+interface Open {
+  readonly listener: Listener;
+  sealedTls: string | null;
+}
+
+/** The listeners of all simulated doors: in one process at a time, which has claimed them in the database. */
+export class SimulatedListeners {
+  private readonly holder = randomUUID();
+  private readonly open = new Map<string, Open>();
+  private timer: NodeJS.Timeout | undefined;
+  private round: Promise<void> | undefined;
+  private isAskedAgain = false;
+  private renewedMs = 0;
+
+  constructor(
+    private readonly store: SimulatedStore,
+    private readonly host: string,
+    private readonly secrets: SecretKeeper,
+    private readonly ready: () => Promise<void>,
+  ) {}
+
+  start(): void {
+    this.timer = setInterval(() => this.wake(), everyMs);
+    this.wake();
+  }
+
+  /** Something may have changed: looked at now, once for all who say so meanwhile. */
+  wake(): void {
+    if (!this.timer) return;
+    if (this.round) {
+      this.isAskedAgain = true;
+      return;
+    }
+    this.round = this.look().finally(() => {
+      this.round = undefined;
+      if (this.isAskedAgain) {
+        this.isAskedAgain = false;
+        this.wake();
+      }
+    });
+  }
+
+  /** Closes all listeners and gives the claim to whoever comes. */
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    this.timer = undefined;
+    await this.round;
+    await this.closeAll();
+    await this.store.query(`DELETE FROM ${tables.claim} WHERE holder = $1`, [this.holder]).catch(() => undefined);
+  }
+
+  private async look(): Promise<void> {
+    try {
+      await this.ready();
+      if (!(await this.claim())) return await this.closeAll();
+      const rows = await this.store.query<Row>(
+        `SELECT cluster, id, run, pod_id AS "podId", transport, port, external_port AS "externalPort", sealed_tls AS "sealedTls",
+           is_closing AS "isClosing", opened_by AS "openedBy" FROM ${tables.door}`,
+      );
+      await Promise.all(rows.map((row) => this.bring(row)));
+      const wanted = new Set(rows.filter(({ isClosing }) => !isClosing).map(keyOf));
+      for (const key of this.open.keys()) if (!wanted.has(key)) await this.close(key);
+    } catch {
+      // The database is away: connections go on until another process may have taken over.
+      if (Date.now() - this.renewedMs > claimMs) await this.closeAll();
+    }
+  }
+
+  private async claim(): Promise<boolean> {
+    const before = Date.now();
+    const rows = await this.store.query(
+      `INSERT INTO ${tables.claim} (name, holder, until) VALUES ('listeners', $1, clock_timestamp() + $2 * interval '1 millisecond')
+       ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+         WHERE claim.holder = excluded.holder OR claim.until < clock_timestamp() RETURNING holder`,
+      [this.holder, claimMs],
+    );
+    if (rows.length > 0) this.renewedMs = before;
+    return rows.length > 0;
+  }
+
+  private async bring(row: Row): Promise<void> {
+    const key = keyOf(row);
+    if (row.isClosing) {
+      await this.close(key);
+      await this.store.query(`DELETE FROM ${tables.door} WHERE cluster = $1 AND id = $2 AND run = $3 AND is_closing`, [
+        row.cluster,
+        row.id,
+        row.run,
+      ]);
+      return;
+    }
+    const known = this.open.get(key);
+    if (known) {
+      if (known.sealedTls !== row.sealedTls) known.listener.renew(contextFor(this.tlsOf(row)));
+      known.sealedTls = row.sealedTls;
+      if (row.openedBy !== this.holder) await this.note(row, this.holder, null);
+      return;
+    }
+    try {
+      const listener = await this.listen(row);
+      this.open.set(key, { listener, sealedTls: row.sealedTls });
+      await this.note(row, this.holder, null);
+    } catch (error) {
+      await this.note(row, null, (error as NodeJS.ErrnoException).code ?? 'failed');
+    }
+  }
+
+  private async listen(row: Row): Promise<Listener> {
+    const { cluster, podId, transport, externalPort } = row;
+    const [pod] = await this.store.query<{ name: string }>(`SELECT name FROM ${tables.run} WHERE cluster = $1 AND id = $2 LIMIT 1`, [
+      cluster,
+      podId,
+    ]);
+    if (pod && scenarioOf(pod.name, '') === 'port-taken') throw Object.assign(new Error('taken'), { code: 'EADDRINUSE' });
+    const behind: Behind = { respond: (request) => this.respond(row, request) };
+    if (transport === 'udp') return listenUdp(this.host, externalPort, behind);
+    return listenTcp(this.host, externalPort, contextFor(this.tlsOf(row)), behind);
+  }
+
+  /** The name of the pod that runs now; its log gets a line of the request. */
+  private async respond({ cluster, podId, port }: Row, request: string): Promise<string | null> {
+    const rows = await this.store
+      .query<{ name: string }>(
+        `WITH running AS (
+           SELECT run, name FROM ${tables.run} WHERE cluster = $1 AND kind = 'pod' AND id = $2 AND trouble IS NULL
+             AND ready_at <= clock_timestamp() AND (ends_at IS NULL OR ends_at > clock_timestamp()) ORDER BY run DESC LIMIT 1
+         ), noted AS (
+           INSERT INTO ${tables.line} (cluster, id, run, message) SELECT $1, $2, run, $3 FROM running
+         )
+         SELECT name FROM running`,
+        [cluster, podId, `port ${port}: ${request}`],
+      )
+      .catch(() => []);
+    return rows[0]?.name ?? null;
+  }
+
+  private tlsOf({ sealedTls, ...door }: Row): { certificate: string; key: string } | null {
+    if (sealedTls === null) return null;
+    return JSON.parse(this.secrets.open(sealedTls, tlsPurpose(door)).toString('utf8')) as { certificate: string; key: string };
+  }
+
+  private async note({ cluster, id, run }: Row, openedBy: string | null, trouble: string | null): Promise<void> {
+    await this.store.query(
+      `UPDATE ${tables.door} SET opened_by = $4, trouble = $5, changed_at = clock_timestamp() WHERE cluster = $1 AND id = $2 AND run = $3
+         AND (opened_by IS DISTINCT FROM $4 OR trouble IS DISTINCT FROM $5)`,
+      [cluster, id, run, openedBy, trouble],
+    );
+  }
+
+  private async close(key: string): Promise<void> {
+    const known = this.open.get(key);
+    this.open.delete(key);
+    await known?.listener.close();
+  }
+
+  private async closeAll(): Promise<void> {
+    await Promise.all([...this.open.keys()].map((key) => this.close(key)));
+  }
+}
+
+function keyOf({ cluster, id, run }: WantedDoor): string {
+  return `${cluster} ${id} ${run}`;
+}
