@@ -10,6 +10,13 @@ interface PodView {
   restarts: number;
 }
 
+interface ServiceView {
+  service_id: string;
+  external_port: number;
+  url: string;
+  status: string;
+}
+
 let tenant: Awaited<ReturnType<typeof createTenant>>;
 let subscriptionId: string;
 
@@ -72,6 +79,40 @@ describe('a pod', () => {
         ({ intervals }) => intervals.flatMap((interval) => interval.items).filter(({ sku }) => sku === 'pod'),
       );
     expect(Number((await until(items, ([item]) => Number(item?.cost) > 0))[0]?.cost)).toBeGreaterThan(0);
+  });
+
+  it('is reached by the url of a service that it exposes, until that is updated, and deleted', async () => {
+    const { body: pod } = await create({ name: 'web' });
+    await comesTo(pod.pod_name, 'running');
+    const body = { pod_name: pod.pod_name, service_name: 'web', port: 8080, protocol: 'HTTP', ssl_enabled: false };
+    const made = await call<ServiceView>('POST', '/pods/expose-service', { key: tenant.key, body });
+    expect([made.status, made.body.status]).toEqual([202, 'pending']);
+    const { service_id } = made.body;
+    const named = { service_id, pod_name: pod.pod_name };
+    const status = (query = '', sent?: object) =>
+      call<ServiceView & Refusal>('GET', `/pods/expose-service/status${query}`, { key: tenant.key, ...(sent && { body: sent }) });
+    const isActive = ({ body: found }: { body: ServiceView }) => found.status === 'active';
+    const { body: service } = await until(() => status('', named), isActive);
+    expect((await status(`?service_id=${service_id}&pod_name=${pod.pod_name}`)).body).toEqual(service);
+    expect((await status('?service_id=999999', named)).status).toBe(400);
+    expect((await status('', { service_id, pod_name: 'other-bcdfg' })).status).toBe(404);
+    expect(await (await fetch(service.url)).text()).toBe(`${pod.pod_name}\n`);
+    const twice = await call('POST', '/pods/expose-service', {
+      key: tenant.key,
+      body: { ...body, service_name: 'other', external_port: service.external_port },
+    });
+    expect([twice.status, twice.body.code]).toEqual([409, 'port_in_use']);
+    const update = { service_id, external_port: service.external_port, ssl_enabled: true };
+    expect((await call('PUT', '/pods/update-exposed-service', { key: tenant.key, body: update })).status).toBe(200);
+    expect((await until(() => status('', named), isActive)).body.url).toBe(service.url.replace('http:', 'https:'));
+    expect((await call('DELETE', `/pods/delete-exposed-service/${service_id}`, { key: tenant.key })).status).toBe(200);
+    await until(
+      () => status('', named),
+      (found) => found.status === 404,
+    );
+    await expect(fetch(service.url)).rejects.toThrow();
+    await call('DELETE', `/pods/${pod.pod_name}`, { key: tenant.key });
+    await until(workloads, (found) => found.length === 0);
   });
 
   it('that crashes runs again, and ends with its subscription', async () => {

@@ -1,16 +1,11 @@
-import { randomInt, X509Certificate } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
-import { mkdtemp, writeFile } from 'node:fs/promises';
 import { createServer, connect, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { exposedServices, pods, teamChanged, type ExposedService, type ExposeService, type Pod } from '@atoll/contracts';
+import { exposedServices, pods, type ExposedService, type ExposeService, type Pod } from '@atoll/contracts';
 import { newId } from '@atoll/database';
-import { selfSigned } from '../certificates/self-signed.js';
-import { CertificateRenewal } from '../certificates/certificate-renewal.js';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { say } from './say-fixture.js';
 
 let fixture: PodsFixture;
 let team: ToldTeam;
@@ -42,23 +37,8 @@ const isClosed = (port: number) =>
     });
     socket.on('error', () => resolve(true));
   });
-const reserved = async () => (await fixture.query('SELECT FROM reserved_port WHERE service_id IS NOT NULL')).length;
-
-/** The first line that a TCP or TLS server answers to `hello`. */
-function say(url: string): Promise<{ line: string; certificate?: X509Certificate | undefined }> {
-  const { protocol, hostname, port } = new URL(url);
-  return new Promise((resolve, reject) => {
-    const secure = protocol === 'tls:' ? connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false }) : undefined;
-    const socket = secure ?? connect(Number(port), hostname);
-    socket.on('error', reject);
-    socket.on('data', (chunk) => {
-      const certificate = secure?.getPeerX509Certificate();
-      socket.destroy();
-      resolve({ line: chunk.toString().trim(), certificate });
-    });
-    socket.write('hello\n');
-  });
-}
+const reserved = async ({ service_id }: ExposedService) =>
+  (await fixture.query('SELECT FROM reserved_port WHERE service_id = $1', [service_id])).length;
 
 describe('an exposed service', () => {
   it('is reached at its url, which names its pod, until it is deleted and its port closed', async () => {
@@ -109,12 +89,11 @@ describe('an exposed service', () => {
 
   it('ends with its pod, and gives its port back', async () => {
     const own = await fixture.running(team);
-    const before = await reserved();
     const service = await fixture.untilExposed(await ask({}, team.member, own), ({ status }) => status === 'active');
-    expect(await reserved()).toBe(before + 1);
+    expect(await reserved(service)).toBe(1);
     await fixture.act(own, 'stop', team);
     await fixture.untilUnexposed(service);
-    expect([await isClosed(service.external_port), await reserved()]).toEqual([true, before]);
+    expect([await isClosed(service.external_port), await reserved(service)]).toEqual([true, 0]);
     await fixture.until(own, 'stopped');
     expect((await errorOf(ask({}, team.member, own))).message).toBe('The pod does not run: services of a pod that runs are exposed.');
   });
@@ -136,15 +115,14 @@ describe('an update', () => {
 
   it('opens the new port before the old one closes, and gives that back', async () => {
     const service = await active();
-    const before = await reserved();
     const external_port = anyPort();
     expect(await update(service, { external_port })).toMatchObject({ status: 'updating', external_port: service.external_port });
-    expect(await reserved()).toBe(before + 1);
+    expect(await reserved(service)).toBe(2);
     const moved = await fixture.untilExposed(service, ({ status }) => status === 'active');
     expect(moved.external_port).toBe(external_port);
     expect(await fetchText(moved.url)).toBe(`${pod.pod_name}\n`);
     while (!(await isClosed(service.external_port))) await fixture.work();
-    while ((await reserved()) > before) await fixture.untilExposed(service, () => true);
+    while ((await reserved(service)) > 1) await fixture.untilExposed(service, () => true);
     await remove(moved);
   });
 
@@ -234,95 +212,6 @@ describe('an external port', () => {
       await few.stop();
     }
   });
-});
-
-describe('what refuses an exposed service', () => {
-  const bad: [string, object][] = [
-    ...[0, 65_536, '80', 80.5].map((port): [string, object] => ['port', { port }]),
-    ...[0, 65_536, '30100', 30_100.5, 3_000, 20_999].map((external_port): [string, object] => ['external_port', { external_port }]),
-    ...['http', 'SCTP', ''].map((protocol): [string, object] => ['protocol', { protocol }]),
-    ...['http://a', 'a.b', '169.254.169.254', 'a\nb', 'a;b', '$(a)', 'a'.repeat(64), '-a', 'Web'].map((service_name): [string, object] => [
-      'service_name',
-      { service_name },
-    ]),
-    ['ssl_enabled', { protocol: 'UDP', ssl_enabled: true }],
-    ['ssl_enabled', { protocol: 'HTTPS', ssl_enabled: true }],
-    ['ssl_enabled', { ssl_enabled: 'yes' }],
-  ];
-  it.each(bad)('is %s in a form that it may not have: %j', async (path, more) => {
-    const error = await errorOf(ask(more as Partial<ExposeService>));
-    expect([error.code, error.details.errors?.[0]?.path]).toEqual(['invalid_input', path]);
-  });
-
-  it('is its name where the pod has one of it, a role, a suspension; for another team it does not exist', async () => {
-    const service = await active({ service_name: 'twice' });
-    expect(await errorOf(ask({ service_name: 'twice' }))).toMatchObject({
-      code: 'conflict',
-      message: 'The pod has an exposed service named twice.',
-    });
-    const viewer = { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] };
-    expect((await errorOf(ask({}, viewer))).code).toBe('forbidden');
-    const { member } = await fixture.team();
-    const { service_id } = service;
-    for (const attempt of [
-      (id: string) => fixture.call(exposedServices.find, { service_id: id }, member),
-      (id: string) => fixture.call(exposedServices.update, { service_id: id, port: 81 }, member),
-      (id: string) => fixture.call(exposedServices.delete, { id }, member),
-    ]) {
-      const [foreign, unknown] = [await errorOf(attempt(service_id)), await errorOf(attempt('999999999'))];
-      expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
-    }
-    expect((await errorOf(fixture.call(exposedServices.find, { service_id, pod_name: 'other-bcdfg' }, team.member))).code).toBe(
-      'not_found',
-    );
-    expect((await errorOf(fixture.call(exposedServices.list, { pod_name: pod.pod_name }, member))).code).toBe('not_found');
-    expect((await fixture.call(exposedServices.find, { service_id, pod_name: pod.pod_name }, viewer)).status).toBe('active');
-    await remove(service);
-  });
-
-  it('is a suspension, which lets what is open go on and be deleted', async () => {
-    const suspended = await fixture.team();
-    const own = await fixture.running(suspended);
-    const service = await fixture.untilExposed(await ask({}, suspended.member, own), ({ status }) => status === 'active');
-    const workspaces = [{ id: suspended.workspace_id, name: 'default' }];
-    await fixture.tell(teamChanged, {
-      team_id: suspended.team_id,
-      revision: 2,
-      name: 'R',
-      is_suspended: true,
-      status: 'active',
-      workspaces,
-    });
-    expect((await errorOf(ask({}, suspended.member, own))).code).toBe('team_suspended');
-    expect(await fetchText(service.url)).toBe(`${own.pod_name}\n`);
-    await fixture.call(exposedServices.delete, { id: service.service_id }, suspended.member);
-    await fixture.untilUnexposed(service);
-  });
-});
-
-it('the operator’s certificate is served, and the next one when its files have changed', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'atoll-tls-'));
-  const [tlsCert, tlsKey] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
-  const write = async (name: string) => {
-    const { certificate, key } = selfSigned(name, 30);
-    await writeFile(tlsCert, certificate);
-    await writeFile(tlsKey, key);
-  };
-  await write('one.example.com');
-  const own = await PodsFixture.start({ tlsCert, tlsKey });
-  try {
-    const ours = await own.team();
-    const target = await own.running(ours);
-    const input = { pod_name: target.pod_name, service_name: 'tls', port: 80, protocol: 'TCP' as const, ssl_enabled: true };
-    const service = await own.untilExposed(await own.call(exposedServices.expose, input, ours.member), ({ status }) => status === 'active');
-    expect((await say(service.url)).certificate?.checkHost('one.example.com')).toBe('one.example.com');
-    await write('second.example.com');
-    await own.get(CertificateRenewal).look();
-    await own.work();
-    for (;;) if ((await say(service.url)).certificate?.checkHost('second.example.com')) break;
-  } finally {
-    await own.stop();
-  }
 });
 
 function listen(port: number): Promise<Server> {

@@ -3,7 +3,7 @@ import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, WholeNumber } f
 import { dnsLabel, dnsLabelHint, PortNumber } from './pod-fields.js';
 import { PodPath, podNameField } from './pod.js';
 
-export const serviceProtocols = ['HTTP', 'HTTPS', 'TCP', 'UDP'] as const;
+const serviceProtocols = ['HTTP', 'HTTPS', 'TCP', 'UDP'] as const;
 export type ServiceProtocol = (typeof serviceProtocols)[number];
 
 const serviceName = { max: 63, pattern: dnsLabel, patternHint: dnsLabelHint, example: 'jupyter' };
@@ -68,7 +68,7 @@ export class UpdateExposedService extends FindExposedService {
   ssl_enabled?: boolean;
 }
 
-export const exposedServiceStatuses = ['pending', 'provisioning', 'active', 'updating', 'deleting', 'failed'] as const;
+const exposedServiceStatuses = ['pending', 'provisioning', 'active', 'updating', 'deleting', 'failed'] as const;
 export type ExposedServiceStatus = (typeof exposedServiceStatuses)[number];
 
 export class ExposedServiceError {

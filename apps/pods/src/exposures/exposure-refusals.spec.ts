@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { exposedServices, teamChanged, type ExposedService, type ExposeService, type Pod } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+
+let fixture: PodsFixture;
+let team: ToldTeam;
+let pod: Pod;
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+  team = await fixture.team('member', 100);
+  pod = await fixture.running(team);
+});
+afterAll(() => fixture.stop());
+
+const ask = (more: object = {}, caller = team.member, of = pod) =>
+  fixture.call(
+    exposedServices.expose,
+    { pod_name: of.pod_name, service_name: `s-${newId()}`, port: 80, protocol: 'HTTP', ...more },
+    caller,
+  );
+const active = async (more: Partial<ExposeService> = {}) => fixture.untilExposed(await ask(more), ({ status }) => status === 'active');
+const remove = (service: ExposedService) => fixture.call(exposedServices.delete, { id: service.service_id }, team.member);
+const fetchText = async (url: string) => (await fetch(url)).text();
+
+describe('what refuses an exposed service', () => {
+  const bad: [string, object][] = [
+    ...[0, 65_536, '80', 80.5].map((port): [string, object] => ['port', { port }]),
+    ...[0, 65_536, '30100', 30_100.5, 3_000, 20_999].map((external_port): [string, object] => ['external_port', { external_port }]),
+    ...['http', 'SCTP', ''].map((protocol): [string, object] => ['protocol', { protocol }]),
+    ...['http://a', 'a.b', '169.254.169.254', 'a\nb', 'a;b', '$(a)', 'a'.repeat(64), '-a', 'Web'].map((service_name): [string, object] => [
+      'service_name',
+      { service_name },
+    ]),
+    ['ssl_enabled', { protocol: 'UDP', ssl_enabled: true }],
+    ['ssl_enabled', { protocol: 'HTTPS', ssl_enabled: true }],
+    ['ssl_enabled', { ssl_enabled: 'yes' }],
+  ];
+  it.each(bad)('is %s in a form that it may not have: %j', async (path, more) => {
+    const error = await errorOf(ask(more));
+    expect([error.code, error.details.errors?.[0]?.path]).toEqual(['invalid_input', path]);
+  });
+
+  it('is its name where the pod has one of it, a role, a suspension; for another team it does not exist', async () => {
+    const service = await active({ service_name: 'twice' });
+    expect(await errorOf(ask({ service_name: 'twice' }))).toMatchObject({
+      code: 'conflict',
+      message: 'The pod has an exposed service named twice.',
+    });
+    const viewer = { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] };
+    expect((await errorOf(ask({}, viewer))).code).toBe('forbidden');
+    const { member } = await fixture.team();
+    const { service_id } = service;
+    for (const attempt of [
+      (id: string) => fixture.call(exposedServices.find, { service_id: id }, member),
+      (id: string) => fixture.call(exposedServices.update, { service_id: id, port: 81 }, member),
+      (id: string) => fixture.call(exposedServices.delete, { id }, member),
+    ]) {
+      const [foreign, unknown] = [await errorOf(attempt(service_id)), await errorOf(attempt('999999999'))];
+      expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
+    }
+    expect((await errorOf(fixture.call(exposedServices.find, { service_id, pod_name: 'other-bcdfg' }, team.member))).code).toBe(
+      'not_found',
+    );
+    expect((await errorOf(fixture.call(exposedServices.list, { pod_name: pod.pod_name }, member))).code).toBe('not_found');
+    expect((await fixture.call(exposedServices.find, { service_id, pod_name: pod.pod_name }, viewer)).status).toBe('active');
+    await remove(service);
+  });
+
+  it('is a suspension, which lets what is open go on and be deleted', async () => {
+    const suspended = await fixture.team();
+    const own = await fixture.running(suspended);
+    const service = await fixture.untilExposed(await ask({}, suspended.member, own), ({ status }) => status === 'active');
+    const workspaces = [{ id: suspended.workspace_id, name: 'default' }];
+    await fixture.tell(teamChanged, {
+      team_id: suspended.team_id,
+      revision: 2,
+      name: 'R',
+      is_suspended: true,
+      status: 'active',
+      workspaces,
+    });
+    expect((await errorOf(ask({}, suspended.member, own))).code).toBe('team_suspended');
+    expect(await fetchText(service.url)).toBe(`${own.pod_name}\n`);
+    await fixture.call(exposedServices.delete, { id: service.service_id }, suspended.member);
+    await fixture.untilUnexposed(service);
+  });
+});
