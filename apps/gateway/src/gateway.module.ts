@@ -3,7 +3,9 @@ import { APP_GUARD } from '@nestjs/core';
 import { NatsLink } from '@atoll/rpc';
 import { LargeAnswers, UnreadLimits } from './answers/large-answers.js';
 import { Authenticator } from './authentication/authenticator.js';
+import { Attempts } from './authentication/attempts.js';
 import { DenyByDefault } from './authentication/deny-by-default.js';
+import { SessionTokens } from './authentication/session-tokens.js';
 import { ProblemFilter } from './errors/problem-filter.js';
 import { GatewaySettings, type GatewayOptions, type LimitStore } from './gateway-options.js';
 import { Answered } from './health/answered.js';
@@ -27,11 +29,13 @@ import { PoolSubscriptionsController } from './routes/pool-subscriptions.control
 import { PoolsController } from './routes/pools.controller.js';
 import { PricesController } from './routes/prices.controller.js';
 import { RegionsController } from './routes/regions.controller.js';
+import { SessionsController } from './routes/sessions.controller.js';
 import { TeamsController } from './routes/teams.controller.js';
 import { UsageEventsController } from './routes/usage-events.controller.js';
 import { UsersController } from './routes/users.controller.js';
 import { WorkloadsController } from './routes/workloads.controller.js';
 import { WorkspacesController } from './routes/workspaces.controller.js';
+import { SessionCookie } from './sessions/session-cookie.js';
 
 @Module({})
 export class GatewayModule {
@@ -53,6 +57,7 @@ export class GatewayModule {
         WorkspacesController,
         ImagePoliciesController,
         UsersController,
+        SessionsController,
         BillingController,
         PricesController,
         UsageEventsController,
@@ -72,12 +77,15 @@ export class GatewayModule {
         { provide: APP_GUARD, useClass: ReadRequest },
         Admission,
         Answered,
+        Attempts,
         Authenticator,
         Draining,
         LargeAnswers,
         ProblemFilter,
         RateLimits,
         UnreadLimits,
+        SessionCookie,
+        SessionTokens,
       ],
     };
   }

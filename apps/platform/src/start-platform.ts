@@ -38,7 +38,7 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
   try {
     requireFreeDataFolder(dataDir);
     await requireFreePort(env.PORT, env.HOST, 'npm start');
-    const source = settingsSource(dataDir);
+    const source: NodeJS.ProcessEnv = { ATOLL_PUBLIC_URL: `http://${shownHost(env.HOST)}:${env.PORT}`, ...settingsSource(dataDir) };
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(services.map(({ name }) => name));
     const running: RunningService[] = [];
@@ -97,6 +97,11 @@ async function startDatabase(dataDir: string, logger: Logger, undo: Undo[]): Pro
 
 function urlOf(gateway: NestFastifyApplication, host: string): string {
   const { port } = gateway.getHttpServer().address() as AddressInfo;
+  return `http://${shownHost(host)}:${port}`;
+}
+
+/** As it stands in a URL that people open. */
+function shownHost(host: string): string {
   const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
+  return shown.includes(':') ? `[${shown}]` : shown;
 }

@@ -8,9 +8,20 @@ import { Writers } from './database/writers.js';
 import { ImagePoliciesController } from './image-policies/image-policy.controller.js';
 import { ImagePoliciesService } from './image-policies/image-policy.service.js';
 import { TeamImagesService } from './image-policies/team-images.service.js';
+import { LinksController } from './links/link.controller.js';
+import { LinksService } from './links/link.service.js';
 import { Enrolment } from './members/enrolment.js';
 import { MembersController } from './members/member.controller.js';
 import { MembersService } from './members/member.service.js';
+import { PasswordHashes } from './passwords/password-hashes.service.js';
+import { PasswordsController } from './passwords/password.controller.js';
+import { PasswordsService } from './passwords/password.service.js';
+import { LogInService } from './sessions/log-in.service.js';
+import { SessionAnswers } from './sessions/session-answers.js';
+import { SessionUpkeep } from './sessions/session-upkeep.js';
+import { SessionsController } from './sessions/session.controller.js';
+import { SessionsService } from './sessions/session.service.js';
+import { SigningKeys } from './sessions/signing-keys.service.js';
 import { ForcedDeletionService } from './teams/forced-deletion.service.js';
 import { HolderAnswers } from './teams/holder-answers.js';
 import { ResourceOverviewService } from './teams/resource-overview.service.js';
@@ -33,12 +44,15 @@ import { WorkspaceDeletionService } from './workspaces/workspace-deletion.servic
 import { WorkspacesController } from './workspaces/workspace.controller.js';
 import { WorkspacesService } from './workspaces/workspace.service.js';
 
-/** Teams, members, users, API keys, workspaces and image policies. */
+/** Teams, members, users, their keys and sessions, workspaces and image policies. */
 @Module({
   controllers: [
     CredentialsController,
     ImagePoliciesController,
+    LinksController,
     MembersController,
+    PasswordsController,
+    SessionsController,
     TeamDirectoryController,
     TeamsController,
     UsersController,
@@ -52,7 +66,15 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     ForcedDeletionService,
     HolderAnswers,
     ImagePoliciesService,
+    LinksService,
+    LogInService,
     MembersService,
+    PasswordHashes,
+    PasswordsService,
+    SessionAnswers,
+    SessionUpkeep,
+    SessionsService,
+    SigningKeys,
     TeamCapacityService,
     TeamChanges,
     TeamCreationService,

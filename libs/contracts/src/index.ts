@@ -181,7 +181,26 @@ export {
   MemberPath,
   members,
 } from './teams/member.js';
+export { ChangePassword, CreateLink, OneTimeLink, UseLink, UsedLink, links, passwords } from './teams/password.js';
 export { ResourceOverview } from './teams/resource-overview.js';
+export {
+  EndedSession,
+  LogIn,
+  LogInFrom,
+  LoggedIn,
+  OfUser,
+  OpenedSession,
+  RefreshFrom,
+  RefreshToken,
+  Session,
+  SessionCredential,
+  SessionKey,
+  SessionKeys,
+  SessionList,
+  SessionOrigin,
+  SessionPath,
+  sessions,
+} from './teams/session.js';
 export { TeamHolding } from './teams/team-holding.js';
 export {
   CreateTeam,

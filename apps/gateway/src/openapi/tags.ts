@@ -12,5 +12,6 @@ export const tags: readonly (readonly [name: string, description: string])[] = [
   ['Workloads', 'Workloads that run on a subscription.'],
   ['Connections', 'Addresses of pods and services, and instances that may attach to a GPU service.'],
   ['User', 'The caller: profile and API keys.'],
+  ['Sessions', 'Log-in, its sessions, passwords and one-time links.'],
   ['Removed', 'Paths that were removed, and their replacements.'],
 ];

@@ -22,7 +22,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
-import { requireIssuingKey } from '../api-keys/live-key.js';
+import { requireIssuingCredential } from '../api-keys/live-credential.js';
 import { databaseNowMs } from '../database/clock.js';
 import type { PageRow } from '../database/json.js';
 import { Writers } from '../database/writers.js';
@@ -142,7 +142,7 @@ export class MembersService {
         await this.changes.lockForGrowth(manager, team_id, context.caller);
         const caller = await requirePermissionNow(manager, context.caller, team_id, permission);
         await this.requirePowerOverKeys(manager, holder, caller);
-        await requireIssuingKey(manager, caller);
+        await requireIssuingCredential(manager, caller);
         const settled = successorTerms(caller, holder, { ...asked, nowMs }, await this.apiKeys.last(manager, holder));
         await this.apiKeys.retire(manager, holder, asked.graceSeconds);
         const issuedByOwner = hasPowerOfOwner(caller, team_id);

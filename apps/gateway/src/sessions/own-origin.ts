@@ -1,0 +1,13 @@
+import { AppError } from '@atoll/errors';
+import type { FastifyRequest } from 'fastify';
+
+/**
+ * Throws `forbidden` for what a page of another origin sends (Fetch Metadata; RFC 6454): log-in, refresh and log-out belong to the
+ * platform's own pages. What is sent by no page says neither where it comes from nor has it the cookie of somebody else.
+ */
+export function requireOwnOrigin({ headers }: FastifyRequest, publicUrl: string): void {
+  const { origin, 'sec-fetch-site': site } = headers;
+  const isOwnSite = site === undefined || site === 'same-origin';
+  if (isOwnSite && (origin === undefined || origin === publicUrl)) return;
+  throw new AppError('forbidden', `This may be called from pages of ${publicUrl} only, not from those of another origin.`);
+}
