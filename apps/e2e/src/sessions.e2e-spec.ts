@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { adminKey, call, createTeam, platformUrl, succeed, until, type Answer, type MemberView } from './client.js';
+import { adminKey, call, createTeam, freshEmail, platformUrl, succeed, until, type Answer, type MemberView } from './client.js';
 
 const password = 'correct horse battery staple';
 
@@ -136,6 +136,39 @@ describe('a session', () => {
     expect([(await profile(token)).status, (await profile(other)).status]).toEqual([200, 401]);
     expect((await new Browser().logIn(member.email)).status).toBe(401);
     expect((await new Browser().logIn(member.email, body.new)).status).toBe(200);
+  });
+});
+
+describe('an invitation', () => {
+  it('is accepted by its link: the person sets a password, is seen by the team, and reaches no other team until the address is verified', async () => {
+    const { team, keys } = await createTeam('Inviting');
+    const other = await createTeam('Other');
+    const email = freshEmail('invited');
+    const invite = (path: string, key = '') =>
+      succeed<MemberView & { invitation: { url: string } }>('POST', path, { key, body: { email, name: 'As sent', role: 'member' } });
+    const { invitation } = await invite(`/team/${team.id}/members`, keys.team_owner);
+    await invite(`/team/${other.team.id}/members`, other.keys.team_owner);
+    const listed = await succeed<{ data: { email: string }[] }>('GET', `/team/${team.id}/invitations`, { key: keys.team_owner });
+    expect(listed.data.map((one) => one.email)).toContain(email);
+    await succeed('POST', '/user/link', { body: { token: invitation.url.split('#')[1], password, name: 'Ada' } });
+    const { body } = await new Browser().logIn(email);
+    expect(body.user).toMatchObject({ email, name: 'Ada', teams: [{ id: team.id }] });
+    const members = await succeed<{ data: MemberView[] }>('GET', `/team/${team.id}/members`, { key: body.access_token });
+    expect(members.data.find((one) => one.email === email)).toMatchObject({ name: 'Ada', status: 'active' });
+    expect((await call('GET', `/team/${other.team.id}`, { key: body.access_token })).status).toBe(404);
+    const { url } = await succeed<{ url: string }>('POST', '/user/login-link', { key: adminKey, body: { email } });
+    await succeed('POST', '/user/link', { body: { token: url.split('#')[1], password } });
+    const verified = (await new Browser().logIn(email)).body;
+    expect((await call('POST', `/team/${other.team.id}/invitations/accept`, { key: verified.access_token })).status).toBe(204);
+    expect((await call('GET', `/team/${other.team.id}`, { key: verified.access_token })).status).toBe(200);
+  });
+
+  it('for a new password answers the same whether or not there is such a user', async () => {
+    const { member } = await loggedIn();
+    for (const email of [member.email, 'nobody@example.com']) {
+      const { status, body } = await call('POST', '/user/password-reset', { body: { email } });
+      expect([status, body]).toEqual([202, {}]);
+    }
   });
 });
 

@@ -24,6 +24,7 @@ import { BillingController } from './routes/billing.controller.js';
 import { ConnectionsController } from './routes/connections.controller.js';
 import { GpuNodesController } from './routes/gpu-nodes.controller.js';
 import { ImagePoliciesController } from './routes/image-policies.controller.js';
+import { InvitationsController } from './routes/invitations.controller.js';
 import { MembersController } from './routes/members.controller.js';
 import { PoolSubscriptionsController } from './routes/pool-subscriptions.controller.js';
 import { PoolsController } from './routes/pools.controller.js';
@@ -54,6 +55,7 @@ export class GatewayModule {
       controllers: [
         TeamsController,
         MembersController,
+        InvitationsController,
         WorkspacesController,
         ImagePoliciesController,
         UsersController,

@@ -1,7 +1,7 @@
 import { deletionHolders, Email, Text } from '@atoll/contracts';
 import { defaultPublicUrl, PublicUrl, Variable } from '@atoll/service';
 import { Type } from 'class-transformer';
-import { IsInt, Matches, Max, Min, MinLength } from 'class-validator';
+import { IsInt, IsOptional, Matches, Max, Min, MinLength } from 'class-validator';
 
 /** What a deployment decides about the teams service. */
 export class TeamsSettings {
@@ -47,6 +47,17 @@ export class TeamsSettings {
   @Min(1)
   @Max(365)
   sessionDays: number = 30;
+
+  /** The mail server, `smtp://user:password@host:587` or `smtps://`. Without one, links are shown to whoever makes them. */
+  @Variable('SMTP_URL')
+  @IsOptional()
+  @Matches(/^smtps?:\/\/\S+$/, { message: 'SMTP_URL must be a URL such as smtp://user:password@mail.example.com:587' })
+  smtpUrl: string | undefined = undefined;
+
+  /** Whom mail comes from, `Atoll <atoll@example.com>`; `no-reply` at the host of ATOLL_PUBLIC_URL unless given. */
+  @Variable('ATOLL_MAIL_FROM')
+  @Text({ max: 254, optional: true })
+  mailFrom: string | undefined = undefined;
 
   /** Failed log-ins to one account, from networks that are new to it and from each that it knows: `count/seconds`. */
   @Variable('ATOLL_LOG_IN_TRIES')

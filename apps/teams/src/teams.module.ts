@@ -8,14 +8,21 @@ import { Writers } from './database/writers.js';
 import { ImagePoliciesController } from './image-policies/image-policy.controller.js';
 import { ImagePoliciesService } from './image-policies/image-policy.service.js';
 import { TeamImagesService } from './image-policies/team-images.service.js';
+import { InvitationLinks } from './invitations/invitation-links.js';
+import { InvitationsController } from './invitations/invitation.controller.js';
+import { InvitationsService } from './invitations/invitation.service.js';
+import { LinkTokens } from './links/link-tokens.js';
 import { LinksController } from './links/link.controller.js';
 import { LinksService } from './links/link.service.js';
+import { MailBox } from './mail/mail-box.js';
+import { MailSender } from './mail/mail-sender.js';
 import { Enrolment } from './members/enrolment.js';
 import { MembersController } from './members/member.controller.js';
 import { MembersService } from './members/member.service.js';
 import { PasswordHashes } from './passwords/password-hashes.service.js';
 import { PasswordsController } from './passwords/password.controller.js';
 import { PasswordsService } from './passwords/password.service.js';
+import { LogInTries } from './sessions/log-in-tries.js';
 import { LogInService } from './sessions/log-in.service.js';
 import { SessionAnswers } from './sessions/session-answers.js';
 import { SessionUpkeep } from './sessions/session-upkeep.js';
@@ -49,6 +56,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
   controllers: [
     CredentialsController,
     ImagePoliciesController,
+    InvitationsController,
     LinksController,
     MembersController,
     PasswordsController,
@@ -66,8 +74,14 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     ForcedDeletionService,
     HolderAnswers,
     ImagePoliciesService,
+    InvitationLinks,
+    InvitationsService,
+    LinkTokens,
     LinksService,
     LogInService,
+    LogInTries,
+    MailBox,
+    MailSender,
     MembersService,
     PasswordHashes,
     PasswordsService,

@@ -181,7 +181,9 @@ export {
   MemberPath,
   members,
 } from './teams/member.js';
-export { ChangePassword, CreateLink, OneTimeLink, UseLink, UsedLink, links, passwords } from './teams/password.js';
+export { Invitation, InvitationList, InvitationPath, invitations } from './teams/invitation.js';
+export { ChangePassword, CreateLink, OneTimeLink, ResetPassword, UseLink, UsedLink, links, passwords } from './teams/password.js';
+export { SentInvitation } from './teams/sent-invitation.js';
 export { ResourceOverview } from './teams/resource-overview.js';
 export {
   EndedSession,

@@ -216,14 +216,14 @@ function toVerified({ key_id, user_id, scope, platform_admin, timezone, teams, e
   };
 }
 
-function toVerifiedSession({ session_id, user_id, platform_admin, timezone, teams }: SessionCredential): Verified {
+function toVerifiedSession({ session_id, user_id, scope, platform_admin, timezone, teams }: SessionCredential): Verified {
   return {
     caller: {
       kind: 'user',
       userId: user_id,
       credential: { kind: 'session', id: session_id },
-      scope: 'user',
-      platformAdmin: platform_admin,
+      scope,
+      platformAdmin: platform_admin && scope === 'user',
       timezone,
       teams: teams.map((team) => ({ teamId: team.team_id, role: team.role })),
     },

@@ -3,6 +3,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import {
   connections,
   imagePolicies,
+  invitations,
   links,
   members,
   nodes,
@@ -24,6 +25,7 @@ const uuid = '01890000-0000-7000-8000-000000000001';
 const ofPath: Record<string, string> = {
   team_id: teamId,
   user_id: uuid,
+  invitation_id: uuid,
   workspace_id: uuid,
   id: uuid,
   node_id: '7',
@@ -54,6 +56,10 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['DELETE /team/{team_id}/members/{user_id}', 204, members.remove],
   ['POST /team/{team_id}/members/{user_id}/api-key', 201, members.issueKey, { grace_seconds: 1 }],
   ['DELETE /team/{team_id}/members/{user_id}/api-key', 204, members.revokeKey],
+  ['GET /team/{team_id}/invitations', 200, invitations.list],
+  ['POST /team/{team_id}/invitations/accept', 204, invitations.accept],
+  ['POST /team/{team_id}/invitations/{invitation_id}/resend', 200, invitations.resend],
+  ['DELETE /team/{team_id}/invitations/{invitation_id}', 204, invitations.revoke],
   ['GET /workspace', 200, workspaces.list, { ...ofTeam, ...page }],
   ['POST /workspace', 201, workspaces.create, { ...ofTeam, name: 'x' }],
   ['PUT /workspace/{workspace_id}', 200, workspaces.rename, { name: 'x' }],
@@ -138,7 +144,9 @@ describe('every route', () => {
     const listed = routes.map(([route]) => route.replace(/\?.*/, ''));
     expect(listed.toSorted()).toEqual(
       documented
-        .filter((route) => !/ \/(?:(?:team|workspace)-billing|usage-events|user\/(?:login|refresh|logout|link)$)/.test(route))
+        .filter(
+          (route) => !/ \/(?:(?:team|workspace)-billing|usage-events|user\/(?:login|refresh|logout|link|password-reset)$)/.test(route),
+        )
         .toSorted(),
     );
   });

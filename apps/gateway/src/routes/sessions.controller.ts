@@ -10,6 +10,7 @@ import {
   OfUser,
   OneTimeLink,
   passwords,
+  ResetPassword,
   SessionList,
   SessionPath,
   sessions,
@@ -137,7 +138,12 @@ export class SessionsController {
 
   @Post('link')
   @Anonymous()
-  @Answers(200, UsedLink, 'Set a password by a one-time link', 'Uses the link up, and ends the sessions of its user.')
+  @Answers(
+    200,
+    UsedLink,
+    'Use a one-time link',
+    'Sets the password of the link’s user, whose sessions end, or accepts an invitation. The link is used up.',
+  )
   useOneTimeLink(
     @Body() body: UseLink,
     @Context() context: CallContext,
@@ -145,6 +151,18 @@ export class SessionsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<UsedLink> {
     return this.attempts.run(request, reply, () => this.rpc.call(links.use, body, context));
+  }
+
+  @Post('password-reset')
+  @Anonymous()
+  @Answers(
+    202,
+    Nothing,
+    'Ask for a new password',
+    'Sends a one-time link to the address, if it is one of a user and the platform can send mail. The answer is the same in any case.',
+  )
+  resetPassword(@Body() body: ResetPassword, @Context() context: CallContext): Promise<Nothing> {
+    return this.rpc.call(links.reset, body, context);
   }
 
   @Post('login-link')

@@ -25,7 +25,7 @@ export class FakeSessions {
 
   open(overrides: Partial<SessionCredential> = {}): string {
     const id = randomUUID();
-    this.#live.set(id, { session_id: id, user_id: userId, platform_admin: false, timezone: 'UTC', teams: [], ...overrides });
+    this.#live.set(id, { session_id: id, user_id: userId, scope: 'user', platform_admin: false, timezone: 'UTC', teams: [], ...overrides });
     return id;
   }
 

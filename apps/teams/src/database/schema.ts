@@ -2,6 +2,7 @@ import { eventEntities } from '@atoll/events';
 import { ApiKeyEntity } from '../api-keys/api-key.entity.js';
 import { ImageObjectEntity, ImagePolicyEntity } from '../image-policies/image-policy.entity.js';
 import { OneTimeLinkEntity } from '../links/one-time-link.entity.js';
+import { MailEntity } from '../mail/mail.entity.js';
 import { MembershipEntity } from '../members/membership.entity.js';
 import { PasswordEntity } from '../passwords/password.entity.js';
 import { LogInBucketEntity } from '../sessions/log-in-bucket.entity.js';
@@ -24,6 +25,7 @@ import { ForcedDeletion1803000000000 } from './migrations/1803000000000-forced-d
 import { TeamCount1804000000000 } from './migrations/1804000000000-team-count.js';
 import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.js';
 import { Sessions1810000000000 } from './migrations/1810000000000-sessions.js';
+import { InvitationLinks1811000000000 } from './migrations/1811000000000-invitation-links.js';
 
 /** The PostgreSQL schema that the teams service owns. */
 export const teamsSchema = {
@@ -35,6 +37,7 @@ export const teamsSchema = {
     ImagePolicyEntity,
     LogInBucketEntity,
     LogInNetworkEntity,
+    MailEntity,
     MembershipEntity,
     OneTimeLinkEntity,
     PasswordEntity,
@@ -57,5 +60,6 @@ export const teamsSchema = {
     TeamCount1804000000000,
     CallNonces1805000000000,
     Sessions1810000000000,
+    InvitationLinks1811000000000,
   ],
 };

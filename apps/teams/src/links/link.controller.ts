@@ -1,4 +1,13 @@
-import { links, type CallContext, type CreateLink, type OneTimeLink, type UsedLink, type UseLink } from '@atoll/contracts';
+import {
+  links,
+  type CallContext,
+  type CreateLink,
+  type Nothing,
+  type OneTimeLink,
+  type ResetPassword,
+  type UsedLink,
+  type UseLink,
+} from '@atoll/contracts';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { LinksService } from './link.service.js';
@@ -10,6 +19,11 @@ export class LinksController implements Handlers<typeof links> {
   @Handle(links.use)
   use(input: UseLink, context: CallContext): Promise<UsedLink> {
     return this.links.use(input, context);
+  }
+
+  @Handle(links.reset)
+  reset(input: ResetPassword, context: CallContext): Promise<Nothing> {
+    return this.links.reset(input, context);
   }
 
   @Handle(links.create)

@@ -5,45 +5,72 @@ import {
   requireUser,
   type CallContext,
   type CreateLink,
+  type Nothing,
   type OneTimeLink,
+  type ResetPassword,
   type UsedLink,
   type UseLink,
 } from '@atoll/contracts';
-import { newId, Statements, Transactions } from '@atoll/database';
+import { Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
+import { MailBox } from '../mail/mail-box.js';
 import { refuseCommon } from '../passwords/common-passwords.js';
 import { PasswordHashes } from '../passwords/password-hashes.service.js';
 import { PasswordsService } from '../passwords/password.service.js';
-import { DerivedTokens } from '../sessions/derived-token.js';
+import { LogInTries } from '../sessions/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
-import { TeamsSettings } from '../teams-settings.js';
 import { UserEntity } from '../users/user.entity.js';
+import { LinkTokens } from './link-tokens.js';
 
-const lifeHours = 24;
+/** A link that can be used: not yet, in time, by a user who still has its address and, of an invitation, is still invited. */
+const isGood = `l.used_at IS NULL AND l.expires_at > now() AND u.id = l.user_id AND u.email = l.email AND (l.team_id IS NULL OR EXISTS (
+  SELECT FROM membership i WHERE i.team_id = l.team_id AND i.user_id = u.id AND i.status = 'invited'))`;
 
-/** A link that can be used: not yet, in time, and by a user who still has its address. */
-const isGood = 'l.used_at IS NULL AND l.expires_at > now() AND u.id = l.user_id AND u.email = l.email';
+/**
+ * The good link `$1` and its user. `is_empty`: an account that was made by an invitation and has nothing yet, neither a way to log in nor a team
+ * that was joined.
+ */
+const linkQuery = `
+  SELECT u.id AS user_id, u.email, l.team_id, l.is_proof, p.hash, t.id IS NOT NULL AS is_team_there,
+    u.verified_at IS NULL AND NOT u.platform_admin AND p.hash IS NULL
+      AND NOT EXISTS (SELECT FROM membership m WHERE m.user_id = u.id AND m.status = 'active')
+      AND NOT EXISTS (SELECT FROM api_key k WHERE k.user_id = u.id AND k.team_id IS NULL) AS is_empty
+  FROM one_time_link l JOIN "user" u ON ${isGood}
+  LEFT JOIN team t ON t.id = l.team_id AND t.deleted_at IS NULL LEFT JOIN password p ON p.user_id = u.id
+  WHERE l.id = $1`;
 
-/** One-time links, by which a user sets a password without another proof. */
+const consumeQuery = `
+  WITH used AS (UPDATE one_time_link l SET used_at = now() FROM "user" u WHERE l.id = $1 AND ${isGood} RETURNING l.id) SELECT id FROM used`;
+
+interface FoundLink {
+  user_id: string;
+  email: string;
+  /** Of an invitation. */
+  team_id: string | null;
+  is_proof: boolean;
+  hash: string | null;
+  is_team_there: boolean;
+  is_empty: boolean;
+}
+
+/** One-time links: a first password, one in place of a lost one, and invitations. */
 @Injectable()
 export class LinksService {
   private readonly logger = new Logger('Sessions');
-  private readonly tokens: DerivedTokens;
 
   constructor(
     private readonly statements: Statements,
     private readonly transactions: Transactions,
     private readonly hashes: PasswordHashes,
     private readonly passwords: PasswordsService,
-    private readonly settings: TeamsSettings,
+    private readonly tries: LogInTries,
+    private readonly links: LinkTokens,
+    private readonly mail: MailBox,
     private readonly rpc: Rpc,
-  ) {
-    this.tokens = new DerivedTokens(settings.keyPepper, 'one-time link');
-  }
+  ) {}
 
   /** By the operator, for a user who cannot log in. */
   async create({ email }: CreateLink, context: CallContext): Promise<OneTimeLink> {
@@ -54,51 +81,70 @@ export class LinksService {
       const user = await manager.findOneBy(UserEntity, { email });
       if (!user) throw notFound('user');
       this.logger.log({ message: 'The operator made a one-time link', user_id: user.id, request_id: context.requestId });
-      return this.issue(manager, user);
+      const { url, expires_at } = await this.links.issue(manager, { userId: user.id, email, isProof: true });
+      return { url, expires_at };
     });
   }
 
-  /** Within a transaction: a new link in place of those before. */
-  async issue(manager: EntityManager, { id: userId, email }: Pick<UserEntity, 'id' | 'email'>): Promise<OneTimeLink> {
-    await this.retire(manager, userId);
-    const id = newId();
-    const [row] = await manager.query<{ expires_at: Date }[]>(
-      `INSERT INTO one_time_link (id, user_id, email, expires_at) VALUES ($1, $2, $3, now() + interval '${lifeHours} hours') RETURNING expires_at`,
-      [id, userId, email],
-    );
-    if (!row) throw new Error('The link was not stored.');
-    return { url: `${this.settings.publicUrl}/link#${this.tokens.make(id)}`, expires_at: row.expires_at.toISOString() };
+  /** Asks for a mail with a link. What is executed does not depend on whether there is such a user: whoever sends the mail finds out. */
+  async reset({ email }: ResetPassword, context: CallContext): Promise<Nothing> {
+    requireGateway(context);
+    if (!this.mail.isOpen || !(await this.tries.hasOne(email, 'reset'))) return {};
+    await this.transactions.run((manager) => this.mail.add(manager, { kind: 'reset', address: email }));
+    return {};
   }
 
-  /** Sets the password of the link's user. Of two who use it at once, one is refused. */
   async use({ token, password, name }: UseLink, context: CallContext): Promise<UsedLink> {
     requireGateway(context);
-    refuseCommon(password, 'password');
-    const { id } = this.tokens.read(token) ?? {};
-    const query = `SELECT FROM one_time_link l, "user" u WHERE l.id = $1 AND ${isGood}`;
-    const found = id === undefined ? [] : await this.statements.query('links.find', query, [id]);
-    if (found.length === 0) throw notGood();
-    const hash = await this.hashes.hash(password);
-    const user = await this.transactions.run(async (manager) => {
-      const [used] = await manager.query<{ id: string; email: string; is_new: boolean }[]>(
-        `WITH used AS (UPDATE one_time_link l SET used_at = now() FROM "user" u WHERE l.id = $1 AND ${isGood} RETURNING u.id, u.email)
-         SELECT id, email, NOT EXISTS (SELECT FROM password p WHERE p.user_id = used.id) AS is_new FROM used`,
-        [id],
-      );
-      if (!used) throw notGood();
-      await this.retire(manager, used.id);
-      if (name !== undefined && used.is_new) await manager.update(UserEntity, { id: used.id }, { name });
-      await this.passwords.store(manager, used.id, hash, null);
-      return used;
-    });
-    this.logger.log({ message: 'A password was set by a one-time link', user_id: user.id, request_id: context.requestId });
-    this.rpc.publish(credentialsChanged, { user_id: user.id });
-    return { email: user.email };
+    const id = this.links.read(token);
+    const [link] = id === undefined ? [] : await this.statements.query<FoundLink>('links.find', linkQuery, [id]);
+    if (id === undefined || !link || (link.team_id !== null && !link.is_team_there)) throw notGood();
+    if (link.team_id !== null && link.hash !== null) await this.join(id, link, password, context);
+    else await this.setPassword(id, link, { password, name }, context);
+    this.rpc.publish(credentialsChanged, { user_id: link.user_id });
+    return { email: link.email };
   }
 
-  /** No link of the user that was not used yet is good any more. */
-  private async retire(manager: EntityManager, userId: string): Promise<void> {
-    await manager.query('UPDATE one_time_link SET used_at = now() WHERE user_id = $1 AND used_at IS NULL', [userId]);
+  /** An invitation of somebody who has a password takes that password, and changes nothing but the membership. */
+  private async join(id: string, { user_id, team_id, hash, is_proof }: FoundLink, password: string, context: CallContext): Promise<void> {
+    const giveBack = await this.tries.take(user_id, 'logged in');
+    if (!(await this.hashes.matches(password, hash))) {
+      throw new AppError('unauthenticated', 'This address has an account already: the password must be the one it has.');
+    }
+    await giveBack();
+    await this.transactions.run(async (manager) => {
+      await this.consume((text, values) => manager.query(text, values), id);
+      await manager.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND user_id = $2`, [team_id, user_id]);
+      if (is_proof) await manager.update(UserEntity, { id: user_id }, { verifiedAt: () => 'now()', confinedToTeamId: null });
+    });
+    this.logger.log({ message: 'An invitation was accepted', user_id, team_id, request_id: context.requestId });
+  }
+
+  private async setPassword(id: string, link: FoundLink, chosen: { password: string; name?: string | undefined }, context: CallContext) {
+    const { user_id, team_id, is_proof, is_empty } = link;
+    refuseCommon(chosen.password, 'password');
+    if (!is_proof && !is_empty) {
+      throw new AppError('forbidden', 'This address has an account already. Log in, and accept the invitation there.');
+    }
+    const hash = await this.hashes.hash(chosen.password);
+    await this.transactions.run(async (manager) => {
+      await this.consume((text, values) => manager.query(text, values), id);
+      await this.links.retire(manager, user_id, null);
+      if (chosen.name !== undefined && is_empty) await manager.update(UserEntity, { id: user_id }, { name: chosen.name });
+      // A link that somebody else was shown proves nothing: what it makes reaches no further than the team of whoever saw it.
+      const standing = is_proof ? { verifiedAt: () => 'now()', confinedToTeamId: null } : { confinedToTeamId: team_id };
+      await manager.update(UserEntity, { id: user_id }, standing);
+      if (team_id !== null) {
+        await manager.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND user_id = $2`, [team_id, user_id]);
+      }
+      await this.passwords.store(manager, user_id, hash, null);
+    });
+    this.logger.log({ message: 'A password was set by a one-time link', user_id, request_id: context.requestId });
+  }
+
+  /** Of two who use a link at once, one is refused. */
+  private async consume(query: (text: string, values: unknown[]) => Promise<unknown[]>, id: string): Promise<void> {
+    if ((await query(consumeQuery, [id])).length === 0) throw notGood();
   }
 }
 

@@ -5,9 +5,10 @@ import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
-import { LogInService } from '../sessions/log-in.service.js';
+import { MailBox } from '../mail/mail-box.js';
+import { LogInTries } from '../sessions/log-in-tries.js';
 import { SessionsService } from '../sessions/session.service.js';
-import { requireWholeUser } from '../users/whole-user.js';
+import { requireOwnUser } from '../users/whole-user.js';
 import { refuseCommon } from './common-passwords.js';
 import { PasswordHashes } from './password-hashes.service.js';
 
@@ -20,18 +21,19 @@ export class PasswordsService {
     private readonly transactions: Transactions,
     private readonly hashes: PasswordHashes,
     private readonly sessions: SessionsService,
-    private readonly logIns: LogInService,
+    private readonly tries: LogInTries,
+    private readonly mail: MailBox,
     private readonly rpc: Rpc,
   ) {}
 
   /** Ends every other session: whoever knew the old password may have one. */
   async change({ current, new: chosen }: ChangePassword, context: CallContext): Promise<Nothing> {
     refuseCommon(chosen, 'new');
-    const caller = requireWholeUser(context.caller, 'change the password of its user');
+    const caller = requireOwnUser(context.caller, 'change the password of its user');
     const { userId, credential } = caller;
     const [row] = await this.statements.query<{ hash: string }>('passwords.find', 'SELECT hash FROM password WHERE user_id = $1', [userId]);
     if (!row) throw new AppError('conflict', 'You have no password yet. Set the first one by a one-time link.');
-    const giveBack = await this.logIns.tryAs(userId);
+    const giveBack = await this.tries.take(userId, 'logged in');
     if (!(await this.hashes.matches(current, row.hash))) throw new AppError('forbidden', 'The current password is wrong.');
     await giveBack();
     const hash = await this.hashes.hash(chosen);
@@ -51,5 +53,6 @@ export class PasswordsService {
       [userId, hash],
     );
     await this.sessions.endOthers(manager, userId, keptSessionId);
+    await this.mail.notify(manager, userId, 'password_changed');
   }
 }

@@ -45,13 +45,13 @@ export function verify(fixture: TeamsFixture, { session_id: id }: Pick<OpenedSes
 
 /** The context of a call that the session makes. */
 export async function contextOf(fixture: TeamsFixture, session: Pick<OpenedSession, 'session_id'>) {
-  const { session_id: id, user_id: userId, platform_admin: platformAdmin, timezone, teams } = await verify(fixture, session);
+  const { session_id: id, user_id: userId, platform_admin: platformAdmin, timezone, teams, scope } = await verify(fixture, session);
   const callerTeams = teams.map(({ team_id: teamId, role }) => ({ teamId, role }));
   const caller: UserCaller = {
     kind: 'user',
     userId,
     credential: { kind: 'session', id },
-    scope: 'user',
+    scope,
     platformAdmin,
     timezone,
     teams: callerTeams,

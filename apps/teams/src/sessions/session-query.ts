@@ -10,6 +10,16 @@ export const openQuery = `
   VALUES ($1, $2, $3, $4, least(now() + $5 * interval '1 hour', now() + $6 * interval '1 day'), now() + $6 * interval '1 day')
   RETURNING ${row}`;
 
+/** The network `$2` as one of the user `$1`; whether it is new, and not the first. */
+export const rememberNetworkQuery = `
+  WITH remembered AS (
+    INSERT INTO log_in_network (user_id, network) VALUES ($1, $2) ON CONFLICT (user_id, network) DO UPDATE SET last_used_at = now()
+    RETURNING xmax = 0 AS is_new)
+  SELECT is_new AND EXISTS (SELECT FROM log_in_network WHERE user_id = $1) AS is_new_device FROM remembered`;
+
+/** SQL: the one team in which the user `u` acts, while nobody has shown that the address is theirs; null for one who acts as a whole. */
+export const confinement = `CASE WHEN u.verified_at IS NULL THEN u.confined_to_team_id END`;
+
 /** Ends those sessions of the user `$1` that were used the longest ago, beyond `$2`. */
 export const endSurplusQuery = `
   UPDATE session SET ended_at = now(), end_reason = 'too_many' WHERE id IN (
@@ -43,9 +53,9 @@ export const listQuery = `
 
 /** What the live session `$1` opens. As for keys, the operator's teams are left out: the operator may do everything in each. */
 export const credentialQuery = `
-  SELECT s.id AS session_id, s.user_id, u.platform_admin, u.timezone,
+  SELECT s.id AS session_id, s.user_id, u.platform_admin, u.timezone, CASE WHEN ${confinement} IS NULL THEN 'user' ELSE 'membership' END AS scope,
     (SELECT COALESCE(json_agg(json_build_object('team_id', m.team_id, 'role', m.role) ORDER BY m.created_at, m.id), '[]')
       FROM membership m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL
-      WHERE m.user_id = s.user_id AND NOT u.platform_admin) AS teams
+      WHERE m.user_id = s.user_id AND NOT u.platform_admin AND (${confinement} IS NULL OR m.team_id = ${confinement})) AS teams
   FROM session s JOIN "user" u ON u.id = s.user_id
   WHERE s.id = $1 AND ${isAlive}`;

@@ -20,12 +20,22 @@ import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { MailBox } from '../mail/mail-box.js';
 import { TeamsSettings } from '../teams-settings.js';
-import { requireWholeUser } from '../users/whole-user.js';
+import { requireOwnUser } from '../users/whole-user.js';
 import { DerivedTokens } from './derived-token.js';
 import { requireGateway } from './require-gateway.js';
 import { graceSeconds, maxSessions } from './session-policy.js';
-import { credentialQuery, endQuery, endSurplusQuery, findQuery, listQuery, openQuery, rotateQuery } from './session-query.js';
+import {
+  credentialQuery,
+  endQuery,
+  endSurplusQuery,
+  findQuery,
+  listQuery,
+  openQuery,
+  rememberNetworkQuery,
+  rotateQuery,
+} from './session-query.js';
 import { SessionAnswers } from './session-answers.js';
 import { SigningKeys } from './signing-keys.service.js';
 
@@ -61,6 +71,7 @@ export class SessionsService {
     private readonly transactions: Transactions,
     private readonly answers: SessionAnswers,
     private readonly signingKeys: SigningKeys,
+    private readonly mail: MailBox,
     private readonly settings: TeamsSettings,
     private readonly rpc: Rpc,
   ) {
@@ -75,10 +86,8 @@ export class SessionsService {
       const [opened] = await manager.query<SessionRow[]>(openQuery, [id, userId, address, device, idleHours, days]);
       if (!opened) throw new Error('The session was not stored.');
       await manager.query(endSurplusQuery, [userId, maxSessions]);
-      await manager.query(
-        `INSERT INTO log_in_network (user_id, network) VALUES ($1, $2) ON CONFLICT (user_id, network) DO UPDATE SET last_used_at = now()`,
-        [userId, network],
-      );
+      const [known] = await manager.query<{ is_new_device: boolean }[]>(rememberNetworkQuery, [userId, network]);
+      if (known?.is_new_device) await this.mail.notify(manager, userId, 'new_device', { address, device });
       return opened;
     });
     this.logger.log({ message: 'Logged in', user_id: userId, session_id: id, address, device, request_id: requestId });
@@ -129,13 +138,13 @@ export class SessionsService {
   }
 
   async list({ caller }: CallContext): Promise<SessionList> {
-    const { userId, credential } = requireWholeUser(caller, 'see the sessions of its user');
+    const { userId, credential } = requireOwnUser(caller, 'see the sessions of its user');
     const data = await this.statements.query<SessionList['data'][number]>('sessions.list', listQuery, [userId, credential.id]);
     return { data };
   }
 
   async end({ id }: SessionPath, context: CallContext): Promise<Nothing> {
-    const { userId } = requireWholeUser(context.caller, 'end sessions of its user');
+    const { userId } = requireOwnUser(context.caller, 'end sessions of its user');
     const ended = await this.endWhere('id = $2 AND user_id = $3', [id, userId], 'ended_by_user', context);
     if (ended.length === 0) throw notFound('session');
     return {};
@@ -143,7 +152,7 @@ export class SessionsService {
 
   /** Of the caller, or of another by the operator's hand. */
   async endAll({ user_id }: OfUser, context: CallContext): Promise<Nothing> {
-    const { userId } = requireWholeUser(context.caller, 'end sessions of its user');
+    const { userId } = requireOwnUser(context.caller, 'end sessions of its user');
     if (user_id === undefined || user_id === userId) {
       await this.endWhere('user_id = $2', [userId], 'ended_by_user', context);
       return {};
@@ -175,6 +184,7 @@ export class SessionsService {
       if (!presented?.is_alive) return { refused: presented ? 'ended' : 'unknown' };
       if (generation === presented.generation - 1 && presented.is_recent) return { session: presented };
       await manager.query(endQuery('id = $2'), ['refresh_token_reused' satisfies EndReason, id]);
+      await this.mail.notify(manager, presented.user_id, 'session_stolen', { address, device });
       return { refused: 'reused', session: presented };
     });
   }

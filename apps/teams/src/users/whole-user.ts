@@ -10,3 +10,9 @@ export function requireWholeUser(caller: Caller, what: string): UserCaller {
     `This key acts in its one team alone and cannot ${what}. Sign in as the user, or use a key of the user as a whole.`,
   );
 }
+
+/** As `requireWholeUser`, for what a user does about the own account: any session of the user may, also where it reaches one team only. */
+export function requireOwnUser(caller: Caller, what: string): UserCaller {
+  const user = requireUser(caller);
+  return user.credential.kind === 'session' ? user : requireWholeUser(user, what);
+}

@@ -21,11 +21,19 @@ export class UseLink {
   @Text({ max: 256, description: 'What stands after `#` in the address of the link.' })
   token!: string;
 
-  @Text(newPassword)
+  @Text({
+    ...newPassword,
+    description: `${newPassword.description} For an invitation of somebody who has a password: that password.`,
+  })
   password!: string;
 
   @Text({ max: 100, optional: true, description: 'The name of a user who is new.', example: 'Ada' })
   name?: string;
+}
+
+export class ResetPassword {
+  @Email({ example: 'ada@example.com' })
+  email!: string;
 }
 
 /** Whose link it was: the address to log in with. */
@@ -54,5 +62,6 @@ export const passwords = contract('teams.passwords', {
 
 export const links = contract('teams.links', {
   use: operation(UseLink, UsedLink),
+  reset: operation(ResetPassword, Nothing),
   create: operation(CreateLink, OneTimeLink),
 });

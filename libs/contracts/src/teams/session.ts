@@ -1,6 +1,6 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Email, Flag, Instant, ListOf, Nested, Text, Uuid, WholeNumber } from '../fields.js';
+import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
 import { Nothing } from '../page.js';
 import { CredentialTeam } from './credential.js';
 import { User } from './user.js';
@@ -127,6 +127,10 @@ export class SessionCredential {
 
   @Uuid()
   user_id!: string;
+
+  /** `membership` while nobody has shown that the user's address is theirs: then it opens one team, as a key to it does. */
+  @OneOf('CredentialScope', ['user', 'membership'])
+  scope!: 'user' | 'membership';
 
   @Flag()
   platform_admin!: boolean;

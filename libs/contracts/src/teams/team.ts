@@ -4,6 +4,7 @@ import { contract, operation } from '../contract.js';
 import { Email, Flag, Instant, ListOf, Nested, OneOf, QueryFlag, Text, Uuid } from '../fields.js';
 import { PageFromZero, Pagination } from '../page.js';
 import { ResourceOverview } from './resource-overview.js';
+import { SentInvitation } from './sent-invitation.js';
 import { TeamHolding } from './team-holding.js';
 
 const name = { max: 100, example: 'Research', description: 'Name of the team.' };
@@ -92,6 +93,9 @@ export class TeamMember {
 
   @Text({ min: 0, max: 4096, description: 'Comma-separated addresses and CIDRs that may use the API key; empty for any.', example: '' })
   ip_whitelist!: string;
+
+  @Nested(() => SentInvitation, { optional: true, description: 'Only in the response that adds the member.' })
+  invitation?: SentInvitation;
 }
 
 export class PolicyInfo {
