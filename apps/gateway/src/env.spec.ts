@@ -6,7 +6,7 @@ import { defaultLimits } from './rate-limits/limits.js';
 describe('the environment of the gateway', () => {
   it('may be empty', () => {
     expect(optionsFrom(loadEnv(GatewayEnv, {}))).toEqual({
-      publicUrl: 'http://127.0.0.1:3000',
+      publicUrl: 'http://localhost:3000',
       trustedProxies: [],
       limits: defaultLimits,
       limitStore: 'memory',

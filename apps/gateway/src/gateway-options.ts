@@ -15,7 +15,7 @@ export interface GatewayOptions {
   metrics: Registry;
   /** Addresses and CIDRs whose `X-Forwarded-For` is believed; none unless given. */
   trustedProxies?: readonly string[];
-  /** Where people reach the platform: the origin whose pages may log in. `http://127.0.0.1:3000` unless given. */
+  /** Where people reach the platform: the origin whose pages may log in. `http://localhost:3000` unless given. */
   publicUrl?: string;
   /** `off` for benchmarks and tests. */
   limits?: Partial<Limits> | 'off';

@@ -30,6 +30,7 @@ import { PoolSubscriptionsController } from './routes/pool-subscriptions.control
 import { PoolsController } from './routes/pools.controller.js';
 import { PricesController } from './routes/prices.controller.js';
 import { RegionsController } from './routes/regions.controller.js';
+import { SecondFactorsController } from './routes/second-factors.controller.js';
 import { SessionsController } from './routes/sessions.controller.js';
 import { TeamsController } from './routes/teams.controller.js';
 import { UsageEventsController } from './routes/usage-events.controller.js';
@@ -37,6 +38,28 @@ import { UsersController } from './routes/users.controller.js';
 import { WorkloadsController } from './routes/workloads.controller.js';
 import { WorkspacesController } from './routes/workspaces.controller.js';
 import { SessionCookie } from './sessions/session-cookie.js';
+
+const controllers = [
+  TeamsController,
+  MembersController,
+  InvitationsController,
+  WorkspacesController,
+  ImagePoliciesController,
+  UsersController,
+  SessionsController,
+  SecondFactorsController,
+  BillingController,
+  PricesController,
+  UsageEventsController,
+  RegionsController,
+  GpuNodesController,
+  PoolsController,
+  PoolSubscriptionsController,
+  WorkloadsController,
+  ConnectionsController,
+  ErrorsController,
+  HealthController,
+];
 
 @Module({})
 export class GatewayModule {
@@ -52,26 +75,7 @@ export class GatewayModule {
           useFactory: (link?: NatsLink) => ({ throttlers: throttlersOf(settings.limits), storage: openBuckets(settings, store, link) }),
         }),
       ],
-      controllers: [
-        TeamsController,
-        MembersController,
-        InvitationsController,
-        WorkspacesController,
-        ImagePoliciesController,
-        UsersController,
-        SessionsController,
-        BillingController,
-        PricesController,
-        UsageEventsController,
-        RegionsController,
-        GpuNodesController,
-        PoolsController,
-        PoolSubscriptionsController,
-        WorkloadsController,
-        ConnectionsController,
-        ErrorsController,
-        HealthController,
-      ],
+      controllers,
       providers: [
         { provide: GatewaySettings, useValue: settings },
         // In this order.

@@ -41,7 +41,7 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
   try {
     requireFreeDataFolder(dataDir);
     await requireFreePort(env.PORT, env.HOST, 'npm start');
-    const source: NodeJS.ProcessEnv = { ATOLL_PUBLIC_URL: `http://${shownHost(env.HOST)}:${env.PORT}`, ...settingsSource(dataDir) };
+    const source: NodeJS.ProcessEnv = { ATOLL_PUBLIC_URL: `http://${publicHost(env.HOST)}:${env.PORT}`, ...settingsSource(dataDir) };
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(services.map(({ name }) => name));
     const running: RunningService[] = [];
@@ -101,6 +101,12 @@ async function startDatabase(dataDir: string, logger: Logger, undo: Undo[]): Pro
 function urlOf(gateway: NestFastifyApplication, host: string): string {
   const { port } = gateway.getHttpServer().address() as AddressInfo;
   return `http://${shownHost(host)}:${port}`;
+}
+
+/** Where pages of this machine have it. Passkeys are for names. */
+function publicHost(host: string): string {
+  const shown = shownHost(host);
+  return shown === '127.0.0.1' || shown === '[::1]' ? 'localhost' : shown;
 }
 
 /** As it stands in a URL that people open. */

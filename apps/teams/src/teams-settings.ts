@@ -1,7 +1,7 @@
 import { deletionHolders, Email, Text } from '@atoll/contracts';
 import { defaultPublicUrl, PublicUrl, Variable } from '@atoll/service';
 import { Type } from 'class-transformer';
-import { IsInt, IsOptional, Matches, Max, Min, MinLength } from 'class-validator';
+import { IsIn, IsInt, IsOptional, Matches, Max, Min, MinLength } from 'class-validator';
 
 /** What a deployment decides about the teams service. */
 export class TeamsSettings {
@@ -58,6 +58,11 @@ export class TeamsSettings {
   @Variable('ATOLL_MAIL_FROM')
   @Text({ max: 254, optional: true })
   mailFrom: string | undefined = undefined;
+
+  /** `required`: a session of the operator without a second factor may do nothing of the operator's. */
+  @Variable('ATOLL_OPERATOR_SECOND_FACTOR')
+  @IsIn(['required', 'optional'], { message: 'ATOLL_OPERATOR_SECOND_FACTOR must be required or optional' })
+  operatorSecondFactor: 'required' | 'optional' = 'optional';
 
   /** Failed log-ins to one account, from networks that are new to it and from each that it knows: `count/seconds`. */
   @Variable('ATOLL_LOG_IN_TRIES')

@@ -19,9 +19,13 @@ import { MailSender } from './mail/mail-sender.js';
 import { Enrolment } from './members/enrolment.js';
 import { MembersController } from './members/member.controller.js';
 import { MembersService } from './members/member.service.js';
+import { PasskeysController } from './passkeys/passkey.controller.js';
+import { PasskeysService } from './passkeys/passkey.service.js';
 import { PasswordHashes } from './passwords/password-hashes.service.js';
 import { PasswordsController } from './passwords/password.controller.js';
 import { PasswordsService } from './passwords/password.service.js';
+import { SecondFactorsController } from './second-factors/second-factor.controller.js';
+import { SecondFactorsService } from './second-factors/second-factor.service.js';
 import { LogInTries } from './sessions/log-in-tries.js';
 import { LogInService } from './sessions/log-in.service.js';
 import { SessionAnswers } from './sessions/session-answers.js';
@@ -59,7 +63,9 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     InvitationsController,
     LinksController,
     MembersController,
+    PasskeysController,
     PasswordsController,
+    SecondFactorsController,
     SessionsController,
     TeamDirectoryController,
     TeamsController,
@@ -83,7 +89,9 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     MailBox,
     MailSender,
     MembersService,
+    PasskeysService,
     PasswordHashes,
+    SecondFactorsService,
     PasswordsService,
     SessionAnswers,
     SessionUpkeep,

@@ -183,6 +183,22 @@ export {
 } from './teams/member.js';
 export { Invitation, InvitationList, InvitationPath, invitations } from './teams/invitation.js';
 export { ChangePassword, CreateLink, OneTimeLink, ResetPassword, UseLink, UsedLink, links, passwords } from './teams/password.js';
+export {
+  NewPasskey,
+  NewSecondFactor,
+  Passkey,
+  PasskeyAnswer,
+  PasskeyAnswerFrom,
+  PasskeyList,
+  PasskeyOptions,
+  PasskeyPath,
+  RecoveryCodes,
+  SecondFactorCode,
+  SecondStep,
+  SecondStepFrom,
+  passkeys,
+  secondFactors,
+} from './teams/second-factor.js';
 export { SentInvitation } from './teams/sent-invitation.js';
 export { ResourceOverview } from './teams/resource-overview.js';
 export {

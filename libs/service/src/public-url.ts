@@ -1,7 +1,7 @@
 import { Matches } from 'class-validator';
 
-/** Where `npm start` listens unless told otherwise. */
-export const defaultPublicUrl = 'http://127.0.0.1:3000';
+/** Where `npm start` is reached unless told otherwise: by its name, since passkeys are for names and not for addresses. */
+export const defaultPublicUrl = 'http://localhost:3000';
 
 /** The address of the platform as people reach it: scheme, host and port, nothing behind them. Links and cookies follow from it, never from a request. */
 export function PublicUrl(): PropertyDecorator {

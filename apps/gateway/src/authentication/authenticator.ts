@@ -225,7 +225,11 @@ function toVerifiedSession({ session_id, user_id, scope, platform_admin, timezon
       scope,
       platformAdmin: platform_admin && scope === 'user',
       timezone,
-      teams: teams.map((team) => ({ teamId: team.team_id, role: team.role })),
+      teams: teams.map(({ team_id: teamId, role, lacks_second_factor: lacksSecondFactor = false }) => ({
+        teamId,
+        role,
+        ...(lacksSecondFactor && { lacksSecondFactor }),
+      })),
     },
     expiresAtMs: Infinity,
     ipWhitelist: '',

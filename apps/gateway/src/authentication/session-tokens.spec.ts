@@ -93,7 +93,7 @@ describe('an access token', () => {
   });
 
   it('of no algorithm, or of a symmetric one under the public key, is refused', async () => {
-    const claims = encoded({ sid: fake.open(), iss: 'http://127.0.0.1:3000', aud: 'atoll', sub: 'x', nbf: 1, exp: 9_999_999_999 });
+    const claims = encoded({ sid: fake.open(), iss: 'http://localhost:3000', aud: 'atoll', sub: 'x', nbf: 1, exp: 9_999_999_999 });
     const header = (alg: string) => encoded({ alg, kid: 'k', typ: 'at+jwt' });
     const secret = fake.key.publicKey.export({ format: 'der', type: 'spki' });
     const hmac = createHmac('sha256', secret)

@@ -7,10 +7,12 @@ import {
   links,
   members,
   nodes,
+  passkeys,
   passwords,
   pools,
   prices,
   regions,
+  secondFactors,
   sessions,
   subscriptions,
   teams,
@@ -60,6 +62,13 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['POST /team/{team_id}/invitations/accept', 204, invitations.accept],
   ['POST /team/{team_id}/invitations/{invitation_id}/resend', 200, invitations.resend],
   ['DELETE /team/{team_id}/invitations/{invitation_id}', 204, invitations.revoke],
+  ['POST /user/second-factor/begin', 200, secondFactors.begin],
+  ['POST /user/second-factor/confirm', 200, secondFactors.confirm, { code: '123456' }],
+  ['DELETE /user/second-factor', 204, secondFactors.remove, { code: '123456' }],
+  ['GET /user/passkeys', 200, passkeys.list],
+  ['POST /user/passkeys/begin', 200, passkeys.begin],
+  ['POST /user/passkeys/finish', 201, passkeys.finish, { challenge_id: uuid, credential: '{}', name: 'x' }],
+  ['DELETE /user/passkeys/{id}', 204, passkeys.remove],
   ['GET /workspace', 200, workspaces.list, { ...ofTeam, ...page }],
   ['POST /workspace', 201, workspaces.create, { ...ofTeam, name: 'x' }],
   ['PUT /workspace/{workspace_id}', 200, workspaces.rename, { name: 'x' }],
@@ -145,7 +154,8 @@ describe('every route', () => {
     expect(listed.toSorted()).toEqual(
       documented
         .filter(
-          (route) => !/ \/(?:(?:team|workspace)-billing|usage-events|user\/(?:login|refresh|logout|link|password-reset)$)/.test(route),
+          (route) =>
+            !/ \/(?:(?:team|workspace)-billing|usage-events|user\/(?:login|login\/.*|refresh|logout|link|password-reset)$)/.test(route),
         )
         .toSorted(),
     );

@@ -17,7 +17,6 @@ import {
   UsedLink,
   UseLink,
   type CallContext,
-  type OpenedSession,
   type SessionOrigin,
 } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
@@ -53,7 +52,7 @@ export class SessionsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<LoggedIn> {
     const opened = await this.attempts.run(request, reply, () => this.rpc.call(sessions.logIn, { ...body, ...origin }, context));
-    return this.#opened(opened, reply);
+    return this.cookie.open(reply, opened);
   }
 
   @Post('refresh')
@@ -79,7 +78,7 @@ export class SessionsController {
     requireSameSession(request, cookie);
     const refresh = () => this.rpc.call(sessions.refresh, { refresh_token: cookie.refreshToken, ...origin }, context);
     try {
-      return this.#opened(await this.attempts.run(request, reply, refresh), reply);
+      return this.cookie.open(reply, await this.attempts.run(request, reply, refresh));
     } catch (error) {
       if (error instanceof AppError && error.code === 'unauthenticated') this.cookie.clear(reply);
       throw error;
@@ -174,10 +173,5 @@ export class SessionsController {
   )
   createOneTimeLink(@Body() body: CreateLink, @Context() context: CallContext): Promise<OneTimeLink> {
     return this.rpc.call(links.create, body, context);
-  }
-
-  #opened({ access_token, expires_in, user, refresh_token, refresh_expires_in }: OpenedSession, reply: FastifyReply): LoggedIn {
-    this.cookie.set(reply, refresh_token, refresh_expires_in);
-    return { access_token, expires_in, user };
   }
 }

@@ -150,7 +150,9 @@ describe('a page of another origin', () => {
     const foreign: Record<string, string>[] = [
       { origin: 'https://elsewhere.example.com' },
       { origin: 'null' },
-      { origin: 'http://localhost:3000' },
+      { origin: 'http://localhost:3001' },
+      { origin: 'http://localhost.example.com:3000' },
+      { origin: 'https://localhost:3000' },
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site', origin: 'http://127.0.0.1:3000' },
     ];

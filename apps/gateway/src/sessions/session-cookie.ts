@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { LoggedIn, OpenedSession } from '@atoll/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GatewaySettings } from '../gateway-options.js';
 
@@ -34,8 +35,10 @@ export class SessionCookie {
     return undefined;
   }
 
-  set(reply: FastifyReply, refreshToken: string, lifeSeconds: number): void {
-    reply.header('set-cookie', `${this.#name}=${refreshToken}; Max-Age=${lifeSeconds}; ${this.#attributes}`);
+  /** Sets the cookie of a session; gives back what the page may know of it. */
+  open(reply: FastifyReply, { access_token, expires_in, user, refresh_token, refresh_expires_in }: OpenedSession): LoggedIn {
+    reply.header('set-cookie', `${this.#name}=${refresh_token}; Max-Age=${refresh_expires_in}; ${this.#attributes}`);
+    return { access_token, expires_in, user };
   }
 
   clear(reply: FastifyReply): void {

@@ -4,7 +4,7 @@ import { AppError } from '@atoll/errors';
 import { SignJWT, type JWTHeaderParameters, type JWTPayload } from 'jose';
 import type { GatewayUnderTest } from './gateway-fixture.js';
 
-const issuer = 'http://127.0.0.1:3000';
+const issuer = 'http://localhost:3000';
 const audience = 'atoll';
 const userId = '01890000-0000-7000-8000-00000000000b';
 

@@ -5,6 +5,10 @@ import { OneTimeLinkEntity } from '../links/one-time-link.entity.js';
 import { MailEntity } from '../mail/mail.entity.js';
 import { MembershipEntity } from '../members/membership.entity.js';
 import { PasswordEntity } from '../passwords/password.entity.js';
+import { PasskeyChallengeEntity } from '../passkeys/passkey-challenge.entity.js';
+import { PasskeyEntity } from '../passkeys/passkey.entity.js';
+import { RecoveryCodeEntity } from '../second-factors/recovery-code.entity.js';
+import { SecondFactorEntity } from '../second-factors/second-factor.entity.js';
 import { LogInBucketEntity } from '../sessions/log-in-bucket.entity.js';
 import { LogInNetworkEntity } from '../sessions/log-in-network.entity.js';
 import { SessionEntity } from '../sessions/session.entity.js';
@@ -26,6 +30,7 @@ import { TeamCount1804000000000 } from './migrations/1804000000000-team-count.js
 import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.js';
 import { Sessions1810000000000 } from './migrations/1810000000000-sessions.js';
 import { InvitationLinks1811000000000 } from './migrations/1811000000000-invitation-links.js';
+import { SecondFactors1812000000000 } from './migrations/1812000000000-second-factors.js';
 
 /** The PostgreSQL schema that the teams service owns. */
 export const teamsSchema = {
@@ -40,7 +45,11 @@ export const teamsSchema = {
     MailEntity,
     MembershipEntity,
     OneTimeLinkEntity,
+    PasskeyChallengeEntity,
+    PasskeyEntity,
     PasswordEntity,
+    RecoveryCodeEntity,
+    SecondFactorEntity,
     SessionEntity,
     SigningKeyEntity,
     TeamCapacityEntity,
@@ -61,5 +70,6 @@ export const teamsSchema = {
     CallNonces1805000000000,
     Sessions1810000000000,
     InvitationLinks1811000000000,
+    SecondFactors1812000000000,
   ],
 };

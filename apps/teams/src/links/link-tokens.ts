@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { DerivedTokens } from '../sessions/derived-token.js';
 import { TeamsSettings } from '../teams-settings.js';
 
-export const linkHours = 24;
+const linkHours = 24;
 
 export interface NewLink {
   userId: string;

@@ -1,7 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-export const mailKinds = ['invitation', 'reset', 'notice'] as const;
-export type MailKind = (typeof mailKinds)[number];
+export type MailKind = 'invitation' | 'reset' | 'notice';
 
 /** What the text of a mail is made of. Never a token: that follows from the link's id when the mail is sent. */
 export interface MailData {

@@ -4,6 +4,7 @@ import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import { PasswordHashes } from '../passwords/password-hashes.service.js';
+import { SecondFactorsService } from '../second-factors/second-factor.service.js';
 import { LogInTries } from './log-in-tries.js';
 import { requireGateway } from './require-gateway.js';
 import { SessionsService } from './session.service.js';
@@ -30,6 +31,7 @@ export class LogInService {
     private readonly hashes: PasswordHashes,
     private readonly sessions: SessionsService,
     private readonly tries: LogInTries,
+    private readonly secondFactors: SecondFactorsService,
     private readonly rpc: Rpc,
   ) {}
 
@@ -46,6 +48,7 @@ export class LogInService {
       throw new AppError('unauthenticated', 'The e-mail address or the password is wrong.');
     }
     await giveBack();
+    await this.secondFactors.requireNone(account.user_id);
     const opened = await this.sessions.open(account.user_id, origin, context);
     this.rpc.publish(credentialsChanged, { user_id: account.user_id });
     return opened;

@@ -46,7 +46,11 @@ export function verify(fixture: TeamsFixture, { session_id: id }: Pick<OpenedSes
 /** The context of a call that the session makes. */
 export async function contextOf(fixture: TeamsFixture, session: Pick<OpenedSession, 'session_id'>) {
   const { session_id: id, user_id: userId, platform_admin: platformAdmin, timezone, teams, scope } = await verify(fixture, session);
-  const callerTeams = teams.map(({ team_id: teamId, role }) => ({ teamId, role }));
+  const callerTeams = teams.map(({ team_id: teamId, role, lacks_second_factor: lacksSecondFactor = false }) => ({
+    teamId,
+    role,
+    ...(lacksSecondFactor && { lacksSecondFactor }),
+  }));
   const caller: UserCaller = {
     kind: 'user',
     userId,

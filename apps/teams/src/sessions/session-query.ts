@@ -4,10 +4,10 @@ import { isAlive } from './session-policy.js';
 const row = `s.id, s.user_id, s.generation,
   extract(epoch FROM s.idle_until - now())::int AS idle_seconds, extract(epoch FROM s.expires_at - now())::int AS life_seconds`;
 
-/** `$1` id, `$2` user, `$3` address, `$4` device, `$5` idle hours, `$6` days. */
+/** `$1` id, `$2` user, `$3` address, `$4` device, `$5` idle hours, `$6` days, `$7` whether with a second factor. */
 export const openQuery = `
-  INSERT INTO session AS s (id, user_id, address, device, idle_until, expires_at)
-  VALUES ($1, $2, $3, $4, least(now() + $5 * interval '1 hour', now() + $6 * interval '1 day'), now() + $6 * interval '1 day')
+  INSERT INTO session AS s (id, user_id, address, device, has_second_factor, idle_until, expires_at)
+  VALUES ($1, $2, $3, $4, $7, least(now() + $5 * interval '1 hour', now() + $6 * interval '1 day'), now() + $6 * interval '1 day')
   RETURNING ${row}`;
 
 /** The network `$2` as one of the user `$1`; whether it is new, and not the first. */
@@ -51,10 +51,11 @@ export const listQuery = `
     s.id = $2::uuid AS current
   FROM session s WHERE s.user_id = $1 AND ${isAlive} ORDER BY s.created_at DESC, s.id DESC LIMIT 1000`;
 
-/** What the live session `$1` opens. As for keys, the operator's teams are left out: the operator may do everything in each. */
+/** What the live session `$1` opens; `$2`: whether the operator takes a second factor. As for keys, the operator's teams are left out: the operator may do everything in each. */
 export const credentialQuery = `
-  SELECT s.id AS session_id, s.user_id, u.platform_admin, u.timezone, CASE WHEN ${confinement} IS NULL THEN 'user' ELSE 'membership' END AS scope,
-    (SELECT COALESCE(json_agg(json_build_object('team_id', m.team_id, 'role', m.role) ORDER BY m.created_at, m.id), '[]')
+  SELECT s.id AS session_id, s.user_id, u.platform_admin AND (s.has_second_factor OR NOT $2::boolean) AS platform_admin, u.timezone, CASE WHEN ${confinement} IS NULL THEN 'user' ELSE 'membership' END AS scope,
+    (SELECT COALESCE(json_agg(json_build_object('team_id', m.team_id, 'role', m.role,
+        'lacks_second_factor', t.require_second_factor AND NOT s.has_second_factor) ORDER BY m.created_at, m.id), '[]')
       FROM membership m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL
       WHERE m.user_id = s.user_id AND NOT u.platform_admin AND (${confinement} IS NULL OR m.team_id = ${confinement})) AS teams
   FROM session s JOIN "user" u ON u.id = s.user_id

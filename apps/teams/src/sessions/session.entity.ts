@@ -39,6 +39,10 @@ export class SessionEntity {
   @Column({ type: 'timestamptz', precision: 3 })
   expiresAt!: Date;
 
+  /** Whether the log-in took a second factor, or a passkey, which is both. */
+  @Column('boolean', { default: false })
+  hasSecondFactor!: boolean;
+
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   endedAt!: Date | null;
 

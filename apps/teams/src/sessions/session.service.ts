@@ -79,11 +79,16 @@ export class SessionsService {
   }
 
   /** A new session of a user who has just proven to be that user. */
-  async open(userId: string, { address, device, network }: SessionOrigin, { requestId }: CallContext): Promise<OpenedSession> {
+  async open(
+    userId: string,
+    { address, device, network }: SessionOrigin,
+    { requestId }: CallContext,
+    { hasSecondFactor = false } = {},
+  ): Promise<OpenedSession> {
     const { idleHours, days } = this.limits();
     const id = newId();
     const session = await this.transactions.run(async (manager) => {
-      const [opened] = await manager.query<SessionRow[]>(openQuery, [id, userId, address, device, idleHours, days]);
+      const [opened] = await manager.query<SessionRow[]>(openQuery, [id, userId, address, device, idleHours, days, hasSecondFactor]);
       if (!opened) throw new Error('The session was not stored.');
       await manager.query(endSurplusQuery, [userId, maxSessions]);
       const [known] = await manager.query<{ is_new_device: boolean }[]>(rememberNetworkQuery, [userId, network]);
@@ -132,7 +137,8 @@ export class SessionsService {
 
   async verify({ id }: SessionPath, context: CallContext): Promise<SessionCredential> {
     requireGateway(context);
-    const [found] = await this.reserved.query<SessionCredential>('sessions.verify', credentialQuery, [id]);
+    const isFactorRequired = this.settings.operatorSecondFactor === 'required';
+    const [found] = await this.reserved.query<SessionCredential>('sessions.verify', credentialQuery, [id, isFactorRequired]);
     if (!found) throw sessionEnded();
     return found;
   }

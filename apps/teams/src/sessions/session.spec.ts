@@ -22,7 +22,7 @@ describe('a log-in', () => {
     expect(opened).toMatchObject({ expires_in: 900, refresh_expires_in: 12 * 3600, user: { id: person.userId, email: person.email } });
     const { iat = 0, ...claims } = decodeJwt(opened.access_token);
     expect(claims).toEqual({
-      iss: 'http://127.0.0.1:3000',
+      iss: 'http://localhost:3000',
       aud: 'atoll',
       sub: person.userId,
       sid: opened.session_id,

@@ -10,6 +10,8 @@ import { TeamHolding } from './team-holding.js';
 const name = { max: 100, example: 'Research', description: 'Name of the team.' };
 const description = { min: 0, max: 1000, multiline: true, example: 'Protein folding', description: 'Purpose of the team.' };
 
+const requireSecondFactor = 'Whether sessions take a second factor to act in the team. API keys are not concerned.';
+
 export class TeamPath {
   @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
   team_id!: string;
@@ -49,6 +51,9 @@ export class UpdateTeamBody {
 
   @Text({ ...description, optional: true })
   description?: string;
+
+  @Flag({ optional: true, description: requireSecondFactor })
+  require_second_factor?: boolean;
 }
 
 export class UpdateTeam extends IntersectionType(TeamPath, UpdateTeamBody) {}
@@ -135,6 +140,9 @@ export class Team {
 
   @Flag({ description: 'Whether the team is suspended: it may read, stop, unsubscribe and delete, nothing else.' })
   is_suspended!: boolean;
+
+  @Flag({ description: requireSecondFactor })
+  require_second_factor!: boolean;
 
   @Flag()
   has_pool_subscription!: boolean;
