@@ -32,34 +32,14 @@ import { PricesController } from './routes/prices.controller.js';
 import { RegionsController } from './routes/regions.controller.js';
 import { SecondFactorsController } from './routes/second-factors.controller.js';
 import { SessionsController } from './routes/sessions.controller.js';
+import { SsoController } from './routes/sso.controller.js';
 import { TeamsController } from './routes/teams.controller.js';
 import { UsageEventsController } from './routes/usage-events.controller.js';
 import { UsersController } from './routes/users.controller.js';
 import { WorkloadsController } from './routes/workloads.controller.js';
 import { WorkspacesController } from './routes/workspaces.controller.js';
 import { SessionCookie } from './sessions/session-cookie.js';
-
-const controllers = [
-  TeamsController,
-  MembersController,
-  InvitationsController,
-  WorkspacesController,
-  ImagePoliciesController,
-  UsersController,
-  SessionsController,
-  SecondFactorsController,
-  BillingController,
-  PricesController,
-  UsageEventsController,
-  RegionsController,
-  GpuNodesController,
-  PoolsController,
-  PoolSubscriptionsController,
-  WorkloadsController,
-  ConnectionsController,
-  ErrorsController,
-  HealthController,
-];
+import { SsoCookie } from './sessions/sso-cookie.js';
 
 @Module({})
 export class GatewayModule {
@@ -75,7 +55,28 @@ export class GatewayModule {
           useFactory: (link?: NatsLink) => ({ throttlers: throttlersOf(settings.limits), storage: openBuckets(settings, store, link) }),
         }),
       ],
-      controllers,
+      controllers: [
+        TeamsController,
+        MembersController,
+        InvitationsController,
+        WorkspacesController,
+        ImagePoliciesController,
+        UsersController,
+        SessionsController,
+        SecondFactorsController,
+        SsoController,
+        BillingController,
+        PricesController,
+        UsageEventsController,
+        RegionsController,
+        GpuNodesController,
+        PoolsController,
+        PoolSubscriptionsController,
+        WorkloadsController,
+        ConnectionsController,
+        ErrorsController,
+        HealthController,
+      ],
       providers: [
         { provide: GatewaySettings, useValue: settings },
         // In this order.
@@ -92,6 +93,7 @@ export class GatewayModule {
         UnreadLimits,
         SessionCookie,
         SessionTokens,
+        SsoCookie,
       ],
     };
   }

@@ -64,6 +64,11 @@ export class TeamsSettings {
   @IsIn(['required', 'optional'], { message: 'ATOLL_OPERATOR_SECOND_FACTOR must be required or optional' })
   operatorSecondFactor: 'required' | 'optional' = 'optional';
 
+  /** A JSON file with the providers of single sign-on: see docs/sessions.md. */
+  @Variable('ATOLL_SSO_FILE')
+  @Text({ max: 4096, optional: true })
+  ssoFile: string | undefined = undefined;
+
   /** Failed log-ins to one account, from networks that are new to it and from each that it knows: `count/seconds`. */
   @Variable('ATOLL_LOG_IN_TRIES')
   @Matches(/^[1-9]\d{0,5}\/[1-9]\d{0,5}$/, { message: 'ATOLL_LOG_IN_TRIES must be count/seconds, such as 10/600' })

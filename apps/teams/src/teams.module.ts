@@ -33,6 +33,10 @@ import { SessionUpkeep } from './sessions/session-upkeep.js';
 import { SessionsController } from './sessions/session.controller.js';
 import { SessionsService } from './sessions/session.service.js';
 import { SigningKeys } from './sessions/signing-keys.service.js';
+import { SsoMemberships } from './sso/sso-memberships.js';
+import { SsoProviderClients } from './sso/sso-providers.js';
+import { SsoController } from './sso/sso.controller.js';
+import { SsoService } from './sso/sso.service.js';
 import { ForcedDeletionService } from './teams/forced-deletion.service.js';
 import { HolderAnswers } from './teams/holder-answers.js';
 import { ResourceOverviewService } from './teams/resource-overview.service.js';
@@ -67,6 +71,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     PasswordsController,
     SecondFactorsController,
     SessionsController,
+    SsoController,
     TeamDirectoryController,
     TeamsController,
     UsersController,
@@ -97,6 +102,9 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     SessionUpkeep,
     SessionsService,
     SigningKeys,
+    SsoMemberships,
+    SsoProviderClients,
+    SsoService,
     TeamCapacityService,
     TeamChanges,
     TeamCreationService,

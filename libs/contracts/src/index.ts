@@ -199,6 +199,7 @@ export {
   passkeys,
   secondFactors,
 } from './teams/second-factor.js';
+export { SsoAnswer, SsoCallback, SsoFlow, SsoProvider, SsoProviderPath, SsoProviders, singleSignOn } from './teams/sso.js';
 export { SentInvitation } from './teams/sent-invitation.js';
 export { ResourceOverview } from './teams/resource-overview.js';
 export {

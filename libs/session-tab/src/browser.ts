@@ -1,6 +1,10 @@
 /** The parts of a browser that this library uses; the types of the DOM would let every other project use them too. */
 export interface Browser {
-  readonly document: Listenable & { readonly visibilityState: string; getElementById(id: string): PageElement | null };
+  readonly document: Listenable & {
+    readonly visibilityState: string;
+    getElementById(id: string): PageElement | null;
+    createElement(tag: 'a'): PageElement;
+  };
   readonly localStorage: { getItem(key: string): string | null; setItem(key: string, value: string): void };
   readonly location: { readonly hash: string; readonly pathname: string };
   readonly history: { replaceState(data: unknown, title: string, url: string): void };
@@ -34,6 +38,8 @@ interface PublicCredential {
 
 export interface PageElement extends Listenable {
   value: string;
+  href: string;
+  append(child: PageElement): void;
   textContent: string | null;
   hidden: boolean;
   disabled: boolean;

@@ -59,4 +59,16 @@ on('add-passkey', 'click', async () => {
   say(ok ? 'The passkey was added.' : `The passkey was not added (${status}).`);
 });
 on('check', 'click', async () => say(`The server knows you: ${(await tab.fetch('/user/profile')).status}.`));
+/** A link for each provider: it leads there and back, and sets the cookie. */
+async function showProviders(): Promise<void> {
+  const { data } = (await (await fetch('/api/user/sso')).json()) as { data: { id: string; name: string }[] };
+  for (const { id, name } of data) {
+    const link = browser.document.createElement('a');
+    link.href = `/api/user/sso/${id}`;
+    link.textContent = `Log in with ${name}`;
+    element('providers').append(link);
+  }
+}
+
+void showProviders().catch(() => undefined);
 void tab.start().catch(() => say('The platform cannot be reached at the moment.'));

@@ -4,8 +4,12 @@ const page = (title: string, script: string, body: string): string => `<!doctype
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>${title}</title>
-<script type="module" src="/pages/${script}"></script>
-</head>
+${
+  script === ''
+    ? ''
+    : `<script type="module" src="/pages/${script}"></script>
+`
+}</head>
 <body>
 <main>
 <h1>${title}</h1>
@@ -26,6 +30,7 @@ export const logInPage = page(
 <p><button>Log in</button></p>
 </form>
 <p><button id="passkey">Log in with a passkey</button></p>
+<p id="providers"></p>
 </section>
 <form id="second" hidden>
 <p><label>Code <input id="code" autocomplete="one-time-code" required></label></p>
@@ -49,3 +54,9 @@ export const linkPage = page(
 </form>
 <p id="log-in" hidden><a href="/login">Log in</a></p>`,
 );
+
+/** What a person sees who cannot be logged in by a provider. */
+export function refusalPage(sentence: string): string {
+  const escaped = sentence.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return page('You are not logged in', '', `<p>${escaped}</p>\n<p><a href="/login">Log in another way</a></p>`);
+}

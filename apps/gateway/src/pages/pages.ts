@@ -4,7 +4,7 @@ import { AppError } from '@atoll/errors';
 import { linkPage, logInPage } from './html.js';
 
 /** Scripts and calls of this origin alone, no other page may frame them, and no link tells where it was followed. */
-const headers = {
+export const pageHeaders = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'x-frame-options': 'DENY',
@@ -24,7 +24,7 @@ export function servePages(instance: FastifyInstance): void {
   const pages = { '/login': logInPage, '/link': linkPage };
   for (const [path, html] of Object.entries(pages)) {
     instance.get(path, { config: { public: true } }, (_request, reply) =>
-      reply.headers(headers).type('text/html; charset=utf-8').send(html),
+      reply.headers(pageHeaders).type('text/html; charset=utf-8').send(html),
     );
   }
   const texts = new Map<string, string>();
@@ -33,6 +33,6 @@ export function servePages(instance: FastifyInstance): void {
     if (!scripts.includes(name)) throw new AppError('not_found', 'No such script.');
     const text = texts.get(name) ?? readFileSync(new URL(name, folder), 'utf8');
     texts.set(name, text);
-    return reply.headers(headers).type('text/javascript; charset=utf-8').send(text);
+    return reply.headers(pageHeaders).type('text/javascript; charset=utf-8').send(text);
   });
 }

@@ -20,6 +20,8 @@ declare module 'fastify' {
     anonymous?: boolean;
     /** The session's cookie is a credential here. */
     takesCookie?: boolean;
+    /** Pages of other origins may lead here. */
+    fromAnyPage?: boolean;
     /** May change its own caller: keys, roles, teams, zone. */
     changesCaller?: boolean;
     /** The number of the first page, of a listing. */

@@ -155,7 +155,7 @@ describe('every route', () => {
       documented
         .filter(
           (route) =>
-            !/ \/(?:(?:team|workspace)-billing|usage-events|user\/(?:login|login\/.*|refresh|logout|link|password-reset)$)/.test(route),
+            !/ \/(?:(?:team|workspace)-billing|usage-events|user\/(?:sso|login|login\/.*|refresh|logout|link|password-reset)$)/.test(route),
         )
         .toSorted(),
     );

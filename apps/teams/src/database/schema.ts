@@ -13,6 +13,8 @@ import { LogInBucketEntity } from '../sessions/log-in-bucket.entity.js';
 import { LogInNetworkEntity } from '../sessions/log-in-network.entity.js';
 import { SessionEntity } from '../sessions/session.entity.js';
 import { SigningKeyEntity } from '../sessions/signing-key.entity.js';
+import { SsoFlowEntity } from '../sso/sso-flow.entity.js';
+import { UserIdentityEntity } from '../sso/user-identity.entity.js';
 import { TeamCapacityEntity } from '../teams/team-capacity.entity.js';
 import { TeamCountEntity } from '../teams/team-count.entity.js';
 import { DeletionAnswerEntity } from '../teams/team-deletion.entity.js';
@@ -31,6 +33,7 @@ import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.
 import { Sessions1810000000000 } from './migrations/1810000000000-sessions.js';
 import { InvitationLinks1811000000000 } from './migrations/1811000000000-invitation-links.js';
 import { SecondFactors1812000000000 } from './migrations/1812000000000-second-factors.js';
+import { SingleSignOn1813000000000 } from './migrations/1813000000000-single-sign-on.js';
 
 /** The PostgreSQL schema that the teams service owns. */
 export const teamsSchema = {
@@ -52,6 +55,8 @@ export const teamsSchema = {
     SecondFactorEntity,
     SessionEntity,
     SigningKeyEntity,
+    SsoFlowEntity,
+    UserIdentityEntity,
     TeamCapacityEntity,
     TeamCountEntity,
     TeamEntity,
@@ -71,5 +76,6 @@ export const teamsSchema = {
     Sessions1810000000000,
     InvitationLinks1811000000000,
     SecondFactors1812000000000,
+    SingleSignOn1813000000000,
   ],
 };

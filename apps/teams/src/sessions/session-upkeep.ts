@@ -8,6 +8,7 @@ const removals = [
   `DELETE FROM session WHERE id IN (SELECT id FROM session WHERE expires_at < now() - interval '1 day' LIMIT 1000 FOR UPDATE SKIP LOCKED)`,
   'DELETE FROM log_in_bucket WHERE id IN (SELECT id FROM log_in_bucket WHERE full_at < now() LIMIT 1000 FOR UPDATE SKIP LOCKED)',
   `DELETE FROM log_in_network WHERE last_used_at < now() - interval '180 days'`,
+  'DELETE FROM sso_flow WHERE id IN (SELECT id FROM sso_flow WHERE expires_at < now() LIMIT 1000 FOR UPDATE SKIP LOCKED)',
   'DELETE FROM passkey_challenge WHERE id IN (SELECT id FROM passkey_challenge WHERE expires_at < now() LIMIT 1000 FOR UPDATE SKIP LOCKED)',
   `DELETE FROM one_time_link WHERE id IN (
      SELECT id FROM one_time_link WHERE expires_at < now() - interval '7 days' LIMIT 1000 FOR UPDATE SKIP LOCKED)`,
