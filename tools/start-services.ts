@@ -81,6 +81,7 @@ const shared: NodeJS.ProcessEnv = {
   NATS_URL: process.env.NATS_URL ?? nats?.url,
   ATOLL_BUS_SECRET: process.env.ATOLL_BUS_SECRET ?? secrets.busSecret,
   ATOLL_KEY_PEPPER: process.env.ATOLL_KEY_PEPPER ?? secrets.keyPepper,
+  ATOLL_PUBLIC_URL: process.env.ATOLL_PUBLIC_URL ?? `http://localhost:${port}`,
   ATOLL_SEAL_KEYS: process.env.ATOLL_SEAL_KEYS ?? secrets.sealKeys,
 };
 

@@ -8,6 +8,7 @@ function comparable({ status, headers, body }: Answer<unknown>, email: string): 
     .replaceAll(email, '<address>')
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')
     .replaceAll(/atl_[^"]+/g, '<key>')
+    .replaceAll(/#[0-9a-f]{32}[^"]+/g, '#<token>')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<instant>');
   return { status, headers: { ...rest, 'content-length': undefined }, text };
 }

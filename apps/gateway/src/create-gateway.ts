@@ -11,6 +11,7 @@ import { serveDocumentation } from './openapi/documentation.js';
 import { Answered } from './health/answered.js';
 import { acceptJsonBodies } from './requests/body-parser.js';
 import { installHooks, refuseUnroutable } from './requests/hooks.js';
+import { servePages } from './pages/pages.js';
 import { originForm } from './requests/path.js';
 import { requestId } from './requests/request-id.js';
 import { declareRequestState } from './requests/request-state.js';
@@ -62,6 +63,7 @@ export async function createGateway(options: GatewayOptions): Promise<NestFastif
   acceptJsonBodies(instance);
   installHooks(app, instance);
   serveDocumentation(app, instance);
+  servePages(instance);
   await app.init();
   await instance.ready();
   return app;

@@ -6,6 +6,7 @@ import { defaultLimits } from './rate-limits/limits.js';
 describe('the environment of the gateway', () => {
   it('may be empty', () => {
     expect(optionsFrom(loadEnv(GatewayEnv, {}))).toEqual({
+      publicUrl: 'http://localhost:3000',
       trustedProxies: [],
       limits: defaultLimits,
       limitStore: 'memory',
@@ -22,8 +23,10 @@ describe('the environment of the gateway', () => {
       ATOLL_LIMIT_STORE: 'nats',
       ATOLL_DEADLINE_MS: '250',
       ATOLL_DRAIN_DELAY_MS: '5000',
+      ATOLL_PUBLIC_URL: 'https://atoll.example.com',
     });
     expect(optionsFrom(env)).toEqual({
+      publicUrl: 'https://atoll.example.com',
       trustedProxies: ['10.0.0.0/8', '2001:db8::1'],
       limits: { ...defaultLimits, key: { count: 5, seconds: 1 }, authFailures: { count: 3, seconds: 600 } },
       limitStore: 'nats',

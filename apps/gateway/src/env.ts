@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { Type } from 'class-transformer';
 import { IsIn, IsInt, IsOptional, Matches, Max, Min, MinLength } from 'class-validator';
 import { IpWhitelist, whitelistEntries } from '@atoll/contracts';
-import { BusEnv } from '@atoll/service';
+import { BusEnv, defaultPublicUrl, PublicUrl } from '@atoll/service';
 import type { GatewayOptions, LimitStore } from './gateway-options.js';
 import { defaultLimits, limitForm, parseLimit, type Limit, type Limits } from './rate-limits/limits.js';
 
@@ -29,6 +29,10 @@ const Burst = (): PropertyDecorator =>
 
 /** The settings of the gateway, in one process and over NATS alike. */
 export class GatewayEnv {
+  /** Where people reach the platform. The same as the teams service's. */
+  @PublicUrl()
+  ATOLL_PUBLIC_URL: string = defaultPublicUrl;
+
   /** Comma-separated addresses and CIDRs of proxies whose `X-Forwarded-For` is believed; nobody's unless set. */
   @IpWhitelist()
   TRUSTED_PROXIES: string = '';
@@ -101,8 +105,9 @@ export class GatewayEnv {
 /** The part of the gateway's options that the environment decides. */
 export function optionsFrom(
   env: GatewayEnv,
-): Pick<GatewayOptions, 'trustedProxies' | 'limits' | 'limitStore' | 'deadlineMs' | 'drainDelayMs'> {
+): Pick<GatewayOptions, 'publicUrl' | 'trustedProxies' | 'limits' | 'limitStore' | 'deadlineMs' | 'drainDelayMs'> {
   return {
+    publicUrl: env.ATOLL_PUBLIC_URL,
     trustedProxies: whitelistEntries(env.TRUSTED_PROXIES),
     limits: env.ATOLL_LIMITS === 'off' ? 'off' : limitsOf(env),
     limitStore: env.ATOLL_LIMIT_STORE,

@@ -2,7 +2,7 @@ import type { DynamicModule } from '@nestjs/common';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { parseAddressRange, type AddressRange } from '@atoll/contracts';
-import type { ReadinessCheck } from '@atoll/service';
+import { defaultPublicUrl, type ReadinessCheck } from '@atoll/service';
 import { defaultLimits, type Limits } from './rate-limits/limits.js';
 
 export interface GatewayOptions {
@@ -15,6 +15,8 @@ export interface GatewayOptions {
   metrics: Registry;
   /** Addresses and CIDRs whose `X-Forwarded-For` is believed; none unless given. */
   trustedProxies?: readonly string[];
+  /** Where people reach the platform: the origin whose pages may log in. `http://localhost:3000` unless given. */
+  publicUrl?: string;
   /** `off` for benchmarks and tests. */
   limits?: Partial<Limits> | 'off';
   /** Where the buckets are: in this process, or in NATS, for all replicas together. */
@@ -36,6 +38,7 @@ export class GatewaySettings {
   readonly keyPepper: string;
   readonly logger: Logger;
   readonly metrics: Registry;
+  readonly publicUrl: string;
   readonly trustedProxies: readonly AddressRange[];
   readonly limits: Limits | null;
   readonly deadlineMs: number;
@@ -48,6 +51,7 @@ export class GatewaySettings {
     this.keyPepper = options.keyPepper;
     this.logger = options.logger;
     this.metrics = options.metrics;
+    this.publicUrl = options.publicUrl ?? defaultPublicUrl;
     this.trustedProxies = trustedProxies.map(toRange);
     this.limits = limits === 'off' ? null : { ...defaultLimits, ...limits };
     this.deadlineMs = options.deadlineMs ?? 5_000;

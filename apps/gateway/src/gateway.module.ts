@@ -3,7 +3,9 @@ import { APP_GUARD } from '@nestjs/core';
 import { NatsLink } from '@atoll/rpc';
 import { LargeAnswers, UnreadLimits } from './answers/large-answers.js';
 import { Authenticator } from './authentication/authenticator.js';
+import { Attempts } from './authentication/attempts.js';
 import { DenyByDefault } from './authentication/deny-by-default.js';
+import { SessionTokens } from './authentication/session-tokens.js';
 import { ProblemFilter } from './errors/problem-filter.js';
 import { GatewaySettings, type GatewayOptions, type LimitStore } from './gateway-options.js';
 import { Answered } from './health/answered.js';
@@ -23,17 +25,23 @@ import { ConnectionsController } from './routes/connections.controller.js';
 import { ExposedServicesController } from './routes/exposed-services.controller.js';
 import { GpuNodesController } from './routes/gpu-nodes.controller.js';
 import { ImagePoliciesController } from './routes/image-policies.controller.js';
+import { InvitationsController } from './routes/invitations.controller.js';
 import { MembersController } from './routes/members.controller.js';
 import { PodsController } from './routes/pods.controller.js';
 import { PoolSubscriptionsController } from './routes/pool-subscriptions.controller.js';
 import { PoolsController } from './routes/pools.controller.js';
 import { PricesController } from './routes/prices.controller.js';
 import { RegionsController } from './routes/regions.controller.js';
+import { SecondFactorsController } from './routes/second-factors.controller.js';
+import { SessionsController } from './routes/sessions.controller.js';
+import { SsoController } from './routes/sso.controller.js';
 import { TeamsController } from './routes/teams.controller.js';
 import { UsageEventsController } from './routes/usage-events.controller.js';
 import { UsersController } from './routes/users.controller.js';
 import { WorkloadsController } from './routes/workloads.controller.js';
 import { WorkspacesController } from './routes/workspaces.controller.js';
+import { SessionCookie } from './sessions/session-cookie.js';
+import { SsoCookie } from './sessions/sso-cookie.js';
 
 @Module({})
 export class GatewayModule {
@@ -52,9 +60,13 @@ export class GatewayModule {
       controllers: [
         TeamsController,
         MembersController,
+        InvitationsController,
         WorkspacesController,
         ImagePoliciesController,
         UsersController,
+        SessionsController,
+        SecondFactorsController,
+        SsoController,
         BillingController,
         PricesController,
         UsageEventsController,
@@ -76,12 +88,16 @@ export class GatewayModule {
         { provide: APP_GUARD, useClass: ReadRequest },
         Admission,
         Answered,
+        Attempts,
         Authenticator,
         Draining,
         LargeAnswers,
         ProblemFilter,
         RateLimits,
         UnreadLimits,
+        SessionCookie,
+        SessionTokens,
+        SsoCookie,
       ],
     };
   }

@@ -5,21 +5,24 @@ export interface Facts {
   dataDir: string;
   /** Only where it was made just now: it is shown once. */
   adminKey: string | undefined;
+  /** Only while the operator has no password. */
+  adminLink: string | undefined;
 }
 
 /** What a person sees when the platform is ready: where it is, and the first call to make. */
-export function banner({ url, readyAfterMs, dataDir, adminKey }: Facts): string {
+export function banner({ url, readyAfterMs, dataDir, adminKey, adminLink }: Facts): string {
   const key = adminKey ?? '$ATOLL_KEY';
   const aboutKey = adminKey
     ? `${adminKey}\n               shown this once; it does not expire. Keep it, and leave everyday work to keys of teams.`
     : 'as printed at the first start. Lost it? npm run admin-key makes a new one.';
+  const aboutLink = adminLink ? `\n  Log in       ${adminLink}\n               sets the operator's password; good once, for 24 hours.` : '';
   return `
 Atoll is ready after ${(readyAfterMs / 1000).toFixed(1)} s.
 
   API          ${url}/api
   Docs         ${url}/api/docs
   Data         ${dataDir}
-  Admin key    ${aboutKey}
+  Admin key    ${aboutKey}${aboutLink}
 
   Try it:      curl -s -H "Authorization: Bearer ${key}" ${url}/api/user/profile
 `;

@@ -11,6 +11,7 @@ import {
   observeEvents,
   requireFreePort,
   startService,
+  type FirstStart,
   type RunningService,
 } from '@atoll/service';
 import { createGateway, GatewayEnv, optionsFrom } from '../../gateway/src/create-gateway.js';
@@ -22,6 +23,8 @@ export interface RunningPlatform {
   dataDir: string;
   /** The operator's key where it was made just now. */
   adminKey: string | undefined;
+  /** Where the operator sets a first password. */
+  adminLink: string | undefined;
   /** Closes the door, lets what is inside finish, then stops services and database. */
   stop(): Promise<void>;
 }
@@ -38,7 +41,7 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
   try {
     requireFreeDataFolder(dataDir);
     await requireFreePort(env.PORT, env.HOST, 'npm start');
-    const source = settingsSource(dataDir);
+    const source: NodeJS.ProcessEnv = { ATOLL_PUBLIC_URL: `http://${publicHost(env.HOST)}:${env.PORT}`, ...settingsSource(dataDir) };
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(services.map(({ name }) => name));
     const running: RunningService[] = [];
@@ -62,21 +65,21 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
     undo.push(() => gateway.close());
     await gateway.listen(env.PORT, env.HOST);
     // Last of all: a key that is made now is shown once, and not lost to anything that fails after it.
-    const adminKey = await firstStart(running, source);
-    return { url: urlOf(gateway, env.HOST), dataDir, adminKey, stop };
+    const { adminKey, adminLink } = await firstStart(running, source);
+    return { url: urlOf(gateway, env.HOST), dataDir, adminKey, adminLink, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-/** What the services do once they take requests. Gives back the operator's key where it was made just now. */
-async function firstStart(running: readonly RunningService[], source: NodeJS.ProcessEnv): Promise<string | undefined> {
-  let shown: string | undefined;
+/** What the services do once they take requests. Gives back what is to be shown to the operator. */
+async function firstStart(running: readonly RunningService[], source: NodeJS.ProcessEnv): Promise<FirstStart> {
+  let shown: FirstStart = {};
   for (const [at, definition] of services.entries()) {
     const app = running[at]?.app;
-    const { adminKey } = (app && (await definition.started?.(app, loadEnv(definition.settings, source)))) ?? {};
-    shown ??= adminKey;
+    const started = app && (await definition.started?.(app, loadEnv(definition.settings, source)));
+    shown = { ...shown, ...started };
   }
   return shown;
 }
@@ -97,6 +100,17 @@ async function startDatabase(dataDir: string, logger: Logger, undo: Undo[]): Pro
 
 function urlOf(gateway: NestFastifyApplication, host: string): string {
   const { port } = gateway.getHttpServer().address() as AddressInfo;
+  return `http://${shownHost(host)}:${port}`;
+}
+
+/** Where pages of this machine have it. Passkeys are for names. */
+function publicHost(host: string): string {
+  const shown = shownHost(host);
+  return shown === '127.0.0.1' || shown === '[::1]' ? 'localhost' : shown;
+}
+
+/** As it stands in a URL that people open. */
+function shownHost(host: string): string {
   const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
+  return shown.includes(':') ? `[${shown}]` : shown;
 }

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { imagePolicies, members, teamRoles, teams, workspaces, type Operation, type TeamRole } from '@atoll/contracts';
 import { isAppError } from '@atoll/errors';
+import { contextOf, gateway, home } from './sessions/session-fixture.js';
+import { SessionsService } from './sessions/session.service.js';
 import { errorOf, TeamsFixture, unknownId, type MadeTeam } from './teams-fixture.js';
 
 /** The ids that an operation is asked about. */
@@ -58,17 +60,28 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
+/** How a user may call: by a key to the team, or by a session. */
+const ways = ['key', 'session'] as const;
+type Way = (typeof ways)[number];
+type Ask = (operation: Operation, input: object) => Promise<object>;
+
 /** A team with somebody of the role who asks, a member who is asked about, and a workspace. */
-async function placeFor(role: TeamRole): Promise<{ made: MadeTeam; key: string; place: Place }> {
+async function placeFor(role: TeamRole, way: Way = 'key'): Promise<{ made: MadeTeam; ask: Ask; place: Place }> {
   const made = await fixture.createTeam(role, 'member');
   const team_id = made.team.id;
   const { id: workspace_id } = await fixture.call(fixture.admin, workspaces.create, { team_id, name: 'lab' });
-  return { made, key: made.keys[0] ?? '', place: { team_id, user_id: made.userIds[1] ?? '', workspace_id } };
+  return { made, ask: await askerOf(made, way), place: { team_id, user_id: made.userIds[1] ?? '', workspace_id } };
 }
 
-async function outcomeOf(key: string, [operation, input]: Asked, place: Place): Promise<string> {
+async function askerOf({ keys, userIds }: MadeTeam, way: Way): Promise<Ask> {
+  if (way === 'key') return (operation, input) => fixture.call(keys[0] ?? '', operation, input);
+  const session = await fixture.get(SessionsService).open(userIds[0] ?? '', home, gateway);
+  return async (operation, input) => fixture.ask(operation, input, await contextOf(fixture, session));
+}
+
+async function outcomeOf(ask: Ask, [operation, input]: Asked, place: Place): Promise<string> {
   try {
-    await fixture.call(key, operation, input(place));
+    await ask(operation, input(place));
     return 'done';
   } catch (error) {
     if (isAppError(error)) return error.code;
@@ -76,23 +89,27 @@ async function outcomeOf(key: string, [operation, input]: Asked, place: Place): 
   }
 }
 
-async function outcomes(role: TeamRole, table: Record<string, Asked>, prepare: (place: Place) => Promise<unknown> = async () => undefined) {
-  const { key, place } = await placeFor(role);
+async function outcomes(
+  [role, way]: [TeamRole, Way],
+  table: Record<string, Asked>,
+  prepare: (place: Place) => Promise<unknown> = async () => undefined,
+) {
+  const { ask, place } = await placeFor(role, way);
   await prepare(place);
   const found: Record<string, string> = {};
-  for (const [name, asked] of Object.entries(table)) found[name] = await outcomeOf(key, asked, place);
+  for (const [name, asked] of Object.entries(table)) found[name] = await outcomeOf(ask, asked, place);
   return found;
 }
 
 const expected = (outcomeFor: (name: string) => string) => Object.fromEntries(names.map((name) => [name, outcomeFor(name)]));
 
-describe('who may do what', () => {
+describe.each(ways)('who may do what by a %s', (way) => {
   it.each(teamRoles)('as %s', async (role) => {
-    expect(await outcomes(role, ofTheTeam)).toEqual(expected((name) => (may[role].includes(name) ? 'done' : 'forbidden')));
+    expect(await outcomes([role, way], ofTheTeam)).toEqual(expected((name) => (may[role].includes(name) ? 'done' : 'forbidden')));
   });
 
   it.each(teamRoles)('as %s of a suspended team: read and give back', async (role) => {
-    const found = await outcomes(role, ofTheTeam, ({ team_id }) => fixture.call(fixture.admin, teams.suspend, { team_id }));
+    const found = await outcomes([role, way], ofTheTeam, ({ team_id }) => fixture.call(fixture.admin, teams.suspend, { team_id }));
     const outcomeFor = (name: string): string => {
       if (!may[role].includes(name)) return 'forbidden';
       return reads.includes(name) || givesBack.includes(name) ? 'done' : 'team_suspended';
@@ -101,21 +118,23 @@ describe('who may do what', () => {
   });
 
   it.each(teamRoles)("as %s nothing that is the operator's", async (role) => {
-    const found = await outcomes(role, ofTheOperator);
+    const found = await outcomes([role, way], ofTheOperator);
     expect(new Set(Object.values(found))).toEqual(new Set(['forbidden']));
   });
 });
 
-describe('another team', () => {
+describe.each(ways)('another team, by a %s', (way) => {
   it.each(Object.entries(ofTheTeam))('is not there for whoever would %s', async (_name, [operation, input]) => {
-    const stranger = (await fixture.createTeam('team_owner')).keys[0] ?? '';
+    const stranger = await askerOf(await fixture.createTeam('team_owner'), way);
     const { place } = await placeFor('member');
     const nowhere = { team_id: unknownId, user_id: unknownId, workspace_id: unknownId };
-    const [theirs, missing] = await Promise.all([place, nowhere].map((ids) => errorOf(fixture.call(stranger, operation, input(ids)))));
+    const [theirs, missing] = await Promise.all([place, nowhere].map((ids) => errorOf(stranger(operation, input(ids)))));
     expect(theirs?.code).toBe('not_found');
     expect(theirs?.toWire()).toEqual(missing?.toWire());
   });
+});
 
+describe('another team', () => {
   it('is not there for the key of a user who is a member of it as well', async () => {
     const one = await fixture.createTeam('team_owner');
     const other = await fixture.createTeam();

@@ -12,7 +12,9 @@ export const service = defineService({
   database: teamsSchema,
   module: TeamsModule,
   started: async (app, { adminEmail, adminKey }) => {
-    const { apiKey } = await app.get(Administrators).ensure({ email: adminEmail, ...(adminKey !== undefined && { apiKey: adminKey }) });
-    return apiKey === undefined ? {} : { adminKey: apiKey };
+    const { apiKey, link } = await app
+      .get(Administrators)
+      .ensure({ email: adminEmail, ...(adminKey !== undefined && { apiKey: adminKey }) });
+    return { ...(apiKey !== undefined && { adminKey: apiKey }), ...(link !== undefined && { adminLink: link }) };
   },
 });

@@ -21,6 +21,7 @@ import {
 } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
+import { Sealer } from '@atoll/seal';
 import { BareServiceUnderTest, startServiceUnderTest, statementsOf, type StartedService } from '@atoll/testing';
 import { Writers } from './database/writers.js';
 import { service } from './service.js';
@@ -58,7 +59,7 @@ export class TeamsFixture extends BareServiceUnderTest {
   /** `poolSize`: connections of the service, in place of its own number. */
   static async start({ poolSize, ...settings }: Partial<TeamsSettings> & { poolSize?: number } = {}): Promise<TeamsFixture> {
     const admin = createApiKey();
-    const given = { keyPepper: pepper, deletionHolders: [], ...settings };
+    const given = { keyPepper: pepper, sealKeys: Sealer.createKeys(), deletionHolders: [], ...settings };
     const started = await startServiceUnderTest(
       { ...service, database: { ...service.database, ...(poolSize !== undefined && { poolSize }) } },
       { settings: given, listensTo: toldEvents },

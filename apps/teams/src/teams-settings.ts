@@ -1,6 +1,7 @@
 import { deletionHolders, Email, Text } from '@atoll/contracts';
-import { Variable } from '@atoll/service';
-import { MinLength } from 'class-validator';
+import { defaultPublicUrl, PublicUrl, Variable } from '@atoll/service';
+import { Type } from 'class-transformer';
+import { IsIn, IsInt, IsOptional, Matches, Max, Min, MinLength } from 'class-validator';
 
 /** What a deployment decides about the teams service. */
 export class TeamsSettings {
@@ -18,6 +19,60 @@ export class TeamsSettings {
   @Variable('ATOLL_ADMIN_KEY')
   @Text({ max: 64, optional: true })
   adminKey: string | undefined = undefined;
+
+  /** Encrypts the keys that sign access tokens, and second factors: `id:base64,…`, the first seals. */
+  @Variable('ATOLL_SEAL_KEYS')
+  @Matches(/^[\w-]{1,32}:[A-Za-z0-9+/]{43}=(?:\s*,\s*[\w-]{1,32}:[A-Za-z0-9+/]{43}=)*$/, {
+    message: 'ATOLL_SEAL_KEYS must be id:key, comma-separated, each key 32 bytes in base64',
+  })
+  sealKeys: string = '';
+
+  /** Where people reach the platform: for links, and as the issuer of access tokens. The same in the gateway. */
+  @Variable('ATOLL_PUBLIC_URL')
+  @PublicUrl()
+  publicUrl: string = defaultPublicUrl;
+
+  /** A session that is not used for so long ends. */
+  @Variable('ATOLL_SESSION_IDLE_HOURS')
+  @Type(() => Number)
+  @IsInt({ message: 'ATOLL_SESSION_IDLE_HOURS must be a whole number of hours from 1 to 720' })
+  @Min(1)
+  @Max(720)
+  sessionIdleHours: number = 12;
+
+  /** A session ends after so long, however much it is used. */
+  @Variable('ATOLL_SESSION_DAYS')
+  @Type(() => Number)
+  @IsInt({ message: 'ATOLL_SESSION_DAYS must be a whole number of days from 1 to 365' })
+  @Min(1)
+  @Max(365)
+  sessionDays: number = 30;
+
+  /** The mail server, `smtp://user:password@host:587` or `smtps://`. Without one, links are shown to whoever makes them. */
+  @Variable('SMTP_URL')
+  @IsOptional()
+  @Matches(/^smtps?:\/\/\S+$/, { message: 'SMTP_URL must be a URL such as smtp://user:password@mail.example.com:587' })
+  smtpUrl: string | undefined = undefined;
+
+  /** Whom mail comes from, `Atoll <atoll@example.com>`; `no-reply` at the host of ATOLL_PUBLIC_URL unless given. */
+  @Variable('ATOLL_MAIL_FROM')
+  @Text({ max: 254, optional: true })
+  mailFrom: string | undefined = undefined;
+
+  /** `required`: a session of the operator without a second factor may do nothing of the operator's. */
+  @Variable('ATOLL_OPERATOR_SECOND_FACTOR')
+  @IsIn(['required', 'optional'], { message: 'ATOLL_OPERATOR_SECOND_FACTOR must be required or optional' })
+  operatorSecondFactor: 'required' | 'optional' = 'optional';
+
+  /** A JSON file with the providers of single sign-on: see docs/sessions.md. */
+  @Variable('ATOLL_SSO_FILE')
+  @Text({ max: 4096, optional: true })
+  ssoFile: string | undefined = undefined;
+
+  /** Failed log-ins to one account, from networks that are new to it and from each that it knows: `count/seconds`. */
+  @Variable('ATOLL_LOG_IN_TRIES')
+  @Matches(/^[1-9]\d{0,5}\/[1-9]\d{0,5}$/, { message: 'ATOLL_LOG_IN_TRIES must be count/seconds, such as 10/600' })
+  logInTries: string = '10/600';
 
   /** The services that can hold something of a team, and so have a say in its deletion. */
   deletionHolders: readonly string[] = deletionHolders;

@@ -8,9 +8,35 @@ import { Writers } from './database/writers.js';
 import { ImagePoliciesController } from './image-policies/image-policy.controller.js';
 import { ImagePoliciesService } from './image-policies/image-policy.service.js';
 import { TeamImagesService } from './image-policies/team-images.service.js';
+import { InvitationLinks } from './invitations/invitation-links.js';
+import { InvitationsController } from './invitations/invitation.controller.js';
+import { InvitationsService } from './invitations/invitation.service.js';
+import { LinkTokens } from './links/link-tokens.js';
+import { LinksController } from './links/link.controller.js';
+import { LinksService } from './links/link.service.js';
+import { MailBox } from './mail/mail-box.js';
+import { MailSender } from './mail/mail-sender.js';
 import { Enrolment } from './members/enrolment.js';
 import { MembersController } from './members/member.controller.js';
 import { MembersService } from './members/member.service.js';
+import { PasskeysController } from './passkeys/passkey.controller.js';
+import { PasskeysService } from './passkeys/passkey.service.js';
+import { PasswordHashes } from './passwords/password-hashes.service.js';
+import { PasswordsController } from './passwords/password.controller.js';
+import { PasswordsService } from './passwords/password.service.js';
+import { SecondFactorsController } from './second-factors/second-factor.controller.js';
+import { SecondFactorsService } from './second-factors/second-factor.service.js';
+import { LogInTries } from './sessions/log-in-tries.js';
+import { LogInService } from './sessions/log-in.service.js';
+import { SessionAnswers } from './sessions/session-answers.js';
+import { SessionUpkeep } from './sessions/session-upkeep.js';
+import { SessionsController } from './sessions/session.controller.js';
+import { SessionsService } from './sessions/session.service.js';
+import { SigningKeys } from './sessions/signing-keys.service.js';
+import { SsoMemberships } from './sso/sso-memberships.js';
+import { SsoProviderClients } from './sso/sso-providers.js';
+import { SsoController } from './sso/sso.controller.js';
+import { SsoService } from './sso/sso.service.js';
 import { ForcedDeletionService } from './teams/forced-deletion.service.js';
 import { HolderAnswers } from './teams/holder-answers.js';
 import { ResourceOverviewService } from './teams/resource-overview.service.js';
@@ -33,12 +59,19 @@ import { WorkspaceDeletionService } from './workspaces/workspace-deletion.servic
 import { WorkspacesController } from './workspaces/workspace.controller.js';
 import { WorkspacesService } from './workspaces/workspace.service.js';
 
-/** Teams, members, users, API keys, workspaces and image policies. */
+/** Teams, members, users, their keys and sessions, workspaces and image policies. */
 @Module({
   controllers: [
     CredentialsController,
     ImagePoliciesController,
+    InvitationsController,
+    LinksController,
     MembersController,
+    PasskeysController,
+    PasswordsController,
+    SecondFactorsController,
+    SessionsController,
+    SsoController,
     TeamDirectoryController,
     TeamsController,
     UsersController,
@@ -52,7 +85,26 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     ForcedDeletionService,
     HolderAnswers,
     ImagePoliciesService,
+    InvitationLinks,
+    InvitationsService,
+    LinkTokens,
+    LinksService,
+    LogInService,
+    LogInTries,
+    MailBox,
+    MailSender,
     MembersService,
+    PasskeysService,
+    PasswordHashes,
+    SecondFactorsService,
+    PasswordsService,
+    SessionAnswers,
+    SessionUpkeep,
+    SessionsService,
+    SigningKeys,
+    SsoMemberships,
+    SsoProviderClients,
+    SsoService,
     TeamCapacityService,
     TeamChanges,
     TeamCreationService,

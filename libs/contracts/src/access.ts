@@ -40,8 +40,9 @@ export function requirePlatformAdmin(caller: Caller): void {
  */
 export function requirePermission(caller: Caller, teamId: string, permission: Permission, what = 'team'): void {
   if (isPlatformAdmin(caller)) return;
-  const role = caller.kind === 'user' ? caller.teams.find((team) => team.teamId === teamId)?.role : undefined;
+  const { role, lacksSecondFactor } = (caller.kind === 'user' && caller.teams.find((team) => team.teamId === teamId)) || {};
   if (!role) throw notFound(what);
+  if (lacksSecondFactor) throw new AppError('forbidden', 'This team requires a second factor. Add one, or log in with it.');
   const allowed: readonly TeamRole[] = permissions[permission];
   if (!allowed.includes(role)) {
     throw new AppError('forbidden', `The role ${role} may not do this; it takes one of: ${allowed.join(', ')}.`);

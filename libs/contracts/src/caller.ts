@@ -5,6 +5,8 @@ export type TeamRole = (typeof teamRoles)[number];
 export interface CallerTeam {
   readonly teamId: string;
   readonly role: TeamRole;
+  /** The team requires a second factor, and this session was opened without one. */
+  readonly lacksSecondFactor?: boolean;
 }
 
 /** By what a user calls. A session always acts for its user as a whole. */

@@ -220,7 +220,45 @@ export {
   MemberPath,
   members,
 } from './teams/member.js';
+export { Invitation, InvitationList, InvitationPath, invitations } from './teams/invitation.js';
+export { ChangePassword, CreateLink, OneTimeLink, ResetPassword, UseLink, UsedLink, links, passwords } from './teams/password.js';
+export {
+  NewPasskey,
+  NewSecondFactor,
+  Passkey,
+  PasskeyAnswer,
+  PasskeyAnswerFrom,
+  PasskeyList,
+  PasskeyOptions,
+  PasskeyPath,
+  RecoveryCodes,
+  SecondFactorCode,
+  SecondStep,
+  SecondStepFrom,
+  passkeys,
+  secondFactors,
+} from './teams/second-factor.js';
+export { SsoAnswer, SsoCallback, SsoFlow, SsoProvider, SsoProviderPath, SsoProviders, singleSignOn } from './teams/sso.js';
+export { SentInvitation } from './teams/sent-invitation.js';
 export { ResourceOverview } from './teams/resource-overview.js';
+export {
+  EndedSession,
+  LogIn,
+  LogInFrom,
+  LoggedIn,
+  OfUser,
+  OpenedSession,
+  RefreshFrom,
+  RefreshToken,
+  Session,
+  SessionCredential,
+  SessionKey,
+  SessionKeys,
+  SessionList,
+  SessionOrigin,
+  SessionPath,
+  sessions,
+} from './teams/session.js';
 export { TeamHolding } from './teams/team-holding.js';
 export {
   CreateTeam,

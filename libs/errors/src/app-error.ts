@@ -12,6 +12,16 @@ export interface ErrorDetails {
   errors?: FieldError[];
   /** Whole seconds after which trying again makes sense; becomes `Retry-After`. */
   retryAfterSeconds?: number;
+  /** How to go on, for `second_factor_required`. */
+  secondFactor?: SecondFactorTicket;
+}
+
+/** What the second step of a log-in takes. */
+interface SecondFactorTicket {
+  ticket: string;
+  methods: string[];
+  /** Seconds. */
+  expires_in: number;
 }
 
 /** How an AppError looks on the bus. JSON only, no stack. */
@@ -42,13 +52,14 @@ export class AppError extends Error {
 
   /** Rebuilds an error from the bus. Throws nothing: what is not a WireError becomes `internal`. */
   static fromWire(wire: unknown): AppError {
-    const { code, message, errors, retryAfterSeconds } = (wire ?? {}) as Partial<WireError>;
+    const { code, message, errors, retryAfterSeconds, secondFactor } = (wire ?? {}) as Partial<WireError>;
     if (!isErrorCode(code) || typeof message !== 'string') {
       return new AppError('internal', 'The answer of a service could not be read.');
     }
     return new AppError(code, message, {
       ...(Array.isArray(errors) && { errors }),
       ...(typeof retryAfterSeconds === 'number' && { retryAfterSeconds }),
+      ...(typeof secondFactor === 'object' && { secondFactor }),
     });
   }
 }

@@ -5,6 +5,7 @@
 export const errorCodes = [
   'invalid_input',
   'unauthenticated',
+  'second_factor_required',
   'forbidden',
   'ip_not_allowed',
   'team_suspended',

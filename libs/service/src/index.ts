@@ -7,6 +7,7 @@ export { loadLocalSecrets } from './local-secrets.js';
 export type { LocalSecrets } from './local-secrets.js';
 export { createLogger, NestLogger } from './logger.js';
 export { BusEnv, HttpEnv, ServiceEnv } from './process-env.js';
+export { defaultPublicUrl, PublicUrl } from './public-url.js';
 export { runService } from './run-service.js';
 export { defineService, moduleOf } from './service-definition.js';
 export type { FirstStart, ServiceDefinition, ServiceSurroundings } from './service-definition.js';

@@ -29,8 +29,9 @@ export async function runService<Settings extends object>(definition: ServiceDef
       await transport.close();
       await health.close();
     });
-    const { adminKey } = (await definition.started?.(service.app, settings)) ?? {};
+    const { adminKey, adminLink } = (await definition.started?.(service.app, settings)) ?? {};
     if (adminKey) console.log(`\nAdmin key: ${adminKey}\nShown this once; it does not expire.\n`);
+    if (adminLink) console.log(`\nThe operator sets a password here, within 24 hours: ${adminLink}\n`);
     logger.info({ health_port: health.port }, 'ready');
   } catch (error) {
     console.error(`${name} cannot start: ${error instanceof Error ? error.message : String(error)}`);

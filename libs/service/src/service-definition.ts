@@ -7,6 +7,8 @@ import type { Transport } from './transport.js';
 /** What a first start has to show to a person, once and past the logs, which never hold a key. */
 export interface FirstStart {
   readonly adminKey?: string;
+  /** A one-time link by which the operator sets a password. */
+  readonly adminLink?: string;
 }
 
 /**

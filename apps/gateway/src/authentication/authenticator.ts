@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { digestApiKey } from '@atoll/api-keys';
-import { addressAllowed, credentials, credentialsChanged, type Credential } from '@atoll/contracts';
+import { addressAllowed, credentials, credentialsChanged, sessions, type Credential, type SessionCredential } from '@atoll/contracts';
 import { AppError, isAppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { GatewaySettings } from '../gateway-options.js';
@@ -9,6 +9,7 @@ import { unknownAddress } from './client-address.js';
 import { CredentialCache, type Verified } from './credential-cache.js';
 import { Lanes } from './lanes.js';
 import { RecentSet } from './recent-set.js';
+import { isSessionToken, SessionTokens, type AccessClaims } from './session-tokens.js';
 
 /** What a failed authentication costs the address it comes from. */
 export interface Attempt {
@@ -30,10 +31,15 @@ const unknownKeys = { width: 4, maxWaiting: 10_000, patienceMs: 2_000 };
 /** So many of them from one network; no more than its tokens, or look-ups of good keys would take them from each other. */
 const perNetwork = 4;
 
-/** Identifies callers: turns a key into its caller, by the teams service or by what it said at most 5 s ago. */
+/** A session that has ended does not come back; its access tokens are worth nothing after this time in any case. */
+const endedFor = { maxAgeMs: 15 * 60_000, maxEntries: 10_000 };
+
+/** Identifies callers: turns a key or an access token into its caller, by the teams service or by what it said at most 5 s ago. */
 @Injectable()
 export class Authenticator implements OnModuleInit, OnApplicationShutdown {
   readonly #cache: CredentialCache;
+  readonly #sessions: CredentialCache;
+  readonly #ended: RecentSet;
   readonly #trusted: RecentSet;
   readonly #refused: RecentSet;
   readonly #unknown = new Lanes(unknownKeys, () => unavailable(1));
@@ -42,10 +48,13 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
 
   constructor(
     private readonly rpc: Rpc,
+    private readonly accessTokens: SessionTokens,
     private readonly settings: GatewaySettings,
   ) {
     const { now, limits } = settings;
     this.#cache = new CredentialCache((digest) => this.#lookUp(digest), now);
+    this.#sessions = new CredentialCache((id) => this.#lookUpSession(id), now);
+    this.#ended = new RecentSet(now, endedFor);
     this.#trusted = new RecentSet(now, trustedFor);
     this.#refused = new RecentSet(now, refusedFor);
     const tokens = limits ? policiesOf(limits).authFailures.capacity : perNetwork;
@@ -60,13 +69,18 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
     this.#stopListening();
   }
 
+  /** The caller that a credential of either form identifies now. Throws as `verifyKey`. */
+  async verify(credential: string, attempt: Attempt): Promise<Verified> {
+    return isSessionToken(credential) ? this.#verifySession(credential, attempt) : this.#verifyKey(credential, attempt);
+  }
+
   /**
    * The caller that a well-formed key identifies now. A key that this gateway did not verify lately is charged to its
    * address before it is looked up, and refunded where it is good. Throws `unauthenticated` for a key that is unknown,
    * revoked or expired, `too_many_requests` where the address may not try any more, and `unavailable` where the teams
    * service does not answer.
    */
-  async verify(key: string, attempt: Attempt): Promise<Verified> {
+  async #verifyKey(key: string, attempt: Attempt): Promise<Verified> {
     const digest = digestApiKey(key, this.settings.keyPepper);
     const verified = this.#cache.fresh(digest) ?? (await this.#find(digest, attempt));
     if (verified.expiresAtMs > this.settings.now()) return verified;
@@ -81,9 +95,46 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
     throw new AppError('ip_not_allowed', `The API key may not be used from ${seen}.`);
   }
 
-  /** From now on every key of this user is looked up again. */
+  /** From now on every key and session of this user is looked up again. */
   forget(userId: string): void {
     this.#cache.evict(userId);
+    this.#sessions.evict(userId);
+  }
+
+  async #verifySession(token: string, attempt: Attempt): Promise<Verified> {
+    const { sessionId, expiresAtMs } = this.accessTokens.remembered(token) ?? (await this.#verifyToken(token, attempt));
+    if (this.#ended.has(sessionId)) throw sessionEnded();
+    const verified = await this.#sessions.find(sessionId);
+    return { ...verified, expiresAtMs };
+  }
+
+  /** A token that is new here is charged to its address until its signature is found good. */
+  async #verifyToken(token: string, attempt: Attempt): Promise<AccessClaims> {
+    await attempt.charge();
+    try {
+      const claims = await this.accessTokens.verify(token);
+      await attempt.refund();
+      return claims;
+    } catch (error) {
+      if (!isUnauthenticated(error)) await attempt.refund();
+      throw error;
+    }
+  }
+
+  async #lookUpSession(id: string): Promise<Verified> {
+    try {
+      return toVerifiedSession(
+        await this.rpc.call(sessions.verify, { id }, systemContext('gateway', { deadlineMs: this.settings.deadlineMs })),
+      );
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      if (error.code === 'unauthenticated') {
+        this.#ended.add(id);
+        throw sessionEnded();
+      }
+      if (error.code !== 'unavailable' && error.code !== 'deadline_exceeded') throw error;
+      throw unavailable(error.details.retryAfterSeconds ?? 1, error);
+    }
   }
 
   #find(digest: string, attempt: Attempt): Promise<Verified> {
@@ -137,12 +188,16 @@ function isUnauthenticated(error: unknown): boolean {
   return isAppError(error) && error.code === 'unauthenticated';
 }
 
+function sessionEnded(): AppError {
+  return new AppError('unauthenticated', 'The session has ended. Log in again.');
+}
+
 function notValid(): AppError {
   return new AppError('unauthenticated', 'The API key is not valid: it is unknown or was revoked.');
 }
 
 function unavailable(retryAfterSeconds: number, cause?: unknown): AppError {
-  return new AppError('unavailable', 'API keys cannot be checked at the moment.', { retryAfterSeconds }, { cause });
+  return new AppError('unavailable', 'Credentials cannot be checked at the moment.', { retryAfterSeconds }, { cause });
 }
 
 function toVerified({ key_id, user_id, scope, platform_admin, timezone, teams, expiry_date, ip_whitelist }: Credential): Verified {
@@ -158,5 +213,25 @@ function toVerified({ key_id, user_id, scope, platform_admin, timezone, teams, e
     },
     expiresAtMs: expiry_date === null ? Infinity : Date.parse(expiry_date),
     ipWhitelist: ip_whitelist,
+  };
+}
+
+function toVerifiedSession({ session_id, user_id, scope, platform_admin, timezone, teams }: SessionCredential): Verified {
+  return {
+    caller: {
+      kind: 'user',
+      userId: user_id,
+      credential: { kind: 'session', id: session_id },
+      scope,
+      platformAdmin: platform_admin && scope === 'user',
+      timezone,
+      teams: teams.map(({ team_id: teamId, role, lacks_second_factor: lacksSecondFactor = false }) => ({
+        teamId,
+        role,
+        ...(lacksSecondFactor && { lacksSecondFactor }),
+      })),
+    },
+    expiresAtMs: Infinity,
+    ipWhitelist: '',
   };
 }

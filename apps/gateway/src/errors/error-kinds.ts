@@ -19,6 +19,11 @@ export const errorKinds = {
     title: 'Not authenticated',
     advice: 'Send one live API key as `Authorization: Bearer <API_KEY>` or `x-api-key: <API_KEY>`. A key in the query string is not read.',
   },
+  second_factor_required: {
+    status: 401,
+    title: 'Second factor required',
+    advice: 'The password is right. Send `ticket` with a code to `POST /api/user/login/second-factor` within `expires_in` seconds.',
+  },
   forbidden: {
     status: 403,
     title: 'Not allowed',

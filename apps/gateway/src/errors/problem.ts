@@ -54,6 +54,15 @@ export class Problem {
   @ApiProperty({ type: ProblemField, isArray: true, required: false, description: 'Faults of the input, one for each field.' })
   errors?: FieldError[];
 
+  @ApiProperty({ required: false, description: 'Ticket for the second step of a log-in, of `second_factor_required`.' })
+  ticket?: string;
+
+  @ApiProperty({ type: String, isArray: true, required: false, description: 'Ways to take that step.', example: ['totp'] })
+  methods?: string[];
+
+  @ApiProperty({ type: 'integer', required: false, description: 'Life of the ticket in seconds.', example: 300 })
+  expires_in?: number;
+
   @ApiProperty({ description: 'Repetition of `detail`.', example: 'limit must be a whole number from 1 to 100' })
   message!: string;
 
@@ -79,6 +88,7 @@ export function toProblem(error: AppError, { instance, requestId, status = error
     code,
     request_id: requestId,
     ...(details.errors && { errors: details.errors }),
+    ...details.secondFactor,
     message,
     statusCode: status,
   };
@@ -90,7 +100,7 @@ export function problemHeaders({ code, details }: AppError): Record<string, stri
   const { retryAfterSeconds = code === 'unavailable' ? 1 : undefined } = details;
   return {
     'content-type': problemContentType,
-    ...(code === 'unauthenticated' && { 'www-authenticate': 'Bearer' }),
+    ...((code === 'unauthenticated' || code === 'second_factor_required') && { 'www-authenticate': 'Bearer' }),
     ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
   };
 }

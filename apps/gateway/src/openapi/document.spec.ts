@@ -188,7 +188,7 @@ describe('the OpenAPI document', () => {
     expect(document.paths['/api/user/api-key']?.post?.requestBody).toMatchObject({ required: false });
     expect(document.security).toEqual([{ bearer: [] }, { api_key: [] }]);
     expect(document.components?.securitySchemes).toEqual({
-      bearer: { type: 'http', scheme: 'bearer', description: 'An API key.' },
+      bearer: { type: 'http', scheme: 'bearer', description: 'An API key, or the access token of a session.' },
       api_key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key.' },
     });
   });

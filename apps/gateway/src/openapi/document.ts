@@ -27,7 +27,7 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .setVersion('1')
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addServer('/')
-    .addSecurity('bearer', { type: 'http', scheme: 'bearer', description: 'An API key.' })
+    .addSecurity('bearer', { type: 'http', scheme: 'bearer', description: 'An API key, or the access token of a session.' })
     .addApiKey({ type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key.' }, 'api_key')
     .addSecurityRequirements('bearer')
     .addSecurityRequirements('api_key');

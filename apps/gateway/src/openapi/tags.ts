@@ -14,5 +14,6 @@ export const tags: readonly (readonly [name: string, description: string])[] = [
   ['Exposed services', 'Ports of pods that are reached from outside.'],
   ['Connections', 'Addresses of pods and services, and instances that may attach to a GPU service.'],
   ['User', 'The caller: profile and API keys.'],
+  ['Sessions', 'Log-in, its sessions, passwords and one-time links.'],
   ['Removed', 'Paths that were removed, and their replacements.'],
 ];

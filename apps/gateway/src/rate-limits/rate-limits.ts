@@ -12,11 +12,14 @@ import { InjectThrottlerOptions, InjectThrottlerStorage, ThrottlerGuard } from '
 
 /** What a request is counted as. */
 type Counted =
-  { kind: 'caller'; caller: UserCaller; billing: boolean } | { kind: 'anonymous'; network: string } | { kind: 'failure'; network: string };
+  | { kind: 'caller'; caller: UserCaller; billing: boolean }
+  | { kind: 'session'; sessionId: string }
+  | { kind: 'anonymous'; network: string }
+  | { kind: 'failure'; network: string };
 
 /** Whose bucket of each limit a request takes a token of; null where the limit does not hold for it. */
 const holders: Record<LimitName, (counted: Counted) => string | null> = {
-  key: (counted) => (isOrdinary(counted) ? memberOf(counted.caller) : null),
+  key: (counted) => (counted.kind === 'session' ? `session/${counted.sessionId}` : isOrdinary(counted) ? memberOf(counted.caller) : null),
   billing: (counted) => (isOrdinary(counted) && counted.billing ? memberOf(counted.caller) : null),
   team: (counted) => (isOrdinary(counted) ? (membershipOf(counted.caller) ?? null) : null),
   admin: (counted) => (counted.kind === 'caller' && counted.caller.platformAdmin ? counted.caller.userId : null),
@@ -89,6 +92,11 @@ export class RateLimits extends ThrottlerGuard {
   /** A request without credentials. Throws `too_many_requests`, as all of these do. */
   async anonymous(address: string, reply: FastifyReply): Promise<void> {
     await this.#count({ kind: 'anonymous', network: networkOf(address) }, reply);
+  }
+
+  /** A refresh or a log-out, by the cookie of a session that is not looked at yet. */
+  async session(sessionId: string, reply: FastifyReply): Promise<void> {
+    await this.#count({ kind: 'session', sessionId }, reply);
   }
 
   async authenticated(caller: UserCaller, billing: boolean, reply: FastifyReply): Promise<void> {

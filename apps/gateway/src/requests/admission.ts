@@ -4,9 +4,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Authenticator, type Attempt } from '../authentication/authenticator.js';
 import { clientAddress, networkOf } from '../authentication/client-address.js';
 import type { Verified } from '../authentication/credential-cache.js';
-import { presentedKey } from '../authentication/presented-key.js';
+import { presentedCredential } from '../authentication/presented-credential.js';
 import { GatewaySettings } from '../gateway-options.js';
 import { RateLimits } from '../rate-limits/rate-limits.js';
+import { requireOwnOrigin } from '../sessions/own-origin.js';
+import { SessionCookie } from '../sessions/session-cookie.js';
 import { pathOf } from './path.js';
 
 const maxUrlLength = 8 * 1024;
@@ -23,28 +25,39 @@ export class Admission {
   constructor(
     private readonly authenticator: Authenticator,
     private readonly limits: RateLimits,
+    private readonly cookie: SessionCookie,
     private readonly settings: GatewaySettings,
   ) {}
 
   /** Runs for every request, also for those with a malformed URL. Throws the refusal. */
   async admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    if (needsCaller(request)) await this.#identify(request, reply);
+    request.address = clientAddress(request.raw.socket.remoteAddress, forwardedFor(request), this.settings.trustedProxies);
+    if (isForBrowsers(request)) await this.#admitBrowser(request, reply);
+    else if (needsCaller(request)) await this.#identify(request, reply);
     if ((request.raw.url?.length ?? 0) > maxUrlLength) throw new AppError('uri_too_long', 'The path and query are longer than 8 KiB.');
   }
 
   async #identify(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const address = clientAddress(request.raw.socket.remoteAddress, forwardedFor(request), this.settings.trustedProxies);
-    const verified = await this.#authenticate(request, reply, address);
+    const verified = await this.#authenticate(request, reply);
     const path = request.is404 ? pathOf(request) : (request.routeOptions.url ?? '');
     await this.limits.authenticated(verified.caller, billing.test(path), reply);
   }
 
-  async #authenticate(request: FastifyRequest, reply: FastifyReply, address: string): Promise<Verified> {
+  /** Who logs in, refreshes or logs out has no caller yet, or needs none. A session counts by itself: many may share an address. */
+  async #admitBrowser(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const sessionId = request.routeOptions.config.takesCookie ? this.cookie.read(request)?.sessionId : undefined;
+    if (sessionId === undefined) await this.limits.anonymous(request.address, reply);
+    else await this.limits.session(sessionId, reply);
+    if (!request.routeOptions.config.fromAnyPage) requireOwnOrigin(request, this.settings.publicUrl);
+  }
+
+  async #authenticate(request: FastifyRequest, reply: FastifyReply): Promise<Verified> {
+    const { address } = request;
     const attempt = this.#attempt(networkOf(address), reply);
     try {
-      const key = presentedKey(request.raw.rawHeaders);
-      if (key !== null) {
-        const verified = await this.authenticator.verify(key, attempt);
+      const credential = presentedCredential(request.raw.rawHeaders);
+      if (credential !== null) {
+        const verified = await this.authenticator.verify(credential, attempt);
         // From here on the log says whose request it is, also where it is refused.
         request.caller = verified.caller;
         this.authenticator.requireAddress(verified, address);
@@ -55,7 +68,10 @@ export class Admission {
       throw error;
     }
     await this.limits.anonymous(address, reply);
-    throw new AppError('unauthenticated', 'This call needs an API key, as Authorization: Bearer <API_KEY> or x-api-key: <API_KEY>.');
+    throw new AppError(
+      'unauthenticated',
+      'This call needs a credential: Authorization: Bearer <API_KEY>, x-api-key: <API_KEY>, or Authorization: Bearer <access token>.',
+    );
   }
 
   /** A failed authentication takes one token of its network, whether it is charged before the look-up or after it. */
@@ -73,6 +89,11 @@ export class Admission {
       },
     };
   }
+}
+
+/** Log-in and what belongs to it: a route that takes no credential in a header. */
+function isForBrowsers({ is404, routeOptions }: FastifyRequest): boolean {
+  return !is404 && routeOptions.config.anonymous === true;
 }
 
 /** A route does unless it says otherwise; of what no route matched, all that lies under /api. */

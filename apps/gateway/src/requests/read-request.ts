@@ -4,7 +4,7 @@ import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import type { FastifyRequest } from 'fastify';
 import { Nothing, type Wire } from '@atoll/contracts';
 import { invalidInput, isAppError, type FieldError } from '@atoll/errors';
-import { validateWire } from '@atoll/rpc';
+import { systemContext, validateWire } from '@atoll/rpc';
 import { GatewaySettings } from '../gateway-options.js';
 import { callContext } from './call-context.js';
 import { queryFaults } from './strictness.js';
@@ -35,7 +35,10 @@ export class ReadRequest implements CanActivate {
       request.query = read(declared.query, request.query, faults);
       request.body = read(declared.body, request.body === undefined ? {} : request.body, faults);
     }
-    const call = request.caller && callContext(request, request.caller, this.#deadlineMsOf(request), faults);
+    const { anonymous } = request.routeOptions.config;
+    const call = anonymous
+      ? systemContext('gateway', { deadlineMs: this.#deadlineMsOf(request), requestId: request.id })
+      : request.caller && callContext(request, request.caller, this.#deadlineMsOf(request), faults);
     if (faults.length > 0) throw invalidInput(faults);
     request.callContext = call;
     return true;

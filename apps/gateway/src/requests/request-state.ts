@@ -3,6 +3,8 @@ import type { CallContext, UserCaller } from '@atoll/contracts';
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** Where the request comes from. */
+    address: string;
     /** Who calls, once that is known. */
     caller: UserCaller | null;
     /** What goes with the call over the bus, once its input is found good. */
@@ -14,6 +16,12 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answers without a caller. */
     public?: boolean;
+    /** Takes no credential in a header: log-in and what belongs to it. */
+    anonymous?: boolean;
+    /** The session's cookie is a credential here. */
+    takesCookie?: boolean;
+    /** Pages of other origins may lead here. */
+    fromAnyPage?: boolean;
     /** May change its own caller: keys, roles, teams, zone. */
     changesCaller?: boolean;
     /** The number of the first page, of a listing. */
@@ -31,6 +39,7 @@ declare module 'fastify' {
 
 /** Declares the fields up front, so that all requests have one shape. */
 export function declareRequestState(instance: FastifyInstance): void {
+  instance.decorateRequest('address', '');
   instance.decorateRequest('caller', null);
   instance.decorateRequest('callContext', null);
   instance.decorateRequest('bodyDigest', null);

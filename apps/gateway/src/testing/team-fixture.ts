@@ -10,6 +10,7 @@ export function aTeam(overrides: Partial<Team> = {}): Team {
     created_at: '2026-10-01T00:00:00.000Z',
     status: 'active',
     is_suspended: false,
+    require_second_factor: false,
     has_pool_subscription: false,
     members: [],
     policy_info: { policy_id: teamId, policy_name: 'default' },

@@ -1,6 +1,6 @@
 import { requirePermission, type Caller, type Permission } from '@atoll/contracts';
 import type { EntityManager } from 'typeorm';
-import { requireLiveKey } from '../api-keys/live-key.js';
+import { requireLiveCredential } from '../api-keys/live-credential.js';
 import { MembershipEntity } from './membership.entity.js';
 
 /**
@@ -22,12 +22,12 @@ export async function requirePermissionNow(
 async function callerNow(manager: EntityManager, caller: Caller, teamId: string): Promise<Caller> {
   if (caller.kind === 'system') return caller;
   if (caller.platformAdmin) {
-    await requireLiveKey(manager, caller);
+    await requireLiveCredential(manager, caller);
     return caller;
   }
   // A key to another team opens nothing here, whatever its user is in this one.
   const isInReach = caller.teams.some((team) => team.teamId === teamId);
   const membership = isInReach ? await manager.findOneBy(MembershipEntity, { teamId, userId: caller.userId }) : null;
-  if (membership) await requireLiveKey(manager, caller);
+  if (membership) await requireLiveCredential(manager, caller);
   return { ...caller, teams: membership ? [{ teamId, role: membership.role }] : [] };
 }

@@ -42,6 +42,7 @@ function seen(answer: unknown): string {
     .replaceAll(unknown, '<address>')
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, (id) => `<id ${ids.get(id) ?? ids.set(id, ids.size).size}>`)
     .replaceAll(/atl_[^"]+/g, '<key>')
+    .replaceAll(/#[0-9a-f]{32}[^"]+/g, '#<token>')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (instant) => (new Date(instant) >= beganAt ? '<recent>' : instant));
 }
 

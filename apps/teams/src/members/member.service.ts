@@ -22,10 +22,11 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
-import { requireIssuingKey } from '../api-keys/live-key.js';
+import { requireIssuingCredential } from '../api-keys/live-credential.js';
 import { databaseNowMs } from '../database/clock.js';
 import type { PageRow } from '../database/json.js';
 import { Writers } from '../database/writers.js';
+import { InvitationLinks } from '../invitations/invitation-links.js';
 import { TeamChanges } from '../teams/team-changes.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { requirePermissionNow } from './caller-now.js';
@@ -47,6 +48,7 @@ export class MembersService {
     private readonly registry: UserRegistry,
     private readonly enrolment: Enrolment,
     private readonly apiKeys: ApiKeysService,
+    private readonly invitationLinks: InvitationLinks,
     private readonly rpc: Rpc,
   ) {}
 
@@ -80,7 +82,10 @@ export class MembersService {
           issuedByOwner,
         });
         await this.changes.saveMember(manager, team, { userId, role }, context);
-        return { ...(await this.view(manager, { teamId: team_id, userId })), api_key: keys.get(userId) ?? null };
+        const added = await this.view(manager, { teamId: team_id, userId });
+        const invited = { teamId: team_id, teamName: team.name, userId };
+        const invitation = added.status === 'invited' ? await this.invitationLinks.send(manager, invited) : undefined;
+        return { ...added, api_key: keys.get(userId) ?? null, ...(invitation && { invitation }) };
       },
       { keep: withMaskedKey },
     );
@@ -142,7 +147,7 @@ export class MembersService {
         await this.changes.lockForGrowth(manager, team_id, context.caller);
         const caller = await requirePermissionNow(manager, context.caller, team_id, permission);
         await this.requirePowerOverKeys(manager, holder, caller);
-        await requireIssuingKey(manager, caller);
+        await requireIssuingCredential(manager, caller);
         const settled = successorTerms(caller, holder, { ...asked, nowMs }, await this.apiKeys.last(manager, holder));
         await this.apiKeys.retire(manager, holder, asked.graceSeconds);
         const issuedByOwner = hasPowerOfOwner(caller, team_id);
@@ -189,9 +194,10 @@ export class MembersService {
   }
 }
 
-/** What is kept of an answer that shows a key in full. */
-function withMaskedKey(member: TeamMember): TeamMember {
-  return { ...member, api_key: member.api_key && maskApiKey(member.api_key) };
+/** What is kept of an answer that shows a key, and the link of an invitation. */
+function withMaskedKey({ invitation, ...member }: TeamMember): TeamMember {
+  const kept = invitation && { invitation: { ...invitation, url: null } };
+  return { ...member, api_key: member.api_key && maskApiKey(member.api_key), ...kept };
 }
 
 /** A caller who is refused in there does not wait, or make wait, among the writers of a team that is another's. */

@@ -36,6 +36,10 @@ export class MembershipEntity {
   @Column('text', { default: 'invited' })
   status!: MemberStatus;
 
+  /** The provider of single sign-on that made the membership, and takes it back. */
+  @Column('text', { nullable: true })
+  ssoProvider!: string | null;
+
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 }

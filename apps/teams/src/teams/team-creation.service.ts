@@ -17,7 +17,7 @@ import type { EntityManager } from 'typeorm';
 import { Writers } from '../database/writers.js';
 import { ImagePolicyEntity } from '../image-policies/image-policy.entity.js';
 import { fieldError, invalidField, refuseFields } from '../invalid-field.js';
-import { requireLiveKey } from '../api-keys/live-key.js';
+import { requireLiveCredential } from '../api-keys/live-credential.js';
 import { Enrolment, statusOf, type Enrolled } from '../members/enrolment.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { UserEntity } from '../users/user.entity.js';
@@ -64,7 +64,7 @@ export class TeamCreationService {
     caller: UserCaller,
     context: CallContext,
   ): Promise<Team> {
-    await requireLiveKey(manager, caller);
+    await requireLiveCredential(manager, caller);
     const people = await this.people(manager, caller, members);
     const { id: policyId } = await manager.findOneByOrFail(ImagePolicyEntity, { isDefault: true });
     const team = manager.create(TeamEntity, { id: newId(), name, description, policyId });

@@ -6,6 +6,7 @@ function teamJson(team: string): string {
   return `json_build_object(
     'id', ${team}.id, 'name', ${team}.name, 'description', ${team}.description, 'created_at', ${instantJson(`${team}.created_at`)},
     'status', ${team}.status, 'is_suspended', ${team}.is_suspended,
+    'require_second_factor', ${team}.require_second_factor,
     'has_pool_subscription', COALESCE((SELECT c.has_pool_subscription FROM team_capacity c WHERE c.team_id = ${team}.id), false),
     'members', (SELECT json_agg(${memberJson('m')} ORDER BY m.created_at, m.id)
       FROM membership m ${memberJoins('m')} WHERE m.team_id = ${team}.id),

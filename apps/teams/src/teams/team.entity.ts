@@ -22,6 +22,10 @@ export class TeamEntity {
   @Column('boolean', { default: false })
   isSuspended!: boolean;
 
+  /** Whether sessions take a second factor to act here. */
+  @Column('boolean', { default: false })
+  requireSecondFactor!: boolean;
+
   @Index()
   @ForeignKey(() => ImagePolicyEntity)
   @Column('uuid')

@@ -44,13 +44,13 @@ export class TeamsService {
         : await this.statements.query<PageRow<Team>>('teams.list_own', ownTeamsQuery, [
             limit,
             offset,
-            caller.teams.map(({ teamId }) => teamId),
+            caller.teams.filter(({ lacksSecondFactor }) => !lacksSecondFactor).map(({ teamId }) => teamId),
           ]);
     return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
   }
 
   async update({ team_id, ...body }: UpdateTeam, context: CallContext): Promise<Team> {
-    requireSomeField(body, 'name', 'description');
+    requireSomeField(body, 'name', 'description', 'require_second_factor');
     requirePermission(context.caller, team_id, 'manageTeam');
     return this.writers.run(team_id, context, async (manager) => {
       const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
@@ -58,9 +58,11 @@ export class TeamsService {
       const isRenamed = body.name !== undefined && body.name !== team.name;
       team.name = body.name ?? team.name;
       team.description = body.description ?? team.description;
-      // No other service knows the description.
+      team.requireSecondFactor = body.require_second_factor ?? team.requireSecondFactor;
+      // No other service knows these.
+      const { description, requireSecondFactor } = team;
+      await manager.update(TeamEntity, { id: team_id }, { description, requireSecondFactor });
       if (isRenamed) await this.changes.save(manager, team, context);
-      else await manager.update(TeamEntity, { id: team_id }, { description: team.description });
       return readTeam(manager, team_id);
     });
   }

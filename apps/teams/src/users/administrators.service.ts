@@ -7,6 +7,7 @@ import { isEmail } from 'class-validator';
 import type { EntityManager } from 'typeorm';
 import { ApiKeyEntity } from '../api-keys/api-key.entity.js';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
+import { LinkTokens } from '../links/link-tokens.js';
 import { UserRegistry } from './user-registry.js';
 import { UserEntity } from './user.entity.js';
 
@@ -21,6 +22,8 @@ interface EnsuredAdmin {
   created: boolean;
   /** In full where it was made just now: to be printed once, never logged. It does not expire. */
   apiKey?: string;
+  /** A one-time link to a first password, while there is none: to be printed, never logged. */
+  link?: string;
 }
 
 /** The operator of the platform, and the key without which nobody could sign in. */
@@ -30,6 +33,7 @@ export class Administrators {
     private readonly transactions: Transactions,
     private readonly registry: UserRegistry,
     private readonly apiKeys: ApiKeysService,
+    private readonly links: LinkTokens,
     private readonly rpc: Rpc,
   ) {}
 
@@ -52,7 +56,8 @@ export class Administrators {
     });
     const { admin, replaced, ...result } = ensured;
     if (replaced) this.rpc.publish(credentialsChanged, { user_id: admin.id });
-    return result;
+    const link = await this.transactions.run((manager) => this.firstLink(manager, admin));
+    return { ...result, ...(link !== undefined && { link }) };
   }
 
   /** For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end at once. Throws an Error before the first start. */
@@ -65,6 +70,17 @@ export class Administrators {
     });
     this.rpc.publish(credentialsChanged, { user_id: admin.id });
     return apiKey;
+  }
+
+  /** None where there is a password, or a link that another replica has made just now. */
+  private async firstLink(manager: EntityManager, { id: userId, email }: UserEntity): Promise<string | undefined> {
+    await lockAdministrators(manager);
+    const [row] = await manager.query<{ is_needed: boolean }[]>(
+      `SELECT NOT EXISTS (SELECT FROM password WHERE user_id = $1) AND NOT EXISTS (
+         SELECT FROM one_time_link WHERE user_id = $1 AND used_at IS NULL AND created_at > now() - interval '1 minute') AS is_needed`,
+      [userId],
+    );
+    return row?.is_needed ? (await this.links.issue(manager, { userId, email, isProof: true })).url : undefined;
   }
 
   private async create(manager: EntityManager, email: string): Promise<UserEntity> {

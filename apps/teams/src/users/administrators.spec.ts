@@ -21,7 +21,7 @@ describe('the first start', () => {
   it('makes the operator and a key that never expires, and returns it that once', async () => {
     await forgetEverybody();
     const first = await administrators.ensure({ email: 'Operator@Example.com' });
-    expect(first).toEqual({ created: true, apiKey: expect.any(String) });
+    expect(first).toEqual({ created: true, apiKey: expect.any(String), link: expect.stringContaining('/link#') });
     expect(isWellFormedApiKey(first.apiKey ?? '')).toBe(true);
     expect(await fixture.verify(first.apiKey ?? '')).toMatchObject({ platform_admin: true, scope: 'user', expiry_date: null });
     expect(await administrators.ensure({ email: 'operator@example.com' })).toEqual({ created: false });
@@ -38,7 +38,10 @@ describe('the first start', () => {
   it('takes the key that the operator brings along, and does not return it', async () => {
     await forgetEverybody();
     const apiKey = createApiKey();
-    expect(await administrators.ensure({ email: operatorEmail, apiKey })).toEqual({ created: true });
+    expect(await administrators.ensure({ email: operatorEmail, apiKey })).toEqual({
+      created: true,
+      link: expect.stringContaining('/link#'),
+    });
     expect(await fixture.verify(apiKey)).toMatchObject({ platform_admin: true });
   });
 

@@ -1,4 +1,4 @@
-import { Column, Entity, PrimaryColumn, Unique } from 'typeorm';
+import { Column, Entity, ForeignKey, PrimaryColumn, Unique } from 'typeorm';
 
 @Entity('user')
 @Unique(['email'])
@@ -18,6 +18,15 @@ export class UserEntity {
 
   @Column('boolean', { default: false })
   platformAdmin!: boolean;
+
+  /** When the user has shown that the address is theirs: by a link that went there, or by the operator's word. */
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  verifiedAt!: Date | null;
+
+  /** The team whose administrator was shown the link by which the password was set: until the address is verified, sessions reach no further. */
+  @ForeignKey('TeamEntity')
+  @Column('uuid', { nullable: true })
+  confinedToTeamId!: string | null;
 
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;

@@ -4,7 +4,6 @@ import {
   notFound,
   requireUser,
   type CallContext,
-  type Caller,
   type KeyTerms,
   type Nothing,
   type UpdateProfile,
@@ -13,19 +12,19 @@ import {
   type UserKey,
 } from '@atoll/contracts';
 import { Statements } from '@atoll/database';
-import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
-import { requireIssuingKey } from '../api-keys/live-key.js';
+import { requireFreshCredential, requireIssuingCredential } from '../api-keys/live-credential.js';
 import { databaseNowMs } from '../database/clock.js';
 import { Writers } from '../database/writers.js';
 import { invalidField, requireSomeField } from '../invalid-field.js';
 import { Timezones } from './timezones.js';
 import { userQuery } from './user-query.js';
 import { UserEntity } from './user.entity.js';
+import { requireWholeUser } from './whole-user.js';
 
 @Injectable()
 export class UsersService {
@@ -75,7 +74,8 @@ export class UsersService {
         const { graceSeconds, expiryDate, ipWhitelist: asked } = settleTerms(terms, await databaseNowMs(manager));
         requireWholeUser(caller, 'make a key that acts for its user as a whole');
         await lockUser(manager, caller.userId);
-        await requireIssuingKey(manager, caller);
+        await requireIssuingCredential(manager, caller);
+        await requireFreshCredential(manager, caller);
         const ipWhitelist = asked ?? (await this.apiKeys.current(manager, holder))?.ipWhitelist ?? '';
         await this.apiKeys.retire(manager, holder, graceSeconds);
         const [key = ''] = await this.apiKeys.issue(manager, [{ ...holder, expiryDate, ipWhitelist }]);
@@ -107,14 +107,4 @@ async function lockUser(manager: EntityManager, id: string): Promise<void> {
 /** The parameters of `userQuery`. */
 function seenBy({ userId, scope, teams }: UserCaller): unknown[] {
   return [userId, scope === 'membership' ? teams.map(({ teamId }) => teamId) : null];
-}
-
-/** Whoever made a team holds keys of its members: such a key must not reach beyond the team. `what` completes "It cannot …". */
-function requireWholeUser(caller: Caller, what: string): UserCaller {
-  const user = requireUser(caller);
-  if (user.scope === 'user') return user;
-  throw new AppError(
-    'forbidden',
-    `This key acts in its one team alone and cannot ${what}. Sign in as the user, or use a key of the user as a whole.`,
-  );
 }

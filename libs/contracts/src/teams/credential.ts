@@ -14,6 +14,10 @@ export class CredentialTeam {
 
   @OneOf('TeamRole', teamRoles)
   role!: TeamRole;
+
+  /** Of a session: the team requires a second factor, and the session was opened without one. */
+  @Flag({ optional: true })
+  lacks_second_factor?: boolean;
 }
 
 /** What a key opens. Expiry and addresses are checked by the gateway on every request, cached or not. */

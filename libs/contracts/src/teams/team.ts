@@ -4,10 +4,13 @@ import { contract, operation } from '../contract.js';
 import { Email, Flag, Instant, ListOf, Nested, OneOf, QueryFlag, Text, Uuid } from '../fields.js';
 import { PageFromZero, Pagination } from '../page.js';
 import { ResourceOverview } from './resource-overview.js';
+import { SentInvitation } from './sent-invitation.js';
 import { TeamHolding } from './team-holding.js';
 
 const name = { max: 100, example: 'Research', description: 'Name of the team.' };
 const description = { min: 0, max: 1000, multiline: true, example: 'Protein folding', description: 'Purpose of the team.' };
+
+const requireSecondFactor = 'Whether sessions take a second factor to act in the team. API keys are not concerned.';
 
 export class TeamPath {
   @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
@@ -48,6 +51,9 @@ export class UpdateTeamBody {
 
   @Text({ ...description, optional: true })
   description?: string;
+
+  @Flag({ optional: true, description: requireSecondFactor })
+  require_second_factor?: boolean;
 }
 
 export class UpdateTeam extends IntersectionType(TeamPath, UpdateTeamBody) {}
@@ -92,6 +98,9 @@ export class TeamMember {
 
   @Text({ min: 0, max: 4096, description: 'Comma-separated addresses and CIDRs that may use the API key; empty for any.', example: '' })
   ip_whitelist!: string;
+
+  @Nested(() => SentInvitation, { optional: true, description: 'Only in the response that adds the member.' })
+  invitation?: SentInvitation;
 }
 
 export class PolicyInfo {
@@ -131,6 +140,9 @@ export class Team {
 
   @Flag({ description: 'Whether the team is suspended: it may read, stop, unsubscribe and delete, nothing else.' })
   is_suspended!: boolean;
+
+  @Flag({ description: requireSecondFactor })
+  require_second_factor!: boolean;
 
   @Flag()
   has_pool_subscription!: boolean;

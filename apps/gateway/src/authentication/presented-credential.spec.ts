@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createApiKey } from '@atoll/api-keys';
 import type { AppError } from '@atoll/errors';
-import { presentedKey } from './presented-key.js';
+import { presentedCredential } from './presented-credential.js';
 
 const key = createApiKey();
 const other = createApiKey();
@@ -16,10 +16,10 @@ describe('the key that a request presents', () => {
     ['twice the same', ['Authorization', `Bearer ${key}`, 'x-api-key', key]],
     ['in a header sent twice', ['Authorization', `Bearer ${key}`, 'Authorization', `Bearer ${key}`]],
     ['among other headers', ['Host', 'x', 'x-request', other, 'x-api-key', key, 'Cookie', other]],
-  ])('%s', (_name, headers) => expect(presentedKey(headers)).toBe(key));
+  ])('%s', (_name, headers) => expect(presentedCredential(headers)).toBe(key));
 
   it('is none where no header is a credential', () => {
-    expect(presentedKey(['Host', 'x', 'Cookie', key, 'Proxy-Authorization', `Bearer ${key}`])).toBeNull();
+    expect(presentedCredential(['Host', 'x', 'Cookie', key, 'Proxy-Authorization', `Bearer ${key}`])).toBeNull();
   });
 
   it.each<[string, string[]]>([
@@ -31,16 +31,17 @@ describe('the key that a request presents', () => {
     ['an empty one beside a good one', ['Authorization', `Bearer ${key}`, 'x-api-key', '']],
     ['two keys in one header', ['x-api-key', `${key}, ${key}`]],
     ['a typing error', ['x-api-key', `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`]],
-    ['a session token', ['Authorization', 'Bearer eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl']],
+    ['an access token where a key belongs, with a part too many', ['x-api-key', 'eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl.e30']],
+    ['an access token of 5 KB', ['Authorization', `Bearer eyJ${'a'.repeat(5000)}.e30.e30`]],
     ['8 KB', ['Authorization', `Bearer ${'a'.repeat(8192)}`]],
     ['two different', ['Authorization', `Bearer ${key}`, 'x-api-key', other]],
     ['two different in one header sent twice', ['Authorization', `Bearer ${key}`, 'authorization', `Bearer ${other}`]],
-  ])('is refused unread: %s', (_name, headers) => expect(() => presentedKey(headers)).toThrow(refusal));
+  ])('is refused unread: %s', (_name, headers) => expect(() => presentedCredential(headers)).toThrow(refusal));
 
   it('without its scheme gets the header as it must be, and no refusal repeats a key', () => {
     const messageOf = (...headers: string[]): string => {
       try {
-        return `accepted ${presentedKey(headers)}`;
+        return `accepted ${presentedCredential(headers)}`;
       } catch (error) {
         return (error as Error).message;
       }

@@ -1,28 +1,29 @@
 import { isWellFormedApiKey } from '@atoll/api-keys';
 import { AppError } from '@atoll/errors';
+import { isSessionToken } from './session-tokens.js';
 
 /** RFC 9110 has a space after the scheme; a tab is taken for one. */
 const bearer = /^bearer[ \t]+(\S+)[ \t]*$/i;
 
 /**
- * The one API key that a request presents, from all its `Authorization` and `x-api-key` headers; null where it has none of
+ * The one credential that a request presents, an API key or the access token of a session, from all its `Authorization` and `x-api-key` headers; null where it has none of
  * them. Reads the raw headers, since Node drops the second of two `Authorization` headers. Throws `unauthenticated` for
- * anything that cannot be a key, so that it is never looked up.
+ * anything that can be neither, so that it is never looked up.
  */
-export function presentedKey(rawHeaders: readonly string[]): string | null {
+export function presentedCredential(rawHeaders: readonly string[]): string | null {
   let presented: string | null = null;
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const key = keyIn(rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '');
-    if (key === null) continue;
-    if (presented !== null && presented !== key) throw unauthenticated('Two different credentials were sent; send one.');
-    presented = key;
+    const credential = credentialIn(rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '');
+    if (credential === null) continue;
+    if (presented !== null && presented !== credential) throw unauthenticated('Two different credentials were sent; send one.');
+    presented = credential;
   }
-  if (presented === null || isWellFormedApiKey(presented)) return presented;
+  if (presented === null || isWellFormedApiKey(presented) || isSessionToken(presented)) return presented;
   throw unauthenticated('The credential does not have the form of an API key: atl_ and 38 letters and digits, with a checksum.');
 }
 
 /** The credential in one header; null where the header is for something else. */
-function keyIn(name: string, value: string): string | null {
+function credentialIn(name: string, value: string): string | null {
   // Only names of the right length are worth lower-casing.
   if (name.length === 13 && name.toLowerCase() === 'authorization') return bearer.exec(value)?.[1] ?? withoutScheme(value);
   if (name.length === 9 && name.toLowerCase() === 'x-api-key') return value.trim();

@@ -1,0 +1,135 @@
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { sessions } from '@atoll/contracts';
+import { AppError, isAppError } from '@atoll/errors';
+import { Rpc, systemContext } from '@atoll/rpc';
+import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
+import { GatewaySettings } from '../gateway-options.js';
+
+/** What an access token says. Whether its session lives, and what it opens, is asked elsewhere. */
+export interface AccessClaims {
+  sessionId: string;
+  /** Epoch milliseconds. */
+  expiresAtMs: number;
+}
+
+interface KnownKeys {
+  fetchedAtMs: number;
+  issuer: string;
+  audience: string;
+  byId: ReadonlyMap<string, KeyObject>;
+}
+
+const form = /^eyJ[\w-]*\.[\w-]*\.[\w-]*$/;
+const maxLength = 4_096;
+const sessionIdForm = /^[0-9a-f-]{36}$/;
+/** Keys that a token names and nobody knows are not asked for more often. */
+const refetchAfterMs = 5_000;
+const maxRemembered = 10_000;
+const algorithm = 'EdDSA';
+
+/** Whether a credential has the form of a JWT, so that it is not one of an API key. */
+export function isSessionToken(text: string): boolean {
+  return text.length <= maxLength && form.test(text);
+}
+
+/** Verifies access tokens without a call: by the public keys of the teams service, and once a token. */
+@Injectable()
+export class SessionTokens {
+  readonly #remembered = new Map<string, AccessClaims>();
+  #keys: KnownKeys | undefined;
+  #fetching: Promise<KnownKeys> | undefined;
+
+  constructor(
+    private readonly rpc: Rpc,
+    private readonly settings: GatewaySettings,
+  ) {}
+
+  /** What a token says that was verified before and has not expired. */
+  remembered(token: string): AccessClaims | undefined {
+    const claims = this.#remembered.get(digestOf(token));
+    return claims && claims.expiresAtMs > this.settings.now() ? claims : undefined;
+  }
+
+  /** Throws `unauthenticated` for a token that is not one of this platform, or not one now; `unavailable` where its key cannot be fetched. */
+  async verify(token: string): Promise<AccessClaims> {
+    const { issuer, audience, key } = await this.#keyOf(token);
+    try {
+      const { payload } = await jwtVerify(token, key, {
+        issuer,
+        audience,
+        algorithms: [algorithm],
+        typ: 'at+jwt',
+        requiredClaims: ['sub', 'sid', 'exp', 'nbf'],
+        currentDate: new Date(this.settings.now()),
+        // Two machines of one platform may differ by so many seconds.
+        clockTolerance: 5,
+      });
+      const { sid, exp = 0 } = payload;
+      if (typeof sid !== 'string' || !sessionIdForm.test(sid)) throw notValid();
+      return this.#remember(token, { sessionId: sid, expiresAtMs: exp * 1000 });
+    } catch (error) {
+      if (error instanceof errors.JWTExpired) throw new AppError('unauthenticated', 'The access token has expired. Refresh it.');
+      if (error instanceof errors.JOSEError) throw notValid();
+      throw error;
+    }
+  }
+
+  /** The key that the token names, if its header names one in the one way that this platform does. */
+  async #keyOf(token: string): Promise<{ issuer: string; audience: string; key: KeyObject }> {
+    const kid = kidIn(token);
+    let keys = this.#keys;
+    if (!keys?.byId.has(kid) && (!keys || this.settings.now() - keys.fetchedAtMs > refetchAfterMs)) keys = await this.#fetch();
+    const key = keys?.byId.get(kid);
+    if (!keys || !key) throw notValid();
+    return { issuer: keys.issuer, audience: keys.audience, key };
+  }
+
+  #fetch(): Promise<KnownKeys> {
+    this.#fetching ??= this.#askForKeys().finally(() => (this.#fetching = undefined));
+    return this.#fetching;
+  }
+
+  async #askForKeys(): Promise<KnownKeys> {
+    try {
+      const { issuer, audience, keys } = await this.rpc.call(
+        sessions.keys,
+        {},
+        systemContext('gateway', { deadlineMs: this.settings.deadlineMs }),
+      );
+      const byId = new Map(keys.map(({ kid, x }) => [kid, createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })]));
+      return (this.#keys = { fetchedAtMs: this.settings.now(), issuer, audience, byId });
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      throw new AppError('unavailable', 'Sessions cannot be checked at the moment.', { retryAfterSeconds: 1 }, { cause: error });
+    }
+  }
+
+  #remember(token: string, claims: AccessClaims): AccessClaims {
+    this.#remembered.set(digestOf(token), claims);
+    for (const [digest, { expiresAtMs }] of this.#remembered) {
+      if (expiresAtMs > this.settings.now() && this.#remembered.size <= maxRemembered) break;
+      this.#remembered.delete(digest);
+    }
+    return claims;
+  }
+}
+
+/** Where a header names a key in other ways as well (`jku`, `jwk`, `x5u`), or another algorithm, nothing is looked for. */
+function kidIn(token: string): string {
+  try {
+    const { alg, kid, typ, ...others } = decodeProtectedHeader(token);
+    if (alg === algorithm && typ === 'at+jwt' && kid !== undefined && Object.keys(others).length === 0) return kid;
+  } catch {
+    // Not a header at all.
+  }
+  throw notValid();
+}
+
+function digestOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64');
+}
+
+function notValid(): AppError {
+  return new AppError('unauthenticated', 'The access token is not valid here. Log in again.');
+}

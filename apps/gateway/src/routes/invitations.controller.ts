@@ -1,0 +1,52 @@
+import { Controller, Delete, Get, Param, Post } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { InvitationList, InvitationPath, invitations, Nothing, SentInvitation, TeamPath, type CallContext } from '@atoll/contracts';
+import { Rpc } from '@atoll/rpc';
+import { Answers, ChangesCaller } from '../answers/answers.js';
+import { Context } from '../requests/call-context.js';
+
+@ApiTags('Members')
+@Controller('team/:team_id/invitations')
+export class InvitationsController {
+  constructor(private readonly rpc: Rpc) {}
+
+  @Get()
+  @Answers(
+    200,
+    InvitationList,
+    'List the invitations of a team',
+    'Returns the members who have not accepted yet, the earliest first. Requires team_owner or team_admin.',
+  )
+  listInvitations(@Param() path: TeamPath, @Context() context: CallContext): Promise<InvitationList> {
+    return this.rpc.call(invitations.list, path, context);
+  }
+
+  @Post('accept')
+  @ChangesCaller()
+  @Answers(204, Nothing, 'Accept the invitation to a team', 'Makes the caller an active member. By link it is done without a log-in.')
+  acceptInvitation(@Param() path: TeamPath, @Context() context: CallContext): Promise<Nothing> {
+    return this.rpc.call(invitations.accept, path, context);
+  }
+
+  @Post(':invitation_id/resend')
+  @Answers(
+    200,
+    SentInvitation,
+    'Send an invitation again',
+    'Creates a link in place of the earlier one. It is sent by mail or, where the platform sends none, shown in this response only.',
+  )
+  resendInvitation(@Param() path: InvitationPath, @Context() context: CallContext): Promise<SentInvitation> {
+    return this.rpc.call(invitations.resend, path, context);
+  }
+
+  @Delete(':invitation_id')
+  @Answers(
+    204,
+    Nothing,
+    'Revoke an invitation',
+    'Removes the member who has not accepted, with the API key. Requires team_owner or team_admin.',
+  )
+  revokeInvitation(@Param() path: InvitationPath, @Context() context: CallContext): Promise<Nothing> {
+    return this.rpc.call(invitations.revoke, path, context);
+  }
+}

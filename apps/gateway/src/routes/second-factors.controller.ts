@@ -1,0 +1,127 @@
+import { Body, Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import {
+  LoggedIn,
+  NewPasskey,
+  NewSecondFactor,
+  Nothing,
+  Passkey,
+  PasskeyAnswer,
+  PasskeyList,
+  PasskeyOptions,
+  PasskeyPath,
+  passkeys,
+  RecoveryCodes,
+  SecondFactorCode,
+  secondFactors,
+  SecondStep,
+  type CallContext,
+  type SessionOrigin,
+} from '@atoll/contracts';
+import { Rpc } from '@atoll/rpc';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Answers, ChangesCaller } from '../answers/answers.js';
+import { Attempts } from '../authentication/attempts.js';
+import { Anonymous } from '../authentication/public.js';
+import { Context } from '../requests/call-context.js';
+import { SessionCookie } from '../sessions/session-cookie.js';
+import { Origin } from '../sessions/session-origin.js';
+
+@ApiTags('Sessions')
+@Controller('user')
+export class SecondFactorsController {
+  constructor(
+    private readonly rpc: Rpc,
+    private readonly attempts: Attempts,
+    private readonly cookie: SessionCookie,
+  ) {}
+
+  @Post('login/second-factor')
+  @Anonymous()
+  @Answers(200, LoggedIn, 'Log in with a second factor', 'Takes the ticket of `second_factor_required` and a code, and opens a session.')
+  async logInWithSecondFactor(
+    @Body() body: SecondStep,
+    @Origin() origin: SessionOrigin,
+    @Context() context: CallContext,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<LoggedIn> {
+    const opened = await this.attempts.run(request, reply, () => this.rpc.call(secondFactors.logIn, { ...body, ...origin }, context));
+    return this.cookie.open(reply, opened);
+  }
+
+  @Post('second-factor/begin')
+  @Answers(
+    200,
+    NewSecondFactor,
+    'Begin to add a second factor',
+    'Creates the secret of an authenticator, which counts once it is confirmed. Requires a log-in of the last 10 minutes.',
+  )
+  beginSecondFactor(@Context() context: CallContext): Promise<NewSecondFactor> {
+    return this.rpc.call(secondFactors.begin, {}, context);
+  }
+
+  @Post('second-factor/confirm')
+  @ChangesCaller()
+  @Answers(200, RecoveryCodes, 'Confirm a second factor', 'Takes the first code of the authenticator. From then on a log-in takes a code.')
+  confirmSecondFactor(@Body() body: SecondFactorCode, @Context() context: CallContext): Promise<RecoveryCodes> {
+    return this.rpc.call(secondFactors.confirm, body, context);
+  }
+
+  @Delete('second-factor')
+  @Answers(204, Nothing, 'Remove a second factor', 'Takes a code of it, or a recovery code.')
+  removeSecondFactor(@Body() body: SecondFactorCode, @Context() context: CallContext): Promise<Nothing> {
+    return this.rpc.call(secondFactors.remove, body, context);
+  }
+
+  @Get('passkeys')
+  @Answers(200, PasskeyList, 'List the passkeys of the caller', 'Returns the passkeys, the earliest first.')
+  listPasskeys(@Context() context: CallContext): Promise<PasskeyList> {
+    return this.rpc.call(passkeys.list, {}, context);
+  }
+
+  @Post('passkeys/begin')
+  @Answers(
+    200,
+    PasskeyOptions,
+    'Begin to add a passkey',
+    'Creates a challenge for an authenticator. Requires a log-in of the last 10 minutes.',
+  )
+  beginPasskey(@Context() context: CallContext): Promise<PasskeyOptions> {
+    return this.rpc.call(passkeys.begin, {}, context);
+  }
+
+  @Post('passkeys/finish')
+  @ChangesCaller()
+  @Answers(201, Passkey, 'Add a passkey', 'Takes what the authenticator answered. A passkey counts as both factors at log-in.')
+  addPasskey(@Body() body: NewPasskey, @Context() context: CallContext): Promise<Passkey> {
+    return this.rpc.call(passkeys.finish, body, context);
+  }
+
+  @Delete('passkeys/:id')
+  @Answers(204, Nothing, 'Remove a passkey', 'Requires a log-in of the last 10 minutes.')
+  removePasskey(@Param() path: PasskeyPath, @Context() context: CallContext): Promise<Nothing> {
+    return this.rpc.call(passkeys.remove, path, context);
+  }
+
+  @Post('login/passkey/begin')
+  @Anonymous()
+  @Answers(200, PasskeyOptions, 'Begin a log-in by passkey', 'Creates a challenge. The authenticator knows whose passkey it is.')
+  beginPasskeyLogIn(@Context() context: CallContext): Promise<PasskeyOptions> {
+    return this.rpc.call(passkeys.beginLogIn, {}, context);
+  }
+
+  @Post('login/passkey/finish')
+  @Anonymous()
+  @Answers(200, LoggedIn, 'Log in by passkey', 'Takes what the authenticator answered, and opens a session.')
+  async logInByPasskey(
+    @Body() body: PasskeyAnswer,
+    @Origin() origin: SessionOrigin,
+    @Context() context: CallContext,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<LoggedIn> {
+    const opened = await this.attempts.run(request, reply, () => this.rpc.call(passkeys.logIn, { ...body, ...origin }, context));
+    return this.cookie.open(reply, opened);
+  }
+}

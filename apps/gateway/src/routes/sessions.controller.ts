@@ -1,0 +1,177 @@
+import { Body, Controller, Delete, Get, Param, Post, Put, Query, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import {
+  ChangePassword,
+  CreateLink,
+  links,
+  LoggedIn,
+  LogIn,
+  Nothing,
+  OfUser,
+  OneTimeLink,
+  passwords,
+  ResetPassword,
+  SessionList,
+  SessionPath,
+  sessions,
+  UsedLink,
+  UseLink,
+  type CallContext,
+  type SessionOrigin,
+} from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { Rpc } from '@atoll/rpc';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Answers, ChangesCaller } from '../answers/answers.js';
+import { Attempts } from '../authentication/attempts.js';
+import { Authenticator } from '../authentication/authenticator.js';
+import { Anonymous } from '../authentication/public.js';
+import { Context } from '../requests/call-context.js';
+import { requireSameSession } from '../sessions/one-credential.js';
+import { SessionCookie } from '../sessions/session-cookie.js';
+import { Origin } from '../sessions/session-origin.js';
+
+@ApiTags('Sessions')
+@Controller('user')
+export class SessionsController {
+  constructor(
+    private readonly rpc: Rpc,
+    private readonly attempts: Attempts,
+    private readonly authenticator: Authenticator,
+    private readonly cookie: SessionCookie,
+  ) {}
+
+  @Post('login')
+  @Anonymous()
+  @Answers(200, LoggedIn, 'Log in by password', 'Opens a session, and sets its cookie. Send the access token as `Authorization: Bearer`.')
+  async logIn(
+    @Body() body: LogIn,
+    @Origin() origin: SessionOrigin,
+    @Context() context: CallContext,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<LoggedIn> {
+    const opened = await this.attempts.run(request, reply, () => this.rpc.call(sessions.logIn, { ...body, ...origin }, context));
+    return this.cookie.open(reply, opened);
+  }
+
+  @Post('refresh')
+  @Anonymous({ takesCookie: true })
+  @Answers(
+    200,
+    LoggedIn,
+    'Refresh a session',
+    'Issues an access token by the cookie of a session, and replaces the cookie. A cookie that was replaced before ends the session.',
+  )
+  async refreshSession(
+    @Origin() origin: SessionOrigin,
+    @Context() context: CallContext,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<LoggedIn> {
+    const cookie = this.cookie.read(request);
+    // Whatever refuses it, a cookie that is good for nothing goes; the answer to a refresh that was good sets the next one.
+    if (!cookie) {
+      this.cookie.clear(reply);
+      throw new AppError('unauthenticated', 'There is no session. Log in.');
+    }
+    requireSameSession(request, cookie);
+    const refresh = () => this.rpc.call(sessions.refresh, { refresh_token: cookie.refreshToken, ...origin }, context);
+    try {
+      return this.cookie.open(reply, await this.attempts.run(request, reply, refresh));
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unauthenticated') this.cookie.clear(reply);
+      throw error;
+    }
+  }
+
+  @Post('logout')
+  @Anonymous({ takesCookie: true })
+  @Answers(204, Nothing, 'Log out', 'Ends the session of the cookie, in every tab. Succeeds where there is none.')
+  async logOut(
+    @Context() context: CallContext,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Nothing> {
+    const cookie = this.cookie.read(request);
+    if (cookie) {
+      requireSameSession(request, cookie);
+      const { user_id } = await this.rpc.call(sessions.logOut, { refresh_token: cookie.refreshToken }, context);
+      if (user_id !== null) this.authenticator.forget(user_id);
+    }
+    this.cookie.clear(reply);
+    return {};
+  }
+
+  @Get('sessions')
+  @Answers(200, SessionList, 'List the sessions of the caller', 'Returns the live sessions, the newest first, at most 100.')
+  listSessions(@Context() context: CallContext): Promise<SessionList> {
+    return this.rpc.call(sessions.list, {}, context);
+  }
+
+  @Delete('sessions/:id')
+  @ChangesCaller()
+  @Answers(204, Nothing, 'End a session of the caller', 'Ends a session of the caller at once.')
+  endSession(@Param() path: SessionPath, @Context() context: CallContext): Promise<Nothing> {
+    return this.rpc.call(sessions.end, path, context);
+  }
+
+  @Delete('sessions')
+  @ChangesCaller()
+  @Answers(
+    204,
+    Nothing,
+    'End all sessions of a user',
+    'Ends every session of the caller; or those of `user_id`, which requires platform_admin.',
+  )
+  endSessions(@Query() path: OfUser, @Context() context: CallContext): Promise<Nothing> {
+    return this.rpc.call(sessions.endAll, path, context);
+  }
+
+  @Put('password')
+  @ChangesCaller()
+  @Answers(204, Nothing, 'Change the password of the caller', 'Ends the other sessions of the caller too.')
+  changePassword(@Body() body: ChangePassword, @Context() context: CallContext): Promise<Nothing> {
+    return this.rpc.call(passwords.change, body, context);
+  }
+
+  @Post('link')
+  @Anonymous()
+  @Answers(
+    200,
+    UsedLink,
+    'Use a one-time link',
+    'Sets the password of the link’s user, whose sessions end, or accepts an invitation. The link is used up.',
+  )
+  useOneTimeLink(
+    @Body() body: UseLink,
+    @Context() context: CallContext,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<UsedLink> {
+    return this.attempts.run(request, reply, () => this.rpc.call(links.use, body, context));
+  }
+
+  @Post('password-reset')
+  @Anonymous()
+  @Answers(
+    202,
+    Nothing,
+    'Ask for a new password',
+    'Sends a one-time link to the address, if it is one of a user and the platform can send mail. The answer is the same in any case.',
+  )
+  resetPassword(@Body() body: ResetPassword, @Context() context: CallContext): Promise<Nothing> {
+    return this.rpc.call(links.reset, body, context);
+  }
+
+  @Post('login-link')
+  @Answers(
+    201,
+    OneTimeLink,
+    'Create a one-time link',
+    'Creates a link by which a user sets a password within 24 hours, in place of earlier ones. It is shown once. Requires platform_admin.',
+  )
+  createOneTimeLink(@Body() body: CreateLink, @Context() context: CallContext): Promise<OneTimeLink> {
+    return this.rpc.call(links.create, body, context);
+  }
+}

@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { links, sessions, type OpenedSession, type User } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { FakeSessions } from '../testing/access-token-fixture.js';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+
+const sessionId = '01890000-0000-7000-8000-00000000000c';
+const refreshToken = `${sessionId.replaceAll('-', '')}.1.${'A'.repeat(43)}`;
+const next = refreshToken.replace('.1.', '.2.');
+const opened: OpenedSession = {
+  access_token: 'eyJ.eyJ.x',
+  expires_in: 900,
+  user: { id: sessionId } as User,
+  session_id: sessionId,
+  refresh_token: refreshToken,
+  refresh_expires_in: 43_200,
+};
+const plain = 'Path=/; HttpOnly; SameSite=Strict';
+const logIn = { email: 'ada@example.com', password: 'correct horse battery staple' };
+
+let gateway: GatewayUnderTest;
+let behindTls: GatewayUnderTest;
+beforeAll(async () => {
+  gateway = await startGateway();
+  behindTls = await startGateway({ publicUrl: 'https://atoll.example.com' });
+  for (const { services } of [gateway, behindTls]) {
+    services.answer(sessions.logIn, () => opened);
+    services.answer(sessions.refresh, () => ({ ...opened, refresh_token: next }));
+    services.answer(sessions.logOut, () => ({ user_id: null }));
+    services.answer(links.use, ({ token }) => {
+      if (token === 'good') return { email: 'ada@example.com' };
+      throw new AppError('unauthenticated', 'The link cannot be used.');
+    });
+  }
+});
+afterAll(async () => {
+  await gateway.close();
+  await behindTls.close();
+});
+
+const cookie = (value: string, name = 'atoll-session') => ({ cookie: `other=1; ${name}=${value}; last=2` });
+
+describe('log-in', () => {
+  it('answers with the access token and the user, and sets the refresh token as a cookie that no script reads', async () => {
+    const { status, headers, body } = await gateway.call('POST', '/api/user/login', {
+      body: logIn,
+      headers: { 'user-agent': 'a\tbrowser', 'idempotency-key': 'ignored' },
+      from: '2001:db8::1',
+    });
+    expect([status, body]).toEqual([200, { access_token: 'eyJ.eyJ.x', expires_in: 900, user: { id: sessionId } }]);
+    expect(headers['set-cookie']).toBe(`atoll-session=${refreshToken}; Max-Age=43200; ${plain}`);
+    const { input, context } = gateway.services.callsOf(sessions.logIn).at(-1) ?? {};
+    expect(input).toEqual({ ...logIn, address: '2001:db8::1', network: '2001:db8::', device: 'a browser' });
+    expect(context).toMatchObject({ caller: { kind: 'system', service: 'gateway' } });
+    expect(context).not.toHaveProperty('idempotency');
+  });
+
+  it('behind TLS sets a cookie that no other host can set', async () => {
+    const { headers } = await behindTls.call('POST', '/api/user/login', { body: logIn });
+    expect(headers['set-cookie']).toBe(`__Host-atoll-session=${refreshToken}; Max-Age=43200; ${plain}; Secure`);
+  });
+
+  it.each([
+    [{ email: 'x', password: 'y' }, 'email'],
+    [{ email: `${'a'.repeat(320)}@example.com`, password: 'y' }, 'email'],
+    [{ email: 'ada\u202e@example.com', password: 'y' }, 'email'],
+    [{ email: 'ada@example.com', password: 'y'.repeat(257) }, 'password'],
+    [{ email: 'ada@example.com', password: 7 }, 'password'],
+    [{ ...logIn, next: 'https://elsewhere.example.com' }, 'next'],
+  ])('refuses %j', async (body, path) => {
+    const answer = await gateway.call('POST', '/api/user/login', { body });
+    expect([answer.status, answer.body.errors?.[0]?.path]).toEqual([400, path]);
+  });
+
+  it('that fails costs its address a failure; one that succeeds costs none', async () => {
+    const limited = await startGateway({ limits: { authFailures: { count: 2, seconds: 60 } } });
+    const attempt = async () => (await limited.call('POST', '/api/user/login', { body: logIn })).status;
+    limited.services.answer(sessions.logIn, () => opened);
+    expect([await attempt(), await attempt(), await attempt()]).toEqual([200, 200, 200]);
+    limited.services.answer(sessions.logIn, () => {
+      throw new AppError('unauthenticated', 'wrong');
+    });
+    expect([await attempt(), await attempt(), await attempt()]).toEqual([401, 401, 429]);
+    await limited.close();
+  });
+
+  it('counts its address among those without credentials', async () => {
+    const limited = await startGateway({ limits: { anonymous: { count: 2, seconds: 60 } } });
+    limited.services.answer(sessions.logIn, () => opened);
+    limited.services.answer(sessions.refresh, () => opened);
+    const statuses: number[] = [];
+    for (let call = 0; call < 3; call++) statuses.push((await limited.call('POST', '/api/user/login', { body: logIn })).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    // A session counts by itself: a whole office may share the address.
+    expect((await limited.call('POST', '/api/user/refresh', { headers: cookie(refreshToken) })).status).toBe(200);
+    await limited.close();
+  });
+});
+
+describe('refresh', () => {
+  it('takes the cookie and replaces it', async () => {
+    const { status, headers } = await gateway.call('POST', '/api/user/refresh', { headers: cookie(refreshToken) });
+    expect([status, headers['set-cookie']]).toEqual([200, `atoll-session=${next}; Max-Age=43200; ${plain}`]);
+    expect(gateway.services.callsOf(sessions.refresh).at(-1)?.input).toMatchObject({ refresh_token: refreshToken });
+  });
+
+  it.each([{}, cookie('nonsense'), cookie(refreshToken, '__Host-atoll-session')])('without a session is 401, once: %j', async (headers) => {
+    const before = gateway.services.callsOf(sessions.refresh).length;
+    const answer = await gateway.call('POST', '/api/user/refresh', { headers });
+    expect([answer.status, answer.headers['set-cookie']]).toEqual([401, `atoll-session=; Max-Age=0; ${plain}`]);
+    expect(gateway.services.callsOf(sessions.refresh)).toHaveLength(before);
+  });
+
+  it('of a session that has ended takes the cookie away', async () => {
+    const other = await startGateway();
+    other.services.answer(sessions.refresh, () => {
+      throw new AppError('unauthenticated', 'The session has ended. Log in again.');
+    });
+    const answer = await other.call('POST', '/api/user/refresh', { headers: cookie(refreshToken) });
+    expect([answer.status, answer.headers['set-cookie']]).toEqual([401, `atoll-session=; Max-Age=0; ${plain}`]);
+    // While nobody knows, the cookie stays.
+    other.services.stop(sessions.refresh);
+    const unknown = await other.call('POST', '/api/user/refresh', { headers: cookie(refreshToken) });
+    expect([unknown.status, unknown.headers['set-cookie']]).toEqual([503, undefined]);
+    await other.close();
+  });
+
+  it.each(['refresh', 'logout'])('and log-out take one credential: %s', async (operation) => {
+    const fake = new FakeSessions(gateway);
+    const path = `/api/user/${operation}`;
+    const own = await fake.token(sessionId, { claims: { exp: 1 } });
+    const others = [await fake.token(fake.open()), gateway.services.key()];
+    expect((await gateway.call('POST', path, { key: own, headers: cookie(refreshToken) })).status).toBeLessThan(300);
+    for (const key of others) expect((await gateway.call('POST', path, { key, headers: cookie(refreshToken) })).status).toBe(401);
+  });
+});
+
+describe('log-out', () => {
+  it('takes the cookie away, whether or not there is one', async () => {
+    for (const headers of [cookie(refreshToken), {}]) {
+      const answer = await gateway.call('POST', '/api/user/logout', { headers });
+      expect([answer.status, answer.headers['set-cookie']]).toEqual([204, `atoll-session=; Max-Age=0; ${plain}`]);
+    }
+    expect(gateway.services.callsOf(sessions.logOut).at(-1)?.input).toEqual({ refresh_token: refreshToken });
+  });
+});
+
+describe('a page of another origin', () => {
+  it.each(['login', 'refresh', 'logout', 'link'])('may not call %s', async (operation) => {
+    const foreign: Record<string, string>[] = [
+      { origin: 'https://elsewhere.example.com' },
+      { origin: 'null' },
+      { origin: 'http://localhost:3001' },
+      { origin: 'http://localhost.example.com:3000' },
+      { origin: 'https://localhost:3000' },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site', origin: 'http://127.0.0.1:3000' },
+    ];
+    for (const headers of foreign) {
+      const answer = await gateway.call('POST', `/api/user/${operation}`, { body: {}, headers: { ...cookie(refreshToken), ...headers } });
+      expect([answer.status, answer.body.code]).toEqual([403, 'forbidden']);
+    }
+  });
+
+  it('is told by its own address, not by the Host that a request names', async () => {
+    const headers = { host: 'elsewhere.example.com', origin: 'https://elsewhere.example.com' };
+    expect((await gateway.call('POST', '/api/user/login', { body: logIn, headers })).status).toBe(403);
+    const own = { host: 'elsewhere.example.com', origin: 'http://127.0.0.1:3000', 'sec-fetch-site': 'same-origin' };
+    expect((await gateway.call('POST', '/api/user/login', { body: logIn, headers: own })).status).toBe(200);
+  });
+});
+
+it('the cookie of a session is no credential anywhere else', async () => {
+  expect((await gateway.call('GET', '/api/user/profile', { headers: cookie(refreshToken) })).status).toBe(401);
+  expect((await gateway.call('GET', '/api/user/sessions', { headers: cookie(refreshToken) })).status).toBe(401);
+});
+
+it('a one-time link that cannot be used is 401', async () => {
+  const use = (token: string) => gateway.call('POST', '/api/user/link', { body: { token, password: logIn.password } });
+  expect((await use('good')).body).toEqual({ email: 'ada@example.com' });
+  expect((await use('bad')).status).toBe(401);
+});

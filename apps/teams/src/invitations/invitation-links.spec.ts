@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { invitations, links, members, teams, users, type TeamMember } from '@atoll/contracts';
+import { contextOf, gateway, logIn, password, somebody, tokenIn, type Person } from '../sessions/session-fixture.js';
+import { errorOf, TeamsFixture, unknownId, type MadeTeam } from '../teams-fixture.js';
+
+let fixture: TeamsFixture;
+let own: MadeTeam;
+let owner: string;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start();
+  own = await fixture.createTeam('team_owner');
+  owner = own.keys[0] ?? '';
+});
+afterAll(() => fixture.stop());
+
+const use = (url: string | null | undefined, secret = password, name?: string) =>
+  fixture.ask(links.use, { token: tokenIn(url ?? ''), password: secret, ...(name !== undefined && { name }) }, gateway);
+
+const invite = (email: string, made = own): Promise<TeamMember> =>
+  fixture.call(made.keys[0] ?? '', members.add, { team_id: made.team.id, email, name: 'As sent', role: 'member' });
+
+const fresh = (): string => `${randomUUID()}@example.com`;
+const memberIn = async (email: string, made = own) =>
+  (await fixture.call(fixture.admin, teams.get, { team_id: made.team.id })).members.find((member) => member.email === email);
+
+describe('an invitation whose link is shown to whoever invites', () => {
+  it('makes an account that acts in that team alone, until the operator says that the address is its own', async () => {
+    const email = fresh();
+    const { invitation, user_id } = await invite(email);
+    expect(await use(invitation?.url, password, 'Ada')).toEqual({ email });
+    expect(await memberIn(email)).toMatchObject({ status: 'active', name: 'Ada' });
+    const other = await fixture.createTeam('team_owner');
+    await invite(email, other);
+    const session = await logIn(fixture, { email });
+    expect(session.user.teams.map(({ id }) => id)).toEqual([own.team.id]);
+    const context = await contextOf(fixture, session);
+    expect(context.caller).toMatchObject({ scope: 'membership', teams: [{ teamId: own.team.id }] });
+    expect((await errorOf(fixture.ask(teams.get, { team_id: other.team.id }, context))).code).toBe('not_found');
+    expect((await errorOf(fixture.ask(users.issueKey, {}, context))).code).toBe('forbidden');
+    const { url } = await fixture.call(fixture.admin, links.create, { email });
+    await use(url, 'another good phrase');
+    const whole = await contextOf(fixture, await logIn(fixture, { email }, undefined, 'another good phrase'));
+    expect(whole.caller).toMatchObject({ userId: user_id, scope: 'user' });
+    expect(whole.caller.teams).toHaveLength(2);
+  });
+
+  it('sets no password on an account that exists, and is accepted with the one it has', async () => {
+    const person: Person = await somebody(fixture);
+    const { invitation } = await invite(person.email);
+    expect((await errorOf(use(invitation?.url, 'chosen by somebody else'))).code).toBe('unauthenticated');
+    await logIn(fixture, person);
+    await use(invitation?.url);
+    expect(await memberIn(person.email)).toMatchObject({ status: 'active' });
+    expect((await errorOf(use(invitation?.url))).code).toBe('unauthenticated');
+  });
+
+  it('sets none on an account without a password that has joined a team or has a key of its own', async () => {
+    const { userIds, emails } = await fixture.createTeam('viewer');
+    await fixture.wholeKeyOf(userIds[0] ?? '');
+    const { invitation } = await invite(emails[0] ?? '');
+    expect((await errorOf(use(invitation?.url))).code).toBe('forbidden');
+  });
+
+  it('and of the operator, who has no password yet, sets none', async () => {
+    await fixture.query(`DELETE FROM password`);
+    const { invitation } = await invite('operator@example.com');
+    expect((await errorOf(use(invitation?.url))).code).toBe('forbidden');
+  });
+
+  it('is one of several: a link of one team leaves that of another as it is', async () => {
+    const email = fresh();
+    const other = await fixture.createTeam('team_owner');
+    const [here, there] = [await invite(email), await invite(email, other)];
+    await use(here.invitation?.url);
+    await use(there.invitation?.url);
+    expect(await memberIn(email, other)).toMatchObject({ status: 'active' });
+  });
+});
+
+describe('invitations of a team', () => {
+  it('are listed, sent again and revoked by its administrators', async () => {
+    const made = await fixture.createTeam('team_owner', 'member');
+    const [admin = '', member = ''] = made.keys;
+    const email = fresh();
+    const first = await invite(email, made);
+    const { data } = await fixture.call(admin, invitations.list, { team_id: made.team.id });
+    const found = data.find((invitation) => invitation.email === email);
+    expect(found).toMatchObject({ user_id: first.user_id, name: 'As sent', role: 'member', expires_at: first.invitation?.expires_at });
+    const path = { team_id: made.team.id, invitation_id: found?.id ?? '' };
+    expect((await errorOf(fixture.call(member, invitations.list, { team_id: made.team.id }))).code).toBe('forbidden');
+    const again = await fixture.call(admin, invitations.resend, path);
+    expect((await errorOf(use(first.invitation?.url))).code).toBe('unauthenticated');
+    await fixture.call(admin, invitations.revoke, path);
+    expect((await errorOf(use(again.url))).code).toBe('unauthenticated');
+    expect(await memberIn(email, made)).toBeUndefined();
+    expect((await errorOf(fixture.call(admin, invitations.resend, path))).code).toBe('not_found');
+  });
+
+  it('are not there for another team', async () => {
+    const stranger = (await fixture.createTeam('team_owner')).keys[0] ?? '';
+    const { data } = await fixture.call(owner, invitations.list, { team_id: own.team.id });
+    for (const invitation_id of [data[0]?.id ?? '', unknownId]) {
+      const path = { team_id: own.team.id, invitation_id };
+      for (const operation of [invitations.resend, invitations.revoke] as const) {
+        expect((await errorOf(fixture.call(stranger, operation, path))).code).toBe('not_found');
+      }
+      expect((await errorOf(fixture.call(stranger, invitations.list, { team_id: own.team.id }))).code).toBe('not_found');
+    }
+  });
+
+  it('are accepted by the person who is logged in, once, and by nobody else', async () => {
+    const person = await somebody(fixture);
+    await invite(person.email);
+    const context = await contextOf(fixture, await logIn(fixture, person));
+    await fixture.ask(invitations.accept, { team_id: own.team.id }, context);
+    expect(await memberIn(person.email)).toMatchObject({ status: 'active' });
+    expect((await errorOf(fixture.ask(invitations.accept, { team_id: own.team.id }, context))).code).toBe('conflict');
+    const other = await contextOf(fixture, await logIn(fixture, await somebody(fixture)));
+    expect((await errorOf(fixture.ask(invitations.accept, { team_id: own.team.id }, other))).code).toBe('not_found');
+    expect((await errorOf(fixture.call(owner, invitations.accept, { team_id: own.team.id }))).code).toBe('forbidden');
+  });
+});

@@ -1,0 +1,37 @@
+import {
+  invitations,
+  type CallContext,
+  type InvitationList,
+  type InvitationPath,
+  type Nothing,
+  type SentInvitation,
+  type TeamPath,
+} from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { InvitationsService } from './invitation.service.js';
+
+@Controller()
+export class InvitationsController implements Handlers<typeof invitations> {
+  constructor(private readonly invitations: InvitationsService) {}
+
+  @Handle(invitations.list)
+  list(input: TeamPath, context: CallContext): Promise<InvitationList> {
+    return this.invitations.list(input, context);
+  }
+
+  @Handle(invitations.resend)
+  resend(input: InvitationPath, context: CallContext): Promise<SentInvitation> {
+    return this.invitations.resend(input, context);
+  }
+
+  @Handle(invitations.revoke)
+  revoke(input: InvitationPath, context: CallContext): Promise<Nothing> {
+    return this.invitations.revoke(input, context);
+  }
+
+  @Handle(invitations.accept)
+  accept(input: TeamPath, context: CallContext): Promise<Nothing> {
+    return this.invitations.accept(input, context);
+  }
+}

@@ -1,0 +1,90 @@
+import {
+  notFound,
+  requirePermission,
+  type CallContext,
+  type Invitation,
+  type InvitationPath,
+  type InvitationList,
+  type Nothing,
+  type SentInvitation,
+  type TeamPath,
+} from '@atoll/contracts';
+import { Statements } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Writers } from '../database/writers.js';
+import { instantJson } from '../database/json.js';
+import { requirePermissionNow } from '../members/caller-now.js';
+import { sentName } from '../members/member-query.js';
+import { MembershipEntity } from '../members/membership.entity.js';
+import { MembersService } from '../members/member.service.js';
+import { TeamChanges } from '../teams/team-changes.js';
+import { requireWholeUser } from '../users/whole-user.js';
+import { InvitationLinks } from './invitation-links.js';
+
+/** The invitations of the team `$1`: the members who have not accepted. */
+const listQuery = `
+  SELECT m.id, m.user_id, u.email, ${sentName('m', 'u')} AS name, m.role, ${instantJson('m.created_at')} AS created_at,
+    (SELECT ${instantJson('max(l.expires_at)')} FROM one_time_link l
+      WHERE l.team_id = m.team_id AND l.user_id = m.user_id AND l.used_at IS NULL AND l.expires_at > now()) AS expires_at
+  FROM membership m JOIN "user" u ON u.id = m.user_id
+  WHERE m.team_id = $1 AND m.status = 'invited' AND EXISTS (SELECT FROM team t WHERE t.id = m.team_id AND t.deleted_at IS NULL)
+  ORDER BY m.created_at, m.id`;
+
+/** Invitations: memberships that were not accepted yet, and the links by which they are. */
+@Injectable()
+export class InvitationsService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly writers: Writers,
+    private readonly changes: TeamChanges,
+    private readonly members: MembersService,
+    private readonly sender: InvitationLinks,
+  ) {}
+
+  async list({ team_id }: TeamPath, { caller }: CallContext): Promise<InvitationList> {
+    requirePermission(caller, team_id, 'manageTeam');
+    return { data: await this.statements.query<Invitation>('invitations.list', listQuery, [team_id]) };
+  }
+
+  async resend({ team_id, invitation_id }: InvitationPath, context: CallContext): Promise<SentInvitation> {
+    requirePermission(context.caller, team_id, 'manageTeam');
+    return this.writers.run(team_id, context, async (manager) => {
+      const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
+      await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
+      const membership = await this.find(manager, { team_id, invitation_id });
+      return this.sender.send(manager, { teamId: team_id, teamName: team.name, userId: membership.userId });
+    });
+  }
+
+  /** Takes the membership back, with its key. */
+  async revoke({ team_id, invitation_id }: InvitationPath, context: CallContext): Promise<Nothing> {
+    requirePermission(context.caller, team_id, 'manageTeam');
+    const [found] = await this.statements.query<{ user_id: string }>(
+      'invitations.find',
+      `SELECT user_id FROM membership WHERE id = $1 AND team_id = $2 AND status = 'invited'`,
+      [invitation_id, team_id],
+    );
+    if (!found) throw notFound('invitation');
+    return this.members.remove({ team_id, user_id: found.user_id }, context);
+  }
+
+  /** By the person, who is logged in. */
+  async accept({ team_id }: TeamPath, context: CallContext): Promise<Nothing> {
+    const { userId } = requireWholeUser(context.caller, 'accept an invitation');
+    await this.writers.run(team_id, context, async (manager) => {
+      const { affected } = await manager.update(MembershipEntity, { teamId: team_id, userId, status: 'invited' }, { status: 'active' });
+      if (affected) return;
+      const isMember = await manager.existsBy(MembershipEntity, { teamId: team_id, userId });
+      throw isMember ? new AppError('conflict', 'You have accepted this invitation already.') : notFound('team');
+    });
+    return {};
+  }
+
+  private async find(manager: EntityManager, { team_id, invitation_id }: InvitationPath): Promise<MembershipEntity> {
+    const membership = await manager.findOneBy(MembershipEntity, { id: invitation_id, teamId: team_id, status: 'invited' });
+    if (!membership) throw notFound('invitation');
+    return membership;
+  }
+}

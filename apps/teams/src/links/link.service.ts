@@ -1,0 +1,153 @@
+import {
+  credentialsChanged,
+  notFound,
+  requirePlatformAdmin,
+  requireUser,
+  type CallContext,
+  type CreateLink,
+  type Nothing,
+  type OneTimeLink,
+  type ResetPassword,
+  type UsedLink,
+  type UseLink,
+} from '@atoll/contracts';
+import { Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Rpc } from '@atoll/rpc';
+import { Injectable, Logger } from '@nestjs/common';
+import { requireLiveCredential } from '../api-keys/live-credential.js';
+import { MailBox } from '../mail/mail-box.js';
+import { refuseCommon } from '../passwords/common-passwords.js';
+import { PasswordHashes } from '../passwords/password-hashes.service.js';
+import { PasswordsService } from '../passwords/password.service.js';
+import { LogInTries } from '../sessions/log-in-tries.js';
+import { requireGateway } from '../sessions/require-gateway.js';
+import { UserEntity } from '../users/user.entity.js';
+import { LinkTokens } from './link-tokens.js';
+
+/** A link that can be used: not yet, in time, by a user who still has its address and, of an invitation, is still invited. */
+const isGood = `l.used_at IS NULL AND l.expires_at > now() AND u.id = l.user_id AND u.email = l.email AND (l.team_id IS NULL OR EXISTS (
+  SELECT FROM membership i WHERE i.team_id = l.team_id AND i.user_id = u.id AND i.status = 'invited'))`;
+
+/**
+ * The good link `$1` and its user. `is_empty`: an account that was made by an invitation and has nothing yet, neither a way to log in nor a team
+ * that was joined.
+ */
+const linkQuery = `
+  SELECT u.id AS user_id, u.email, l.team_id, l.is_proof, p.hash, t.id IS NOT NULL AS is_team_there,
+    u.verified_at IS NULL AND NOT u.platform_admin AND p.hash IS NULL
+      AND NOT EXISTS (SELECT FROM membership m WHERE m.user_id = u.id AND m.status = 'active')
+      AND NOT EXISTS (SELECT FROM api_key k WHERE k.user_id = u.id AND k.team_id IS NULL) AS is_empty
+  FROM one_time_link l JOIN "user" u ON ${isGood}
+  LEFT JOIN team t ON t.id = l.team_id AND t.deleted_at IS NULL LEFT JOIN password p ON p.user_id = u.id
+  WHERE l.id = $1`;
+
+const consumeQuery = `
+  WITH used AS (UPDATE one_time_link l SET used_at = now() FROM "user" u WHERE l.id = $1 AND ${isGood} RETURNING l.id) SELECT id FROM used`;
+
+interface FoundLink {
+  user_id: string;
+  email: string;
+  /** Of an invitation. */
+  team_id: string | null;
+  is_proof: boolean;
+  hash: string | null;
+  is_team_there: boolean;
+  is_empty: boolean;
+}
+
+/** One-time links: a first password, one in place of a lost one, and invitations. */
+@Injectable()
+export class LinksService {
+  private readonly logger = new Logger('Sessions');
+
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly hashes: PasswordHashes,
+    private readonly passwords: PasswordsService,
+    private readonly tries: LogInTries,
+    private readonly links: LinkTokens,
+    private readonly mail: MailBox,
+    private readonly rpc: Rpc,
+  ) {}
+
+  /** By the operator, for a user who cannot log in. */
+  async create({ email }: CreateLink, context: CallContext): Promise<OneTimeLink> {
+    const caller = requireUser(context.caller);
+    requirePlatformAdmin(caller);
+    return this.transactions.run(async (manager) => {
+      await requireLiveCredential(manager, caller);
+      const user = await manager.findOneBy(UserEntity, { email });
+      if (!user) throw notFound('user');
+      this.logger.log({ message: 'The operator made a one-time link', user_id: user.id, request_id: context.requestId });
+      const { url, expires_at } = await this.links.issue(manager, { userId: user.id, email, isProof: true });
+      return { url, expires_at };
+    });
+  }
+
+  /** Asks for a mail with a link. What is executed does not depend on whether there is such a user: whoever sends the mail finds out. */
+  async reset({ email }: ResetPassword, context: CallContext): Promise<Nothing> {
+    requireGateway(context);
+    if (!this.mail.isOpen || !(await this.tries.hasOne(email, 'reset'))) return {};
+    await this.transactions.run((manager) => this.mail.add(manager, { kind: 'reset', address: email }));
+    return {};
+  }
+
+  async use({ token, password, name }: UseLink, context: CallContext): Promise<UsedLink> {
+    requireGateway(context);
+    const id = this.links.read(token);
+    const [link] = id === undefined ? [] : await this.statements.query<FoundLink>('links.find', linkQuery, [id]);
+    if (id === undefined || !link || (link.team_id !== null && !link.is_team_there)) throw notGood();
+    if (link.team_id !== null && link.hash !== null) await this.join(id, link, password, context);
+    else await this.setPassword(id, link, { password, name }, context);
+    this.rpc.publish(credentialsChanged, { user_id: link.user_id });
+    return { email: link.email };
+  }
+
+  /** An invitation of somebody who has a password takes that password, and changes nothing but the membership. */
+  private async join(id: string, { user_id, team_id, hash, is_proof }: FoundLink, password: string, context: CallContext): Promise<void> {
+    const giveBack = await this.tries.take(user_id, 'logged in');
+    if (!(await this.hashes.matches(password, hash))) {
+      throw new AppError('unauthenticated', 'This address has an account already: the password must be the one it has.');
+    }
+    await giveBack();
+    await this.transactions.run(async (manager) => {
+      await this.consume((text, values) => manager.query(text, values), id);
+      await manager.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND user_id = $2`, [team_id, user_id]);
+      if (is_proof) await manager.update(UserEntity, { id: user_id }, { verifiedAt: () => 'now()', confinedToTeamId: null });
+    });
+    this.logger.log({ message: 'An invitation was accepted', user_id, team_id, request_id: context.requestId });
+  }
+
+  private async setPassword(id: string, link: FoundLink, chosen: { password: string; name?: string | undefined }, context: CallContext) {
+    const { user_id, team_id, is_proof, is_empty } = link;
+    refuseCommon(chosen.password, 'password');
+    if (!is_proof && !is_empty) {
+      throw new AppError('forbidden', 'This address has an account already. Log in, and accept the invitation there.');
+    }
+    const hash = await this.hashes.hash(chosen.password);
+    await this.transactions.run(async (manager) => {
+      await this.consume((text, values) => manager.query(text, values), id);
+      await this.links.retire(manager, user_id, null);
+      if (chosen.name !== undefined && is_empty) await manager.update(UserEntity, { id: user_id }, { name: chosen.name });
+      // A link that somebody else was shown proves nothing: what it makes reaches no further than the team of whoever saw it.
+      const standing = is_proof ? { verifiedAt: () => 'now()', confinedToTeamId: null } : { confinedToTeamId: team_id };
+      await manager.update(UserEntity, { id: user_id }, standing);
+      if (team_id !== null) {
+        await manager.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND user_id = $2`, [team_id, user_id]);
+      }
+      await this.passwords.store(manager, user_id, hash, null);
+    });
+    this.logger.log({ message: 'A password was set by a one-time link', user_id, request_id: context.requestId });
+  }
+
+  /** Of two who use a link at once, one is refused. */
+  private async consume(query: (text: string, values: unknown[]) => Promise<unknown[]>, id: string): Promise<void> {
+    if ((await query(consumeQuery, [id])).length === 0) throw notGood();
+  }
+}
+
+function notGood(): AppError {
+  return new AppError('unauthenticated', 'The link cannot be used: it was used before, has expired, or was replaced. Ask for another.');
+}

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { links } from '@atoll/contracts';
+import { gateway, logIn, password, somebody, tokenIn, verify } from '../sessions/session-fixture.js';
+import { errorOf, TeamsFixture } from '../teams-fixture.js';
+
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start();
+});
+afterAll(() => fixture.stop());
+
+const make = async (email: string): Promise<string> => tokenIn((await fixture.call(fixture.admin, links.create, { email })).url);
+const use = (token: string, secret = 'another good phrase', name?: string) =>
+  fixture.ask(links.use, { token, password: secret, ...(name !== undefined && { name }) }, gateway);
+
+describe('a one-time link', () => {
+  it('is the address of a page, with its token behind # and in no row', async () => {
+    const [email = ''] = (await fixture.createTeam('member')).emails;
+    const { url, expires_at } = await fixture.call(fixture.admin, links.create, { email });
+    expect(url).toMatch(/^http:\/\/localhost:3000\/link#/);
+    expect(Date.parse(expires_at) - Date.now()).toBeGreaterThan(23 * 3600_000);
+    const [row] = await fixture.query('SELECT * FROM one_time_link WHERE email = $1', [email]);
+    expect(JSON.stringify(row)).not.toContain(tokenIn(url).slice(-43));
+  });
+
+  it('sets the password, the name of who is new, and ends every session', async () => {
+    const person = await somebody(fixture);
+    const session = await logIn(fixture, person);
+    expect(await use(await make(person.email), 'another good phrase', 'Mallory')).toEqual({ email: person.email });
+    expect((await errorOf(verify(fixture, session))).code).toBe('unauthenticated');
+    expect((await errorOf(logIn(fixture, person))).code).toBe('unauthenticated');
+    const again = await logIn(fixture, person, undefined, 'another good phrase');
+    expect(again.user.name).not.toBe('Mallory');
+  });
+
+  it('is used once, of many who use it at once', async () => {
+    const token = await make((await somebody(fixture)).email);
+    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => use(token)));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect((await errorOf(use(token))).code).toBe('unauthenticated');
+  });
+
+  it('is replaced by the next one, ends after 24 hours, and with the address it was made for', async () => {
+    const { email } = await somebody(fixture);
+    const [first, second] = [await make(email), await make(email)];
+    expect((await errorOf(use(first))).code).toBe('unauthenticated');
+    await fixture.query('UPDATE one_time_link SET expires_at = now() WHERE email = $1', [email]);
+    expect((await errorOf(use(second))).code).toBe('unauthenticated');
+    const third = await make(email);
+    await fixture.query(`UPDATE "user" SET email = 'moved-' || email WHERE email = $1`, [email]);
+    expect((await errorOf(use(third))).code).toBe('unauthenticated');
+  });
+
+  it.each([
+    ['short', 'password must be longer than or equal to 12 characters'],
+    ['Password1234!', 'password must not be a common password, nor one with digits or signs behind it'],
+    ['1qaz2wsx3edc', 'password must not be a common password, nor one with digits or signs behind it'],
+  ])('refuses the password %j and can be used again', async (secret, message) => {
+    const token = await make((await somebody(fixture)).email);
+    const refused = await errorOf(use(token, secret));
+    expect([refused.code, refused.details.errors?.[0]?.message]).toEqual(['invalid_input', message]);
+    await use(token, password);
+  });
+
+  it('is made by the operator alone, for users who are', async () => {
+    const { keys, emails } = await fixture.createTeam('team_owner');
+    expect((await errorOf(fixture.call(keys[0] ?? '', links.create, { email: emails[0] ?? '' }))).code).toBe('forbidden');
+    expect((await errorOf(make('nobody@example.com'))).code).toBe('not_found');
+  });
+});

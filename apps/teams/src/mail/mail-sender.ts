@@ -1,0 +1,109 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Transactions } from '@atoll/database';
+import { createTransport } from 'nodemailer';
+import type { EntityManager } from 'typeorm';
+import { LinkTokens } from '../links/link-tokens.js';
+import { TeamsSettings } from '../teams-settings.js';
+import { mailText } from './mail-text.js';
+import type { MailEntity } from './mail.entity.js';
+
+const everyMs = 500;
+/** Who takes a mail has so long before another replica takes it up. */
+const claimSeconds = 60;
+const givenUpAfterHours = 24;
+const timeoutMs = 15_000;
+
+type Claimed = Pick<MailEntity, 'id' | 'kind' | 'address' | 'data' | 'tries'> & { link_id: string | null };
+
+/** Sends mail: at least once, again after a failure with back-off for a day. Any replica takes any mail. */
+@Injectable()
+export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger = new Logger('Mail');
+  private readonly server: ReturnType<typeof createTransport> | undefined;
+  private timer?: NodeJS.Timeout;
+  private running: Promise<void> = Promise.resolve();
+  private isStopped = false;
+
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly links: LinkTokens,
+    private readonly settings: TeamsSettings,
+  ) {
+    const timeouts = { connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs };
+    const url = settings.smtpUrl;
+    this.server = url === undefined ? undefined : createTransport({ url, ...timeouts, disableFileAccess: true, disableUrlAccess: true });
+  }
+
+  onApplicationBootstrap(): void {
+    if (this.server) this.running = this.turn();
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.isStopped = true;
+    clearTimeout(this.timer);
+    await this.running;
+    this.server?.close();
+  }
+
+  private async turn(): Promise<void> {
+    try {
+      while (!this.isStopped && (await this.sendNext()));
+    } catch (error) {
+      this.logger.warn(`Mail cannot be read; retrying: ${String(error)}`);
+    }
+    if (!this.isStopped) this.timer = setTimeout(() => void (this.running = this.turn()), everyMs).unref();
+  }
+
+  /** Whether there was one. */
+  private async sendNext(): Promise<boolean> {
+    const mail = await this.transactions.run((manager) => this.claim(manager));
+    if (!mail) return false;
+    try {
+      if (mail.kind !== 'reset' || mail.link_id !== null) await this.send(mail);
+      await this.remove(mail.id);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.logger.warn({
+        message: `Mail was not taken by the server; retrying: ${reason}`,
+        mail_id: mail.id,
+        kind: mail.kind,
+        tries: mail.tries,
+      });
+    }
+    return true;
+  }
+
+  /** The next that is due, not due again until this replica has had its time. A request for a new password gets its link here, if there is such a user. */
+  private async claim(manager: EntityManager): Promise<Claimed | undefined> {
+    await manager.query(`DELETE FROM mail WHERE created_at < now() - interval '${givenUpAfterHours} hours'`);
+    const [mail] = await manager.query<Claimed[]>(
+      `WITH claimed AS (
+         UPDATE mail SET tries = tries + 1, due_at = now() + least(3600, ${claimSeconds} * 2 ^ tries) * interval '1 second'
+         WHERE id = (SELECT id FROM mail WHERE due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING *)
+       SELECT id, kind, address, data, tries, link_id FROM claimed`,
+    );
+    if (mail?.kind !== 'reset' || mail.link_id !== null) return mail;
+    const [user] = await manager.query<{ id: string; email: string }[]>('SELECT id, email FROM "user" WHERE email = $1', [mail.address]);
+    if (!user) return mail;
+    const { id } = await this.links.issue(manager, { userId: user.id, email: user.email, isProof: true });
+    await manager.query('UPDATE mail SET link_id = $2 WHERE id = $1', [mail.id, id]);
+    return { ...mail, link_id: id };
+  }
+
+  private async send(mail: Claimed): Promise<void> {
+    const { publicUrl } = this.settings;
+    const { hostname } = new URL(publicUrl);
+    const link = mail.link_id === null ? '' : this.links.urlOf(mail.link_id);
+    await this.server?.sendMail({
+      from: this.settings.mailFrom ?? `Atoll <no-reply@${hostname}>`,
+      to: { name: '', address: mail.address },
+      messageId: `<${mail.id}@${hostname}>`,
+      headers: { 'Auto-Submitted': 'auto-generated' },
+      ...mailText(mail, publicUrl, link),
+    });
+  }
+
+  private async remove(id: string): Promise<void> {
+    await this.transactions.run((manager) => manager.query('DELETE FROM mail WHERE id = $1', [id]));
+  }
+}

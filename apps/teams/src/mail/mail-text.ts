@@ -1,0 +1,51 @@
+import type { Notice } from './mail-box.js';
+import type { MailEntity } from './mail.entity.js';
+
+export interface MailText {
+  subject: string;
+  text: string;
+  html: string;
+}
+
+const happened: Record<Notice, string> = {
+  new_device: 'Somebody logged in to your account from a place that is new to it.',
+  password_changed: 'The password of your account was changed.',
+  session_stolen: 'The cookie of one of your sessions was used twice, which happens when it was copied. The session has ended.',
+  factor_added: 'A way to log in was added to your account: a passkey or an authenticator.',
+  factor_removed: 'A way to log in was removed from your account: a passkey or an authenticator.',
+};
+
+/** The text of a mail, plain and as HTML. `link`: the one-time link of its kind. */
+export function mailText({ kind, data }: Pick<MailEntity, 'kind' | 'data'>, publicUrl: string, link: string): MailText {
+  if (kind === 'invitation') {
+    const team = data.team_name ?? 'a team';
+    const lines = [`You are invited to join ${team} on Atoll at ${publicUrl}.`, 'The link can be used once, within 24 hours:', link];
+    return compose(`Join ${team} on Atoll`, lines);
+  }
+  if (kind === 'reset') {
+    const asked = `Somebody asked for a new password for your account at ${publicUrl}.`;
+    const lines = [asked, 'If it was you, set one by this link. It can be used once, within 24 hours:', link, 'If not, do nothing.'];
+    return compose('Set a new password', lines);
+  }
+  const where = [data.at && `When: ${data.at}`, data.address && `Address: ${data.address}`, data.device && `Browser: ${data.device}`];
+  const advice = `If it was not you, set a new password at ${publicUrl}, which ends every session.`;
+  return compose('Your Atoll account', [
+    happened[data.event as Notice],
+    ...where.filter((line) => typeof line === 'string' && line !== ''),
+    advice,
+  ]);
+}
+
+function compose(subject: string, lines: (string | undefined)[]): MailText {
+  const kept = lines.filter((line) => line !== undefined);
+  const html = kept.map(
+    (line) => `<p>${/^https?:\S+$/.test(line) ? `<a href="${escaped(line)}">${escaped(line)}</a>` : escaped(line)}</p>`,
+  );
+  return { subject, text: `${kept.join('\n\n')}\n`, html: `<!doctype html><html lang="en"><body>${html.join('')}</body></html>` };
+}
+
+/** Names come from strangers. */
+function escaped(text: string): string {
+  const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+  return text.replace(/[&<>"']/g, (character) => entities[character] ?? '');
+}

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { links, members, sessions } from '@atoll/contracts';
+import { elsewhere, gateway, logIn, password, refresh, somebody } from '../sessions/session-fixture.js';
+import { errorOf, TeamsFixture } from '../teams-fixture.js';
+import { MailServer } from './mail-server-fixture.js';
+import { mailText } from './mail-text.js';
+
+let server: MailServer;
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  server = await MailServer.start();
+  fixture = await TeamsFixture.start({ smtpUrl: server.url, publicUrl: 'https://atoll.example.com', logInTries: '3/600' });
+});
+afterAll(async () => {
+  await fixture.stop();
+  await server.stop();
+});
+beforeEach(() => {
+  server.isRefusing = false;
+});
+
+const tokenOf = (text: string): string => /https:\/\/atoll\.example\.com\/link#([\w.-]+)/.exec(text)?.[1] ?? '';
+
+describe('mail', () => {
+  it('takes an invitation to its address and not to whoever invites, and proves the address', async () => {
+    const { team, keys } = await fixture.createTeam('team_owner');
+    const email = `${randomUUID()}@example.com`;
+    const added = await fixture.call(keys[0] ?? '', members.add, { team_id: team.id, email, name: 'Ada', role: 'member' });
+    expect(added.invitation).toEqual({ url: null, expires_at: expect.any(String) });
+    const [mail] = await server.to(email);
+    expect(mail?.text).toMatch(/^Message-ID: <[0-9a-f-]{36}@atoll\.example\.com>/im);
+    expect(mail?.text).toContain('Research');
+    await fixture.ask(links.use, { token: tokenOf(mail?.text ?? ''), password }, gateway);
+    const opened = await logIn(fixture, { email });
+    expect(await fixture.ask(sessions.verify, { id: opened.session_id }, gateway)).toMatchObject({ scope: 'user' });
+  });
+
+  it('takes a link for a new password to a user, nothing to anybody else, and answers both alike', async () => {
+    const { email } = await somebody(fixture);
+    const stranger = `${randomUUID()}@example.com`;
+    const statements: string[][] = [];
+    for (const address of [email, stranger]) {
+      statements.push(await fixture.statementsOf(() => fixture.ask(links.reset, { email: address }, gateway)));
+    }
+    const asked = statements.map((list) => list.filter((text) => /log_in_bucket|INSERT INTO .*mail/.test(text)));
+    expect(asked[0]).toEqual(asked[1]);
+    const found = (await server.to(email, 2)).find(({ text }) => text.includes('Subject: Set a new password'));
+    await fixture.ask(links.use, { token: tokenOf(found?.text ?? ''), password: 'another good phrase' }, gateway);
+    await logIn(fixture, { email }, undefined, 'another good phrase');
+    expect(server.received.some(({ to }) => to.includes(stranger))).toBe(false);
+    expect(await fixture.query('SELECT FROM mail WHERE address = $1', [stranger])).toEqual([]);
+  });
+
+  it('does not flood an address: a few requests are sent, the others forgotten', async () => {
+    const stranger = `${randomUUID()}@example.com`;
+    server.isRefusing = true;
+    for (let request = 0; request < 8; request++) expect(await fixture.ask(links.reset, { email: stranger }, gateway)).toEqual({});
+    const { email } = await somebody(fixture);
+    for (let request = 0; request < 8; request++) await fixture.ask(links.reset, { email }, gateway);
+    const [row] = await fixture.query<{ count: string }>(`SELECT count(*) FROM mail WHERE address = $1 AND kind = 'reset'`, [email]);
+    expect(Number(row?.count)).toBeLessThanOrEqual(3);
+  });
+
+  it('that the server refuses is sent again, as the same mail', async () => {
+    const { email } = await somebody(fixture);
+    server.isRefusing = true;
+    await fixture.ask(links.reset, { email }, gateway);
+    const tried = () => fixture.query<{ id: string }>(`SELECT id FROM mail WHERE address = $1 AND kind = 'reset' AND tries > 0`, [email]);
+    let mail: { id: string } | undefined;
+    while (!mail) [mail] = await tried();
+    const before = server.received.length;
+    server.isRefusing = false;
+    await fixture.query('UPDATE mail SET due_at = now()');
+    const found = (await server.to(email)).filter(({ text }) => text.includes(mail.id));
+    expect(found).toHaveLength(1);
+    expect(server.received.length).toBeGreaterThan(before);
+  });
+
+  it('tells of a new device, a changed password and a stolen cookie, and holds no token', async () => {
+    const person = await somebody(fixture);
+    const first = await logIn(fixture, person);
+    await logIn(fixture, person, elsewhere);
+    await refresh(fixture, await refresh(fixture, first));
+    await errorOf(refresh(fixture, first, elsewhere));
+    const mails = (await server.to(person.email, 3)).map(({ text }) => text).join('\n');
+    for (const words of ['a place that is new to it', 'password of your account was changed', 'was used twice', elsewhere.address]) {
+      expect(mails).toContain(words);
+    }
+    expect(mails).not.toContain(first.refresh_token);
+  });
+
+  it('shows names as text, whatever is in them', () => {
+    const { html, subject } = mailText(
+      { kind: 'invitation', data: { team_name: '<img src=x onerror=alert(1)>"' } },
+      'https://x',
+      'https://x/link#t',
+    );
+    expect(html).not.toContain('<img');
+    expect(subject).toContain('<img');
+  });
+});

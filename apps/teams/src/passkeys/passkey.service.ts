@@ -1,0 +1,227 @@
+import type {
+  CallContext,
+  NewPasskey,
+  Nothing,
+  OpenedSession,
+  Passkey,
+  PasskeyAnswerFrom,
+  PasskeyList,
+  PasskeyOptions,
+  PasskeyPath,
+} from '@atoll/contracts';
+import { notFound } from '@atoll/contracts';
+import { newId, Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Injectable, Logger } from '@nestjs/common';
+import {
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+  type AuthenticationResponseJSON,
+  type RegistrationResponseJSON,
+} from '@simplewebauthn/server';
+import { requireFreshCredential } from '../api-keys/live-credential.js';
+import { instantJson } from '../database/json.js';
+import { MailBox } from '../mail/mail-box.js';
+import { requireGateway } from '../sessions/require-gateway.js';
+import { SessionsService } from '../sessions/session.service.js';
+import { TeamsSettings } from '../teams-settings.js';
+import { requireOwnUser } from '../users/whole-user.js';
+import { PasskeyEntity } from './passkey.entity.js';
+import { relyingPartyOf, type RelyingParty } from './relying-party.js';
+
+const challengeMinutes = 5;
+const maxPasskeys = 20;
+
+const viewOf = (row: string) => `${row}.id, ${row}.name, ${instantJson(`${row}.created_at`)} AS created_at,
+  ${instantJson(`${row}.last_used_at`)} AS last_used_at`;
+
+interface KnownPasskey {
+  id: string;
+  user_id: string;
+  credential_id: string;
+  public_key: Buffer;
+  counter: string;
+}
+
+/** Passkeys (WebAuthn): keys of an authenticator that asks for a finger, a face or a PIN. One is both factors at once. */
+@Injectable()
+export class PasskeysService {
+  private readonly logger = new Logger('Sessions');
+  private readonly relyingParty: RelyingParty | undefined;
+
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly sessions: SessionsService,
+    private readonly mail: MailBox,
+    { publicUrl }: TeamsSettings,
+  ) {
+    this.relyingParty = relyingPartyOf(publicUrl);
+  }
+
+  async list({ caller }: CallContext): Promise<PasskeyList> {
+    const { userId } = requireOwnUser(caller, 'see the passkeys of its user');
+    const query = `SELECT ${viewOf('p')} FROM passkey p WHERE p.user_id = $1 ORDER BY p.created_at, p.id`;
+    return { data: await this.statements.query<Passkey>('passkeys.list', query, [userId]) };
+  }
+
+  async begin({ caller: called }: CallContext): Promise<PasskeyOptions> {
+    const caller = requireOwnUser(called, 'add a passkey');
+    const { id: rpID, name: rpName } = this.require();
+    return this.transactions.run(async (manager) => {
+      await requireFreshCredential(manager, caller);
+      const [user] = await manager.query<{ email: string; name: string; known: string[] }[]>(
+        `SELECT u.email, u.name, ARRAY(SELECT credential_id FROM passkey WHERE user_id = u.id) AS known FROM "user" u WHERE u.id = $1`,
+        [caller.userId],
+      );
+      if (!user) throw notFound('user');
+      if (user.known.length >= maxPasskeys) throw new AppError('conflict', `You have ${maxPasskeys} passkeys already. Remove one first.`);
+      const options = await generateRegistrationOptions({
+        rpID,
+        rpName,
+        userID: Buffer.from(caller.userId.replaceAll('-', ''), 'hex'),
+        userName: user.email,
+        userDisplayName: user.name,
+        excludeCredentials: user.known.map((id) => ({ id })),
+        authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+        attestationType: 'none',
+      });
+      return { challenge_id: await this.keep(options.challenge, caller.userId), options: JSON.stringify(options) };
+    });
+  }
+
+  async finish({ challenge_id, credential, name }: NewPasskey, context: CallContext): Promise<Passkey> {
+    const caller = requireOwnUser(context.caller, 'add a passkey');
+    const { id: expectedRPID, origins: expectedOrigin } = this.require();
+    const expectedChallenge = await this.take(challenge_id, caller.userId);
+    const response = read<RegistrationResponseJSON>(credential);
+    const verified = await verifyRegistrationResponse({
+      response,
+      expectedChallenge,
+      expectedOrigin,
+      expectedRPID,
+      requireUserVerification: true,
+    }).catch(refuse);
+    if (!verified.verified) throw notGood();
+    const { id: credentialId, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
+    const id = newId();
+    const added = await this.transactions.run(async (manager) => {
+      await requireFreshCredential(manager, caller);
+      if (await manager.existsBy(PasskeyEntity, { credentialId })) throw new AppError('conflict', 'This passkey was added before.');
+      const row = {
+        id,
+        userId: caller.userId,
+        credentialId,
+        publicKey: Buffer.from(publicKey),
+        counter: String(counter),
+        transports,
+        name,
+      };
+      await manager.insert(PasskeyEntity, row);
+      if (caller.credential.kind === 'session') {
+        await manager.query('UPDATE session SET has_second_factor = true WHERE id = $1', [caller.credential.id]);
+      }
+      await this.mail.notify(manager, caller.userId, 'factor_added');
+      return manager.query<Passkey[]>(`SELECT ${viewOf('p')} FROM passkey p WHERE p.id = $1`, [id]);
+    });
+    this.logger.log({ message: 'A passkey was added', user_id: caller.userId, request_id: context.requestId });
+    return added[0] as Passkey;
+  }
+
+  async remove({ id }: PasskeyPath, context: CallContext): Promise<Nothing> {
+    const caller = requireOwnUser(context.caller, 'remove a passkey');
+    await this.transactions.run(async (manager) => {
+      await requireFreshCredential(manager, caller);
+      const { affected } = await manager.delete(PasskeyEntity, { id, userId: caller.userId });
+      if (!affected) throw notFound('passkey');
+      await this.mail.notify(manager, caller.userId, 'factor_removed');
+    });
+    this.logger.log({ message: 'A passkey was removed', user_id: caller.userId, request_id: context.requestId });
+    return {};
+  }
+
+  /** For whoever has a passkey: the authenticator knows whose it is. */
+  async beginLogIn(context: CallContext): Promise<PasskeyOptions> {
+    requireGateway(context);
+    const options = await generateAuthenticationOptions({ rpID: this.require().id, userVerification: 'required' });
+    return { challenge_id: await this.keep(options.challenge, null), options: JSON.stringify(options) };
+  }
+
+  async logIn({ challenge_id, credential, ...origin }: PasskeyAnswerFrom, context: CallContext): Promise<OpenedSession> {
+    requireGateway(context);
+    const { id: expectedRPID, origins: expectedOrigin } = this.require();
+    const expectedChallenge = await this.take(challenge_id, null);
+    const response = read<AuthenticationResponseJSON>(credential);
+    const [known] = await this.statements.query<KnownPasskey>(
+      'passkeys.find',
+      'SELECT id, user_id, credential_id, public_key, counter FROM passkey WHERE credential_id = $1',
+      [String(response.id)],
+    );
+    if (!known) throw notGood();
+    const verified = await verifyAuthenticationResponse({
+      response,
+      expectedChallenge,
+      expectedOrigin,
+      expectedRPID,
+      requireUserVerification: true,
+      credential: { id: known.credential_id, publicKey: new Uint8Array(known.public_key), counter: Number(known.counter) },
+    }).catch(refuse);
+    if (!verified.verified) throw notGood();
+    const counter = verified.authenticationInfo.newCounter;
+    await this.transactions.run((manager) =>
+      manager.query('UPDATE passkey SET counter = $2, last_used_at = now() WHERE id = $1', [known.id, counter]),
+    );
+    return this.sessions.open(known.user_id, origin, context, { hasSecondFactor: true });
+  }
+
+  private require(): RelyingParty {
+    if (this.relyingParty) return this.relyingParty;
+    throw new AppError('conflict', 'Passkeys need a host name: ATOLL_PUBLIC_URL of this platform names an address, or is not https.');
+  }
+
+  private async keep(challenge: string, userId: string | null): Promise<string> {
+    const id = newId();
+    await this.transactions.run((manager) =>
+      manager.query(
+        `INSERT INTO passkey_challenge (id, user_id, challenge, expires_at) VALUES ($1, $2, $3, now() + interval '${challengeMinutes} minutes')`,
+        [id, userId, challenge],
+      ),
+    );
+    return id;
+  }
+
+  /** Uses the challenge up, also where the answer to it is refused. */
+  private async take(id: string, userId: string | null): Promise<string> {
+    const [row] = await this.transactions.run((manager) =>
+      manager.query<{ challenge: string }[]>(
+        `WITH taken AS (
+           DELETE FROM passkey_challenge WHERE id = $1 AND user_id IS NOT DISTINCT FROM $2::uuid AND expires_at > now() RETURNING challenge)
+         SELECT challenge FROM taken`,
+        [id, userId],
+      ),
+    );
+    if (!row) throw new AppError('unauthenticated', 'The request has expired, or was answered before. Begin again.');
+    return row.challenge;
+  }
+}
+
+function read<T>(credential: string): T {
+  try {
+    const value: unknown = JSON.parse(credential);
+    if (typeof value === 'object' && value !== null) return value as T;
+  } catch {
+    // Refused below.
+  }
+  throw notGood();
+}
+
+/** What an authenticator did not sign as asked is no bug. */
+function refuse(): never {
+  throw notGood();
+}
+
+function notGood(): AppError {
+  return new AppError('unauthenticated', 'The passkey is not valid here.');
+}

@@ -1,0 +1,67 @@
+import { availableParallelism } from 'node:os';
+import { AppError } from '@atoll/errors';
+import { Injectable } from '@nestjs/common';
+import { hash, verify } from '@node-rs/argon2';
+
+/** OWASP Password Storage Cheat Sheet, 2025: Argon2id with 19 MiB, 2 iterations, 1 lane. About 12 ms. Argon2id is the library's default. */
+const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+
+/** Half of the cores: what a flood of log-ins leaves to all the others. */
+const atOnce = Math.max(1, Math.floor(availableParallelism() / 2));
+const maxWaiting = 64;
+const patienceMs = 2_000;
+
+/** Hashes and verifies passwords on the thread pool, few at once. Throws AppError `unavailable` where too many wait. */
+@Injectable()
+export class PasswordHashes {
+  private running = 0;
+  private readonly waiting = new Set<() => void>();
+  private readonly ofNobody = hash('the password of nobody', parameters);
+
+  hash(password: string): Promise<string> {
+    return this.inTurn(() => hash(normalised(password), parameters));
+  }
+
+  /** Without a hash to compare with it takes as long, and the password is wrong. */
+  async matches(password: string, kept: string | null): Promise<boolean> {
+    const matches = await this.inTurn(async () => verify(kept ?? (await this.ofNobody), normalised(password)));
+    return matches && kept !== null;
+  }
+
+  private async inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.running < atOnce) this.running += 1;
+    else await this.turn();
+    try {
+      return await work();
+    } finally {
+      const [next] = this.waiting;
+      if (next) next();
+      else this.running -= 1;
+    }
+  }
+
+  private turn(): Promise<void> {
+    if (this.waiting.size >= maxWaiting) return Promise.reject(tooMany());
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.waiting.delete(enter);
+        reject(tooMany());
+      }, patienceMs);
+      const enter = (): void => {
+        clearTimeout(timer);
+        this.waiting.delete(enter);
+        resolve();
+      };
+      this.waiting.add(enter);
+    });
+  }
+}
+
+/** NIST SP 800-63B, 3.1.1.2: one password however the keyboard composes it. */
+function normalised(password: string): string {
+  return password.normalize('NFKC');
+}
+
+function tooMany(): AppError {
+  return new AppError('unavailable', 'Too many people are logging in at the moment.', { retryAfterSeconds: 2 });
+}

@@ -1,0 +1,58 @@
+import { credentialsChanged, type CallContext, type ChangePassword, type Nothing } from '@atoll/contracts';
+import { Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Rpc } from '@atoll/rpc';
+import { Injectable, Logger } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { requireLiveCredential } from '../api-keys/live-credential.js';
+import { MailBox } from '../mail/mail-box.js';
+import { LogInTries } from '../sessions/log-in-tries.js';
+import { SessionsService } from '../sessions/session.service.js';
+import { requireOwnUser } from '../users/whole-user.js';
+import { refuseCommon } from './common-passwords.js';
+import { PasswordHashes } from './password-hashes.service.js';
+
+@Injectable()
+export class PasswordsService {
+  private readonly logger = new Logger('Sessions');
+
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly hashes: PasswordHashes,
+    private readonly sessions: SessionsService,
+    private readonly tries: LogInTries,
+    private readonly mail: MailBox,
+    private readonly rpc: Rpc,
+  ) {}
+
+  /** Ends every other session: whoever knew the old password may have one. */
+  async change({ current, new: chosen }: ChangePassword, context: CallContext): Promise<Nothing> {
+    refuseCommon(chosen, 'new');
+    const caller = requireOwnUser(context.caller, 'change the password of its user');
+    const { userId, credential } = caller;
+    const [row] = await this.statements.query<{ hash: string }>('passwords.find', 'SELECT hash FROM password WHERE user_id = $1', [userId]);
+    if (!row) throw new AppError('conflict', 'You have no password yet. Set the first one by a one-time link.');
+    const giveBack = await this.tries.take(userId, 'logged in');
+    if (!(await this.hashes.matches(current, row.hash))) throw new AppError('forbidden', 'The current password is wrong.');
+    await giveBack();
+    const hash = await this.hashes.hash(chosen);
+    await this.transactions.run(async (manager) => {
+      await requireLiveCredential(manager, caller);
+      await this.store(manager, userId, hash, credential.kind === 'session' ? credential.id : null);
+    });
+    this.logger.log({ message: 'A password was changed', user_id: userId, request_id: context.requestId });
+    this.rpc.publish(credentialsChanged, { user_id: userId });
+    return {};
+  }
+
+  /** Within a transaction: the hash in place of the one before, and the end of every session but `keptSessionId`. */
+  async store(manager: EntityManager, userId: string, hash: string, keptSessionId: string | null): Promise<void> {
+    await manager.query(
+      `INSERT INTO password (user_id, hash) VALUES ($1, $2) ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = now()`,
+      [userId, hash],
+    );
+    await this.sessions.endOthers(manager, userId, keptSessionId);
+    await this.mail.notify(manager, userId, 'password_changed');
+  }
+}

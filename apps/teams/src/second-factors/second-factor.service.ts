@@ -1,0 +1,183 @@
+import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import type {
+  CallContext,
+  NewSecondFactor,
+  Nothing,
+  OpenedSession,
+  RecoveryCodes,
+  SecondFactorCode,
+  SecondStepFrom,
+} from '@atoll/contracts';
+import { Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Sealer } from '@atoll/seal';
+import { Injectable, Logger } from '@nestjs/common';
+import { Secret, TOTP } from 'otpauth';
+import type { EntityManager } from 'typeorm';
+import { requireFreshCredential } from '../api-keys/live-credential.js';
+import { MailBox } from '../mail/mail-box.js';
+import { DerivedTokens } from '../sessions/derived-token.js';
+import { LogInTries } from '../sessions/log-in-tries.js';
+import { requireGateway } from '../sessions/require-gateway.js';
+import { SessionsService } from '../sessions/session.service.js';
+import { TeamsSettings } from '../teams-settings.js';
+import { requireOwnUser } from '../users/whole-user.js';
+
+const ticketMinutes = 5;
+/** RFC 6238, 5.2: one step of 30 s before and after, for clocks that differ. */
+const window = 1;
+const stepSeconds = 30;
+const codes = 10;
+
+/** A second factor: an authenticator app (TOTP, RFC 6238), and recovery codes for when it is lost. */
+@Injectable()
+export class SecondFactorsService {
+  private readonly logger = new Logger('Sessions');
+  private readonly sealer: Sealer;
+  private readonly tickets: DerivedTokens;
+  private readonly codeKey: Buffer;
+
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly sessions: SessionsService,
+    private readonly tries: LogInTries,
+    private readonly mail: MailBox,
+    { sealKeys, keyPepper }: TeamsSettings,
+  ) {
+    this.sealer = new Sealer(sealKeys);
+    this.tickets = new DerivedTokens(keyPepper, 'second factor ticket');
+    this.codeKey = Buffer.from(hkdfSync('sha256', keyPepper, '', 'atoll recovery codes', 32));
+  }
+
+  /** Throws `second_factor_required`, with a ticket for the second step, where the user has a second factor. For who has shown the first. */
+  async requireNone(userId: string): Promise<void> {
+    const asked = 'SELECT FROM second_factor WHERE user_id = $1 AND is_confirmed';
+    const found = await this.statements.query('secondFactors.has', asked, [userId]);
+    if (found.length === 0) return;
+    const ticket = this.tickets.make(userId, minuteNow() + ticketMinutes);
+    throw new AppError('second_factor_required', 'Send the ticket with a code of your authenticator, or with a recovery code.', {
+      secondFactor: { ticket, methods: ['totp', 'recovery_code'], expires_in: ticketMinutes * 60 },
+    });
+  }
+
+  async logIn({ ticket, code, ...origin }: SecondStepFrom, context: CallContext): Promise<OpenedSession> {
+    requireGateway(context);
+    const { id: userId, generation: lastMinute = 0 } = this.tickets.read(ticket) ?? {};
+    if (userId === undefined || lastMinute <= minuteNow()) throw new AppError('unauthenticated', 'The ticket has expired. Log in again.');
+    await this.use(userId, code, 'unauthenticated');
+    return this.sessions.open(userId, origin, context, { hasSecondFactor: true });
+  }
+
+  /** A new secret, which counts from its first code on. Replaces one that was not confirmed. */
+  async begin({ caller: called }: CallContext): Promise<NewSecondFactor> {
+    const caller = requireOwnUser(called, 'add a second factor');
+    const secret = new Secret({ size: 20 });
+    return this.transactions.run(async (manager) => {
+      await requireFreshCredential(manager, caller);
+      const sealed = this.sealer.seal(secret.base32, purposeOf(caller.userId));
+      const [row] = await manager.query<{ email: string }[]>(
+        `WITH begun AS (
+           INSERT INTO second_factor AS f (user_id, sealed) VALUES ($1, $2)
+           ON CONFLICT (user_id) DO UPDATE SET sealed = excluded.sealed WHERE NOT f.is_confirmed RETURNING user_id)
+         SELECT u.email FROM begun JOIN "user" u ON u.id = begun.user_id`,
+        [caller.userId, sealed],
+      );
+      if (!row) throw new AppError('conflict', 'You have a second factor already. Remove it first.');
+      return { secret: secret.base32, uri: totpOf(secret.base32, row.email).toString() };
+    });
+  }
+
+  async confirm({ code }: SecondFactorCode, context: CallContext): Promise<RecoveryCodes> {
+    const caller = requireOwnUser(context.caller, 'add a second factor');
+    const { userId } = caller;
+    await this.tries.take(userId, 'second factor');
+    const recovery_codes = Array.from({ length: codes }, newCode);
+    await this.transactions.run(async (manager) => {
+      await requireFreshCredential(manager, caller);
+      if (!(await this.consumeTotp(manager, userId, code, false)))
+        throw new AppError('forbidden', 'The code is wrong, or was used before.');
+      await manager.query('UPDATE second_factor SET is_confirmed = true WHERE user_id = $1', [userId]);
+      await manager.query('DELETE FROM recovery_code WHERE user_id = $1', [userId]);
+      await manager.query('INSERT INTO recovery_code (user_id, digest) SELECT $1, unnest($2::bytea[])', [
+        userId,
+        recovery_codes.map((text) => this.digestOf(text)),
+      ]);
+      if (caller.credential.kind === 'session') {
+        await manager.query('UPDATE session SET has_second_factor = true WHERE id = $1', [caller.credential.id]);
+      }
+      await this.mail.notify(manager, userId, 'factor_added');
+    });
+    this.logger.log({ message: 'A second factor was added', user_id: userId, request_id: context.requestId });
+    return { recovery_codes };
+  }
+
+  async remove({ code }: SecondFactorCode, context: CallContext): Promise<Nothing> {
+    const { userId } = requireOwnUser(context.caller, 'remove a second factor');
+    await this.use(userId, code, 'forbidden');
+    await this.transactions.run(async (manager) => {
+      await manager.query('DELETE FROM recovery_code WHERE user_id = $1', [userId]);
+      await manager.query('DELETE FROM second_factor WHERE user_id = $1', [userId]);
+      await this.mail.notify(manager, userId, 'factor_removed');
+    });
+    this.logger.log({ message: 'A second factor was removed', user_id: userId, request_id: context.requestId });
+    return {};
+  }
+
+  /** Uses a code up, once. Throws `refusal` for one that is wrong, `too_many_requests` after too many of those. */
+  private async use(userId: string, code: string, refusal: 'unauthenticated' | 'forbidden'): Promise<void> {
+    const giveBack = await this.tries.take(userId, 'second factor');
+    const isRight = await this.transactions.run(
+      async (manager) => (await this.consumeTotp(manager, userId, code, true)) || (await this.consumeRecovery(manager, userId, code)),
+    );
+    if (!isRight) throw new AppError(refusal, 'The code is wrong, or was used before.');
+    await giveBack();
+  }
+
+  private async consumeTotp(manager: EntityManager, userId: string, code: string, isConfirmed: boolean): Promise<boolean> {
+    const [factor] = await manager.query<{ sealed: string; last_step: string }[]>(
+      'SELECT sealed, last_step FROM second_factor WHERE user_id = $1 AND is_confirmed = $2 FOR UPDATE',
+      [userId, isConfirmed],
+    );
+    if (!factor) return false;
+    const totp = totpOf(this.sealer.open(factor.sealed, purposeOf(userId)).toString(), '');
+    const timestamp = Date.now();
+    const delta = totp.validate({ token: code.replaceAll(' ', ''), timestamp, window });
+    if (delta === null) return false;
+    const step = Math.floor(timestamp / 1000 / stepSeconds) + delta;
+    if (step <= Number(factor.last_step)) return false;
+    await manager.query('UPDATE second_factor SET last_step = $2 WHERE user_id = $1', [userId, step]);
+    return true;
+  }
+
+  private async consumeRecovery(manager: EntityManager, userId: string, code: string): Promise<boolean> {
+    const used = await manager.query<unknown[]>(
+      'WITH used AS (DELETE FROM recovery_code WHERE user_id = $1 AND digest = $2 RETURNING digest) SELECT digest FROM used',
+      [userId, this.digestOf(code)],
+    );
+    return used.length > 0;
+  }
+
+  private digestOf(code: string): Buffer {
+    return createHmac('sha256', this.codeKey).update(code.toLowerCase().replaceAll(/[\s-]/g, '')).digest();
+  }
+}
+
+/** 50 bits: `abcde-fghij`. */
+function newCode(): string {
+  const letters = 'abcdefghijkmnpqrstuvwxyz23456789';
+  const text = [...randomBytes(10)].map((byte) => letters[byte % letters.length]).join('');
+  return `${text.slice(0, 5)}-${text.slice(5)}`;
+}
+
+function totpOf(secret: string, label: string): TOTP {
+  return new TOTP({ issuer: 'Atoll', label, secret: Secret.fromBase32(secret), algorithm: 'SHA1', digits: 6, period: stepSeconds });
+}
+
+function minuteNow(): number {
+  return Math.floor(Date.now() / 60_000);
+}
+
+function purposeOf(userId: string): string {
+  return `teams.second_factor:${userId}`;
+}

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { secondFactors, sessions, teams } from '@atoll/contracts';
+import { Secret, TOTP } from 'otpauth';
+import { contextOf, gateway, home, logIn, somebody, type Person } from '../sessions/session-fixture.js';
+import { errorOf, TeamsFixture } from '../teams-fixture.js';
+
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start({ logInTries: '6/600' });
+});
+afterAll(() => fixture.stop());
+
+const codeOf = async (call: Promise<unknown>): Promise<string> => (await errorOf(call)).code;
+const totpOf = (secret: string): TOTP => new TOTP({ secret: Secret.fromBase32(secret) });
+/** A code of the step after this one: the one before may have been used. */
+const nextCode = (secret: string): string => totpOf(secret).generate({ timestamp: Date.now() + 30_000 });
+
+/** A user with an authenticator, and what belongs to it. */
+async function withFactor(): Promise<{ person: Person; secret: string; codes: string[] }> {
+  const person = await somebody(fixture);
+  const context = await contextOf(fixture, await logIn(fixture, person));
+  const { secret, uri } = await fixture.ask(secondFactors.begin, {}, context);
+  expect(decodeURIComponent(uri)).toContain(person.email);
+  expect(await codeOf(fixture.ask(secondFactors.confirm, { code: '000000' }, context))).toBe('forbidden');
+  const { recovery_codes: codes } = await fixture.ask(secondFactors.confirm, { code: totpOf(secret).generate() }, context);
+  return { person, secret, codes };
+}
+
+async function ticketOf(person: Person): Promise<string> {
+  const refused = await errorOf(logIn(fixture, person));
+  expect([refused.code, refused.details.secondFactor]).toEqual([
+    'second_factor_required',
+    { ticket: expect.any(String), methods: ['totp', 'recovery_code'], expires_in: 300 },
+  ]);
+  return refused.details.secondFactor?.ticket ?? '';
+}
+
+const second = (ticket: string, code: string) => fixture.ask(secondFactors.logIn, { ticket, code, ...home }, gateway);
+
+describe('a second factor', () => {
+  it('is asked for after the password, and each code is good once', async () => {
+    const { person, secret } = await withFactor();
+    const ticket = await ticketOf(person);
+    expect(await codeOf(second(ticket, totpOf(secret).generate()))).toBe('unauthenticated');
+    const code = nextCode(secret);
+    const opened = await second(ticket, code);
+    expect(opened.user.id).toBe(person.userId);
+    expect(await codeOf(second(await ticketOf(person), code))).toBe('unauthenticated');
+  });
+
+  it('has ten recovery codes, each good once, at once too', async () => {
+    const { person, codes } = await withFactor();
+    expect(new Set(codes).size).toBe(10);
+    const ticket = await ticketOf(person);
+    const outcomes = await Promise.allSettled([1, 2, 3].map(() => second(ticket, codes[0] ?? '')));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    await second(ticket, (codes[1] ?? '').toUpperCase().replace('-', ' '));
+  });
+
+  it('is sealed in its row, and recovery codes stand in none', async () => {
+    const { person, secret, codes } = await withFactor();
+    const rows = await fixture.query('SELECT * FROM second_factor WHERE user_id = $1', [person.userId]);
+    const digests = await fixture.query<{ digest: Buffer }>('SELECT digest FROM recovery_code WHERE user_id = $1', [person.userId]);
+    expect(JSON.stringify(rows)).not.toContain(secret);
+    expect(digests.map(({ digest }) => digest.toString('utf8')).join()).not.toContain(codes[0]);
+  });
+
+  it('is not guessed: wrong codes are few', async () => {
+    const { person, secret } = await withFactor();
+    const ticket = await ticketOf(person);
+    const codes: string[] = [];
+    for (let attempt = 0; attempt < 8; attempt++) codes.push(await codeOf(second(ticket, '000000')));
+    expect(codes.at(-1)).toBe('too_many_requests');
+    expect(await codeOf(second(ticket, nextCode(secret)))).toBe('too_many_requests');
+  });
+
+  it('takes a ticket that this server made, of the last 5 minutes', async () => {
+    const { person, secret } = await withFactor();
+    const ticket = await ticketOf(person);
+    const earlier = ticket.replace(/\.(\d+)\./, (_match, minute: string) => `.${Number(minute) + 1}.`);
+    for (const bad of ['x', earlier]) expect(await codeOf(second(bad, nextCode(secret)))).toBe('unauthenticated');
+  });
+
+  it('is removed by a code of it, and takes a log-in of the last 10 minutes to be added', async () => {
+    const { person, codes } = await withFactor();
+    const context = await contextOf(fixture, await second(await ticketOf(person), codes[0] ?? ''));
+    expect(await codeOf(fixture.ask(secondFactors.begin, {}, context))).toBe('conflict');
+    expect(await codeOf(fixture.ask(secondFactors.remove, { code: '000000' }, context))).toBe('forbidden');
+    await fixture.ask(secondFactors.remove, { code: codes[1] ?? '' }, context);
+    const session = await logIn(fixture, person);
+    await fixture.query(`UPDATE session SET created_at = created_at - interval '11 minutes' WHERE id = $1`, [session.session_id]);
+    expect(await codeOf(fixture.ask(secondFactors.begin, {}, await contextOf(fixture, session)))).toBe('forbidden');
+    const [key = ''] = (await fixture.createTeam('team_owner')).keys;
+    expect(await codeOf(fixture.call(key, secondFactors.begin, {}))).toBe('forbidden');
+  });
+});
+
+describe('a team that requires a second factor', () => {
+  it('is closed to sessions without one, and open to those with one and to API keys', async () => {
+    const { person, codes } = await withFactor();
+    const made = await fixture.createTeam('team_owner');
+    const { team } = made;
+    const [key = ''] = made.keys;
+    await fixture.query(
+      `INSERT INTO membership (id, team_id, user_id, role, status) VALUES (gen_random_uuid(), $1, $2, 'team_owner', 'active')`,
+      [team.id, person.userId],
+    );
+    const other = await somebody(fixture);
+    await fixture.query(
+      `INSERT INTO membership (id, team_id, user_id, role, status) VALUES (gen_random_uuid(), $1, $2, 'team_owner', 'active')`,
+      [team.id, other.userId],
+    );
+    const without = await logIn(fixture, other);
+    const update = await fixture.call(key, teams.update, { team_id: team.id, require_second_factor: true });
+    expect(update).toMatchObject({ require_second_factor: true });
+    const refused = await errorOf(fixture.ask(teams.get, { team_id: team.id }, await contextOf(fixture, without)));
+    expect([refused.code, refused.message]).toEqual(['forbidden', 'This team requires a second factor. Add one, or log in with it.']);
+    const listed = await fixture.ask(teams.list, {}, await contextOf(fixture, without));
+    expect(listed.data.map(({ id }) => id)).not.toContain(team.id);
+    const withOne = await second(await ticketOf(person), codes[0] ?? '');
+    await fixture.ask(teams.get, { team_id: team.id }, await contextOf(fixture, withOne));
+    await fixture.call(key, teams.get, { team_id: team.id });
+  });
+});
+
+describe('the operator, where a second factor is required', () => {
+  it('does nothing of the operator by a session without one', async () => {
+    const strict = await TeamsFixture.start({ operatorSecondFactor: 'required' });
+    try {
+      const person = await somebody(strict);
+      await strict.query('UPDATE "user" SET platform_admin = true WHERE id = $1', [person.userId]);
+      const session = await logIn(strict, person);
+      const verify = () => strict.ask(sessions.verify, { id: session.session_id }, gateway);
+      expect(await verify()).toMatchObject({ platform_admin: false });
+      await strict.query('UPDATE session SET has_second_factor = true WHERE id = $1', [session.session_id]);
+      expect(await verify()).toMatchObject({ platform_admin: true });
+    } finally {
+      await strict.stop();
+    }
+  });
+});

@@ -1,0 +1,36 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+
+const idHex = /^[0-9a-f]{32}$/;
+
+/**
+ * Tokens that follow from what stands in a row and are stored nowhere: `<id>.<generation>.<MAC>`, where the MAC is HMAC-SHA-256 under
+ * a key for this purpose alone, made of the server's pepper by HKDF (RFC 5869). Whoever reads the database can make none of them.
+ */
+export class DerivedTokens {
+  readonly #key: Buffer;
+
+  /** `purpose` keeps tokens of one kind from being taken for another. */
+  constructor(pepper: string, purpose: string) {
+    this.#key = Buffer.from(hkdfSync('sha256', pepper, '', `atoll ${purpose}`, 32));
+  }
+
+  /** The token of a row, by its UUID and the number of the token among those of the row. */
+  make(id: string, generation = 1): string {
+    const named = `${id.replaceAll('-', '')}.${generation}`;
+    return `${named}.${this.#mac(named).toString('base64url')}`;
+  }
+
+  /** Undefined for what this server never made. */
+  read(token: string): { id: string; generation: number } | undefined {
+    const [hex = '', number = '', mac = '', ...rest] = token.split('.');
+    if (!idHex.test(hex) || !/^[1-9]\d{0,8}$/.test(number) || rest.length > 0) return undefined;
+    const expected = this.#mac(`${hex}.${number}`).toString('base64url');
+    if (mac.length !== expected.length || !timingSafeEqual(Buffer.from(mac), Buffer.from(expected))) return undefined;
+    const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+    return { id, generation: Number(number) };
+  }
+
+  #mac(text: string): Buffer {
+    return createHmac('sha256', this.#key).update(text).digest();
+  }
+}

@@ -1,0 +1,53 @@
+import { createHmac, hkdfSync } from 'node:crypto';
+import { Statements } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Injectable } from '@nestjs/common';
+import { TeamsSettings } from '../teams-settings.js';
+
+/** GCRA: takes one try of the bucket `$1` that refills one in `$2` ms, and holds what fits into `$3` ms. No row: none is left. */
+const takeQuery = `
+  INSERT INTO log_in_bucket AS b (id, full_at) VALUES ($1, clock_timestamp() + $2 * interval '1 ms')
+  ON CONFLICT (id) DO UPDATE SET full_at = greatest(b.full_at, clock_timestamp()) + $2 * interval '1 ms'
+  WHERE b.full_at <= clock_timestamp() + ($3 - $2) * interval '1 ms' RETURNING full_at`;
+
+const giveBackQuery = `UPDATE log_in_bucket SET full_at = full_at - $2 * interval '1 ms' WHERE id = $1`;
+
+/** How often somebody may fail: token buckets in the database, for all replicas together. */
+@Injectable()
+export class LogInTries {
+  private readonly key: Buffer;
+  private readonly refillMs: number;
+  private readonly capacityMs: number;
+
+  constructor(
+    private readonly statements: Statements,
+    { keyPepper, logInTries }: TeamsSettings,
+  ) {
+    this.key = Buffer.from(hkdfSync('sha256', keyPepper, '', 'atoll log-in buckets', 32));
+    const [count = 1, seconds = 1] = logInTries.split('/').map(Number);
+    this.refillMs = (seconds * 1000) / count;
+    this.capacityMs = seconds * 1000;
+  }
+
+  /** Takes a try of this account from there. Returns what gives it back. Throws `too_many_requests` without one. */
+  async take(account: string, from: string): Promise<() => Promise<unknown>> {
+    if (await this.hasOne(account, from))
+      return () => this.statements.query('tries.giveBack', giveBackQuery, [this.idOf(account, from), this.refillMs]);
+    throw new AppError('too_many_requests', 'Too many requests. Please try again later.', {
+      retryAfterSeconds: Math.ceil(this.refillMs / 1000),
+    });
+  }
+
+  /** Takes one if there is one. */
+  async hasOne(account: string, from: string): Promise<boolean> {
+    const taken = await this.statements.query('tries.take', takeQuery, [this.idOf(account, from), this.refillMs, this.capacityMs]);
+    return taken.length > 0;
+  }
+
+  /** Addresses of strangers stand in no table. */
+  private idOf(account: string, from: string): Buffer {
+    return createHmac('sha256', this.key)
+      .update(JSON.stringify([account, from]))
+      .digest();
+  }
+}

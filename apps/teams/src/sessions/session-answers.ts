@@ -1,0 +1,36 @@
+import { notFound, type OpenedSession, type User } from '@atoll/contracts';
+import { Statements } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
+import { userQuery } from '../users/user-query.js';
+import { confinement } from './session-query.js';
+import { accessSeconds } from './session-policy.js';
+import type { SessionRow } from './session.service.js';
+import { SigningKeys } from './signing-keys.service.js';
+
+/** What a session gives its user: an access token, the next refresh token, and who they are. */
+@Injectable()
+export class SessionAnswers {
+  constructor(
+    private readonly statements: Statements,
+    private readonly signingKeys: SigningKeys,
+  ) {}
+
+  async opened({ id, user_id, idle_seconds, life_seconds }: SessionRow, refresh_token: string): Promise<OpenedSession> {
+    const expires_in = Math.max(0, Math.min(accessSeconds, life_seconds));
+    const [access_token, found] = await Promise.all([
+      this.signingKeys.sign({ userId: user_id, sessionId: id, lifeSeconds: expires_in }),
+      this.userOf(user_id),
+    ]);
+    if (!found) throw notFound('user');
+    return { session_id: id, access_token, expires_in, user: found, refresh_token, refresh_expires_in: Math.max(0, idle_seconds) };
+  }
+
+  /** As the profile shows the user to this session. */
+  private async userOf(id: string): Promise<User | undefined> {
+    const asked = `SELECT ${confinement} AS team_id FROM "user" u WHERE u.id = $1`;
+    const [confined] = await this.statements.query<{ team_id: string | null }>('sessions.confinement', asked, [id]);
+    const teams = confined?.team_id == null ? null : [confined.team_id];
+    const [row] = await this.statements.query<{ user: User }>('users.profile', userQuery, [id, teams]);
+    return row?.user;
+  }
+}

@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import { links, sessions, type OpenedSession, type SessionCredential, type SessionOrigin, type UserCaller } from '@atoll/contracts';
+import { systemContext } from '@atoll/rpc';
+import type { TeamsFixture } from '../teams-fixture.js';
+
+export const gateway = systemContext('gateway', { deadlineMs: 60_000 });
+export const password = 'correct horse battery staple';
+export const home: SessionOrigin = { address: '203.0.113.9', network: '203.0.113.9', device: 'a browser' };
+export const elsewhere: SessionOrigin = { address: '198.51.100.7', network: '198.51.100.7', device: 'another browser' };
+
+export interface Person {
+  userId: string;
+  email: string;
+}
+
+/** A user who has set the password by a one-time link. */
+export async function somebody(fixture: TeamsFixture): Promise<Person> {
+  const { userIds, emails } = await fixture.createTeam('team_owner');
+  const [userId = '', email = ''] = [userIds[0], emails[0]];
+  const { url } = await fixture.call(fixture.admin, links.create, { email });
+  await fixture.ask(links.use, { token: tokenIn(url), password }, gateway);
+  return { userId, email };
+}
+
+/** What stands behind `#` in a link. */
+export function tokenIn(url: string): string {
+  return url.slice(url.indexOf('#') + 1);
+}
+
+export function logIn(fixture: TeamsFixture, { email }: Pick<Person, 'email'>, origin = home, secret = password): Promise<OpenedSession> {
+  return fixture.ask(sessions.logIn, { email, password: secret, ...origin }, gateway);
+}
+
+export function refresh(
+  fixture: TeamsFixture,
+  { refresh_token }: Pick<OpenedSession, 'refresh_token'>,
+  origin = home,
+): Promise<OpenedSession> {
+  return fixture.ask(sessions.refresh, { refresh_token, ...origin }, gateway);
+}
+
+export function verify(fixture: TeamsFixture, { session_id: id }: Pick<OpenedSession, 'session_id'>): Promise<SessionCredential> {
+  return fixture.ask(sessions.verify, { id }, gateway);
+}
+
+/** The context of a call that the session makes. */
+export async function contextOf(fixture: TeamsFixture, session: Pick<OpenedSession, 'session_id'>) {
+  const { session_id: id, user_id: userId, platform_admin: platformAdmin, timezone, teams, scope } = await verify(fixture, session);
+  const callerTeams = teams.map(({ team_id: teamId, role, lacks_second_factor: lacksSecondFactor = false }) => ({
+    teamId,
+    role,
+    ...(lacksSecondFactor && { lacksSecondFactor }),
+  }));
+  const caller: UserCaller = {
+    kind: 'user',
+    userId,
+    credential: { kind: 'session', id },
+    scope,
+    platformAdmin,
+    timezone,
+    teams: callerTeams,
+  };
+  return { requestId: randomUUID(), deadlineAtMs: Date.now() + 15_000, caller };
+}

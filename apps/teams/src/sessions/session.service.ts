@@ -1,0 +1,222 @@
+import {
+  credentialsChanged,
+  notFound,
+  requirePlatformAdmin,
+  type CallContext,
+  type EndedSession,
+  type Nothing,
+  type OfUser,
+  type OpenedSession,
+  type RefreshFrom,
+  type RefreshToken,
+  type SessionCredential,
+  type SessionKeys,
+  type SessionList,
+  type SessionOrigin,
+  type SessionPath,
+} from '@atoll/contracts';
+import { newId, ReservedStatements, Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Rpc } from '@atoll/rpc';
+import { Injectable, Logger } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { MailBox } from '../mail/mail-box.js';
+import { TeamsSettings } from '../teams-settings.js';
+import { requireOwnUser } from '../users/whole-user.js';
+import { DerivedTokens } from './derived-token.js';
+import { requireGateway } from './require-gateway.js';
+import { graceSeconds, maxSessions } from './session-policy.js';
+import {
+  credentialQuery,
+  endQuery,
+  endSurplusQuery,
+  findQuery,
+  listQuery,
+  openQuery,
+  rememberNetworkQuery,
+  rotateQuery,
+} from './session-query.js';
+import { SessionAnswers } from './session-answers.js';
+import { SigningKeys } from './signing-keys.service.js';
+
+type EndReason = 'logged_out' | 'ended_by_user' | 'ended_by_operator' | 'password_changed' | 'refresh_token_reused' | 'too_many';
+
+export interface SessionRow {
+  id: string;
+  user_id: string;
+  generation: number;
+  /** Seconds until it ends of itself, unless it is refreshed. */
+  idle_seconds: number;
+  /** Seconds until it ends whatever happens. */
+  life_seconds: number;
+}
+
+type Presented = SessionRow & { is_alive: boolean; is_recent: boolean };
+
+/** Which sessions end; `$1` is the reason. */
+type EndCondition = 'id = $2' | 'user_id = $2' | 'id = $2 AND user_id = $3';
+
+/** What a refresh token came to. */
+type Verdict = { session: SessionRow } | { refused: 'unknown' | 'ended' } | { refused: 'reused'; session: SessionRow };
+
+/** Sessions: a log-in, the refresh tokens that follow from it, and its end. */
+@Injectable()
+export class SessionsService {
+  private readonly logger = new Logger('Sessions');
+  private readonly refreshTokens: DerivedTokens;
+
+  constructor(
+    private readonly statements: Statements,
+    private readonly reserved: ReservedStatements,
+    private readonly transactions: Transactions,
+    private readonly answers: SessionAnswers,
+    private readonly signingKeys: SigningKeys,
+    private readonly mail: MailBox,
+    private readonly settings: TeamsSettings,
+    private readonly rpc: Rpc,
+  ) {
+    this.refreshTokens = new DerivedTokens(settings.keyPepper, 'refresh token');
+  }
+
+  /** A new session of a user who has just proven to be that user. */
+  async open(
+    userId: string,
+    { address, device, network }: SessionOrigin,
+    { requestId }: CallContext,
+    { hasSecondFactor = false } = {},
+  ): Promise<OpenedSession> {
+    const { idleHours, days } = this.limits();
+    const id = newId();
+    const session = await this.transactions.run(async (manager) => {
+      const [opened] = await manager.query<SessionRow[]>(openQuery, [id, userId, address, device, idleHours, days, hasSecondFactor]);
+      if (!opened) throw new Error('The session was not stored.');
+      await manager.query(endSurplusQuery, [userId, maxSessions]);
+      const [known] = await manager.query<{ is_new_device: boolean }[]>(rememberNetworkQuery, [userId, network]);
+      if (known?.is_new_device) await this.mail.notify(manager, userId, 'new_device', { address, device });
+      return opened;
+    });
+    this.logger.log({ message: 'Logged in', user_id: userId, session_id: id, address, device, request_id: requestId });
+    return this.answers.opened(session, this.refreshTokens.make(id));
+  }
+
+  /** The next tokens of a session. Ends it where the token was used before, by whoever: one of the two is not its owner. */
+  async refresh({ refresh_token, address, device }: RefreshFrom, context: CallContext): Promise<OpenedSession> {
+    requireGateway(context);
+    const verdict = await this.judge(refresh_token, { address, device });
+    if (!('refused' in verdict)) {
+      const { session } = verdict;
+      return this.answers.opened(session, this.refreshTokens.make(session.id, session.generation));
+    }
+    if (verdict.refused === 'reused') {
+      const { id, user_id } = verdict.session;
+      this.logger.warn({
+        message: 'A refresh token was used twice; the session has ended',
+        user_id,
+        session_id: id,
+        address,
+        device,
+        request_id: context.requestId,
+      });
+      this.rpc.publish(credentialsChanged, { user_id });
+    }
+    throw sessionEnded();
+  }
+
+  /** Ends the session of the token; nothing where there is none. */
+  async logOut({ refresh_token }: RefreshToken, context: CallContext): Promise<EndedSession> {
+    requireGateway(context);
+    const token = this.refreshTokens.read(refresh_token);
+    const session = token && (await this.endWhere('id = $2', [token.id], 'logged_out', context))[0];
+    return { user_id: session?.user_id ?? null };
+  }
+
+  keys(context: CallContext): Promise<SessionKeys> {
+    requireGateway(context);
+    return this.signingKeys.list();
+  }
+
+  async verify({ id }: SessionPath, context: CallContext): Promise<SessionCredential> {
+    requireGateway(context);
+    const isFactorRequired = this.settings.operatorSecondFactor === 'required';
+    const [found] = await this.reserved.query<SessionCredential>('sessions.verify', credentialQuery, [id, isFactorRequired]);
+    if (!found) throw sessionEnded();
+    return found;
+  }
+
+  async list({ caller }: CallContext): Promise<SessionList> {
+    const { userId, credential } = requireOwnUser(caller, 'see the sessions of its user');
+    const data = await this.statements.query<SessionList['data'][number]>('sessions.list', listQuery, [userId, credential.id]);
+    return { data };
+  }
+
+  async end({ id }: SessionPath, context: CallContext): Promise<Nothing> {
+    const { userId } = requireOwnUser(context.caller, 'end sessions of its user');
+    const ended = await this.endWhere('id = $2 AND user_id = $3', [id, userId], 'ended_by_user', context);
+    if (ended.length === 0) throw notFound('session');
+    return {};
+  }
+
+  /** Of the caller, or of another by the operator's hand. */
+  async endAll({ user_id }: OfUser, context: CallContext): Promise<Nothing> {
+    const { userId } = requireOwnUser(context.caller, 'end sessions of its user');
+    if (user_id === undefined || user_id === userId) {
+      await this.endWhere('user_id = $2', [userId], 'ended_by_user', context);
+      return {};
+    }
+    requirePlatformAdmin(context.caller);
+    const [user] = await this.statements.query('sessions.user', 'SELECT FROM "user" WHERE id = $1', [user_id]);
+    if (!user) throw notFound('user');
+    await this.endWhere('user_id = $2', [user_id], 'ended_by_operator', context);
+    return {};
+  }
+
+  /** Within the transaction that changes the user's password: every session but `exceptId`. Publish `credentialsChanged` after its commit. */
+  async endOthers(manager: EntityManager, userId: string, exceptId: string | null): Promise<void> {
+    await manager.query(endQuery('user_id = $2 AND id IS DISTINCT FROM $3::uuid'), [
+      'password_changed' satisfies EndReason,
+      userId,
+      exceptId,
+    ]);
+  }
+
+  private async judge(token: string, { address, device }: Pick<SessionOrigin, 'address' | 'device'>): Promise<Verdict> {
+    const { id, generation } = this.refreshTokens.read(token) ?? {};
+    if (id === undefined || generation === undefined) return { refused: 'unknown' };
+    return this.transactions.run(async (manager): Promise<Verdict> => {
+      const values = [id, generation, address, device, this.limits().idleHours];
+      const [rotated] = await manager.query<SessionRow[]>(rotateQuery, values);
+      if (rotated) return { session: rotated };
+      const [presented] = await manager.query<Presented[]>(findQuery, [id, graceSeconds]);
+      if (!presented?.is_alive) return { refused: presented ? 'ended' : 'unknown' };
+      if (generation === presented.generation - 1 && presented.is_recent) return { session: presented };
+      await manager.query(endQuery('id = $2'), ['refresh_token_reused' satisfies EndReason, id]);
+      await this.mail.notify(manager, presented.user_id, 'session_stolen', { address, device });
+      return { refused: 'reused', session: presented };
+    });
+  }
+
+  private async endWhere(
+    condition: EndCondition,
+    values: unknown[],
+    reason: EndReason,
+    { requestId }: CallContext,
+  ): Promise<{ user_id: string }[]> {
+    const ended = await this.transactions.run((manager) =>
+      manager.query<{ id: string; user_id: string }[]>(endQuery(condition), [reason, ...values]),
+    );
+    for (const { id, user_id } of ended) {
+      this.logger.log({ message: 'A session has ended', reason, user_id, session_id: id, request_id: requestId });
+    }
+    for (const user_id of new Set(ended.map((session) => session.user_id))) this.rpc.publish(credentialsChanged, { user_id });
+    return ended;
+  }
+
+  private limits(): { idleHours: number; days: number } {
+    return { idleHours: this.settings.sessionIdleHours, days: this.settings.sessionDays };
+  }
+}
+
+/** The same words whatever ended it. */
+function sessionEnded(): AppError {
+  return new AppError('unauthenticated', 'The session has ended. Log in again.');
+}

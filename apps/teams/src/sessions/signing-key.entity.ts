@@ -1,0 +1,19 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+
+/** A key pair of Ed25519 by which access tokens are signed. */
+@Entity('signing_key')
+export class SigningKeyEntity {
+  @PrimaryColumn('text')
+  kid!: string;
+
+  /** The private key (PKCS #8), sealed. */
+  @Column('text')
+  sealed!: string;
+
+  /** The public key, as RFC 8037 writes it. */
+  @Column('text')
+  x!: string;
+
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  createdAt!: Date;
+}

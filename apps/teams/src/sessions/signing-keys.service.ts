@@ -1,0 +1,118 @@
+import { createPrivateKey, generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto';
+import type { SessionKeys } from '@atoll/contracts';
+import { Transactions } from '@atoll/database';
+import { Sealer } from '@atoll/seal';
+import { Injectable, Logger } from '@nestjs/common';
+import { SignJWT } from 'jose';
+import { DataSource } from 'typeorm';
+import { TeamsSettings } from '../teams-settings.js';
+import { SigningKeyEntity } from './signing-key.entity.js';
+
+/** A key signs for so long, and verifies for a day more: longer than any access token lives. */
+const signsForDays = 30;
+const verifiesForDays = signsForDays + 1;
+/** How long a replica goes on with what it knows of the keys. */
+const rereadAfterMs = 60_000;
+
+const audience = 'atoll';
+
+interface Claims {
+  userId: string;
+  sessionId: string;
+  lifeSeconds: number;
+}
+
+interface KnownKeys {
+  readAtMs: number;
+  signing: { kid: string; privateKey: KeyObject };
+  all: SessionKeys['keys'];
+}
+
+/** The keys by which access tokens are signed: in the database, sealed, replaced by time. Gateways fetch the public ones. */
+@Injectable()
+export class SigningKeys {
+  private readonly logger = new Logger('Sessions');
+  private readonly sealer: Sealer;
+  private known?: KnownKeys;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly settings: TeamsSettings,
+  ) {
+    this.sealer = new Sealer(settings.sealKeys);
+  }
+
+  /** An access token (RFC 9068, as far as it goes): who, by which session, for how long. Nothing that may change meanwhile. */
+  async sign({ userId, sessionId, lifeSeconds }: Claims): Promise<string> {
+    const { signing } = await this.keys();
+    const now = Math.floor(Date.now() / 1000);
+    return new SignJWT({ sid: sessionId })
+      .setProtectedHeader({ alg: 'EdDSA', kid: signing.kid, typ: 'at+jwt' })
+      .setIssuer(this.settings.publicUrl)
+      .setAudience(audience)
+      .setSubject(userId)
+      .setIssuedAt(now)
+      .setNotBefore(now)
+      .setExpirationTime(now + lifeSeconds)
+      .sign(signing.privateKey);
+  }
+
+  /** What verifies access tokens now. */
+  async list(): Promise<SessionKeys> {
+    return { issuer: this.settings.publicUrl, audience, keys: (await this.read()).all };
+  }
+
+  private async keys(): Promise<KnownKeys> {
+    if (this.known && Date.now() - this.known.readAtMs < rereadAfterMs) return this.known;
+    return this.read();
+  }
+
+  private async read(): Promise<KnownKeys> {
+    const found = (await this.find()) ?? (await this.create());
+    this.known = found;
+    return found;
+  }
+
+  /** Undefined where no key signs that this replica can open. */
+  private async find(): Promise<KnownKeys | undefined> {
+    const rows = await this.dataSource.query<{ kid: string; sealed: string; x: string; signs: boolean }[]>(
+      `SELECT kid, sealed, x, created_at > now() - interval '${signsForDays} days' AS signs FROM signing_key
+       WHERE created_at > now() - interval '${verifiesForDays} days' ORDER BY created_at DESC`,
+    );
+    for (const { kid, sealed, signs } of rows) {
+      const privateKey = signs ? this.open(kid, sealed) : undefined;
+      if (privateKey) return { readAtMs: Date.now(), signing: { kid, privateKey }, all: rows.map((row) => ({ kid: row.kid, x: row.x })) };
+    }
+    return undefined;
+  }
+
+  private open(kid: string, sealed: string): KeyObject | undefined {
+    try {
+      return createPrivateKey({ key: this.sealer.open(sealed, purposeOf(kid)), format: 'der', type: 'pkcs8' });
+    } catch (error) {
+      this.logger.warn(`Signing key ${kid} cannot be opened; using another: ${error instanceof Error ? error.message : String(error)}`);
+      return undefined;
+    }
+  }
+
+  private async create(): Promise<KnownKeys> {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    const kid = randomBytes(9).toString('base64url');
+    const sealed = this.sealer.seal(privateKey.export({ format: 'der', type: 'pkcs8' }), purposeOf(kid));
+    const { x = '' } = publicKey.export({ format: 'jwk' });
+    await this.transactions.run(async (manager) => {
+      await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('atoll signing keys', 0))`);
+      await manager.insert(SigningKeyEntity, { kid, sealed, x });
+      await manager.query(`DELETE FROM signing_key WHERE created_at < now() - interval '${verifiesForDays} days'`);
+    });
+    this.logger.log({ message: 'A new key signs access tokens', kid });
+    const found = await this.find();
+    if (!found) throw new Error('The signing key that was stored just now is not there.');
+    return found;
+  }
+}
+
+function purposeOf(kid: string): string {
+  return `teams.signing_key:${kid}`;
+}

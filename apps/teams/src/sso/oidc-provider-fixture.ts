@@ -1,0 +1,104 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import Provider, { type Configuration } from 'oidc-provider';
+
+export interface Person {
+  sub: string;
+  email?: string;
+  email_verified?: boolean;
+  name?: string;
+  groups?: string[];
+}
+
+/** A provider of OpenID Connect on loopback, with the people that a spec wants it to know; it can go wrong in several ways. */
+export class OidcProvider {
+  /** By what they enter as their login. */
+  readonly people = new Map<string, Person>();
+  /** In place of the provider: answers every request with this. */
+  nonsense: string | undefined;
+  private listener: ((request: never, response: never) => unknown) | undefined;
+
+  private constructor(
+    private readonly server: Server,
+    readonly issuer: string,
+  ) {}
+
+  static async start(redirectUri: string): Promise<OidcProvider> {
+    const server = createServer();
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const issuer = `http://localhost:${(server.address() as AddressInfo).port}`;
+    const provider = new OidcProvider(server, issuer);
+    provider.rotate(redirectUri);
+    server.on('request', (request, response) => {
+      if (provider.nonsense !== undefined) return void response.setHeader('content-type', 'application/json').end(provider.nonsense);
+      void provider.listener?.(request as never, response as never);
+    });
+    return provider;
+  }
+
+  /** Starts anew with another key, as a provider does that replaces its keys. */
+  rotate(redirectUri: string): void {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const key = { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg: 'ES256' };
+    const configuration: Configuration = {
+      clients: [
+        {
+          client_id: 'atoll',
+          client_secret: 'a secret of the specs',
+          redirect_uris: [redirectUri],
+          id_token_signed_response_alg: 'ES256',
+        },
+      ],
+      jwks: { keys: [key] },
+      cookies: { keys: ['a key of the specs'] },
+      claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], groups: ['groups'] },
+      scopes: ['openid', 'email', 'profile', 'groups'],
+      conformIdTokenClaims: false,
+      pkce: { required: () => true },
+      findAccount: (_context, sub) => {
+        const person = this.people.get(sub);
+        return person && { accountId: sub, claims: () => ({ ...person }) };
+      },
+    };
+    const provider = new Provider(this.issuer, configuration);
+    this.listener = provider.callback();
+  }
+
+  /** What a browser does that is led to the provider: logs in, consents, and gives back the address it is led to at last. */
+  async visit(url: string, login: string): Promise<URL> {
+    const jar = new Map<string, string>();
+    let next: { url: string; body?: URLSearchParams } = { url };
+    for (let step = 0; step < 12; step++) {
+      const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+      const response = await fetch(next.url, {
+        redirect: 'manual',
+        headers: { cookie },
+        ...(next.body && { method: 'POST', body: next.body }),
+      });
+      for (const set of response.headers.getSetCookie()) {
+        const [name = '', value = ''] = (set.split(';')[0] ?? '').split(/=(.*)/s);
+        jar.set(name, value);
+      }
+      const location = response.headers.get('location');
+      if (location) {
+        const target = new URL(location, next.url);
+        if (target.origin !== this.issuer) return target;
+        next = { url: target.href };
+        continue;
+      }
+      const html = await response.text();
+      const prompt = /name="prompt" value="(\w+)"/.exec(html)?.[1];
+      const action = /action="([^"]+)"/.exec(html)?.[1];
+      if (!prompt || !action) throw new Error(`The provider shows something else (${response.status}): ${html.slice(0, 500)}`);
+      next = { url: new URL(action, next.url).href, body: new URLSearchParams({ prompt, login, password: 'x' }) };
+    }
+    throw new Error('The provider leads nowhere.');
+  }
+
+  stop(): Promise<unknown> {
+    this.server.closeAllConnections();
+    return once(this.server.close(), 'close');
+  }
+}

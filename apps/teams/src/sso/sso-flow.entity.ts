@@ -1,0 +1,15 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** A log-in that is under way at a provider. State, nonce and PKCE verifier follow from its id. */
+@Entity('sso_flow')
+@Index(['expiresAt'])
+export class SsoFlowEntity {
+  @PrimaryColumn('uuid')
+  id!: string;
+
+  @Column('text')
+  provider!: string;
+
+  @Column({ type: 'timestamptz', precision: 3 })
+  expiresAt!: Date;
+}

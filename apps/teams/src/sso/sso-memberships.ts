@@ -1,0 +1,67 @@
+import { credentialsChanged, type CallContext, type TeamRole } from '@atoll/contracts';
+import { newId, Statements } from '@atoll/database';
+import { isAppError } from '@atoll/errors';
+import { Rpc } from '@atoll/rpc';
+import { Injectable, Logger } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Writers } from '../database/writers.js';
+import { requireAnotherOwner } from '../members/member-rules.js';
+import { MembershipEntity } from '../members/membership.entity.js';
+import { TeamChanges } from '../teams/team-changes.js';
+import { UserEntity } from '../users/user.entity.js';
+import type { SsoProviderSettings } from './sso-file.js';
+
+/** Brings the memberships that a provider decides to what it says now. Those that somebody else made are left as they are. */
+@Injectable()
+export class SsoMemberships {
+  private readonly logger = new Logger('Single sign-on');
+
+  constructor(
+    private readonly statements: Statements,
+    private readonly writers: Writers,
+    private readonly changes: TeamChanges,
+    private readonly rpc: Rpc,
+  ) {}
+
+  /** A team that cannot be changed keeps nobody from logging in: it is logged. */
+  async apply(
+    userId: string,
+    { id: provider, mapping }: SsoProviderSettings,
+    values: readonly string[],
+    context: CallContext,
+  ): Promise<void> {
+    const wanted = new Map<string, TeamRole>();
+    for (const { value, team_id, role } of mapping.grants) if (values.includes(value) && !wanted.has(team_id)) wanted.set(team_id, role);
+    const query = 'SELECT team_id FROM membership WHERE user_id = $1 AND sso_provider = $2';
+    const made = await this.statements.query<{ team_id: string }>('sso.memberships', query, [userId, provider]);
+    for (const teamId of new Set([...wanted.keys(), ...made.map(({ team_id }) => team_id)])) {
+      try {
+        const work = (manager: EntityManager) => this.change(manager, { teamId, userId, provider, role: wanted.get(teamId) }, context);
+        await this.writers.run(teamId, context, work);
+        this.rpc.publish(credentialsChanged, { user_id: userId });
+      } catch (error) {
+        if (!isAppError(error)) throw error;
+        this.logger.warn(`The mapping of ${provider} does not hold for team ${teamId}: ${error.message}`);
+      }
+    }
+  }
+
+  private async change(
+    manager: EntityManager,
+    { teamId, userId, provider, role }: { teamId: string; userId: string; provider: string; role: TeamRole | undefined },
+    context: CallContext,
+  ): Promise<void> {
+    const team = await this.changes.lock(manager, teamId);
+    const membership = await manager.findOneBy(MembershipEntity, { teamId, userId });
+    if (membership && membership.ssoProvider !== provider) return;
+    if (membership?.role === role) return;
+    if (membership?.role === 'team_owner') await requireAnotherOwner(manager, membership);
+    if (membership && role) await manager.update(MembershipEntity, { id: membership.id }, { role });
+    else if (membership) await manager.delete(MembershipEntity, { id: membership.id });
+    else if (role) {
+      const { name } = await manager.findOneByOrFail(UserEntity, { id: userId });
+      await manager.insert(MembershipEntity, { id: newId(), teamId, userId, role, name, status: 'active', ssoProvider: provider });
+    }
+    await this.changes.saveMember(manager, team, { userId, role: role ?? null }, context);
+  }
+}

@@ -1,0 +1,136 @@
+import { AppError } from '@atoll/errors';
+import { Injectable, Logger } from '@nestjs/common';
+import * as oidc from 'openid-client';
+import { TeamsSettings } from '../teams-settings.js';
+import { readSsoFile, type SsoProviderSettings } from './sso-file.js';
+
+const timeoutSeconds = 5;
+/** How long a provider's description is believed. */
+const rediscoverAfterMs = 10 * 60_000;
+
+/** What a provider says of somebody who has logged in there. */
+export interface SsoClaims {
+  subject: string;
+  email: string | undefined;
+  isEmailVerified: boolean;
+  name: string | undefined;
+  hasSecondFactor: boolean;
+  /** Of the claim that the mapping names. */
+  values: string[];
+}
+
+export interface SsoSecrets {
+  state: string;
+  nonce: string;
+  verifier: string;
+}
+
+/** The providers of `ATOLL_SSO_FILE`, and how to talk to them (OpenID Connect, code flow with PKCE). */
+@Injectable()
+export class SsoProviderClients {
+  readonly all: readonly SsoProviderSettings[];
+  private readonly logger = new Logger('Single sign-on');
+  private readonly discovered = new Map<string, { atMs: number; config: oidc.Configuration }>();
+
+  constructor(private readonly settings: TeamsSettings) {
+    this.all = settings.ssoFile === undefined ? [] : readSsoFile(settings.ssoFile);
+  }
+
+  /** Throws `not_found`. */
+  find(id: string): SsoProviderSettings {
+    const provider = this.all.find((one) => one.id === id);
+    if (!provider) throw new AppError('not_found', 'No such provider.');
+    return provider;
+  }
+
+  /** The address at the provider to which the browser goes. Throws `unavailable` where the provider does not answer as one. */
+  async urlFor(provider: SsoProviderSettings, { state, nonce, verifier }: SsoSecrets): Promise<string> {
+    const config = await this.configOf(provider);
+    const url = oidc.buildAuthorizationUrl(config, {
+      redirect_uri: this.redirectUri(provider),
+      scope: provider.scope,
+      state,
+      nonce,
+      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    });
+    return url.href;
+  }
+
+  /** Exchanges the code of the answer. Throws `unauthenticated` for an answer that is not good, `unavailable` where the provider fails. */
+  async claims(provider: SsoProviderSettings, answer: Record<string, string>, { state, nonce, verifier }: SsoSecrets): Promise<SsoClaims> {
+    const config = await this.configOf(provider);
+    const url = new URL(this.redirectUri(provider));
+    for (const [name, value] of Object.entries(answer)) url.searchParams.set(name, value);
+    try {
+      const tokens = await oidc.authorizationCodeGrant(config, url, {
+        expectedState: state,
+        expectedNonce: nonce,
+        pkceCodeVerifier: verifier,
+        idTokenExpected: true,
+      });
+      const claims = tokens.claims();
+      if (!claims) throw new Error('no ID token');
+      return readClaims(claims, provider.mapping.claim);
+    } catch (error) {
+      // What it says of itself may have changed: its keys, its addresses.
+      this.discovered.delete(provider.id);
+      this.logger.warn(`The answer of ${provider.id} cannot be used: ${describe(error)}`);
+      if (isOutage(error)) throw away(provider, error);
+      throw new AppError('unauthenticated', `The answer of ${provider.name} cannot be used. Log in again.`, {}, { cause: error });
+    }
+  }
+
+  private async configOf(provider: SsoProviderSettings): Promise<oidc.Configuration> {
+    const known = this.discovered.get(provider.id);
+    if (known && Date.now() - known.atMs < rediscoverAfterMs) return known.config;
+    try {
+      const execute = [oidc.enableNonRepudiationChecks, ...(provider.issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [])];
+      const options = { execute, timeout: timeoutSeconds };
+      const config = await oidc.discovery(new URL(provider.issuer), provider.client_id, provider.client_secret, undefined, options);
+      this.discovered.set(provider.id, { atMs: Date.now(), config });
+      return config;
+    } catch (error) {
+      this.logger.warn(`${provider.id} cannot be discovered: ${describe(error)}`);
+      throw away(provider, error);
+    }
+  }
+
+  private redirectUri({ id }: SsoProviderSettings): string {
+    return `${this.settings.publicUrl}/api/user/sso/${id}/callback`;
+  }
+}
+
+function readClaims(claims: Record<string, unknown>, mapped: string): SsoClaims {
+  const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+  const amr = claims['amr'];
+  const values = [claims[mapped] ?? []].flat().filter((value) => typeof value === 'string');
+  return {
+    subject: String(claims['sub']),
+    email: text(claims['email']),
+    isEmailVerified: claims['email_verified'] === true,
+    name: text(claims['name']),
+    hasSecondFactor: Array.isArray(amr) && amr.includes('mfa'),
+    values,
+  };
+}
+
+/** The provider did not answer, or said itself that it has a fault; not: it refused, or answered what does not fit. */
+function isOutage(error: unknown): boolean {
+  if (error instanceof oidc.ClientError) return error.code === 'OAUTH_TIMEOUT' || error.cause instanceof TypeError;
+  return error instanceof TypeError || (error instanceof Error && error.name === 'TimeoutError');
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+}
+
+function away({ name }: SsoProviderSettings, cause: unknown): AppError {
+  return new AppError(
+    'unavailable',
+    `${name} cannot be reached at the moment. Try again, or log in another way.`,
+    { retryAfterSeconds: 5 },
+    { cause },
+  );
+}

@@ -1,0 +1,133 @@
+import { createHmac, hkdfSync } from 'node:crypto';
+import {
+  credentialsChanged,
+  emailSpelling,
+  type CallContext,
+  type OpenedSession,
+  type SsoAnswer,
+  type SsoFlow,
+  type SsoProviderPath,
+  type SsoProviders,
+} from '@atoll/contracts';
+import { newId, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Rpc } from '@atoll/rpc';
+import { Injectable, Logger } from '@nestjs/common';
+import { isEmail } from 'class-validator';
+import type { EntityManager } from 'typeorm';
+import { DerivedTokens } from '../sessions/derived-token.js';
+import { requireGateway } from '../sessions/require-gateway.js';
+import { SessionsService } from '../sessions/session.service.js';
+import { TeamsSettings } from '../teams-settings.js';
+import { UserRegistry } from '../users/user-registry.js';
+import type { SsoProviderSettings } from './sso-file.js';
+import { SsoMemberships } from './sso-memberships.js';
+import { SsoProviderClients, type SsoClaims, type SsoSecrets } from './sso-providers.js';
+import { UserIdentityEntity } from './user-identity.entity.js';
+
+const flowMinutes = 10;
+
+/** Log-in by another's account: a user is who has the provider's subject. */
+@Injectable()
+export class SsoService {
+  private readonly logger = new Logger('Single sign-on');
+  private readonly tokens: DerivedTokens;
+  private readonly key: Buffer;
+
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly providers: SsoProviderClients,
+    private readonly memberships: SsoMemberships,
+    private readonly registry: UserRegistry,
+    private readonly sessions: SessionsService,
+    private readonly rpc: Rpc,
+    { keyPepper }: TeamsSettings,
+  ) {
+    this.tokens = new DerivedTokens(keyPepper, 'single sign-on flow');
+    this.key = Buffer.from(hkdfSync('sha256', keyPepper, '', 'atoll single sign-on secrets', 32));
+  }
+
+  list(context: CallContext): SsoProviders {
+    requireGateway(context);
+    return { data: this.providers.all.map(({ id, name }) => ({ id, name })) };
+  }
+
+  async begin({ provider: providerId }: SsoProviderPath, context: CallContext): Promise<SsoFlow> {
+    requireGateway(context);
+    const provider = this.providers.find(providerId);
+    const id = newId();
+    const url = await this.providers.urlFor(provider, this.secretsOf(id));
+    await this.transactions.run((manager) =>
+      manager.query(`INSERT INTO sso_flow (id, provider, expires_at) VALUES ($1, $2, now() + interval '${flowMinutes} minutes')`, [
+        id,
+        provider.id,
+      ]),
+    );
+    return { url, flow_token: this.tokens.make(id), expires_in: flowMinutes * 60 };
+  }
+
+  async finish(
+    { provider: providerId, flow_token, address, network, device, ...answer }: SsoAnswer,
+    context: CallContext,
+  ): Promise<OpenedSession> {
+    requireGateway(context);
+    const provider = this.providers.find(providerId);
+    const secrets = await this.take(flow_token, provider);
+    if (answer.error !== undefined) throw new AppError('unauthenticated', `${provider.name} did not log you in. Log in again.`);
+    const sent = Object.fromEntries(Object.entries(answer).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+    const claims = await this.providers.claims(provider, sent, secrets);
+    const userId = await this.transactions.run((manager) => this.userOf(manager, provider, claims));
+    await this.memberships.apply(userId, provider, claims.values, context);
+    this.rpc.publish(credentialsChanged, { user_id: userId });
+    this.logger.log({ message: 'Logged in at a provider', provider: provider.id, user_id: userId, request_id: context.requestId });
+    return this.sessions.open(userId, { address, network, device }, context, { hasSecondFactor: claims.hasSecondFactor });
+  }
+
+  /** By issuer and subject; by the address only where the provider calls it verified and the operator trusts it with that. */
+  private async userOf(manager: EntityManager, provider: SsoProviderSettings, claims: SsoClaims): Promise<string> {
+    const identity = { issuer: provider.issuer, subject: claims.subject };
+    await manager.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [JSON.stringify(identity)]);
+    const known = await manager.findOneBy(UserIdentityEntity, identity);
+    if (known) return known.userId;
+    const { email: given = '' } = claims;
+    if (!claims.isEmailVerified || !isEmail(given)) {
+      throw new AppError('forbidden', `${provider.name} names no address of yours that it has verified. Ask your administrator.`);
+    }
+    const email = emailSpelling(given);
+    const [existing] = await manager.query<{ id: string; platform_admin: boolean }[]>(
+      'SELECT id, platform_admin FROM "user" WHERE email = $1',
+      [email],
+    );
+    if (existing && (!provider.trust_email || existing.platform_admin)) {
+      throw new AppError('forbidden', 'There is an account with your address already. Log in with its password.');
+    }
+    const [id = ''] = existing ? [existing.id] : await this.registry.findOrCreate(manager, [{ email, name: claims.name ?? email }]);
+    await manager.query('UPDATE "user" SET verified_at = coalesce(verified_at, now()), confined_to_team_id = NULL WHERE id = $1', [id]);
+    await manager.insert(UserIdentityEntity, { ...identity, userId: id });
+    return id;
+  }
+
+  /** Uses the flow up: an answer counts once, in the browser that asked, and for the provider it was asked of. */
+  private async take(token: string, { id: providerId, name }: SsoProviderSettings): Promise<SsoSecrets> {
+    const { id } = this.tokens.read(token) ?? {};
+    const taken =
+      id === undefined
+        ? []
+        : await this.transactions.run((manager) =>
+            manager.query<unknown[]>(
+              `WITH taken AS (DELETE FROM sso_flow WHERE id = $1 AND provider = $2 AND expires_at > now() RETURNING id) SELECT id FROM taken`,
+              [id, providerId],
+            ),
+          );
+    if (id !== undefined && taken.length > 0) return this.secretsOf(id);
+    throw new AppError(
+      'unauthenticated',
+      `The log-in at ${name} was not begun in this browser, or took longer than ${flowMinutes} minutes. Log in again.`,
+    );
+  }
+
+  private secretsOf(id: string): SsoSecrets {
+    const secret = (what: string): string => createHmac('sha256', this.key).update(`${what} ${id}`).digest('base64url');
+    return { state: secret('state'), nonce: secret('nonce'), verifier: secret('verifier') };
+  }
+}

@@ -1,0 +1,194 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { members, singleSignOn, teams, type OpenedSession, type SsoFlow } from '@atoll/contracts';
+import { gateway, home, logIn, somebody } from '../sessions/session-fixture.js';
+import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
+import { OidcProvider, type Person } from './oidc-provider-fixture.js';
+import { readSsoFile } from './sso-file.js';
+
+const callback = (id: string): string => `http://localhost:3000/api/user/sso/${id}/callback`;
+// The provider speaks of what it does for development.
+jest.spyOn(console, 'warn').mockImplementation(() => undefined);
+jest.spyOn(console, 'info').mockImplementation(() => undefined);
+
+let folder: string;
+let corp: OidcProvider;
+let open: OidcProvider;
+let fixture: TeamsFixture;
+let mapped: MadeTeam;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'atoll-sso-'));
+  corp = await OidcProvider.start(callback('corp'));
+  open = await OidcProvider.start(callback('open'));
+  const client = { client_id: 'atoll', client_secret: 'a secret of the specs' };
+  const file = join(folder, 'sso.json');
+  const grants: object[] = [];
+  const write = () =>
+    writeFileSync(
+      file,
+      JSON.stringify({
+        providers: [
+          {
+            id: 'corp',
+            name: 'Corp',
+            issuer: corp.issuer,
+            ...client,
+            scope: 'openid email profile groups',
+            trust_email: true,
+            mapping: { grants },
+          },
+          { id: 'open', issuer: open.issuer, ...client },
+          { id: 'gone', issuer: 'http://localhost:9', ...client },
+        ],
+      }),
+    );
+  write();
+  // The mapping names a team, which is made first, on another start of the same service.
+  fixture = await TeamsFixture.start({ ssoFile: file });
+  mapped = await fixture.createTeam('team_owner');
+  const { SsoProviderClients } = await import('./sso-providers.js');
+  const provider = fixture.get(SsoProviderClients).find('corp');
+  provider.mapping.grants.push(
+    { value: 'ml', team_id: mapped.team.id, role: 'member' },
+    { value: 'leads', team_id: mapped.team.id, role: 'team_admin' },
+  );
+}, 60_000);
+afterAll(async () => {
+  await fixture.stop();
+  await corp.stop();
+  await open.stop();
+  rmSync(folder, { recursive: true });
+});
+
+const begin = (provider = 'corp'): Promise<SsoFlow> => fixture.ask(singleSignOn.begin, { provider }, gateway);
+const finish = (flow_token: string, url: URL, provider = 'corp'): Promise<OpenedSession> =>
+  fixture.ask(singleSignOn.finish, { provider, flow_token, ...Object.fromEntries(url.searchParams), ...home }, gateway);
+
+async function logInAt(server: OidcProvider, person: Person, provider = 'corp'): Promise<OpenedSession> {
+  server.people.set(person.sub, person);
+  const { url, flow_token } = await begin(provider);
+  return finish(flow_token, await server.visit(url, person.sub), provider);
+}
+
+const someone = (more: Partial<Person> = {}): Person => {
+  const sub = randomUUID();
+  return { sub, email: `${sub}@example.com`, email_verified: true, name: 'Ada', ...more };
+};
+
+const roleOf = async (userId: string): Promise<string | undefined> =>
+  (await fixture.call(fixture.admin, teams.get, { team_id: mapped.team.id })).members.find(({ user_id }) => user_id === userId)?.role;
+
+describe('single sign-on', () => {
+  it('logs in whom the provider knows, by its subject: also when the address has changed', async () => {
+    const person = someone();
+    const first = await logInAt(corp, person);
+    expect(first.user).toMatchObject({ email: person.email, name: 'Ada' });
+    const again = await logInAt(corp, { ...person, email: `moved-${person.email}`, email_verified: false });
+    expect(again.user.id).toBe(first.user.id);
+    const { url } = await begin();
+    expect(new URL(url).searchParams.get('code_challenge_method')).toBe('S256');
+  });
+
+  it('finds an account by its address only where the provider calls it verified and the operator trusts it', async () => {
+    const { email, userId } = await somebody(fixture);
+    for (const verified of [false, undefined]) {
+      const person = someone({ email, ...(verified !== undefined && { email_verified: verified }) });
+      if (verified === undefined) delete person.email_verified;
+      expect((await errorOf(logInAt(corp, person))).code).toBe('forbidden');
+    }
+    expect((await errorOf(logInAt(open, someone({ email }), 'open'))).code).toBe('forbidden');
+    expect((await logInAt(corp, someone({ email: email.toUpperCase() }))).user.id).toBe(userId);
+    await logIn(fixture, { email });
+  });
+
+  it('never gives away the operator, nor an account to who has no verified address', async () => {
+    expect((await errorOf(logInAt(corp, someone({ email: 'operator@example.com' })))).code).toBe('forbidden');
+    const { email: _none, ...without } = someone();
+    expect((await errorOf(logInAt(corp, without))).code).toBe('forbidden');
+  });
+
+  it('gives teams and roles by its mapping at each log-in, and takes back only what it gave', async () => {
+    const person = someone({ groups: ['ml'] });
+    const { user } = await logInAt(corp, person);
+    expect(await roleOf(user.id)).toBe('member');
+    expect((await logInAt(corp, { ...person, groups: ['leads'] })).user.teams.map(({ role }) => role)).toEqual(['team_admin']);
+    await logInAt(corp, { ...person, groups: [] });
+    expect(await roleOf(user.id)).toBeUndefined();
+    const [owner = ''] = mapped.keys;
+    await fixture.call(owner, members.add, { team_id: mapped.team.id, email: person.email ?? '', name: 'Ada', role: 'viewer' });
+    await logInAt(corp, { ...person, groups: ['leads'] });
+    await logInAt(corp, { ...person, groups: [] });
+    expect(await roleOf(user.id)).toBe('viewer');
+  });
+
+  it('takes an answer once, in the browser that asked, from the provider it was asked of', async () => {
+    const person = someone();
+    corp.people.set(person.sub, person);
+    const flow = await begin();
+    const url = await corp.visit(flow.url, person.sub);
+    const other = await begin();
+    expect((await errorOf(finish('', url))).code).toBe('unauthenticated');
+    expect((await errorOf(finish(other.flow_token, url))).code).toBe('unauthenticated');
+    expect((await errorOf(finish(flow.flow_token, url, 'open'))).code).toBe('unauthenticated');
+    await finish(flow.flow_token, url);
+    expect((await errorOf(finish(flow.flow_token, url))).code).toBe('unauthenticated');
+  });
+
+  it('says it clearly where somebody does not consent, or sends what the provider did not', async () => {
+    for (const query of ['error=access_denied', 'code=x', 'code=x&state=y', 'state=y']) {
+      const { flow_token } = await begin();
+      expect((await errorOf(finish(flow_token, new URL(`${callback('corp')}?${query}`)))).code).toBe('unauthenticated');
+    }
+    expect((await errorOf(begin('nobody'))).code).toBe('not_found');
+  });
+});
+
+describe('a provider', () => {
+  it('that is down is 503, and so is one that answers nonsense', async () => {
+    expect((await errorOf(begin('gone'))).code).toBe('unavailable');
+    const server = await OidcProvider.start(callback('corp'));
+    const { SsoProviderClients } = await import('./sso-providers.js');
+    const clients = fixture.get(SsoProviderClients);
+    const provider = { ...clients.find('corp'), id: 'odd', issuer: server.issuer };
+    const secrets = { state: 's', nonce: 'n', verifier: 'v'.repeat(43) };
+    for (const nonsense of ['<html>', '{}', '[]', '{"issuer":"https://elsewhere.example.com"}']) {
+      server.nonsense = nonsense;
+      expect((await errorOf(clients.urlFor(provider, secrets))).code).toBe('unavailable');
+    }
+    await server.stop();
+  });
+
+  it('that replaces its keys goes on being understood', async () => {
+    const person = someone();
+    const { user } = await logInAt(open, person, 'open');
+    open.rotate(callback('open'));
+    let again = await logInAt(open, person, 'open').catch((error: Error) => error);
+    // At worst one log-in fails, with a clear sentence: the next one asks for the provider's keys again.
+    if (again instanceof Error) again = await logInAt(open, person, 'open');
+    expect(again).toMatchObject({ user: { id: user.id } });
+  });
+});
+
+describe('the file of providers', () => {
+  const read = (content: unknown): (() => unknown) => {
+    const path = join(folder, 'faulty.json');
+    writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+    return () => readSsoFile(path);
+  };
+  const good = { id: 'corp', issuer: 'https://id.example.com', client_id: 'a', client_secret: 'the secret' };
+  it.each([
+    ['{', /cannot be read as JSON/],
+    [{}, /providers must be a list/],
+    [{ providers: [{ ...good, id: 'Corp!' }] }, /providers\[0\]\.id/],
+    [{ providers: [{ ...good, issuer: 'http://id.example.com' }] }, /providers\[0\]\.issuer must be an https URL/],
+    [{ providers: [{ ...good, client_secret: '' }] }, /client_secret must be a text/],
+    [{ providers: [good, good] }, /one id/],
+    [{ providers: [{ ...good, mapping: { grants: [{ value: 'x', team_id: 'y', role: 'member' }] } }] }, /grants\[0\]/],
+  ])('names what is wrong in it: %j', (content, message) => {
+    expect(read(content)).toThrow(message);
+    expect(read(content)).not.toThrow(/the secret/);
+  });
+});

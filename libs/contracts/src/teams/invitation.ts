@@ -1,0 +1,47 @@
+import { teamRoles, type TeamRole } from '../caller.js';
+import { contract, operation } from '../contract.js';
+import { Email, Instant, ListOf, OneOf, Text, Uuid } from '../fields.js';
+import { Nothing } from '../page.js';
+import { SentInvitation } from './sent-invitation.js';
+import { TeamPath } from './team.js';
+
+export class InvitationPath extends TeamPath {
+  @Uuid()
+  invitation_id!: string;
+}
+
+/** A membership that the person has not accepted yet. */
+export class Invitation {
+  @Uuid()
+  id!: string;
+
+  @Uuid()
+  user_id!: string;
+
+  @Email({ example: 'ada@example.com' })
+  email!: string;
+
+  @Text({ max: 100, example: 'Ada' })
+  name!: string;
+
+  @OneOf('TeamRole', teamRoles, { example: 'member' })
+  role!: TeamRole;
+
+  @Instant()
+  created_at!: string;
+
+  @Instant({ nullable: true, description: 'Instant at which the link expires; null where there is none that can be used.' })
+  expires_at!: string | null;
+}
+
+export class InvitationList {
+  @ListOf(() => Invitation, { max: 1000 })
+  data!: Invitation[];
+}
+
+export const invitations = contract('teams.invitations', {
+  list: operation(TeamPath, InvitationList),
+  resend: operation(InvitationPath, SentInvitation),
+  revoke: operation(InvitationPath, Nothing),
+  accept: operation(TeamPath, Nothing),
+});

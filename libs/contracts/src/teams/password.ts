@@ -1,0 +1,67 @@
+import { contract, operation } from '../contract.js';
+import { Email, Instant, Text } from '../fields.js';
+import { Nothing } from '../page.js';
+
+const newPassword = {
+  min: 12,
+  max: 256,
+  description: 'At least 12 characters, and none of the common passwords.',
+  example: 'correct horse battery staple',
+};
+
+export class ChangePassword {
+  @Text({ max: 256, example: 'the password so far' })
+  current!: string;
+
+  @Text(newPassword)
+  new!: string;
+}
+
+export class UseLink {
+  @Text({ max: 256, description: 'What stands after `#` in the address of the link.' })
+  token!: string;
+
+  @Text({
+    ...newPassword,
+    description: `${newPassword.description} For an invitation of somebody who has a password: that password.`,
+  })
+  password!: string;
+
+  @Text({ max: 100, optional: true, description: 'The name of a user who is new.', example: 'Ada' })
+  name?: string;
+}
+
+export class ResetPassword {
+  @Email({ example: 'ada@example.com' })
+  email!: string;
+}
+
+/** Whose link it was: the address to log in with. */
+export class UsedLink {
+  @Email({ example: 'ada@example.com' })
+  email!: string;
+}
+
+export class CreateLink {
+  @Email({ example: 'ada@example.com', description: 'The address of a user.' })
+  email!: string;
+}
+
+/** A one-time link, shown once. */
+export class OneTimeLink {
+  @Text({ max: 2048, description: 'The address of a page. Its token stands after `#`, so that it reaches no log.' })
+  url!: string;
+
+  @Instant()
+  expires_at!: string;
+}
+
+export const passwords = contract('teams.passwords', {
+  change: operation(ChangePassword, Nothing),
+});
+
+export const links = contract('teams.links', {
+  use: operation(UseLink, UsedLink),
+  reset: operation(ResetPassword, Nothing),
+  create: operation(CreateLink, OneTimeLink),
+});

@@ -1,0 +1,155 @@
+import { IntersectionType } from '@nestjs/swagger';
+import { contract, operation } from '../contract.js';
+import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Nothing } from '../page.js';
+import { CredentialTeam } from './credential.js';
+import { User } from './user.js';
+
+/** Where a log-in comes from, as the gateway sees it. */
+export class SessionOrigin {
+  @Text({ max: 64, description: 'The address of the client.', example: '203.0.113.9' })
+  address!: string;
+
+  @Text({ max: 64, description: 'The address, or of an IPv6 address its /64.', example: '203.0.113.9' })
+  network!: string;
+
+  @Text({ min: 0, max: 200, description: 'The `User-Agent` of the client, cut to 200 characters.', example: 'Mozilla/5.0' })
+  device!: string;
+}
+
+export class LogIn {
+  @Email({ example: 'ada@example.com' })
+  email!: string;
+
+  @Text({ max: 256, example: 'correct horse battery staple' })
+  password!: string;
+}
+
+export class LogInFrom extends IntersectionType(LogIn, SessionOrigin) {}
+
+/** The answer to a log-in, and to a refresh. */
+export class LoggedIn {
+  @Text({ max: 4096, description: 'A JWT that stands for the session, as `Authorization: Bearer`.' })
+  access_token!: string;
+
+  @WholeNumber({ min: 0, max: 900, description: 'Life of the access token in seconds.', example: 900 })
+  expires_in!: number;
+
+  @Nested(() => User)
+  user!: User;
+}
+
+/** What the gateway makes the answer and the cookie of. */
+export class OpenedSession extends LoggedIn {
+  @Uuid()
+  session_id!: string;
+
+  @Text({ max: 256 })
+  refresh_token!: string;
+
+  @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Seconds after which the refresh token is worth nothing, unless it is used.' })
+  refresh_expires_in!: number;
+}
+
+export class RefreshToken {
+  @Text({ max: 256 })
+  refresh_token!: string;
+}
+
+export class RefreshFrom extends IntersectionType(RefreshToken, SessionOrigin) {}
+
+export class SessionPath {
+  @Uuid()
+  id!: string;
+}
+
+export class OfUser {
+  @Uuid({ optional: true, description: 'A user. Left out: the caller.' })
+  user_id?: string;
+}
+
+/** Whose session ended; null where none did. */
+export class EndedSession {
+  @Uuid({ nullable: true })
+  user_id!: string | null;
+}
+
+export class Session {
+  @Uuid()
+  id!: string;
+
+  @Instant()
+  created_at!: string;
+
+  @Instant({ description: 'Time of the last log-in or refresh, which happens every 15 minutes at most while a page is open.' })
+  last_used_at!: string;
+
+  @Text({ max: 64, example: '203.0.113.9' })
+  address!: string;
+
+  @Text({ min: 0, max: 200, example: 'Mozilla/5.0' })
+  device!: string;
+
+  @Flag({ description: 'Whether this call is made by it.' })
+  current!: boolean;
+}
+
+export class SessionList {
+  @ListOf(() => Session, { max: 1000 })
+  data!: Session[];
+}
+
+/** A public key of Ed25519 (RFC 8037). */
+export class SessionKey {
+  @Text({ max: 64 })
+  kid!: string;
+
+  @Text({ max: 64, description: 'The point, base64url.' })
+  x!: string;
+}
+
+/** By what a gateway verifies access tokens without a call. */
+export class SessionKeys {
+  @Text({ max: 2048 })
+  issuer!: string;
+
+  @Text({ max: 256 })
+  audience!: string;
+
+  @ListOf(() => SessionKey, { max: 1000 })
+  keys!: SessionKey[];
+}
+
+/** What a session opens now. */
+export class SessionCredential {
+  @Uuid()
+  session_id!: string;
+
+  @Uuid()
+  user_id!: string;
+
+  /** `membership` while nobody has shown that the user's address is theirs: then it opens one team, as a key to it does. */
+  @OneOf('CredentialScope', ['user', 'membership'])
+  scope!: 'user' | 'membership';
+
+  @Flag()
+  platform_admin!: boolean;
+
+  @Text({ max: 64 })
+  timezone!: string;
+
+  @ListOf(() => CredentialTeam, { max: 100_000 })
+  teams!: CredentialTeam[];
+}
+
+/** `keys` and `verify` are asked by the gateway alone, acting as itself, as are those that take a password or a refresh token. */
+export const sessions = contract('teams.sessions', {
+  logIn: operation(LogInFrom, OpenedSession),
+  refresh: operation(RefreshFrom, OpenedSession),
+  logOut: operation(RefreshToken, EndedSession),
+  keys: operation(Nothing, SessionKeys),
+  verify: operation(SessionPath, SessionCredential),
+  list: operation(Nothing, SessionList),
+  end: operation(SessionPath, Nothing),
+  endAll: operation(OfUser, Nothing),
+});

@@ -1,0 +1,2 @@
+export { NoSession, SessionTab } from './session-tab.js';
+export type { LogInOutcome, OutReason, SessionTabOptions, SessionUser, TabState } from './session-tab.js';

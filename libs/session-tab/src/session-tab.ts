@@ -1,0 +1,225 @@
+import { browser } from './browser.js';
+
+/** The user as `GET /user/profile` shows it; only what a tab needs is named. */
+export interface SessionUser {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+}
+
+/** Why a tab has no session. `other_user`: somebody else has logged in with this browser meanwhile. */
+export type OutReason = 'none' | 'logged_out' | 'ended' | 'other_user';
+
+export type TabState = { readonly kind: 'in'; readonly user: SessionUser } | { readonly kind: 'out'; readonly reason: OutReason };
+
+export interface SessionTabOptions {
+  /** Called once for each change, and at the end of a session once, whatever brought it. */
+  onChange(state: TabState): void;
+  /** Where the API is: a path of this origin. `/api` unless given. */
+  api?: string;
+}
+
+/** What a log-in comes to. */
+export type LogInOutcome =
+  { kind: 'in' } | { kind: 'second_factor'; ticket: string; methods: string[] } | { kind: 'refused'; status: number; message: string };
+
+interface LoggedIn {
+  access_token: string;
+  expires_in: number;
+  user: SessionUser;
+}
+
+interface Held {
+  token: string;
+  /** Epoch milliseconds. */
+  expiresAtMs: number;
+  user: SessionUser;
+  /** The last log-out in this browser that there was when the session was taken. */
+  stamp: string | null;
+}
+
+/** Thrown by `fetch` where the tab has no session (any more): the page shows the log-in. */
+export class NoSession extends Error {
+  override readonly name = 'NoSession';
+}
+
+const channelName = 'atoll-session';
+const stampKey = 'atoll-logged-out';
+const lockName = 'atoll-refresh';
+/** A tab that sleeps with the lock must not keep the others waiting. */
+const lockPatienceMs = 5_000;
+/** A token is refreshed so long before it expires. */
+const marginMs = 30_000;
+
+/**
+ * The session of one tab. The access token is in its memory alone; the cookie, which no script reads, is shared by all tabs and gives each its own.
+ *
+ * - Tabs refresh one at a time, by a lock of the browser; one that cannot have it in 5 s goes on without, which the server allows for.
+ * - A log-out in one tab is told to the others by a message, and by a stamp in `localStorage` to those that sleep and lose messages: they look
+ *   at it when they wake, and before each call.
+ * - A session that has ended elsewhere shows by one 401: the tab tells its page once, and makes no call of its own.
+ */
+export class SessionTab {
+  readonly #api: string;
+  readonly #onChange: (state: TabState) => void;
+  readonly #channel = new BroadcastChannel(channelName);
+  #held: Held | undefined;
+  #refreshing: Promise<void> | undefined;
+
+  constructor(options: SessionTabOptions) {
+    this.#api = options.api ?? '/api';
+    this.#onChange = (state) => options.onChange(state);
+    this.#channel.onmessage = () => this.#lookForLogOut();
+    browser.addEventListener('storage', ({ key }) => (key === stampKey ? this.#lookForLogOut() : undefined));
+    browser.addEventListener('pageshow', () => this.#lookForLogOut());
+    browser.document.addEventListener('visibilitychange', () => this.#lookForLogOut());
+    browser.document.addEventListener('resume', () => this.#lookForLogOut());
+  }
+
+  get user(): SessionUser | undefined {
+    return this.#held?.user;
+  }
+
+  /** For a new tab: takes part in the browser's session, if there is one. */
+  async start(): Promise<void> {
+    await this.#refresh().catch((error: unknown) => {
+      if (!(error instanceof NoSession)) throw error;
+      this.#onChange({ kind: 'out', reason: 'none' });
+    });
+  }
+
+  logIn(email: string, password: string): Promise<LogInOutcome> {
+    return this.#enter('/user/login', { email, password });
+  }
+
+  /** The second step: the ticket of the first, and a code. */
+  logInWithCode(ticket: string, code: string): Promise<LogInOutcome> {
+    return this.#enter('/user/login/second-factor', { ticket, code });
+  }
+
+  async logInWithPasskey(): Promise<LogInOutcome> {
+    const begun = (await (await this.#post('/user/login/passkey/begin', {})).json()) as { challenge_id: string; options: string };
+    const publicKey = browser.PublicKeyCredential?.parseRequestOptionsFromJSON(JSON.parse(begun.options));
+    const credential = await browser.navigator.credentials?.get({ publicKey });
+    return this.#enter('/user/login/passkey/finish', {
+      challenge_id: begun.challenge_id,
+      credential: JSON.stringify(credential?.toJSON()),
+    });
+  }
+
+  /** Adds a passkey of this device to the user who is logged in. Gives back the response of the last call. */
+  async addPasskey(name: string): Promise<Response> {
+    const begun = (await (await this.fetch('/user/passkeys/begin', { method: 'POST' })).json()) as {
+      challenge_id: string;
+      options: string;
+    };
+    const publicKey = browser.PublicKeyCredential?.parseCreationOptionsFromJSON(JSON.parse(begun.options));
+    const credential = await browser.navigator.credentials?.create({ publicKey });
+    const body = JSON.stringify({ challenge_id: begun.challenge_id, credential: JSON.stringify(credential?.toJSON()), name });
+    return this.fetch('/user/passkeys/finish', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  }
+
+  /** Ends the session in every tab. This tab is out whether or not the server can be reached; throws where it cannot. */
+  async logOut(): Promise<void> {
+    try {
+      await this.#post('/user/logout', undefined);
+    } finally {
+      browser.localStorage.setItem(stampKey, `${Date.now()} ${crypto.randomUUID()}`);
+      this.#channel.postMessage('logged out');
+      this.#leave('logged_out');
+    }
+  }
+
+  /** A call to the API with the tab's access token, refreshed where it is about to expire. Throws `NoSession`. */
+  async fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    this.#lookForLogOut();
+    if (!this.#held) throw new NoSession();
+    if (this.#held.expiresAtMs - marginMs < Date.now()) await this.#refresh();
+    const { token } = this.#held;
+    const headers = new Headers(init.headers);
+    headers.set('authorization', `Bearer ${token}`);
+    const response = await fetch(this.#api + path, { ...init, headers });
+    if (response.status !== 401) return response;
+    // Of several calls that were under way the first one ends the session, and the others find it ended.
+    if (this.#held?.token === token) this.#leave('ended');
+    throw new NoSession();
+  }
+
+  async #enter(path: string, body: object): Promise<LogInOutcome> {
+    const response = await this.#post(path, body);
+    const answer = (await response.json()) as LoggedIn & { code?: string; ticket?: string; methods?: string[]; detail?: string };
+    if (response.ok) {
+      this.#take(answer);
+      return { kind: 'in' };
+    }
+    if (answer.code === 'second_factor_required') {
+      return { kind: 'second_factor', ticket: answer.ticket ?? '', methods: answer.methods ?? [] };
+    }
+    return { kind: 'refused', status: response.status, message: answer.detail ?? '' };
+  }
+
+  /** One refresh at a time in this tab, and one tab at a time in this browser. */
+  #refresh(): Promise<void> {
+    this.#refreshing ??= this.#inTurn(() => this.#refreshNow()).finally(() => (this.#refreshing = undefined));
+    return this.#refreshing;
+  }
+
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    const { locks } = browser.navigator;
+    if (!locks) return work();
+    let isMine = false;
+    const signal = AbortSignal.timeout(lockPatienceMs);
+    try {
+      return await locks.request(lockName, { signal }, () => {
+        isMine = true;
+        return work();
+      });
+    } catch (error) {
+      if (isMine || !signal.aborted) throw error;
+      return work();
+    }
+  }
+
+  async #refreshNow(): Promise<void> {
+    const before = this.#held;
+    const stamp = browser.localStorage.getItem(stampKey);
+    if (before && before.stamp !== stamp) {
+      this.#leave('logged_out');
+      throw new NoSession();
+    }
+    const response = await this.#post('/user/refresh', undefined);
+    if (response.status === 401) {
+      this.#leave('ended');
+      throw new NoSession();
+    }
+    if (!response.ok) throw new Error(`The session cannot be refreshed at the moment (${response.status}).`);
+    const answer = (await response.json()) as LoggedIn;
+    if (before && before.user.id !== answer.user.id) {
+      this.#leave('other_user');
+      throw new NoSession();
+    }
+    this.#take(answer, stamp);
+  }
+
+  #take({ access_token, expires_in, user }: LoggedIn, stamp = browser.localStorage.getItem(stampKey)): void {
+    const isNew = this.#held?.user.id !== user.id;
+    this.#held = { token: access_token, expiresAtMs: Date.now() + expires_in * 1000, user, stamp };
+    if (isNew) this.#onChange({ kind: 'in', user });
+  }
+
+  /** Nothing where the tab is out already: a page is told once. */
+  #leave(reason: OutReason): void {
+    if (!this.#held) return;
+    this.#held = undefined;
+    this.#onChange({ kind: 'out', reason });
+  }
+
+  #lookForLogOut(): void {
+    if (this.#held && this.#held.stamp !== browser.localStorage.getItem(stampKey)) this.#leave('logged_out');
+  }
+
+  #post(path: string, body: object | undefined): Promise<Response> {
+    const sent = body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    return fetch(this.#api + path, { method: 'POST', ...sent });
+  }
+}
