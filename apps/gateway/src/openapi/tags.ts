@@ -10,6 +10,8 @@ export const tags: readonly (readonly [name: string, description: string])[] = [
   ['GPU pools', 'GPUs that are shared in one way, and their free capacity.'],
   ['Pool subscriptions', 'Capacity that a team holds in a pool.'],
   ['Workloads', 'Workloads that run on a subscription.'],
+  ['Bare-metal inventory', 'Bare-metal hosts: registration, checks, maintenance. Requires platform_admin.'],
+  ['Bare metal', 'Bare-metal hosts that a team has to itself.'],
   ['Connections', 'Addresses of pods and services, and instances that may attach to a GPU service.'],
   ['User', 'The caller: profile and API keys.'],
   ['Removed', 'Paths that were removed, and their replacements.'],

@@ -33,7 +33,7 @@ export class Admission {
   }
 
   async #identify(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const address = clientAddress(request.raw.socket.remoteAddress, forwardedFor(request), this.settings.trustedProxies);
+    const address = addressOf(request, this.settings);
     const verified = await this.#authenticate(request, reply, address);
     const path = request.is404 ? pathOf(request) : (request.routeOptions.url ?? '');
     await this.limits.authenticated(verified.caller, billing.test(path), reply);
@@ -73,6 +73,11 @@ export class Admission {
       },
     };
   }
+}
+
+/** The address that a request comes from, as far as the proxies before the gateway are trusted. */
+export function addressOf(request: FastifyRequest, { trustedProxies }: Pick<GatewaySettings, 'trustedProxies'>): string {
+  return clientAddress(request.raw.socket.remoteAddress, forwardedFor(request), trustedProxies);
 }
 
 /** A route does unless it says otherwise; of what no route matched, all that lies under /api. */
