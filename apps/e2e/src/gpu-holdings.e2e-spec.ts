@@ -52,7 +52,7 @@ describe('what a team holds in two pools', () => {
   it('is shown by region to its members, and to nobody of another team', async () => {
     const path = `/team/${tenant.teamId}/resource-overview`;
     const overview = await read<{ team_id: string; total: object; regions: object[] }>(path, tenant.keys.billing_viewer);
-    const none = { vgpus_in_use: 0, gpu_workloads: 0 };
+    const none = { vgpus_in_use: 0, gpu_workloads: 0, baremetal_instances: 0, baremetal_gpus: 0 };
     expect(overview).toMatchObject({
       team_id: tenant.teamId,
       total: { vgpus: 6, gpus: 3, gpu_subscriptions: 3, ...none },

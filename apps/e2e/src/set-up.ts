@@ -6,7 +6,8 @@ let platform: RunningPlatform | undefined;
 async function setUp(): Promise<void> {
   if (process.env.ATOLL_E2E_URL) return;
   const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-  platform = await startPlatform(topology);
+  // Stories bring bare-metal hosts of their own, on loopback.
+  platform = await startPlatform(topology, { ATOLL_ALLOW_LOOPBACK_HOSTS: 'true', ATOLL_BAREMETAL_HEALTH_SECONDS: '1' });
   process.env.ATOLL_E2E_URL = platform.url;
   process.env.ATOLL_E2E_ADMIN_KEY = platform.adminKey;
 }

@@ -20,6 +20,8 @@ import { RateLimits, throttlersOf } from './rate-limits/rate-limits.js';
 import { ThrottlerModule } from './rate-limits/throttler.js';
 import { Admission } from './requests/admission.js';
 import { ReadRequest } from './requests/read-request.js';
+import { BaremetalController } from './routes/baremetal.controller.js';
+import { BaremetalNodesController } from './routes/baremetal-nodes.controller.js';
 import { BillingController } from './routes/billing.controller.js';
 import { ConnectionsController } from './routes/connections.controller.js';
 import { ExposedServicesController } from './routes/exposed-services.controller.js';
@@ -71,6 +73,8 @@ export class GatewayModule {
         PricesController,
         UsageEventsController,
         RegionsController,
+        BaremetalNodesController,
+        BaremetalController,
         GpuNodesController,
         PoolsController,
         PoolSubscriptionsController,

@@ -29,7 +29,14 @@ import { service } from './service.js';
 
 export { errorOf } from '@atoll/testing';
 
-const told = ['gpuaas.usage_told', 'gpuaas.team_capacity_changed', 'gpuaas.region_added', 'teams.team_deletion_answered'];
+const told = [
+  'gpuaas.usage_told',
+  'gpuaas.team_capacity_changed',
+  'gpuaas.region_added',
+  'gpuaas.baremetal_changed',
+  'gpuaas.baremetal_node_set_aside',
+  'teams.team_deletion_answered',
+];
 const machines = ['gpu', 'node', 'subscription', 'workload'];
 
 interface Doubles {

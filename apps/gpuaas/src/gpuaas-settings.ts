@@ -1,7 +1,8 @@
 import { Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
-import { Type } from 'class-transformer';
-import { IsInt, IsOptional, IsUrl, Max, Min } from 'class-validator';
+import { Transform, Type } from 'class-transformer';
+import { IsBoolean, IsInt, IsOptional, IsString, IsUrl, Max, Min, MinLength } from 'class-validator';
+import type { BaremetalLimits } from './baremetal/baremetal-instance.machine.js';
 
 /** What a deployment decides about the gpuaas service. */
 export class GpuaasSettings {
@@ -27,6 +28,89 @@ export class GpuaasSettings {
   @Max(100)
   stepsPerNode: number = 4;
 
+  /** What secrets are encrypted under, `id:base64,…`; without it there is no bare metal. */
+  @Variable('ATOLL_SEAL_KEYS')
+  @IsOptional()
+  @IsString()
+  sealKeys: string | undefined = undefined;
+
+  /** Whether hosts and hooks on loopback and link-local addresses may be connected to: for tests and laptops. */
+  @Variable('ATOLL_ALLOW_LOOPBACK_HOSTS')
+  @Transform(({ value }: { value: unknown }) => (value === 'true' ? true : value === 'false' ? false : value))
+  @IsBoolean({ message: 'ATOLL_ALLOW_LOOPBACK_HOSTS must be true or false' })
+  allowLoopbackHosts: boolean = false;
+
+  /** Under which address callers reach the platform. Reinstall hooks answer there. */
+  @Variable('ATOLL_PUBLIC_URL')
+  @IsUrl({ require_tld: false, protocols: ['http', 'https'] }, { message: 'ATOLL_PUBLIC_URL must be an http or https URL' })
+  publicUrl: string = 'http://localhost:3000';
+
+  /** Signs the calls of reinstall hooks. */
+  @Variable('ATOLL_REINSTALL_SECRET')
+  @IsOptional()
+  @MinLength(16, { message: 'ATOLL_REINSTALL_SECRET must be at least 16 characters long' })
+  reinstallSecret: string | undefined = undefined;
+
+  /** SSH connections that one process has at once; never more than one to a host. */
+  @Variable('ATOLL_SSH_CONNECTIONS')
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(10_000)
+  sshConnections: number = 50;
+
+  /** Seconds between two looks at a bare-metal host. */
+  @Variable('ATOLL_BAREMETAL_HEALTH_SECONDS')
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(86_400)
+  hostHealthSeconds: number = 60;
+
+  /** Hours after which a request for bare metal that got no node fails. */
+  @Variable('ATOLL_BAREMETAL_REQUEST_HOURS')
+  @Type(() => Number)
+  @Min(0.001)
+  @Max(720)
+  requestHours: number = 24;
+
+  /** Minutes that the provisioning of a bare-metal host may take in all. */
+  @Variable('ATOLL_BAREMETAL_PROVISION_MINUTES')
+  @Type(() => Number)
+  @Min(0.1)
+  @Max(240)
+  provisionMinutes: number = 15;
+
+  /** Seconds that one step on a bare-metal host may take. */
+  @Variable('ATOLL_BAREMETAL_STEP_SECONDS')
+  @Type(() => Number)
+  @Min(0.1)
+  @Max(600)
+  hostStepSeconds: number = 30;
+
+  /** Further tries of a step on a bare-metal host. */
+  @Variable('ATOLL_BAREMETAL_RETRIES')
+  @Type(() => Number)
+  @IsInt()
+  @Min(0)
+  @Max(20)
+  hostRetries: number = 3;
+
+  /** Seconds before the first of them; doubled before each further one. */
+  @Variable('ATOLL_BAREMETAL_RETRY_SECONDS')
+  @Type(() => Number)
+  @Min(0.01)
+  @Max(600)
+  hostRetrySeconds: number = 2;
+
+  /** Instances in a row that a bare-metal node may fail before it is in maintenance. */
+  @Variable('ATOLL_BAREMETAL_FAILURES')
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(1_000)
+  hostFailures: number = 3;
+
   /** How long a GPU that could not return to Spatial is left alone. */
   returnRetryMs: number = 30_000;
 
@@ -35,6 +119,20 @@ export class GpuaasSettings {
 
   /** How long a simulated device takes to switch: long enough to be seen. */
   simulatedSwitchMs: number = 150;
+
+  get hostHealthMs(): number {
+    return this.hostHealthSeconds * 1_000;
+  }
+
+  /** Of the machine of bare-metal instances. */
+  get baremetalLimits(): BaremetalLimits {
+    return {
+      requestMs: Math.ceil(this.requestHours * 3_600_000),
+      provisionMs: Math.ceil(this.provisionMinutes * 60_000),
+      retries: this.hostRetries,
+      backOffMs: this.hostRetrySeconds * 1_000,
+    };
+  }
 
   /** How machines are worked. */
   workers: Partial<WorkerOptions> & { isIdle?: boolean } = {};

@@ -3,6 +3,7 @@ import { MachineWorkers } from '@atoll/state-machine';
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { baremetalControllers, baremetalProviders } from './baremetal/baremetal-providers.js';
 import { TeamCapacity } from './capacity/team-capacity.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionRefresh } from './connections/connection-refresh.js';
@@ -62,10 +63,11 @@ const workers: Provider = {
   },
 };
 
-/** Regions, nodes and GPUs, pools, subscriptions and workloads. */
+/** Regions, nodes and GPUs, pools, subscriptions and workloads; bare metal. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'gpuaas' })],
   controllers: [
+    ...baremetalControllers,
     ConnectionsController,
     HoldingsController,
     NodesController,
@@ -76,6 +78,7 @@ const workers: Provider = {
     WorkloadsController,
   ],
   providers: [
+    ...baremetalProviders,
     ConnectionRefresh,
     ConnectionsService,
     Entitlements,

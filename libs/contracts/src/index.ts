@@ -77,6 +77,44 @@ export {
   RefreshConnections,
   connections,
 } from './gpuaas/connection.js';
+export { BaremetalAttempt } from './gpuaas/baremetal-attempt.js';
+export {
+  BaremetalCredential,
+  BaremetalHook,
+  BaremetalNode,
+  BaremetalNodePage,
+  BaremetalNodePath,
+  BaremetalReinstall,
+  ListBaremetalNodes,
+  RegisterBaremetalNode,
+  ReinstallCallback,
+  UpdateBaremetalNode,
+  UpdateBaremetalNodeBody,
+  baremetalNodeStatuses,
+  baremetalNodes,
+} from './gpuaas/baremetal-node.js';
+export { BaremetalChanged, BaremetalNodeSetAside, baremetalChanged, baremetalNodeSetAside } from './gpuaas/baremetal-events.js';
+export {
+  BaremetalDifference,
+  BaremetalFindings,
+  BaremetalHostSpecs,
+  BaremetalRequirements,
+  BaremetalSpecs,
+} from './gpuaas/baremetal-specs.js';
+export type { BaremetalDriver, BaremetalNodeStatus, HomeRule } from './gpuaas/baremetal-node.js';
+export {
+  BaremetalCredentials,
+  BaremetalError,
+  BaremetalInstance,
+  BaremetalPage,
+  BaremetalPath,
+  ListBaremetal,
+  RequestBaremetal,
+  RequestedSpecs,
+  baremetal,
+  baremetalStatuses,
+} from './gpuaas/baremetal.js';
+export type { BaremetalStatus } from './gpuaas/baremetal.js';
 export { RegionAdded, TeamCapacityChanged, regionAdded, teamCapacityChanged } from './gpuaas/events.js';
 export {
   Gpu,

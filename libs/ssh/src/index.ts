@@ -8,3 +8,4 @@ export type { SshErrorKind } from './ssh-error.js';
 export { SshGate } from './ssh-gate.js';
 export { SshSession } from './ssh-session.js';
 export type { SshCommand, SshCredential, SshResult, SshTarget } from './ssh-session.js';
+export { BadPrivateKey, checkPrivateKey, generateKeyPair } from './private-key.js';

@@ -161,3 +161,27 @@ describe('a session with what is no sshd', () => {
     expect(await kindOf(open(bytes, soon()))).toMatch(/^(not_ssh|timeout|cut)$/);
   });
 });
+
+it('a session learns how a command ended whose end comes in one packet with its beginning', async () => {
+  const { private: key } = ssh2.utils.generateKeyPairSync('ed25519');
+  const server = new ssh2.Server({ hostKeys: [key] }, (client) => {
+    client.on('error', () => undefined).on('authentication', (attempt) => attempt.accept());
+    client.on('session', (accept) => {
+      accept().on('exec', (acceptExec) => {
+        const channel = acceptExec();
+        channel.resume();
+        channel.write('done');
+        channel.exit(7);
+        channel.end();
+      });
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = server.address() as AddressInfo;
+    const session = await open({ host: '127.0.0.1', port, user: 'root', credential: { password: 'x' }, hostKey: null });
+    expect(await session.run({ command: 'true' }, patient())).toMatchObject({ code: 7, stdout: 'done' });
+  } finally {
+    server.close();
+  }
+});

@@ -87,8 +87,7 @@ export class SshSession {
   /** Runs one command in a session of its own, without a terminal. A code other than 0 is no error of this call. */
   async run({ command, input = '', maxOutputBytes = defaultMaxOutputBytes }: SshCommand, signal: AbortSignal): Promise<SshResult> {
     try {
-      const channel = await raced(Promise.race([this.#exec(command), this.lost]), signal);
-      return await raced(Promise.race([collect(channel, input, maxOutputBytes), this.lost]), signal);
+      return await raced(Promise.race([this.#exec(command, input, maxOutputBytes), this.lost]), signal);
     } catch (error) {
       const failure = toSshError(error);
       // What still runs there ends with its channel or not; nobody waits for it.
@@ -103,9 +102,13 @@ export class SshSession {
     this.client.destroy();
   }
 
-  #exec(command: string): Promise<ClientChannel> {
+  /** Listens before anything else happens: a quick command may have ended in the packet that says that it has begun. */
+  #exec(command: string, input: string, maxOutputBytes: number): Promise<SshResult> {
     return new Promise((resolve, reject) => {
-      this.client.exec(command, (error, channel) => (error ? reject(error) : resolve(channel)));
+      this.client.exec(command, (error, channel) => {
+        if (error) reject(error);
+        else collect(channel, input, maxOutputBytes).then(resolve, reject);
+      });
     });
   }
 }

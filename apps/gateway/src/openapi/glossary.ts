@@ -32,6 +32,7 @@ const glossary: Readonly<Record<string, string>> = {
   has_pool_subscription: 'Whether the team has a live subscription.',
   host: 'Host name or address.',
   id: 'Id.',
+  instance_id: 'Id of the instance.',
   interval: 'Length of the intervals.',
   intervals: 'Intervals of the range, empty ones included.',
   ip_whitelist: 'Comma-separated addresses and CIDRs that may use the API key; empty for any.',

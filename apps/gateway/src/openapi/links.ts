@@ -10,6 +10,8 @@ const created: Record<string, { parameter: string; pointer: string }> = {
   Gpuaas: { parameter: 'gpuaas_id', pointer: '/gpuaas_id' },
   GpuNode: { parameter: 'node_id', pointer: '/node_id' },
   Subscription: { parameter: 'subscription_id', pointer: '/subscription_id' },
+  BaremetalNode: { parameter: 'node_id', pointer: '/node_id' },
+  BaremetalInstance: { parameter: 'instance_id', pointer: '/instance_id' },
   Workload: { parameter: 'workload_id', pointer: '/workload_id' },
 };
 

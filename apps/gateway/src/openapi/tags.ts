@@ -12,6 +12,8 @@ export const tags: readonly (readonly [name: string, description: string])[] = [
   ['Workloads', 'Workloads that run on a subscription.'],
   ['Pods', 'Containers on the GPU slices of a subscription.'],
   ['Exposed services', 'Ports of pods that are reached from outside.'],
+  ['Bare-metal inventory', 'Bare-metal hosts: registration, checks, maintenance. Requires platform_admin.'],
+  ['Bare metal', 'Bare-metal hosts that a team has to itself.'],
   ['Connections', 'Addresses of pods and services, and instances that may attach to a GPU service.'],
   ['User', 'The caller: profile and API keys.'],
   ['Sessions', 'Log-in, its sessions, passwords and one-time links.'],

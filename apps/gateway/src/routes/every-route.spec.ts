@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import {
+  baremetal,
+  baremetalNodes,
   connections,
   exposedServices,
   imagePolicies,
@@ -36,6 +38,7 @@ const ofPath: Record<string, string> = {
   subscription_id: '42',
   workload_id: '9',
   pod_name: 'notebook-qwrtz',
+  instance_id: uuid,
 };
 const ofTeam = { team_id: teamId };
 const page = { page: 2, limit: 5 };
@@ -43,6 +46,13 @@ const member = { email: 'a@example.com', name: 'A', role: 'member' };
 const price = { sku: 'pod', unit: 'pod', unit_price: '0.25', valid_from: '2026-10-01T00:00:00Z' };
 const node = { gpuaas_id: '1', node_name: 'gpu-01', gpus: [{ board: 'A100-80GB', count: 8 }] };
 const pool = { gpuaas_id: '1', pool_name: 'a100', gpu_ids: ['1', '2'], sharing_mode: 'Spatial', mechanism: 'mig' };
+const host = {
+  name: 'metal-01',
+  region_id: '1',
+  host: 'metal-01.example',
+  credential: { password: 'x' },
+  specs: { gpu_model: 'H100-80GB', gpu_count: 8, cpu_cores: 128, memory_gb: 1024 },
+};
 const inWindow = { metric_window: 'last_1h', include_ended: 'true' };
 
 /** Method and path, status, operation, and what is sent: by the query of a GET, by the body of others. */
@@ -131,6 +141,19 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['GET /gpuaas/connection-info', 200, connections.read, { ...ofTeam, gpuaas_id: '1', search: '50%_a', ...page }],
   ['POST /gpuaas/refresh-connections?team_id={team_id}', 202, connections.refresh],
   ['GET /gpuaas/compatible-instances/{team_id}', 200, connections.compatibleInstances],
+  ['POST /baremetal/node', 202, baremetalNodes.register, host],
+  ['GET /baremetal/node', 200, baremetalNodes.list, { region_id: '1', ...page }],
+  ['GET /baremetal/node/{node_id}', 200, baremetalNodes.get],
+  ['PUT /baremetal/node/{node_id}', 200, baremetalNodes.update, { maintenance: true }],
+  ['POST /baremetal/node/{node_id}/check', 202, baremetalNodes.check],
+  ['POST /baremetal/node/{node_id}/accept', 200, baremetalNodes.accept],
+  ['DELETE /baremetal/node/{node_id}', 204, baremetalNodes.delete],
+  ['POST /baremetal/reinstall-callback', 204, baremetalNodes.reinstalled, { token: '1.x', status: 'done' }],
+  ['POST /baremetal/request', 202, baremetal.request, { ...ofTeam, name: 'x', specs: { gpu_count: 8 } }],
+  ['GET /baremetal', 200, baremetal.list, { ...ofTeam, ...page, include_ended: 'true' }],
+  ['GET /baremetal/{instance_id}', 200, baremetal.get],
+  ['GET /baremetal/{instance_id}/credentials', 200, baremetal.credentials],
+  ['DELETE /baremetal/{instance_id}', 202, baremetal.end],
 ];
 
 let gateway: GatewayUnderTest;

@@ -4,6 +4,7 @@ import { afterCommit, Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { liveBaremetal } from '../baremetal/baremetal-instance.machine.js';
 import { liveSubscription } from '../subscriptions/subscription.machine.js';
 
 const everyMs = 1_000;
@@ -68,7 +69,12 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
          SELECT subscription_id FROM subscription WHERE team_id = $1 AND ${liveSubscription}
        )
        SELECT revision, EXISTS (SELECT FROM live) AS has_pool_subscription,
-         (SELECT array_agg(DISTINCT gpu_id) FROM lease JOIN live USING (subscription_id) WHERE lost_reason IS NULL) AS gpu_ids
+         (SELECT array_agg(DISTINCT gpu_id) FROM (
+           SELECT gpu_id FROM lease JOIN live USING (subscription_id) WHERE lost_reason IS NULL
+           UNION ALL
+           SELECT -(n.node_id * 64 + number) FROM baremetal_instance i JOIN baremetal_node n USING (node_id), generate_series(0, n.gpu_count - 1) number
+           WHERE team_id = $1 AND i.${liveBaremetal}
+         ) held) AS gpu_ids
        FROM next`,
       [teamId],
     );

@@ -57,7 +57,12 @@ export class ConnectionsService {
   async compatibleInstances({ team_id }: TeamPath, { caller }: CallContext): Promise<CompatibleInstances> {
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
-    return { data: [] };
+    const rows = await this.statements.query<{ id: string; name: string }>(
+      'connections.compatible',
+      `SELECT instance_id AS id, name FROM baremetal_instance WHERE team_id = $1 AND state = 'active' ORDER BY created_at, instance_id`,
+      [team_id],
+    );
+    return { data: rows.map((row) => ({ ...row, kind: 'baremetal', status: 'Active' })) };
   }
 }
 

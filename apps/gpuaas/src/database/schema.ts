@@ -1,6 +1,9 @@
 import { eventEntities } from '@atoll/events';
 import { MachineHistory } from '@atoll/state-machine';
 import { teamDirectoryEntities } from '@atoll/team-directory';
+import { BaremetalInstanceEntity } from '../baremetal/baremetal-instance.entity.js';
+import { BaremetalNodeEntity } from '../baremetal/baremetal-node.entity.js';
+import { BaremetalAttemptEntity, CredentialReadEntity, SimulatedHostEntity } from '../baremetal/ledger.entity.js';
 import { CapacityChangeEntity, TeamCapacityEntity } from '../capacity/capacity.entity.js';
 import { ConnectionEntity, ConnectionRefreshEntity } from '../connections/connection.entity.js';
 import { SimulatedDeviceEntity, SimulatedFaultEntity } from '../driver/simulated.entity.js';
@@ -24,15 +27,20 @@ import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.
 import { Lanes1806000000000 } from './migrations/1806000000000-lanes.js';
 import { PriceDirectorySnapshot1806500000000 } from './migrations/1806500000000-price-directory-snapshot.js';
 import { PodWorkloads1807000000000 } from './migrations/1807000000000-pod-workloads.js';
+import { Baremetal1820000000000 } from './migrations/1820000000000-baremetal.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
   entities: [
     ...eventEntities,
     ...teamDirectoryEntities,
+    BaremetalAttemptEntity,
+    BaremetalInstanceEntity,
+    BaremetalNodeEntity,
     CapacityChangeEntity,
     ConnectionEntity,
     ConnectionRefreshEntity,
+    CredentialReadEntity,
     GpuEntity,
     GpuaasEntity,
     KnownPriceEntity,
@@ -45,6 +53,7 @@ export const gpuaasSchema = {
     RegionEntity,
     SimulatedDeviceEntity,
     SimulatedFaultEntity,
+    SimulatedHostEntity,
     SubscriptionEntity,
     TeamCapacityEntity,
     TeamClosingEntity,
@@ -61,5 +70,6 @@ export const gpuaasSchema = {
     Lanes1806000000000,
     PriceDirectorySnapshot1806500000000,
     PodWorkloads1807000000000,
+    Baremetal1820000000000,
   ],
 };

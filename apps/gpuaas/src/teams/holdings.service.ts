@@ -2,6 +2,7 @@ import type { CallContext, HoldingTeam, RegionalGpuHoldings, TeamGpuHoldings } f
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
+import { liveBaremetal } from '../baremetal/baremetal-instance.machine.js';
 import { liveSubscription } from '../subscriptions/subscription.machine.js';
 import { liveWorkload } from '../workloads/workload.machine.js';
 
@@ -18,10 +19,14 @@ const holdingsQuery = `
   ), placed AS (
     SELECT region_id, count(DISTINCT gpu_id)::int AS gpus FROM live JOIN lease USING (subscription_id)
     WHERE lost_reason IS NULL GROUP BY region_id
+  ), metal AS (
+    SELECT n.region_id, count(*)::int AS instances, sum(n.gpu_count)::int AS gpus
+    FROM baremetal_instance i JOIN baremetal_node n USING (node_id) WHERE team_id = $1 AND i.${liveBaremetal} GROUP BY n.region_id
   )
-  SELECT clock_timestamp() AS as_of, region_id, region_name, held.vgpus, coalesce(used.vgpus, 0) AS vgpus_in_use,
-    coalesce(gpus, 0) AS gpus, subscriptions AS gpu_subscriptions, coalesce(workloads, 0) AS gpu_workloads
-  FROM (VALUES (1)) one LEFT JOIN (held JOIN region USING (region_id) LEFT JOIN used USING (region_id) LEFT JOIN placed USING (region_id)) ON true
+  SELECT clock_timestamp() AS as_of, region_id, region_name, coalesce(held.vgpus, 0) AS vgpus, coalesce(used.vgpus, 0) AS vgpus_in_use,
+    coalesce(placed.gpus, 0) AS gpus, coalesce(subscriptions, 0) AS gpu_subscriptions, coalesce(workloads, 0) AS gpu_workloads,
+    coalesce(instances, 0) AS baremetal_instances, coalesce(metal.gpus, 0) AS baremetal_gpus
+  FROM (VALUES (1)) one LEFT JOIN (held FULL JOIN metal USING (region_id) JOIN region USING (region_id) LEFT JOIN used USING (region_id) LEFT JOIN placed USING (region_id)) ON true
   ORDER BY region_id`;
 
 /** What a team holds of GPUs now. */

@@ -43,6 +43,8 @@ it('counts what one team holds in each region, of all states in which something 
       gpus: 2,
       gpu_subscriptions: 2,
       gpu_workloads: 2,
+      baremetal_instances: 0,
+      baremetal_gpus: 0,
     },
     {
       region_id: expect.any(String),
@@ -52,6 +54,8 @@ it('counts what one team holds in each region, of all states in which something 
       gpus: 1,
       gpu_subscriptions: 1,
       gpu_workloads: 1,
+      baremetal_instances: 0,
+      baremetal_gpus: 0,
     },
   ]);
   expect((await holdings(other)).regions).toMatchObject([{ vgpus: 1, vgpus_in_use: 0, gpus: 1, gpu_subscriptions: 1, gpu_workloads: 0 }]);

@@ -9,6 +9,8 @@ import {
 import { OnEvent, Outbox, type EventDelivery } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { liveBaremetal } from '../baremetal/baremetal-instance.machine.js';
+import { BaremetalEnding } from '../baremetal/baremetal-ending.js';
 import { liveSubscription } from '../subscriptions/subscription.machine.js';
 import { TeamEnding } from './team-ending.js';
 
@@ -27,6 +29,7 @@ export class TeamDeletion {
   constructor(
     private readonly outbox: Outbox,
     private readonly ending: TeamEnding,
+    private readonly baremetal: BaremetalEnding,
   ) {}
 
   @OnEvent(teamDeletionRequested, { consumer: 'team-deletion' })
@@ -36,6 +39,7 @@ export class TeamDeletion {
     if (force) {
       await this.close(manager, { team_id }, attempt_id, null);
       await this.ending.endSome(manager, team_id, requestId);
+      await this.baremetal.endSome(manager, team_id, requestId);
     }
     await this.answer(manager, { team_id }, attempt_id);
   }
@@ -54,13 +58,20 @@ export class TeamDeletion {
 
   private async answer(manager: EntityManager, doomed: Doomed, attempt_id: string): Promise<void> {
     const { team_id, workspace_id } = doomed;
-    const [{ held = 0 } = {}] = await manager.query<{ held: number }[]>(
-      `SELECT count(*)::int AS held FROM subscription WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND ${liveSubscription}`,
+    const of = 'team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2)';
+    const [{ pools = 0, hosts = 0 } = {}] = await manager.query<{ pools: number; hosts: number }[]>(
+      `SELECT (SELECT count(*)::int FROM subscription WHERE ${of} AND ${liveSubscription}) AS pools,
+         (SELECT count(*)::int FROM baremetal_instance WHERE ${of} AND ${liveBaremetal}) AS hosts`,
       [team_id, workspace_id ?? null],
     );
+    const held = pools + hosts;
     if (held === 0) await this.close(manager, doomed, attempt_id, closedMs);
-    const holds = held === 0 ? null : `${held} GPU pool subscription${held === 1 ? '' : 's'}`;
-    const remaining = held === 0 ? [] : [{ kind: 'gpu_pool_subscription', count: held }];
+    const kinds = [
+      { kind: 'gpu_pool_subscription', name: 'GPU pool subscription', count: pools },
+      { kind: 'baremetal_instance', name: 'bare-metal instance', count: hosts },
+    ].filter(({ count }) => count > 0);
+    const holds = held === 0 ? null : kinds.map(({ name, count }) => `${count} ${name}${count === 1 ? '' : 's'}`).join(', ');
+    const remaining = kinds.map(({ kind, count }) => ({ kind, count }));
     await this.outbox.add(manager, teamDeletionAnswered, { team_id, attempt_id, holder: 'gpuaas', holds, remaining });
   }
 

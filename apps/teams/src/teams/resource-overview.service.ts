@@ -39,6 +39,8 @@ export class ResourceOverviewService {
       gpus: sum('gpus'),
       gpu_subscriptions: sum('gpu_subscriptions'),
       gpu_workloads: sum('gpu_workloads'),
+      baremetal_instances: sum('baremetal_instances'),
+      baremetal_gpus: sum('baremetal_gpus'),
     };
     return { team_id, as_of, total, regions };
   }

@@ -30,6 +30,8 @@ const region = (region_id: string, vgpus: number) => ({
   gpus: 2,
   gpu_subscriptions: 3,
   gpu_workloads: 4,
+  baremetal_instances: 1,
+  baremetal_gpus: 8,
 });
 
 describe('what a team holds', () => {
@@ -37,13 +39,21 @@ describe('what a team holds', () => {
     const { team, keys } = await fixture.createTeam('viewer');
     const as_of = '2026-10-01T00:00:00.000Z';
     gpuaasAnswers(({ team_id }) => Promise.resolve({ as_of, regions: team_id === team.id ? [region('1', 7), region('3', 10)] : [] }));
-    const total = { vgpus: 17, vgpus_in_use: 15, gpus: 4, gpu_subscriptions: 6, gpu_workloads: 8 };
+    const total = {
+      vgpus: 17,
+      vgpus_in_use: 15,
+      gpus: 4,
+      gpu_subscriptions: 6,
+      gpu_workloads: 8,
+      baremetal_instances: 2,
+      baremetal_gpus: 16,
+    };
     const overview = { team_id: team.id, as_of, total, regions: [region('1', 7), region('3', 10)] };
     for (const key of [keys[0] ?? '', fixture.admin]) {
       expect(await fixture.call(key, teams.resourceOverview, { team_id: team.id })).toEqual(overview);
     }
     const other = await fixture.createTeam();
-    const zero = { vgpus: 0, vgpus_in_use: 0, gpus: 0, gpu_subscriptions: 0, gpu_workloads: 0 };
+    const zero = { vgpus: 0, vgpus_in_use: 0, gpus: 0, gpu_subscriptions: 0, gpu_workloads: 0, baremetal_instances: 0, baremetal_gpus: 0 };
     expect(await fixture.call(fixture.admin, teams.resourceOverview, { team_id: other.team.id })).toMatchObject({
       total: zero,
       regions: [],

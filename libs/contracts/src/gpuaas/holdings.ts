@@ -19,6 +19,12 @@ export class GpuHoldings {
 
   @WholeNumber(count('Workloads that have not ended.'))
   gpu_workloads!: number;
+
+  @WholeNumber(count('Number of bare-metal hosts that the team has, or that are provisioned for it or released.'))
+  baremetal_instances!: number;
+
+  @WholeNumber(count('Number of physical GPUs of these hosts.'))
+  baremetal_gpus!: number;
 }
 
 export class RegionalGpuHoldings extends GpuHoldings {

@@ -2,8 +2,8 @@ import { Instant, ListOf, Nested, Uuid } from '../fields.js';
 import { GpuHoldings, RegionalGpuHoldings } from '../gpuaas/holdings.js';
 
 /**
- * What a team holds now. It has the kinds of resources that the platform offers, GPUs at present. A kind that is not
- * offered is left out, and not shown as zero; pods, VMs, bare metal and storage will be further fields.
+ * What a team holds now. It has the kinds of resources that the platform offers, GPUs and bare metal at present. A kind that is not
+ * offered is left out, and not shown as zero; pods, VMs and storage will be further fields.
  */
 export class ResourceOverview {
   @Uuid()

@@ -1,0 +1,39 @@
+import { baremetalChanged, baremetalNodeSetAside } from '@atoll/contracts';
+import { Outbox } from '@atoll/events';
+import { Injectable, Logger } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
+import type { BaremetalNodeEntity, MaintenanceCode } from './baremetal-node.entity.js';
+import { statusOf } from './baremetal-reader.js';
+
+/** Publishes what becomes of instances and nodes, in the transaction in which it does. */
+@Injectable()
+export class BaremetalEvents {
+  private readonly logger = new Logger('Baremetal');
+
+  constructor(private readonly outbox: Outbox) {}
+
+  async changed(manager: EntityManager, instance: BaremetalInstanceEntity): Promise<void> {
+    const { instanceId, revision, teamId, workspaceId, regionId, name, createdAt } = instance;
+    await this.outbox.add(manager, baremetalChanged, {
+      instance_id: instanceId,
+      revision,
+      team_id: teamId,
+      workspace_id: workspaceId,
+      region_id: regionId,
+      name,
+      status: statusOf(instance),
+      created_at: createdAt.toISOString(),
+    });
+  }
+
+  async setAside(
+    manager: EntityManager,
+    { nodeId, name }: Pick<BaremetalNodeEntity, 'nodeId' | 'name'>,
+    code: Exclude<MaintenanceCode, 'operator'>,
+    reason: string,
+  ): Promise<void> {
+    await this.outbox.add(manager, baremetalNodeSetAside, { node_id: nodeId, name, code, reason });
+    this.logger.warn(`The bare-metal node ${name} is in maintenance (${code}): ${reason}`);
+  }
+}

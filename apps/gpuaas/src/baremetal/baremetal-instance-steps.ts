@@ -1,0 +1,240 @@
+import type { BaremetalError } from '@atoll/contracts';
+import { DurableMachine, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { TeamCapacity } from '../capacity/team-capacity.js';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import { pickNode, servableRequests, waitingReason } from './allocation.js';
+import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
+import { baremetalInstanceMachine, type BaremetalInstanceEvent, type BaremetalInstanceState } from './baremetal-instance.machine.js';
+import type { BaremetalNodeEntity } from './baremetal-node.entity.js';
+import type { BaremetalNodeEvent } from './baremetal-node.machine.js';
+import { BaremetalNodeSteps } from './baremetal-node-steps.js';
+import { BaremetalEvents } from './baremetal-events.js';
+import { BaremetalUsage } from './baremetal-usage.js';
+import { HostAccess } from './host-access.js';
+import type { HostDriver } from './host-driver.js';
+import type { AttemptAction } from './ledger.entity.js';
+import { Ledger } from './ledger.js';
+import { TeamKeys } from './team-keys.js';
+
+type Found = Outcome<BaremetalInstanceEntity, BaremetalInstanceEvent>;
+type Deed = Exclude<keyof HostDriver, 'inspect' | 'reach'>;
+
+/** Requests wait for a node that becomes free, which touches them; this is the safety net. */
+const lookAgainMs = 5 * 60_000;
+
+/** What is done on the host in a state, what the ledger calls it, and where success leads. */
+const deeds: Partial<Record<BaremetalInstanceState, { action: AttemptAction; step: string; deed: Deed; event: BaremetalInstanceEvent }>> = {
+  creating_user: { action: 'provision', step: 'create_user', deed: 'createUser', event: 'DONE' },
+  placing_keys: { action: 'provision', step: 'place_keys', deed: 'placeKeys', event: 'DONE' },
+  setting_password: { action: 'provision', step: 'set_password', deed: 'setPassword', event: 'DONE' },
+  verifying: { action: 'provision', step: 'verify', deed: 'verify', event: 'DONE' },
+  rolling_back: { action: 'rollback', step: 'revoke', deed: 'revoke', event: 'UNDONE' },
+  cancelling: { action: 'rollback', step: 'revoke', deed: 'revoke', event: 'UNDONE' },
+  releasing: { action: 'release', step: 'revoke', deed: 'revoke', event: 'UNDONE' },
+};
+
+/** What went wrong is shown by the step in which it did. */
+const stepNames: Partial<Record<BaremetalInstanceState, string>> = {
+  requested: 'allocate',
+  reaching: 'reach',
+  ...Object.fromEntries(Object.entries(deeds).map(([state, { step }]) => [state, step])),
+};
+
+/** Requests for hosts: given a node, provisioned step by step, undone where that fails, and released. */
+@Injectable()
+export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEntity, BaremetalInstanceState, BaremetalInstanceEvent> {
+  protected readonly lanes = `ARRAY[coalesce('node:' || node_id, 'requests')]`;
+
+  constructor(
+    dataSource: DataSource,
+    private readonly nodes: BaremetalNodeSteps,
+    private readonly access: HostAccess,
+    private readonly ledger: Ledger,
+    private readonly keys: TeamKeys,
+    private readonly usage: BaremetalUsage,
+    private readonly events: BaremetalEvents,
+    private readonly capacity: TeamCapacity,
+    private readonly settings: GpuaasSettings,
+  ) {
+    super(dataSource, baremetalInstanceMachine(settings.baremetalLimits));
+  }
+
+  async step(instance: BaremetalInstanceEntity, context: StepContext): Promise<Found> {
+    const state = instance.state as BaremetalInstanceState;
+    if (state === 'requested') return { decide: (manager, row) => this.allocate(manager, row, instance.dueAt) };
+    if (state === 'active') return 'rest';
+    const node = await this.nodeOf(instance);
+    const { instanceId, nodeId } = { ...instance, nodeId: node.nodeId };
+    if (state === 'reaching') {
+      const attempt = { instanceId, nodeId, action: 'provision', step: 'reach' } as const;
+      await this.ledger.record(attempt, () => this.access.driverOf(node).reach(this.access.hostOf(node), context));
+      return { event: 'DONE' };
+    }
+    const rule = deeds[state];
+    if (!rule) return 'rest';
+    const { action, step, deed, event } = rule;
+    const keys = action === 'provision' ? await this.keys.of(instance.teamId) : [];
+    const tenancy = this.access.tenancyOf(instance, node, keys, instance.fence);
+    const driver = this.access.driverOf(node);
+    if (deed === 'verify') await this.notePlaced(instance, keys);
+    await this.ledger.record({ instanceId, nodeId, action, step }, () => driver[deed](this.access.hostOf(node), tenancy, context));
+    return { event, ...(instance.error && { reason: { code: instance.error.code, message: instance.error.message } }) };
+  }
+
+  /** Requests that a free node fits, although nothing has told them. */
+  override async sweep(): Promise<string[]> {
+    return (await this.query<{ instance_id: string }>(servableRequests, [])).map(({ instance_id }) => instance_id);
+  }
+
+  protected override async entered(
+    manager: EntityManager,
+    instance: BaremetalInstanceEntity,
+    { from, event, cause }: Passage<BaremetalInstanceState, BaremetalInstanceEvent>,
+  ): Promise<void> {
+    const { instanceId, nodeId } = instance;
+    const state = instance.state as BaremetalInstanceState;
+    await this.ledger.interrupt(manager, instanceId);
+    await this.events.changed(manager, instance);
+    await this.noteError(manager, instance, from, event);
+    if (nodeId === null) {
+      if (this.definition.states.get(state)?.isFinal) await this.end(manager, instance);
+      return;
+    }
+    const node = await this.lockNode(manager, nodeId);
+    if (event === 'FAILED') await this.noteFailure(manager, node, instance);
+    if (state === 'active') await this.begin(manager, instance, node);
+    if (state === 'releasing') {
+      await this.usage.tell(manager, instance, node, 0);
+      await this.nodes.move(manager, node, 'RELEASE', cause);
+    }
+    if (this.definition.states.get(state)?.isFinal) await this.giveBack(manager, instance, node, from, event, cause);
+    else if (state !== 'active') await this.raiseFence(manager, instanceId, nodeId);
+    if (state === 'reaching' || this.definition.states.get(state)?.isFinal) await this.capacity.note(manager, instance.teamId);
+  }
+
+  /** The first free node that fits, or the reason why it waits. */
+  private async allocate(manager: EntityManager, instance: BaremetalInstanceEntity, claimedDueAt: Date | null): Promise<boolean> {
+    const { instanceId } = instance;
+    const cause: Cause = { actor: 'system:gpuaas' };
+    const { nodeId, earlier } = await pickNode(manager, instanceId);
+    if (nodeId !== undefined) {
+      const node = await this.lockNode(manager, nodeId);
+      await manager.query('UPDATE baremetal_instance SET node_id = $2, waiting_reason = NULL WHERE instance_id = $1', [instanceId, nodeId]);
+      await this.nodes.move(manager, node, 'ASSIGN', cause, { instanceId });
+      await this.move(manager, instance, 'ALLOCATED', cause, { claimedUntil: null });
+      return true;
+    }
+    const reason = earlier.length > 0 ? 'An earlier request goes first.' : await waitingReason(manager, instance);
+    if (reason === undefined) {
+      const error = { code: 'spec_mismatch', message: 'No node of the platform can meet this request any more.' };
+      await this.move(manager, instance, 'MISMATCHED', cause, { claimedUntil: null }, error);
+      return true;
+    }
+    await manager.query('UPDATE baremetal_instance SET waiting_reason = $2 WHERE instance_id = $1', [instanceId, reason]);
+    await this.touch(manager, earlier);
+    // Touched meanwhile: it is still due.
+    if (claimedDueAt?.getTime() === instance.dueAt?.getTime()) await this.park(manager, instance, earlier.length > 0 ? 1_000 : lookAgainMs);
+    return true;
+  }
+
+  private async begin(manager: EntityManager, instance: BaremetalInstanceEntity, node: BaremetalNodeEntity): Promise<void> {
+    await manager.query('UPDATE baremetal_instance SET active_since = entered_at, error = NULL WHERE instance_id = $1', [
+      instance.instanceId,
+    ]);
+    await manager.query('UPDATE baremetal_node SET failures = 0 WHERE node_id = $1', [node.nodeId]);
+    await this.usage.tell(manager, instance, node, 1);
+  }
+
+  /** The node is free again, is cleaned in the background, or is installed anew. */
+  private async giveBack(
+    manager: EntityManager,
+    instance: BaremetalInstanceEntity,
+    node: BaremetalNodeEntity,
+    from: BaremetalInstanceState,
+    event: BaremetalInstanceEvent,
+    cause: Cause,
+  ): Promise<void> {
+    await this.end(manager, instance);
+    const wasChanged = from !== 'reaching';
+    let to: BaremetalNodeEvent = 'RETURN';
+    if (wasChanged && node.tenantSudo) to = await this.distrust(manager, node);
+    else if (event === 'SPOILED') {
+      to = 'SPOIL';
+      const reason = instance.lastError?.message ?? 'There was no answer in time.';
+      await this.nodes.setAside(manager, node.nodeId, 'clean_failed', `What the last tenant left could not be undone: ${reason}`);
+    }
+    if (event === 'UNDONE') {
+      await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [instance.instanceId]);
+    }
+    const error = to === 'RETURN' ? null : instance.lastError;
+    await this.nodes.move(manager, await this.lockNode(manager, node.nodeId), to, cause, {}, error);
+  }
+
+  /** A tenant had root. */
+  private async distrust(manager: EntityManager, { nodeId, reinstallUrl }: BaremetalNodeEntity): Promise<BaremetalNodeEvent> {
+    if (reinstallUrl !== null) return 'REINSTALL';
+    const reason = 'The last tenant had root: install the host anew, then check it and end its maintenance.';
+    await this.nodes.setAside(manager, nodeId, 'reinstall', reason);
+    return 'SPOIL';
+  }
+
+  private async end(manager: EntityManager, { instanceId, nodeId }: BaremetalInstanceEntity): Promise<void> {
+    await manager.query(
+      `UPDATE baremetal_instance SET ended_at = entered_at, waiting_reason = NULL${nodeId === null ? ', password = NULL, proof_key = NULL' : ''}
+       WHERE instance_id = $1`,
+      [instanceId],
+    );
+  }
+
+  private async noteError(
+    manager: EntityManager,
+    { instanceId, lastError, enteredAt, waitingReason: waited }: BaremetalInstanceEntity,
+    from: BaremetalInstanceState,
+    event: BaremetalInstanceEvent,
+  ): Promise<void> {
+    if (event !== 'FAILED' && event !== 'EXPIRED' && event !== 'MISMATCHED') return;
+    const expired = { code: 'no_capacity', message: `No node became free in time. ${waited ?? ''}`.trim() };
+    const { code, message } = event === 'EXPIRED' ? expired : (lastError ?? { code: 'internal', message: 'An internal error.' });
+    const error: BaremetalError = { code, message, step: stepNames[from] ?? from, at: enteredAt.toISOString() };
+    await manager.query('UPDATE baremetal_instance SET error = $2 WHERE instance_id = $1', [instanceId, JSON.stringify(error)]);
+  }
+
+  /** After some failures in a row a node gets no further tenant; after a changed host key at once. */
+  private async noteFailure(manager: EntityManager, node: BaremetalNodeEntity, { lastError }: BaremetalInstanceEntity): Promise<void> {
+    const { nodeId } = node;
+    const failures = node.failures + 1;
+    await manager.query('UPDATE baremetal_node SET failures = $2 WHERE node_id = $1', [nodeId, failures]);
+    if (lastError?.code === 'host_key_changed') await this.nodes.setAside(manager, nodeId, 'host_key_changed', lastError.message);
+    else if (failures >= this.settings.hostFailures) {
+      const reason = `${failures} instances in a row could not be provisioned here. The last: ${lastError?.message ?? ''}`.trim();
+      await this.nodes.setAside(manager, nodeId, 'failures', reason);
+    }
+  }
+
+  /** What is done to the host from now on goes before all that was begun before. */
+  private async raiseFence(manager: EntityManager, instanceId: string, nodeId: string): Promise<void> {
+    await manager.query(
+      `WITH raised AS (UPDATE baremetal_node SET fence = fence + 1 WHERE node_id = $2 RETURNING fence)
+       UPDATE baremetal_instance SET fence = raised.fence FROM raised WHERE instance_id = $1`,
+      [instanceId, nodeId],
+    );
+  }
+
+  private async notePlaced({ instanceId }: BaremetalInstanceEntity, keys: readonly string[]): Promise<void> {
+    await this.query('UPDATE baremetal_instance SET placed_keys = $2 WHERE instance_id = $1', [instanceId, keys.join('\n')]);
+  }
+
+  private async lockNode(manager: EntityManager, nodeId: string): Promise<BaremetalNodeEntity> {
+    const node = await this.nodes.lock(manager, nodeId);
+    if (!node) throw new Error(`The node ${nodeId} is gone.`);
+    return node;
+  }
+
+  private async nodeOf({ nodeId }: BaremetalInstanceEntity): Promise<BaremetalNodeEntity> {
+    const [node] = await this.query<object>('SELECT * FROM baremetal_node WHERE node_id = $1', [nodeId]);
+    if (!node) throw new Error(`The node ${nodeId} is gone.`);
+    return this.nodes.rowOf(node);
+  }
+}

@@ -1,0 +1,225 @@
+import type { BaremetalDifference, BaremetalFindings } from '@atoll/contracts';
+import { DurableMachine, StepFailed, touchRows, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import { firstWaitingFor } from './allocation.js';
+import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
+import { baremetalInstanceMachine, type BaremetalInstanceMachine } from './baremetal-instance.machine.js';
+import type { BaremetalNodeEntity, MaintenanceCode } from './baremetal-node.entity.js';
+import { baremetalNodeMachine, type BaremetalNodeEvent, type BaremetalNodeState } from './baremetal-node.machine.js';
+import { BaremetalEvents } from './baremetal-events.js';
+import { BaremetalSecrets } from './baremetal-secrets.js';
+import { HostAccess } from './host-access.js';
+import type { Inspection } from './host-driver.js';
+import { Ledger } from './ledger.js';
+import { createReinstallToken, ReinstallHook } from './reinstall-hook.js';
+import { differencesOf } from './specs-found.js';
+import { unreachableCodes } from './ssh-hosts.js';
+
+type Found = Outcome<BaremetalNodeEntity, BaremetalNodeEvent>;
+
+const recheckMs = 5 * 60_000;
+const awaitCallbackMs = 60_000;
+const shortestCleaningMs = 5_000;
+const longestCleaningMs = 10 * 60_000;
+
+/** Hosts: checked before they are offered, looked at while they are, and cleaned after a tenant where that failed at first. */
+@Injectable()
+export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, BaremetalNodeState, BaremetalNodeEvent> {
+  protected readonly lanes = `ARRAY['node:' || node_id]`;
+  private readonly instances: BaremetalInstanceMachine;
+
+  constructor(
+    dataSource: DataSource,
+    private readonly access: HostAccess,
+    private readonly ledger: Ledger,
+    private readonly events: BaremetalEvents,
+    private readonly hook: ReinstallHook,
+    private readonly secrets: BaremetalSecrets,
+    private readonly settings: GpuaasSettings,
+  ) {
+    super(dataSource, baremetalNodeMachine);
+    this.instances = baremetalInstanceMachine(settings.baremetalLimits);
+  }
+
+  async step(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
+    switch (node.state as BaremetalNodeState) {
+      case 'checking':
+        return this.check(node, context);
+      case 'check_failed':
+        return unreachableCodes.has(node.lastError?.code ?? '') ? { event: 'CHECK' } : 'rest';
+      case 'available':
+      case 'in_service':
+        return this.look(node, context);
+      case 'reinstalling':
+        return this.reinstall(node, context);
+      case 'clean_failed':
+        return this.clean(node, context);
+      default:
+        return 'rest';
+    }
+  }
+
+  protected override async entered(
+    manager: EntityManager,
+    node: BaremetalNodeEntity,
+    { from, event }: Passage<BaremetalNodeState, BaremetalNodeEvent>,
+  ): Promise<void> {
+    switch (node.state as BaremetalNodeState) {
+      case 'check_failed':
+        if (unreachableCodes.has(node.lastError?.code ?? '')) await this.park(manager, node, recheckMs);
+        break;
+      case 'available':
+        await this.becomeFree(manager, node, event);
+        await this.park(manager, node, this.settings.hostHealthMs);
+        break;
+      case 'in_service':
+        await this.park(manager, node, this.settings.hostHealthMs);
+        break;
+      case 'reinstalling':
+        await manager.query('UPDATE baremetal_node SET reinstall_token = $2, reinstall_asked_at = NULL WHERE node_id = $1', [
+          node.nodeId,
+          this.secrets.sealReinstallToken(node.nodeId, createReinstallToken(node.nodeId)),
+        ]);
+        break;
+      case 'clean_failed':
+        if (from === 'reinstalling')
+          await this.setAside(manager, node.nodeId, 'reinstall', node.lastError?.message ?? 'The reinstall failed.');
+        await this.park(manager, node, shortestCleaningMs);
+        break;
+      default:
+    }
+  }
+
+  /** Takes no new tenant until the operator says so; `clean_failed`: until the host was cleaned. */
+  async setAside(manager: EntityManager, nodeId: string, code: Exclude<MaintenanceCode, 'operator'>, reason: string): Promise<void> {
+    const [rows] = await manager.query<[{ name: string }[], number]>(
+      `UPDATE baremetal_node SET is_maintenance = true, maintenance_code = $2, maintenance_reason = $3
+       WHERE node_id = $1 AND NOT is_maintenance RETURNING name`,
+      [nodeId, code, reason],
+    );
+    for (const { name } of rows) await this.events.setAside(manager, { nodeId, name }, code, reason);
+  }
+
+  /** A request that waits for this node looks again. */
+  async offer(manager: EntityManager, nodeId: string): Promise<void> {
+    await touchRows(manager, this.instances, await firstWaitingFor(manager, nodeId));
+  }
+
+  private async becomeFree(manager: EntityManager, { nodeId, instanceId }: BaremetalNodeEntity, event: BaremetalNodeEvent): Promise<void> {
+    // Nothing of it is left on the host.
+    if (instanceId !== null) {
+      await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [instanceId]);
+    }
+    const isCleaned = event === 'CLEANED' || event === 'PASSED';
+    await manager.query(
+      `UPDATE baremetal_node SET instance_id = NULL, failures = CASE WHEN $2 THEN 0 ELSE failures END,
+         is_maintenance = is_maintenance AND NOT ($3 AND maintenance_code = 'clean_failed'),
+         maintenance_code = CASE WHEN $3 AND maintenance_code = 'clean_failed' THEN NULL ELSE maintenance_code END,
+         maintenance_reason = CASE WHEN $3 AND maintenance_code = 'clean_failed' THEN NULL ELSE maintenance_reason END
+       WHERE node_id = $1`,
+      [nodeId, event === 'PASSED', isCleaned],
+    );
+    await this.offer(manager, nodeId);
+  }
+
+  private async check(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
+    const attempt = { instanceId: null, nodeId: node.nodeId, action: 'check', step: 'inspect' } as const;
+    const inspection = await this.ledger.record(attempt, () => this.access.driverOf(node).inspect(this.access.hostOf(node), context));
+    return { decide: (manager, row) => this.conclude(manager, row, inspection) };
+  }
+
+  private async conclude(manager: EntityManager, node: BaremetalNodeEntity, { hostKey, found, fence: seen }: Inspection): Promise<boolean> {
+    // What the host has seen may be of another platform, or of a node that was deleted.
+    const fence = BigInt(seen) > BigInt(node.fence) ? seen : node.fence;
+    const differences = differencesOf(node, found);
+    const isAccepted = differences.length === 0 || sameFindings(node.accepted, found);
+    const values = { hostKey, fence, found, differences, unreachableSince: null, unreachableReason: null, claimedUntil: null };
+    const cause = { actor: 'system:gpuaas' };
+    const error = isAccepted ? null : { code: 'specs_differ', message: sentenceOf(differences) };
+    await this.move(manager, node, isAccepted ? 'PASSED' : 'REFUSED', cause, values, error);
+    return true;
+  }
+
+  /** Is the host still there? A tenant keeps what he has; the node is not offered meanwhile. */
+  private async look(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
+    const { hostHealthMs: againAfterMs } = this.settings;
+    const [busy] = node.instanceId
+      ? await this.query(`SELECT FROM baremetal_instance WHERE instance_id = $1 AND state <> 'active'`, [node.instanceId])
+      : [];
+    if (busy) return { againAfterMs };
+    let reason: string | null = null;
+    try {
+      await this.access.driverOf(node).reach(this.access.hostOf(node), context);
+    } catch (error) {
+      if (!(error instanceof StepFailed)) throw error;
+      reason = error.message;
+    }
+    if ((reason === null) === (node.unreachableSince === null)) return { againAfterMs };
+    return {
+      decide: async (manager, row) => {
+        await manager.query(
+          `UPDATE baremetal_node SET unreachable_reason = $2, unreachable_since = CASE WHEN $2::text IS NOT NULL THEN clock_timestamp() END
+           WHERE node_id = $1`,
+          [row.nodeId, reason],
+        );
+        await this.park(manager, row, againAfterMs);
+        if (reason === null) await this.offer(manager, row.nodeId);
+        return true;
+      },
+    };
+  }
+
+  /** Calls the hook until it has taken the call; then its callback is awaited until the deadline. */
+  private async reinstall(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
+    const waiting = { againAfterMs: awaitCallbackMs, reason: { code: 'reinstalling', message: 'The reinstall hook is at work.' } };
+    if (node.reinstallAskedAt !== null) return waiting;
+    const attempt = { instanceId: null, nodeId: node.nodeId, action: 'reinstall', step: 'call_hook' } as const;
+    const token = this.secrets.openReinstallToken(node.nodeId, node.reinstallToken ?? '');
+    await this.ledger.record(attempt, () => this.hook.call(node, token, context.signal));
+    await this.query('UPDATE baremetal_node SET reinstall_asked_at = clock_timestamp() WHERE node_id = $1 AND claim_token = $2', [
+      node.nodeId,
+      node.claimToken,
+    ]);
+    return waiting;
+  }
+
+  /** After a tenant with root nothing on the host can be believed: such a host waits for a reinstall. */
+  private async clean(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
+    if (node.instanceId === null || node.tenantSudo) return 'rest';
+    const [raw] = await this.query<object>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [node.instanceId]);
+    const instance = raw && (this.instanceOf(raw) as BaremetalInstanceEntity);
+    if (!instance?.password) return { event: 'CLEANED' };
+    const attempt = { instanceId: instance.instanceId, nodeId: node.nodeId, action: 'clean', step: 'revoke' } as const;
+    try {
+      const tenancy = this.access.tenancyOf(instance, node, [], node.fence);
+      await this.ledger.record(attempt, () => this.access.driverOf(node).revoke(this.access.hostOf(node), tenancy, context));
+      return { event: 'CLEANED' };
+    } catch (error) {
+      if (!(error instanceof StepFailed)) throw error;
+      const ageMs = Date.now() - node.enteredAt.getTime();
+      const againAfterMs = Math.min(longestCleaningMs, Math.max(shortestCleaningMs, ageMs / 2));
+      return { againAfterMs, reason: { code: error.code, message: error.message } };
+    }
+  }
+
+  private instanceOf(raw: object): object {
+    const columns = raw as Record<string, unknown>;
+    return {
+      instanceId: columns.instance_id,
+      username: columns.username,
+      password: columns.password,
+      proofKey: columns.proof_key,
+    };
+  }
+}
+
+function sentenceOf(differences: readonly BaremetalDifference[]): string {
+  const phrases = differences.map(({ field, declared, found }) => `${field} is ${found}, declared ${declared}`);
+  return `The host differs from its specs: ${phrases.join('; ')}. Accept it, or register it anew.`;
+}
+
+function sameFindings(one: BaremetalFindings | null, other: BaremetalFindings): boolean {
+  return one !== null && (Object.keys(other) as (keyof BaremetalFindings)[]).every((name) => one[name] === other[name]);
+}

@@ -1,0 +1,64 @@
+import {
+  baremetalNodes,
+  type BaremetalNode,
+  type BaremetalNodePage,
+  type BaremetalNodePath,
+  type CallContext,
+  type ListBaremetalNodes,
+  type Nothing,
+  type RegisterBaremetalNode,
+  type ReinstallCallback,
+  type UpdateBaremetalNode,
+} from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { BaremetalNodesService } from './baremetal-node.service.js';
+import { Reinstalls } from './reinstalls.js';
+
+@Controller()
+export class BaremetalNodesController implements Handlers<typeof baremetalNodes> {
+  constructor(
+    private readonly nodes: BaremetalNodesService,
+    private readonly reinstalls: Reinstalls,
+  ) {}
+
+  @Handle(baremetalNodes.register)
+  register(input: RegisterBaremetalNode, context: CallContext): Promise<BaremetalNode> {
+    return this.nodes.register(input, context);
+  }
+
+  @Handle(baremetalNodes.list)
+  list(input: ListBaremetalNodes, context: CallContext): Promise<BaremetalNodePage> {
+    return this.nodes.list(input, context);
+  }
+
+  @Handle(baremetalNodes.get)
+  get(input: BaremetalNodePath, context: CallContext): Promise<BaremetalNode> {
+    return this.nodes.get(input, context);
+  }
+
+  @Handle(baremetalNodes.update)
+  update(input: UpdateBaremetalNode, context: CallContext): Promise<BaremetalNode> {
+    return this.nodes.update(input, context);
+  }
+
+  @Handle(baremetalNodes.check)
+  check(input: BaremetalNodePath, context: CallContext): Promise<BaremetalNode> {
+    return this.nodes.check(input, context);
+  }
+
+  @Handle(baremetalNodes.accept)
+  accept(input: BaremetalNodePath, context: CallContext): Promise<BaremetalNode> {
+    return this.nodes.accept(input, context);
+  }
+
+  @Handle(baremetalNodes.delete)
+  delete(input: BaremetalNodePath, context: CallContext): Promise<Nothing> {
+    return this.nodes.remove(input, context);
+  }
+
+  @Handle(baremetalNodes.reinstalled)
+  reinstalled(input: ReinstallCallback): Promise<Nothing> {
+    return this.reinstalls.conclude(input);
+  }
+}

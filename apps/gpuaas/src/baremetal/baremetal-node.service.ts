@@ -1,0 +1,231 @@
+import {
+  notFound,
+  pageWindow,
+  requirePlatformAdmin,
+  type BaremetalCredential,
+  type BaremetalNode,
+  type BaremetalNodePage,
+  type BaremetalNodePath,
+  type CallContext,
+  type ListBaremetalNodes,
+  type Nothing,
+  type RegisterBaremetalNode,
+  type UpdateBaremetalNode,
+} from '@atoll/contracts';
+import { isUniqueViolation, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { boards } from '@atoll/gpu';
+import { BadPrivateKey, checkPrivateKey, isDiallable, type SshCredential } from '@atoll/ssh';
+import { causeOf } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { isIP } from 'node:net';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import { invalidField } from '../invalid-field.js';
+import { RegionEntity } from '../regions/region.entity.js';
+import { BaremetalNodeEntity } from './baremetal-node.entity.js';
+import type { BaremetalNodeState } from './baremetal-node.machine.js';
+import { BaremetalNodeSteps } from './baremetal-node-steps.js';
+import { BaremetalSecrets } from './baremetal-secrets.js';
+import { BaremetalReader } from './baremetal-reader.js';
+import { ReinstallHook } from './reinstall-hook.js';
+
+/** The inventory of bare-metal hosts. */
+@Injectable()
+export class BaremetalNodesService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly nodes: BaremetalNodeSteps,
+    private readonly secrets: BaremetalSecrets,
+    private readonly reader: BaremetalReader,
+    private readonly hook: ReinstallHook,
+    private readonly settings: GpuaasSettings,
+  ) {}
+
+  async register(input: RegisterBaremetalNode, context: CallContext): Promise<BaremetalNode> {
+    requirePlatformAdmin(context.caller);
+    const { region_id: regionId, specs, name, host, port = 22, ssh_user: sshUser = 'root', driver = 'ssh' } = input;
+    this.requireDiallable(host);
+    const credential = readCredential(input.credential);
+    this.secrets.required();
+    this.requireHook(input.reinstall);
+    const values = {
+      name,
+      regionId,
+      host,
+      port,
+      sshUser,
+      driver,
+      credential: '',
+      hostKey: input.host_key ?? null,
+      tenantSudo: input.tenant_sudo ?? false,
+      home: input.home ?? 'archive',
+      reinstallUrl: input.reinstall?.url ?? null,
+      gpuModel: boards.find((board) => board.name.toLowerCase() === specs.gpu_model.toLowerCase())?.name ?? specs.gpu_model,
+      gpuCount: specs.gpu_count,
+      cpuCores: specs.cpu_cores,
+      memoryGb: specs.memory_gb,
+    };
+    return this.transactions.once(context, async (manager) => {
+      if (!(await manager.existsBy(RegionEntity, { regionId }))) throw notFound('region');
+      const { nodeId } = await this.insert(manager, values, context);
+      await manager.query('UPDATE baremetal_node SET credential = $2 WHERE node_id = $1', [
+        nodeId,
+        this.secrets.sealCredential(credential, nodeId),
+      ]);
+      return this.view(manager, nodeId);
+    });
+  }
+
+  async list({ region_id: regionId, ...asked }: ListBaremetalNodes, { caller }: CallContext): Promise<BaremetalNodePage> {
+    requirePlatformAdmin(caller);
+    const { page, limit, offset } = pageWindow(asked, 1);
+    const where = `state <> 'removed' AND ($1::bigint IS NULL OR region_id = $1)`;
+    const rows = await this.dataSource.query<object[]>(
+      `SELECT * FROM baremetal_node WHERE ${where} ORDER BY created_at, node_id LIMIT $2 OFFSET $3`,
+      [regionId ?? null, limit, offset],
+    );
+    const [{ total = 0 } = {}] = await this.dataSource.query<{ total: number }[]>(
+      `SELECT count(*)::int AS total FROM baremetal_node WHERE ${where}`,
+      [regionId ?? null],
+    );
+    const nodes = rows.map((row) => this.nodes.rowOf(row));
+    return { data: await this.reader.nodes(this.dataSource.manager, nodes), pagination: { page, limit, total } };
+  }
+
+  async get({ node_id }: BaremetalNodePath, { caller }: CallContext): Promise<BaremetalNode> {
+    requirePlatformAdmin(caller);
+    return this.view(this.dataSource.manager, node_id);
+  }
+
+  async update({ node_id, ...input }: UpdateBaremetalNode, context: CallContext): Promise<BaremetalNode> {
+    requirePlatformAdmin(context.caller);
+    const credential = input.credential && readCredential(input.credential);
+    this.requireHook(input.reinstall);
+    return this.transactions.run(async (manager) => {
+      const node = await this.lock(manager, node_id);
+      await manager.query(
+        `UPDATE baremetal_node SET credential = coalesce($2, credential), host_key = CASE WHEN $3 THEN $4 ELSE host_key END,
+           reinstall_url = CASE WHEN $5 THEN $6 ELSE reinstall_url END, home = coalesce($7, home), is_retired = coalesce($8, is_retired),
+           failures = CASE WHEN $9 = false THEN 0 ELSE failures END,
+           is_maintenance = coalesce($9, is_maintenance),
+           maintenance_code = CASE WHEN $9 THEN 'operator' WHEN NOT $9 THEN NULL ELSE maintenance_code END,
+           maintenance_reason = CASE WHEN $9 IS NULL THEN maintenance_reason END
+         WHERE node_id = $1`,
+        [
+          node_id,
+          credential ? this.secrets.sealCredential(credential, node_id) : null,
+          input.host_key !== undefined,
+          input.host_key ?? null,
+          input.reinstall !== undefined,
+          input.reinstall?.url ?? null,
+          input.home ?? null,
+          input.retired ?? null,
+          input.maintenance ?? null,
+        ],
+      );
+      await this.nodes.offer(manager, node.nodeId);
+      return this.view(manager, node_id);
+    });
+  }
+
+  /** Looks at the host again. Repeated while it checks, it changes nothing. */
+  async check({ node_id }: BaremetalNodePath, context: CallContext): Promise<BaremetalNode> {
+    requirePlatformAdmin(context.caller);
+    return this.transactions.once(context, async (manager) => {
+      const node = await this.lock(manager, node_id);
+      // Its hook says when it is installed.
+      if (node.state === 'reinstalling') throw inUse(node, 'it is checked when its hook has answered');
+      if (node.state !== 'checking') {
+        const moved = await this.nodes.move(manager, node, 'CHECK', causeOf(context, 'check'), { failures: 0 });
+        if (!moved) throw inUse(node, 'it is checked when it is free');
+      }
+      return this.view(manager, node_id);
+    });
+  }
+
+  /** Takes the host as it was found. */
+  async accept({ node_id }: BaremetalNodePath, context: CallContext): Promise<BaremetalNode> {
+    requirePlatformAdmin(context.caller);
+    return this.transactions.once(context, async (manager) => {
+      const node = await this.lock(manager, node_id);
+      if (node.state !== 'check_failed' || node.lastError?.code !== 'specs_differ') {
+        throw new AppError('conflict', 'There is nothing to accept: the last check of the node did not fail for different specs.');
+      }
+      await this.nodes.move(manager, node, 'ACCEPT', causeOf(context, 'accept'), { accepted: node.found });
+      return this.view(manager, node_id);
+    });
+  }
+
+  async remove({ node_id }: BaremetalNodePath, context: CallContext): Promise<Nothing> {
+    requirePlatformAdmin(context.caller);
+    return this.transactions.run(async (manager) => {
+      const node = await this.lock(manager, node_id);
+      // What is left of a tenant on the host stays there.
+      const moved = await this.nodes.move(manager, node, 'REMOVE', causeOf(context, 'delete'), { instanceId: null });
+      if (!moved) throw inUse(node, 'release it first');
+      await manager.query(`UPDATE baremetal_node SET credential = '' WHERE node_id = $1`, [node_id]);
+      if (node.instanceId) {
+        await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [node.instanceId]);
+      }
+      return {};
+    });
+  }
+
+  private async insert(manager: EntityManager, values: Partial<BaremetalNodeEntity>, context: CallContext): Promise<BaremetalNodeEntity> {
+    try {
+      return await this.nodes.insert(manager, values, causeOf(context));
+    } catch (error) {
+      if (isUniqueViolation(error)) throw new AppError('conflict', 'A node of this name, or of this host and port, is registered already.');
+      throw error;
+    }
+  }
+
+  private requireDiallable(host: string): void {
+    const address = host.toLowerCase() === 'localhost' ? '127.0.0.1' : host;
+    if (isIP(address) === 0 || isDiallable(address, { allowLoopback: this.settings.allowLoopbackHosts })) return;
+    throw invalidField('host', 'isDiallable', 'must not be a loopback, link-local, multicast or metadata address.');
+  }
+
+  private requireHook(reinstall: object | null | undefined): void {
+    if (!reinstall || this.hook.isUsable) return;
+    throw invalidField('reinstall', 'isUsable', 'needs ATOLL_REINSTALL_SECRET in the environment of the gpuaas service.');
+  }
+
+  private async lock(manager: EntityManager, nodeId: string): Promise<BaremetalNodeEntity> {
+    const node = await this.nodes.lock(manager, nodeId);
+    if (!node || (node.state as BaremetalNodeState) === 'removed') throw notFound('node');
+    return node;
+  }
+
+  private async view(manager: EntityManager, nodeId: string): Promise<BaremetalNode> {
+    const [raw] = await manager.query<object[]>(`SELECT * FROM baremetal_node WHERE node_id = $1 AND state <> 'removed'`, [nodeId]);
+    const [view] = raw ? await this.reader.nodes(manager, [this.nodes.rowOf(raw)]) : [];
+    if (!view) throw notFound('node');
+    return view;
+  }
+}
+
+/** Throws `invalid_input` for what is no way to log in. */
+function readCredential({ password, private_key: privateKey, passphrase }: BaremetalCredential): SshCredential {
+  if ((password === undefined) === (privateKey === undefined)) {
+    throw invalidField('credential', 'isOneOf', 'must hold either password or private_key.');
+  }
+  if (privateKey === undefined) {
+    if (passphrase !== undefined) throw invalidField('credential.passphrase', 'isOneOf', 'goes with private_key alone.');
+    return { password: password ?? '' };
+  }
+  try {
+    checkPrivateKey(privateKey, passphrase);
+  } catch (error) {
+    if (error instanceof BadPrivateKey) throw invalidField('credential.private_key', 'isPrivateKey', `is not usable: ${error.message}`);
+    throw error;
+  }
+  return { privateKey, ...(passphrase !== undefined && { passphrase }) };
+}
+
+function inUse({ state }: BaremetalNodeEntity, hint: string): AppError {
+  const what = state === 'in_service' ? 'in service' : state === 'releasing' ? 'being released' : 'being installed anew';
+  return new AppError('conflict', `The node is ${what}: ${hint}.`);
+}

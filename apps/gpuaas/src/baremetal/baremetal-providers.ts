@@ -1,0 +1,64 @@
+import { Transactions } from '@atoll/database';
+import { MachineWorkers } from '@atoll/state-machine';
+import type { Provider } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import { BaremetalController } from './baremetal.controller.js';
+import { BaremetalService } from './baremetal.service.js';
+import { BaremetalEnding } from './baremetal-ending.js';
+import { BaremetalEvents } from './baremetal-events.js';
+import { BaremetalInstanceSteps } from './baremetal-instance-steps.js';
+import { BaremetalNodesController } from './baremetal-node.controller.js';
+import { BaremetalNodesService } from './baremetal-node.service.js';
+import { BaremetalNodeSteps } from './baremetal-node-steps.js';
+import { BaremetalReader } from './baremetal-reader.js';
+import { BaremetalSecrets } from './baremetal-secrets.js';
+import { BaremetalUsage } from './baremetal-usage.js';
+import { HostAccess } from './host-access.js';
+import { Ledger } from './ledger.js';
+import { ReinstallHook } from './reinstall-hook.js';
+import { Reinstalls } from './reinstalls.js';
+import { SimulatedHosts } from './simulated-hosts.js';
+import { TeamKeys } from './team-keys.js';
+
+/** Workers of their own: a step on a host takes longer than one on a GPU. */
+export class BaremetalWorkers extends MachineWorkers {}
+
+const workers: Provider = {
+  provide: BaremetalWorkers,
+  inject: [BaremetalNodeSteps, BaremetalInstanceSteps, DataSource, Transactions, GpuaasSettings],
+  useFactory: (
+    nodes: BaremetalNodeSteps,
+    instances: BaremetalInstanceSteps,
+    dataSource: DataSource,
+    transactions: Transactions,
+    { hostStepSeconds, workers: given }: GpuaasSettings,
+  ) =>
+    new BaremetalWorkers([nodes, instances], dataSource, transactions, {
+      service: 'gpuaas',
+      stepMs: Math.ceil(hostStepSeconds * 1_000),
+      laneConcurrency: 1,
+      ...given,
+    }),
+};
+
+export const baremetalControllers = [BaremetalController, BaremetalNodesController];
+
+export const baremetalProviders: Provider[] = [
+  BaremetalEnding,
+  BaremetalEvents,
+  BaremetalInstanceSteps,
+  BaremetalNodesService,
+  BaremetalNodeSteps,
+  BaremetalReader,
+  BaremetalSecrets,
+  BaremetalService,
+  BaremetalUsage,
+  HostAccess,
+  Ledger,
+  ReinstallHook,
+  Reinstalls,
+  SimulatedHosts,
+  TeamKeys,
+  workers,
+];

@@ -1,0 +1,124 @@
+import type { BaremetalInstance, BaremetalNode, BaremetalNodeStatus, BaremetalSpecs, BaremetalStatus } from '@atoll/contracts';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
+import type { BaremetalInstanceState } from './baremetal-instance.machine.js';
+import type { BaremetalNodeEntity } from './baremetal-node.entity.js';
+import type { BaremetalNodeState } from './baremetal-node.machine.js';
+import { Ledger } from './ledger.js';
+
+const nodeStatuses: Record<BaremetalNodeState, BaremetalNodeStatus> = {
+  checking: 'Checking',
+  check_failed: 'Check failed',
+  available: 'Available',
+  in_service: 'In service',
+  releasing: 'Releasing',
+  reinstalling: 'Releasing',
+  clean_failed: 'Clean failed',
+  removed: 'Clean failed',
+};
+
+/** A cancelled instance is being released until it is undone; one that failed is still in provisioning. */
+const instanceStatuses: Record<BaremetalInstanceState, BaremetalStatus> = {
+  requested: 'Requested',
+  reaching: 'Provisioning',
+  creating_user: 'Provisioning',
+  placing_keys: 'Provisioning',
+  setting_password: 'Provisioning',
+  verifying: 'Provisioning',
+  active: 'Active',
+  rolling_back: 'Provisioning',
+  cancelling: 'Releasing',
+  releasing: 'Releasing',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+  released: 'Released',
+};
+
+export function statusOf({ state }: BaremetalInstanceEntity): BaremetalStatus {
+  return instanceStatuses[state as BaremetalInstanceState];
+}
+
+/** From rows to what is shown. Nothing secret is in it. */
+@Injectable()
+export class BaremetalReader {
+  constructor(private readonly ledger: Ledger) {}
+
+  async nodes(manager: EntityManager, nodes: readonly BaremetalNodeEntity[]): Promise<BaremetalNode[]> {
+    const attempts = await this.ledger.ofNodes(
+      manager,
+      nodes.map(({ nodeId }) => nodeId),
+    );
+    return nodes.map((node) => ({
+      node_id: node.nodeId,
+      name: node.name,
+      region_id: node.regionId,
+      host: node.host,
+      port: node.port,
+      ssh_user: node.sshUser,
+      host_key: node.hostKey,
+      driver: node.driver,
+      tenant_sudo: node.tenantSudo,
+      home: node.home,
+      reinstall: node.reinstallUrl === null ? null : { url: node.reinstallUrl },
+      specs: specsOf(node),
+      found: node.found,
+      differences: node.differences,
+      status: nodeStatuses[node.state as BaremetalNodeState],
+      reason: node.maintenanceReason ?? node.lastError?.message ?? node.unreachableReason,
+      maintenance: node.isMaintenance,
+      retired: node.isRetired,
+      unreachable_since: node.unreachableSince?.toISOString() ?? null,
+      instance_id: node.instanceId,
+      attempts: attempts.get(node.nodeId) ?? [],
+      created_at: node.createdAt.toISOString(),
+    }));
+  }
+
+  /** `nodes`: those that the instances are or were on, by id. */
+  async instances(
+    manager: EntityManager,
+    instances: readonly BaremetalInstanceEntity[],
+    nodes: ReadonlyMap<string, BaremetalNodeEntity>,
+  ): Promise<BaremetalInstance[]> {
+    const attempts = await this.ledger.ofInstances(
+      manager,
+      instances.map(({ instanceId }) => instanceId),
+    );
+    return instances.map((instance) => {
+      const node = nodes.get(instance.nodeId ?? '');
+      const isActive = instance.state === 'active';
+      const { lastError } = instance;
+      const pending = lastError && !isActive ? { code: lastError.code, message: lastError.message, at: lastError.at } : null;
+      const last = attempts.get(instance.instanceId)?.at(-1);
+      const error = instance.error ?? (pending && { ...pending, step: last?.step ?? 'allocate' });
+      return {
+        instance_id: instance.instanceId,
+        team_id: instance.teamId,
+        workspace_id: instance.workspaceId,
+        region_id: node?.regionId ?? instance.regionId,
+        name: instance.name,
+        status: statusOf(instance),
+        reason: error?.message ?? instance.waitingReason,
+        error,
+        specs: {
+          ...(instance.gpuModel !== null && { gpu_model: instance.gpuModel }),
+          ...(instance.gpuCount !== null && { gpu_count: instance.gpuCount }),
+          ...(instance.cpuCores !== null && { cpu_cores: instance.cpuCores }),
+          ...(instance.memoryGb !== null && { memory_gb: instance.memoryGb }),
+        },
+        host_specs: node ? specsOf(node) : null,
+        unreachable_since: isActive ? (node?.unreachableSince?.toISOString() ?? null) : null,
+        keys_stale: false,
+        attempts: attempts.get(instance.instanceId) ?? [],
+        created_at: instance.createdAt.toISOString(),
+        active_since: instance.activeSince?.toISOString() ?? null,
+        ended_at: instance.endedAt?.toISOString() ?? null,
+      };
+    });
+  }
+}
+
+function specsOf({ gpuModel, gpuCount, cpuCores, memoryGb }: BaremetalNodeEntity): BaremetalSpecs {
+  return { gpu_model: gpuModel, gpu_count: gpuCount, cpu_cores: cpuCores, memory_gb: memoryGb };
+}

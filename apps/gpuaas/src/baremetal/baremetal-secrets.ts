@@ -1,0 +1,65 @@
+import { randomInt } from 'node:crypto';
+import { AppError } from '@atoll/errors';
+import { Sealer } from '@atoll/seal';
+import { generateKeyPair, type SshCredential } from '@atoll/ssh';
+import { Injectable } from '@nestjs/common';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import type { Tenancy } from './host-driver.js';
+
+/** Without characters that are mistaken for each other. */
+const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
+/** 57^24 is more than 2^139. */
+const passwordLength = 24;
+
+type ProofKey = Tenancy['proofKey'];
+
+/** Makes, seals and opens the secrets of bare metal. Each is bound to its row. */
+@Injectable()
+export class BaremetalSecrets {
+  private readonly sealer: Sealer | undefined;
+
+  /** Throws an Error that names a faulty entry of ATOLL_SEAL_KEYS by its position. */
+  constructor({ sealKeys }: GpuaasSettings) {
+    this.sealer = sealKeys === undefined ? undefined : new Sealer(sealKeys);
+  }
+
+  sealCredential(credential: SshCredential, nodeId: string): string {
+    return this.required().seal(JSON.stringify(credential), `baremetal_node:${nodeId}.credential`);
+  }
+
+  openCredential({ credential, nodeId }: { credential: string; nodeId: string }): SshCredential {
+    return JSON.parse(this.required().open(credential, `baremetal_node:${nodeId}.credential`).toString()) as SshCredential;
+  }
+
+  /** A new password and a new pair of keys for an instance, sealed. */
+  createFor(instanceId: string): { password: string; proofKey: string } {
+    const sealer = this.required();
+    const password = Array.from({ length: passwordLength }, () => alphabet[randomInt(alphabet.length)]).join('');
+    return {
+      password: sealer.seal(password, `baremetal_instance:${instanceId}.password`),
+      proofKey: sealer.seal(JSON.stringify(generateKeyPair()), `baremetal_instance:${instanceId}.proof_key`),
+    };
+  }
+
+  openPassword({ instanceId, password }: { instanceId: string; password: string }): string {
+    return this.required().open(password, `baremetal_instance:${instanceId}.password`).toString();
+  }
+
+  openProofKey({ instanceId, proofKey }: { instanceId: string; proofKey: string }): ProofKey {
+    return JSON.parse(this.required().open(proofKey, `baremetal_instance:${instanceId}.proof_key`).toString()) as ProofKey;
+  }
+
+  sealReinstallToken(nodeId: string, token: string): string {
+    return this.required().seal(token, `baremetal_node:${nodeId}.reinstall_token`);
+  }
+
+  openReinstallToken(nodeId: string, sealed: string): string {
+    return this.required().open(sealed, `baremetal_node:${nodeId}.reinstall_token`).toString();
+  }
+
+  /** Throws `unavailable` where the platform cannot keep secrets. */
+  required(): Sealer {
+    if (this.sealer) return this.sealer;
+    throw new AppError('unavailable', 'Bare metal needs ATOLL_SEAL_KEYS in the environment of the gpuaas service.');
+  }
+}

@@ -1,0 +1,36 @@
+import { gpuUsageTold } from '@atoll/contracts';
+import { Outbox } from '@atoll/events';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
+import type { BaremetalNodeEntity } from './baremetal-node.entity.js';
+
+function baremetalSku({ gpuModel, gpuCount }: Pick<BaremetalNodeEntity, 'gpuModel' | 'gpuCount'>): string {
+  return `baremetal.${gpuModel}-x${gpuCount}`;
+}
+
+/** Publishes what an instance holds, in the transaction of the transition that changes it. */
+@Injectable()
+export class BaremetalUsage {
+  constructor(private readonly outbox: Outbox) {}
+
+  /** From the instance's `enteredAt` on: 1 where it holds its host, 0 where it does not. */
+  async tell(manager: EntityManager, instance: BaremetalInstanceEntity, node: BaremetalNodeEntity, quantity: 0 | 1): Promise<void> {
+    const { instanceId, enteredAt, revision, name, teamId, workspaceId } = instance;
+    const fact = {
+      id: `baremetal:${instanceId}:${revision}`,
+      time: enteredAt.toISOString(),
+      sequence: revision,
+      resource_id: `baremetal:${instanceId}`,
+      resource_name: name,
+      kind: 'baremetal' as const,
+      sku: baremetalSku(node),
+      quantity: String(quantity),
+      team_id: teamId,
+      workspace_id: workspaceId,
+      region_id: node.regionId,
+      attributes: { gpu_model: node.gpuModel, gpu_count: node.gpuCount },
+    };
+    await this.outbox.add(manager, gpuUsageTold, { facts: [fact] });
+  }
+}

@@ -1,0 +1,184 @@
+import {
+  notFound,
+  pageWindow,
+  requirePermission,
+  type BaremetalCredentials,
+  type BaremetalInstance,
+  type BaremetalPage,
+  type BaremetalPath,
+  type BaremetalRequirements,
+  type CallContext,
+  type ListBaremetal,
+  type Permission,
+  type RequestBaremetal,
+} from '@atoll/contracts';
+import { newId, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { causeOf } from '@atoll/state-machine';
+import { Injectable, Logger } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { invalidField } from '../invalid-field.js';
+import { RegionEntity } from '../regions/region.entity.js';
+import { TeamGate } from '../teams/team-gate.js';
+import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
+import { liveBaremetal } from './baremetal-instance.machine.js';
+import { BaremetalEvents } from './baremetal-events.js';
+import { BaremetalInstanceSteps } from './baremetal-instance-steps.js';
+import type { BaremetalNodeEntity } from './baremetal-node.entity.js';
+import { BaremetalNodeSteps } from './baremetal-node-steps.js';
+import { BaremetalReader, statusOf } from './baremetal-reader.js';
+import { BaremetalSecrets } from './baremetal-secrets.js';
+import { isInInventory, unmet } from './fitting.js';
+
+/** Bare metal for teams. */
+@Injectable()
+export class BaremetalService {
+  private readonly logger = new Logger('Baremetal');
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly gate: TeamGate,
+    private readonly instances: BaremetalInstanceSteps,
+    private readonly nodes: BaremetalNodeSteps,
+    private readonly reader: BaremetalReader,
+    private readonly secrets: BaremetalSecrets,
+    private readonly events: BaremetalEvents,
+  ) {}
+
+  async request({ team_id, workspace_id, region_id, name, specs }: RequestBaremetal, context: CallContext): Promise<BaremetalInstance> {
+    const workspaceId = await this.gate.requireGrowth(context.caller, team_id, workspace_id);
+    if (Object.values(specs).every((value) => value === undefined)) {
+      throw invalidField('specs', 'isNotEmpty', 'must name at least one of gpu_model, gpu_count, cpu_cores and memory_gb.');
+    }
+    const instanceId = newId();
+    const values = {
+      instanceId,
+      teamId: team_id,
+      workspaceId,
+      name,
+      regionId: region_id ?? null,
+      gpuModel: specs.gpu_model ?? null,
+      gpuCount: specs.gpu_count ?? null,
+      cpuCores: specs.cpu_cores ?? null,
+      memoryGb: specs.memory_gb ?? null,
+      username: `atl-${instanceId.replaceAll('-', '').slice(-10)}`,
+      ...this.secrets.createFor(instanceId),
+    };
+    return this.transactions.once(context, async (manager) => {
+      await this.gate.holdOpen(manager, team_id, workspaceId);
+      if (region_id !== undefined && !(await manager.existsBy(RegionEntity, { regionId: region_id }))) throw notFound('region');
+      await this.requireMatch(manager, specs, region_id);
+      const instance = await this.instances.insert(manager, values, causeOf(context));
+      await this.events.changed(manager, instance);
+      return this.view(manager, instance);
+    });
+  }
+
+  async list({ team_id, include_ended, ...asked }: ListBaremetal, { caller }: CallContext): Promise<BaremetalPage> {
+    requirePermission(caller, team_id, 'readTeam');
+    const { page, limit, offset } = pageWindow(asked, 1);
+    const where = `team_id = $1${include_ended === 'true' ? '' : ` AND ${liveBaremetal}`}`;
+    const rows = await this.dataSource.query<object[]>(
+      `SELECT * FROM baremetal_instance WHERE ${where} ORDER BY created_at, instance_id LIMIT $2 OFFSET $3`,
+      [team_id, limit, offset],
+    );
+    const [{ total = 0 } = {}] = await this.dataSource.query<{ total: number }[]>(
+      `SELECT count(*)::int AS total FROM baremetal_instance WHERE ${where}`,
+      [team_id],
+    );
+    const instances = rows.map((row) => this.instances.rowOf(row));
+    return { data: await this.views(this.dataSource.manager, instances), pagination: { page, limit, total } };
+  }
+
+  async get({ instance_id }: BaremetalPath, context: CallContext): Promise<BaremetalInstance> {
+    return this.view(this.dataSource.manager, await this.find(instance_id, context, 'readTeam'));
+  }
+
+  /** Cancels a request, or releases a host. Repeated it changes nothing. */
+  async end({ instance_id }: BaremetalPath, context: CallContext): Promise<BaremetalInstance> {
+    await this.find(instance_id, context, 'useResources');
+    return this.transactions.run(async (manager) => {
+      const held = await this.instances.lock(manager, instance_id);
+      if (!held) throw notFound('instance');
+      const event = held.state === 'active' ? 'RELEASE' : 'CANCEL';
+      const moved = await this.instances.move(manager, held, event, causeOf(context, event.toLowerCase()));
+      return this.view(manager, await this.reread(manager, moved ?? held));
+    });
+  }
+
+  /** Whoever asks is written down, before the answer. */
+  async credentials({ instance_id }: BaremetalPath, context: CallContext): Promise<BaremetalCredentials> {
+    const instance = await this.find(instance_id, context, 'useResources');
+    const { instanceId, nodeId, username, password, state } = instance;
+    if (state !== 'active' || nodeId === null || password === null) {
+      throw new AppError('conflict', `The instance is ${statusOf(instance)}: it has credentials while it is Active.`);
+    }
+    const node = (await this.nodesOf(this.dataSource.manager, [instance])).get(nodeId);
+    if (!node) throw notFound('instance');
+    const { actor } = causeOf(context);
+    await this.transactions.run((manager) =>
+      manager.query('INSERT INTO baremetal_credential_read (instance_id, actor, request_id, at) VALUES ($1, $2, $3, clock_timestamp())', [
+        instanceId,
+        actor,
+        context.requestId,
+      ]),
+    );
+    this.logger.log(`Credentials of the bare-metal instance ${instanceId} read by ${actor}, request ${context.requestId}`);
+    return { host: node.host, port: node.port, username, ssh_password: this.secrets.openPassword({ instanceId, password }) };
+  }
+
+  /** Throws `spec_mismatch` where no node could ever match, and says what the nearest one lacks. */
+  private async requireMatch(manager: EntityManager, specs: BaremetalRequirements, regionId?: string): Promise<void> {
+    const kinds = await manager.query<{ gpu_model: string; gpu_count: number; cpu_cores: number; memory_gb: number }[]>(
+      `SELECT DISTINCT gpu_model, gpu_count, cpu_cores, memory_gb FROM baremetal_node n
+       WHERE ${isInInventory('n')} AND ($1::bigint IS NULL OR region_id = $1)`,
+      [regionId ?? null],
+    );
+    const lacking = kinds
+      .map((kind) => ({ kind, phrases: unmet(specs, kind) }))
+      .sort((one, other) => one.phrases.length - other.phrases.length);
+    const [nearest] = lacking;
+    if (nearest?.phrases.length === 0) return;
+    const where = regionId === undefined ? 'The platform' : 'The region';
+    if (!nearest) throw new AppError('spec_mismatch', `${where} has no bare-metal nodes.`);
+    const { gpu_model, gpu_count, cpu_cores, memory_gb } = nearest.kind;
+    throw new AppError(
+      'spec_mismatch',
+      `No node could ever match. The nearest has ${gpu_count} × ${gpu_model}, ${cpu_cores} cores and ${memory_gb} GB; not met: ${nearest.phrases.join('; ')}.`,
+    );
+  }
+
+  private async find(instanceId: string, { caller }: CallContext, permission: Permission): Promise<BaremetalInstanceEntity> {
+    const [raw] = await this.dataSource.query<object[]>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [instanceId]);
+    if (!raw) throw notFound('instance');
+    const instance = this.instances.rowOf(raw);
+    requirePermission(caller, instance.teamId, permission, 'instance');
+    return instance;
+  }
+
+  private async reread(manager: EntityManager, { instanceId }: BaremetalInstanceEntity): Promise<BaremetalInstanceEntity> {
+    const [raw] = await manager.query<object[]>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [instanceId]);
+    if (!raw) throw notFound('instance');
+    return this.instances.rowOf(raw);
+  }
+
+  private async view(manager: EntityManager, instance: BaremetalInstanceEntity): Promise<BaremetalInstance> {
+    const [view] = await this.views(manager, [instance]);
+    if (!view) throw notFound('instance');
+    return view;
+  }
+
+  private async views(manager: EntityManager, instances: readonly BaremetalInstanceEntity[]): Promise<BaremetalInstance[]> {
+    return this.reader.instances(manager, instances, await this.nodesOf(manager, instances));
+  }
+
+  private async nodesOf(
+    manager: EntityManager,
+    instances: readonly BaremetalInstanceEntity[],
+  ): Promise<ReadonlyMap<string, BaremetalNodeEntity>> {
+    const ids = instances.flatMap(({ nodeId }) => nodeId ?? []);
+    const rows = ids.length > 0 ? await manager.query<object[]>('SELECT * FROM baremetal_node WHERE node_id = ANY ($1)', [ids]) : [];
+    return new Map(rows.map((row) => this.nodes.rowOf(row)).map((node) => [node.nodeId, node]));
+  }
+}

@@ -1,0 +1,47 @@
+import { Injectable } from '@nestjs/common';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
+import type { BaremetalNodeEntity } from './baremetal-node.entity.js';
+import { BaremetalSecrets } from './baremetal-secrets.js';
+import type { HostDriver, HostRef, Tenancy } from './host-driver.js';
+import { SimulatedHosts } from './simulated-hosts.js';
+import { SshHosts } from './ssh-hosts.js';
+
+/** From rows to hosts: the driver of a node, and what it is told. */
+@Injectable()
+export class HostAccess {
+  private readonly ssh: HostDriver;
+
+  constructor(
+    settings: GpuaasSettings,
+    private readonly secrets: BaremetalSecrets,
+    private readonly simulated: SimulatedHosts,
+  ) {
+    this.ssh = new SshHosts({ allowLoopback: settings.allowLoopbackHosts, maxConnections: settings.sshConnections });
+  }
+
+  driverOf({ driver }: BaremetalNodeEntity): HostDriver {
+    return driver === 'simulated' ? this.simulated : this.ssh;
+  }
+
+  hostOf(node: BaremetalNodeEntity): HostRef {
+    const { nodeId, name, driver, host, port, sshUser: user, hostKey } = node;
+    return { nodeId, name, driver, host, port, user, hostKey, credential: this.secrets.openCredential(node) };
+  }
+
+  /** `keys`: to be placed; `fence`: of the step. */
+  tenancyOf(instance: BaremetalInstanceEntity, node: BaremetalNodeEntity, keys: readonly string[], fence: string): Tenancy {
+    const { instanceId, username, password, proofKey } = instance;
+    if (password === null || proofKey === null) throw new Error(`The instance ${instanceId} has no secrets any more.`);
+    return {
+      instanceId,
+      username,
+      password: this.secrets.openPassword({ instanceId, password }),
+      proofKey: this.secrets.openProofKey({ instanceId, proofKey }),
+      keys,
+      hasSudo: node.tenantSudo,
+      home: node.home,
+      fence,
+    };
+  }
+}

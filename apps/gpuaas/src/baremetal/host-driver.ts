@@ -1,0 +1,74 @@
+import type { BaremetalDriver, BaremetalFindings, HomeRule } from '@atoll/contracts';
+import type { SshCredential } from '@atoll/ssh';
+import type { StepContext } from '@atoll/state-machine';
+
+/** A host, and how the platform logs in to it. */
+export interface HostRef {
+  readonly nodeId: string;
+  /** Of the node. Simulated hosts choose their failures by it. */
+  readonly name: string;
+  readonly driver: BaremetalDriver;
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly credential: SshCredential;
+  /** `SHA256:…`; null: whatever key the host shows is taken. */
+  readonly hostKey: string | null;
+}
+
+/** What a tenant gets on a host, or is to lose there. */
+export interface Tenancy {
+  readonly instanceId: string;
+  readonly username: string;
+  readonly password: string;
+  /** By which the platform proves that log-in by key works. Taken out again before the instance is active. */
+  readonly proofKey: { readonly publicKey: string; readonly privateKey: string };
+  /** Public keys, each as a line of `authorized_keys`. */
+  readonly keys: readonly string[];
+  readonly hasSudo: boolean;
+  readonly home: HomeRule;
+  /** Grows with all that is done to the host. A host refuses what has a smaller number than it has seen. */
+  readonly fence: string;
+}
+
+export interface Inspection {
+  readonly hostKey: string;
+  readonly found: BaremetalFindings;
+  /** The greatest number that the host has seen; "0" for a new one. Another platform, or a node that was deleted, may have used it. */
+  readonly fence: string;
+}
+
+/**
+ * The port to bare-metal hosts. Each call throws `StepFailed`, permanent where another try makes no sense; is safe to
+ * repeat; and ends when the signal of its context is aborted.
+ */
+export interface HostDriver {
+  /**
+   * Looks whether the platform can work on the host, and what it has: reachable, host key, log-in, privileges, tools,
+   * and no user left there by another tenancy. Changes nothing.
+   */
+  inspect(host: HostRef, context: StepContext): Promise<Inspection>;
+
+  /** Connects and logs in. Changes nothing. */
+  reach(host: HostRef, context: StepContext): Promise<void>;
+
+  /** Creates the user, who cannot log in yet. Refuses where the host holds another tenancy. */
+  createUser(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
+
+  /** Lets the user log in by `keys` and by the proof key, and by no other that this call once placed. */
+  placeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
+
+  setPassword(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
+
+  /** Proves that the user logs in by password and by key; then takes the proof key out. */
+  verify(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
+
+  /** As `placeKeys`, without the proof key. */
+  changeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
+
+  /**
+   * Undoes all of it, in whatever part it was done: ends the user's processes, archives or removes the home folder,
+   * removes the user, and proves that neither password nor proof key opens the door.
+   */
+  revoke(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
+}

@@ -1,0 +1,92 @@
+import type { BaremetalAttempt } from '@atoll/contracts';
+import { Statements } from '@atoll/database';
+import { StepFailed } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import type { AttemptAction } from './ledger.entity.js';
+
+export interface AttemptOf {
+  readonly instanceId: string | null;
+  readonly nodeId: string;
+  readonly action: AttemptAction;
+  readonly step: string;
+}
+
+const columns = `attempt_id, action, step, started_at, ended_at, outcome, reason`;
+type AttemptRow = Omit<BaremetalAttempt, 'started_at' | 'ended_at'> & { started_at: Date; ended_at: Date | null };
+
+/** The ledger of what was tried on hosts: a row before a host is touched, and its end afterwards. */
+@Injectable()
+export class Ledger {
+  constructor(private readonly statements: Statements) {}
+
+  /** Runs one try. What an earlier one of the same subject left open was interrupted. */
+  async record<T>({ instanceId, nodeId, action, step }: AttemptOf, work: () => Promise<T>): Promise<T> {
+    const [begun] = await this.statements.query<{ attempt_id: string }>(
+      'baremetal.attempt.begin',
+      `WITH interrupted AS (
+         UPDATE baremetal_attempt SET outcome = 'interrupted', ended_at = clock_timestamp()
+         WHERE outcome = 'running' AND node_id = $2 AND instance_id IS NOT DISTINCT FROM $1
+       )
+       INSERT INTO baremetal_attempt (instance_id, node_id, action, step, started_at, outcome)
+       VALUES ($1::uuid, $2::bigint, $3, $4, clock_timestamp(), 'running') RETURNING attempt_id`,
+      [instanceId, nodeId, action, step],
+    );
+    const end = (outcome: string, reason: string | null) =>
+      this.statements.query(
+        'baremetal.attempt.end',
+        `UPDATE baremetal_attempt SET outcome = $2, reason = $3, ended_at = clock_timestamp() WHERE attempt_id = $1 AND outcome = 'running'`,
+        [begun?.attempt_id, outcome, reason],
+      );
+    try {
+      const result = await work();
+      await end('succeeded', null);
+      return result;
+    } catch (error) {
+      if (error instanceof StepFailed) await end('failed', error.message);
+      else await end('interrupted', 'There was no answer in time.').catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** What is still open of an instance that moves on was interrupted. */
+  async interrupt(manager: EntityManager, instanceId: string): Promise<void> {
+    await manager.query(
+      `UPDATE baremetal_attempt SET outcome = 'interrupted', ended_at = clock_timestamp() WHERE instance_id = $1 AND outcome = 'running'`,
+      [instanceId],
+    );
+  }
+
+  /** The attempts of each of these instances, in their order; the last 100 of each. */
+  async ofInstances(manager: EntityManager, instanceIds: readonly string[]): Promise<Map<string, BaremetalAttempt[]>> {
+    const rows = await manager.query<(AttemptRow & { instance_id: string })[]>(
+      `SELECT instance_id, last.* FROM unnest($1::uuid[]) asked (instance_id), LATERAL (
+         SELECT ${columns} FROM baremetal_attempt a WHERE a.instance_id = asked.instance_id ORDER BY attempt_id DESC LIMIT 100
+       ) last ORDER BY attempt_id::bigint`,
+      [instanceIds],
+    );
+    return grouped(rows, ({ instance_id }) => instance_id);
+  }
+
+  /** The last 20 attempts of each of these nodes that belong to no instance, in their order. */
+  async ofNodes(manager: EntityManager, nodeIds: readonly string[]): Promise<Map<string, BaremetalAttempt[]>> {
+    const rows = await manager.query<(AttemptRow & { node_id: string })[]>(
+      `SELECT node_id, last.* FROM unnest($1::bigint[]) asked (node_id), LATERAL (
+         SELECT ${columns} FROM baremetal_attempt a WHERE a.node_id = asked.node_id AND a.instance_id IS NULL ORDER BY attempt_id DESC LIMIT 20
+       ) last ORDER BY attempt_id::bigint`,
+      [nodeIds],
+    );
+    return grouped(rows, ({ node_id }) => node_id);
+  }
+}
+
+function grouped<Row extends AttemptRow>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, BaremetalAttempt[]> {
+  const views = new Map<string, BaremetalAttempt[]>();
+  for (const row of rows) {
+    const { attempt_id, action, step, outcome, reason } = row;
+    const [started_at, ended_at] = [row.started_at.toISOString(), row.ended_at?.toISOString() ?? null];
+    const view = { attempt_id, action, step, started_at, ended_at, outcome, reason };
+    views.set(keyOf(row), [...(views.get(keyOf(row)) ?? []), view]);
+  }
+  return views;
+}

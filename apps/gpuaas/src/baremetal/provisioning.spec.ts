@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { baremetal } from '@atoll/contracts';
+import { memberOf } from '@atoll/testing';
+import { errorOf, type ToldTeam } from '../gpuaas-fixture.js';
+import { BaremetalFixture } from './baremetal-fixture.js';
+
+let fixture: BaremetalFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await BaremetalFixture.start();
+  team = await fixture.team();
+});
+afterAll(() => fixture.stop());
+const only = (node: { region_id: string; name: string }, gpu_model: string) => ({ region_id: node.region_id, specs: { gpu_model } });
+
+/** A node of its own, so that requests of one spec do not meet those of another. */
+async function alone(faults: string, model: string) {
+  const node = await fixture.available(faults, { specs: { gpu_model: model, gpu_count: 4, cpu_cores: 64, memory_gb: 512 } });
+  return { node, ask: only(node, model) };
+}
+
+describe('a request that a free node fits', () => {
+  it('becomes Active, with a user, a password and keys on the host; billing learns it once', async () => {
+    const { node, ask } = await alone('', 'A100-40GB');
+    const instance = await fixture.settled(team, ask);
+    expect(instance).toMatchObject({ status: 'Active', reason: null, error: null, host_specs: { gpu_count: 4 } });
+    expect(instance.attempts.map(({ action, step, outcome }) => [action, step, outcome])).toEqual([
+      ['provision', 'reach', 'succeeded'],
+      ['provision', 'create_user', 'succeeded'],
+      ['provision', 'place_keys', 'succeeded'],
+      ['provision', 'set_password', 'succeeded'],
+      ['provision', 'verify', 'succeeded'],
+    ]);
+    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'In service', instance_id: instance.instance_id });
+    const { username, ssh_password, host, port } = await fixture.credentials(team, instance);
+    expect([host, port, ssh_password.length]).toEqual([node.host, 22, 24]);
+    expect(await fixture.usersOf(node)).toMatchObject({ [username]: { password: ssh_password, keys: [] } });
+    expect(await fixture.factsOf(instance)).toMatchObject([{ sku: 'baremetal.A100-40GB-x4', quantity: '1', time: instance.active_since }]);
+  });
+
+  it('is released: nothing is left on the host, the node is free again, and the bill ends with the release', async () => {
+    const { node, ask } = await alone('', 'A100-80GB');
+    const instance = await fixture.settled(team, ask);
+    const released = await fixture.end(team, instance);
+    expect(released.status).toBe('Releasing');
+    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Releasing' });
+    await fixture.settle();
+    expect(await fixture.instance(team, instance)).toMatchObject({ status: 'Released', error: null });
+    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', instance_id: null, maintenance: false });
+    expect(await fixture.usersOf(node)).toEqual({});
+    expect((await fixture.factsOf(instance)).map(({ quantity }) => quantity)).toEqual(['1', '0']);
+    expect((await errorOf(fixture.credentials(team, instance))).code).toBe('conflict');
+    const secrets = await fixture.gpuaas.query('SELECT password, proof_key FROM baremetal_instance WHERE instance_id = $1', [
+      instance.instance_id,
+    ]);
+    expect(secrets).toEqual([{ password: null, proof_key: null }]);
+    expect((await fixture.end(team, instance)).status).toBe('Released');
+  });
+});
+
+describe('provisioning that fails', () => {
+  it.each([
+    ['reach-refuse', 'host_refused', 'reach', 4],
+    ['reach-login', 'login_refused', 'reach', 1],
+    ['user-fail', 'user_failed', 'create_user', 1],
+    ['keys-refuse', 'host_refused', 'place_keys', 4],
+    ['password-fail', 'password_failed', 'set_password', 1],
+    ['password-lie', 'password_refused', 'verify', 4],
+    ['user-drop', 'connection_lost', 'create_user', 4],
+    ['verify-hang', 'timeout', 'verify', 4],
+  ])(
+    'by %s ends as Failed with its reason; the node is Available again, and nothing was billed',
+    async (fault, code, step, tries) => {
+      const { node, ask } = await alone(fault, `M-${fault}`);
+      const instance = await fixture.settled(team, ask);
+      expect(instance).toMatchObject({ status: 'Failed', error: { code, step } });
+      expect(instance.attempts.filter((attempt) => attempt.step === step)).toHaveLength(tries);
+      expect(instance.attempts.at(-1)?.action).toBe(step === 'reach' ? 'provision' : 'rollback');
+      expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', instance_id: null });
+      expect(await fixture.usersOf(node)).toEqual({});
+      expect(await fixture.factsOf(instance)).toEqual([]);
+    },
+    120_000,
+  );
+
+  it('and cannot be undone ends as Failed all the same; the node is in maintenance and cleaned in the background', async () => {
+    const { node, ask } = await alone('verify-fail.revoke-refuse', 'M-unclean');
+    const instance = await fixture.settled(team, ask);
+    expect(instance).toMatchObject({ status: 'Failed', error: { code: 'verify_failed', step: 'verify' } });
+    expect(await fixture.node(node.node_id)).toMatchObject({
+      status: 'Clean failed',
+      maintenance: true,
+      instance_id: instance.instance_id,
+    });
+    expect(Object.keys(await fixture.usersOf(node))).toHaveLength(1);
+    await fixture.gpuaas.query(`UPDATE baremetal_node SET name = 'mended' WHERE node_id = $1`, [node.node_id]);
+    await fixture.pass(600);
+    await fixture.work();
+    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', maintenance: false, reason: null });
+    expect(await fixture.usersOf(node)).toEqual({});
+  });
+});
+
+describe('a request that is cancelled', () => {
+  it('while it waits holds nothing', async () => {
+    const { ask } = await alone('', 'M-cancel-a');
+    await fixture.settled(team, ask);
+    const waiting = await fixture.settled(team, ask);
+    expect(waiting).toMatchObject({ status: 'Requested', reason: 'The one node that matches is not free.' });
+    expect((await fixture.end(team, waiting)).status).toBe('Cancelled');
+  });
+
+  it('while it is provisioned is undone', async () => {
+    const { node, ask } = await alone('', 'M-cancel-b');
+    const instance = await fixture.request(team, ask);
+    for (let steps = 0; steps < 4; steps += 1) await fixture.workOnce();
+    expect((await fixture.end(team, instance)).status).toBe('Releasing');
+    await fixture.settle();
+    expect((await fixture.instance(team, instance)).status).toBe('Cancelled');
+    expect([await fixture.usersOf(node), (await fixture.node(node.node_id)).status]).toEqual([{}, 'Available']);
+  });
+});
+
+describe('an instance', () => {
+  it('is nobody’s but its team’s; its credentials are not for viewers', async () => {
+    const { ask } = await alone('', 'M-tenants');
+    const instance = await fixture.settled(team, ask);
+    const { instance_id } = instance;
+    const other = await fixture.team();
+    for (const operation of [baremetal.get, baremetal.end, baremetal.credentials] as (typeof baremetal.get)[]) {
+      expect((await errorOf(fixture.gpuaas.call(operation, { instance_id }, other.member))).code).toBe('not_found');
+    }
+    expect((await errorOf(fixture.gpuaas.call(baremetal.list, { team_id: team.team_id }, other.member))).code).toBe('not_found');
+    const viewer = memberOf(team.team_id, 'viewer');
+    expect((await errorOf(fixture.gpuaas.call(baremetal.credentials, { instance_id }, viewer))).code).toBe('forbidden');
+    expect((await fixture.gpuaas.call(baremetal.get, { instance_id }, viewer)).status).toBe('Active');
+    await fixture.credentials(team, instance);
+    expect(await fixture.gpuaas.query('SELECT actor FROM baremetal_credential_read WHERE instance_id = $1', [instance_id])).toEqual([
+      { actor: expect.stringMatching(/^user:/) },
+    ]);
+  });
+});

@@ -1,0 +1,30 @@
+import type { BaremetalDifference, BaremetalFindings } from '@atoll/contracts';
+import type { BaremetalNodeEntity } from './baremetal-node.entity.js';
+
+/** What a kernel keeps to itself, and GB for GiB: figures of memory this close are the same. */
+const memoryTolerance = 0.1;
+
+type Declared = Pick<BaremetalNodeEntity, 'gpuModel' | 'gpuCount' | 'cpuCores' | 'memoryGb'>;
+
+/** Where what was found is not what was declared. What the host has no tool for is not compared. */
+export function differencesOf(declared: Declared, found: BaremetalFindings): BaremetalDifference[] {
+  const { gpuModel, gpuCount, cpuCores, memoryGb } = declared;
+  const rows: [string, string | number, string | number | null, boolean][] = [
+    ['gpu_model', gpuModel, found.gpu_model, namesModel(found.gpu_model ?? '', gpuModel)],
+    ['gpu_count', gpuCount, found.gpu_count, found.gpu_count === gpuCount],
+    ['cpu_cores', cpuCores, found.cpu_cores, found.cpu_cores === cpuCores],
+    ['memory_gb', memoryGb, found.memory_gb, Math.abs((found.memory_gb ?? 0) / memoryGb - 1) <= memoryTolerance],
+  ];
+  return rows.flatMap(([field, wanted, had, isSame]) =>
+    had === null || isSame ? [] : [{ field, declared: String(wanted), found: String(had) }],
+  );
+}
+
+/** Whether `NVIDIA H100 80GB HBM3` is an `H100-80GB`: it has each part of the name. */
+function namesModel(product: string, model: string): boolean {
+  const words = new Set(product.toLowerCase().split(/[^a-z0-9]+/));
+  return model
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .every((part) => words.has(part));
+}

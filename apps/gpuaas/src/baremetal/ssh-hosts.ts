@@ -1,0 +1,190 @@
+import { SshError, SshGate, SshSession, type DialOptions, type SshErrorKind, type SshTarget } from '@atoll/ssh';
+import { StepFailed, type StepContext } from '@atoll/state-machine';
+import type { HostDriver, HostRef, Inspection, Tenancy } from './host-driver.js';
+import {
+  createUserScript,
+  inspectScript,
+  keysScript,
+  passwordScript,
+  reachScript,
+  readyMark,
+  revokeScript,
+  rootShell,
+} from './host-scripts.js';
+
+const codes: Record<SshErrorKind, string> = {
+  name: 'host_name_unknown',
+  refused: 'host_refused',
+  unreachable: 'host_unreachable',
+  timeout: 'host_timeout',
+  cut: 'connection_lost',
+  busy: 'host_busy',
+  address_forbidden: 'address_forbidden',
+  not_ssh: 'not_ssh',
+  host_key_changed: 'host_key_changed',
+  authentication: 'login_refused',
+  output_too_large: 'output_too_large',
+};
+/** Failures of a script after which another try fares no better. */
+const permanentFailures = new Set([
+  'superseded',
+  'user_exists',
+  'host_in_use',
+  'tool_missing',
+  'not_linux',
+  'leftovers',
+  'no_password_login',
+]);
+
+/** Codes of failures that say that a host cannot be reached, rather than that something is wrong with it. */
+export const unreachableCodes: ReadonlySet<string> = new Set(
+  (['name', 'refused', 'unreachable', 'timeout', 'cut', 'busy'] as const).map((kind) => codes[kind]),
+);
+
+export interface SshHostsOptions extends DialOptions {
+  /** At once, of this process; one a host. */
+  readonly maxConnections: number;
+}
+
+/** Hosts over SSH. */
+export class SshHosts implements HostDriver {
+  private readonly gate: SshGate;
+
+  constructor(private readonly options: SshHostsOptions) {
+    this.gate = new SshGate(options.maxConnections);
+  }
+
+  async inspect(host: HostRef, context: StepContext): Promise<Inspection> {
+    return this.asRoot(host, inspectScript, context, ({ hostKey }, lines) => {
+      const facts = new Map(lines.map((line) => /^atoll-fact (\w+) (.*)$/.exec(line)).map((found) => [found?.[1], found?.[2]?.trim()]));
+      const numberOf = (name: string) => (/^\d{1,15}$/.test(facts.get(name) ?? '') ? Number(facts.get(name)) : null);
+      const memoryKb = numberOf('memory_kb');
+      return {
+        hostKey,
+        fence: String(numberOf('fence') ?? 0),
+        found: {
+          gpu_model: shown(facts.get('gpu_model') ?? '').slice(0, 200) || null,
+          gpu_count: numberOf('gpu_count'),
+          cpu_cores: numberOf('cpu_cores'),
+          memory_gb: memoryKb === null ? null : Math.max(1, Math.round((memoryKb * 1024) / 1e9)),
+        },
+      };
+    });
+  }
+
+  async reach(host: HostRef, context: StepContext): Promise<void> {
+    await this.asRoot(host, reachScript, context);
+  }
+
+  async createUser(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
+    await this.asRoot(host, createUserScript(tenancy), context);
+  }
+
+  async placeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
+    await this.asRoot(host, keysScript(tenancy, [...tenancy.keys, tenancy.proofKey.publicKey]), context);
+  }
+
+  async changeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
+    await this.asRoot(host, keysScript(tenancy, tenancy.keys), context);
+  }
+
+  async setPassword(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
+    await this.asRoot(host, passwordScript(tenancy), context);
+  }
+
+  async verify(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
+    // An earlier try may have taken the proof key out.
+    await this.placeKeys(host, tenancy, context);
+    for (const [how, target] of logInsOf(host, tenancy)) {
+      const opened = await this.opens(host, target, context);
+      if (!opened) {
+        throw new StepFailed(`${how}_refused`, `The host refuses the log-in with the ${how} that was just set.`);
+      }
+    }
+    await this.changeKeys(host, tenancy, context);
+  }
+
+  async revoke(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
+    await this.asRoot(host, revokeScript(tenancy), context);
+    for (const [how, target] of logInsOf(host, tenancy)) {
+      if (await this.opens(host, target, context)) {
+        throw new StepFailed('still_open', `The host still takes the ${how} of the user that was removed.`);
+      }
+    }
+  }
+
+  /** Whether the user can log in and is who it should be. Throws `StepFailed` where the host gives no answer to that. */
+  private async opens(host: HostRef, target: SshTarget, context: StepContext): Promise<boolean> {
+    try {
+      return await this.gate.pass(gateOf(host), context.signal, async () => {
+        const session = await SshSession.open(target, this.options, context.signal);
+        try {
+          const { stdout } = await session.run({ command: 'id -un' }, context.signal);
+          return stdout.trim() === target.user;
+        } finally {
+          session.close();
+        }
+      });
+    } catch (error) {
+      if (error instanceof SshError && error.kind === 'authentication') return false;
+      throw stepFailed(error);
+    }
+  }
+
+  private async asRoot<T = void>(
+    host: HostRef,
+    script: string,
+    context: StepContext,
+    read?: (session: SshSession, lines: readonly string[]) => T,
+  ): Promise<T> {
+    try {
+      return await this.gate.pass(gateOf(host), context.signal, async () => {
+        const session = await SshSession.open(host, this.options, context.signal);
+        try {
+          const { code, stdout, stderr } = await session.run({ command: rootShell, input: script }, context.signal);
+          const lines = stdout.split('\n');
+          if (!lines.includes(readyMark)) throw noPrivileges(host, code, stderr);
+          const [, failure = '', sentence = ''] = lines.map((line) => /^atoll-failed (\S+) (.*)$/.exec(line)).find(Boolean) ?? [];
+          if (failure) throw new StepFailed(failure.slice(0, 64), shown(sentence), permanentFailures.has(failure));
+          // Killed, or nobody knows.
+          if (code !== 0)
+            throw new StepFailed('script_failed', `A script on the host ended with ${code === null ? 'a signal' : `code ${code}`}.`);
+          return read?.(session, lines) as T;
+        } finally {
+          session.close();
+        }
+      });
+    } catch (error) {
+      throw stepFailed(error);
+    }
+  }
+}
+
+/** The platform's own sessions and those that prove something: one a host in all. */
+function gateOf({ host, port }: HostRef): string {
+  return `${host.toLowerCase()}:${port}`;
+}
+
+function logInsOf(host: HostRef, { username, password, proofKey }: Tenancy): ['password' | 'key', SshTarget][] {
+  const target = { host: host.host, port: host.port, hostKey: host.hostKey, user: username };
+  return [
+    ['password', { ...target, credential: { password } }],
+    ['key', { ...target, credential: { privateKey: proofKey.privateKey } }],
+  ];
+}
+
+function noPrivileges({ user }: HostRef, code: number | null, stderr: string): StepFailed {
+  if (code === null) return new StepFailed('connection_lost', 'The connection to the host was lost.');
+  const why = code === 127 ? 'the host lacks sudo' : shown(stderr) || `code ${code}`;
+  return new StepFailed('no_privileges', `${user} is not root and has no password-less sudo: ${why}.`.slice(0, 400), true);
+}
+
+function stepFailed(error: unknown): unknown {
+  if (!(error instanceof SshError)) return error;
+  return new StepFailed(codes[error.kind], error.message, error.isPermanent, { cause: error });
+}
+
+/** What a host says, fit to be shown: one line, of characters that a reader sees. */
+function shown(text: string): string {
+  return (text.trim().split('\n', 1)[0] ?? '').replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 300);
+}

@@ -1,0 +1,74 @@
+import { aSku } from '../billing/price.js';
+import { OneOf, Text, WholeNumber } from '../fields.js';
+
+/** The part of a SKU that names the GPUs of a host. */
+const aGpuModel = {
+  ...aSku,
+  max: 64,
+  patternHint: 'letters, digits, dots, hyphens and underscores, such as H100-80GB',
+  example: 'H100-80GB',
+  description: 'Model of the GPUs, the part of the SKU that names them.',
+};
+
+const gpuCount = { min: 1, max: 64, example: 8, description: 'Number of physical GPUs.' };
+const cpuCores = { min: 1, max: 4_096, example: 128, description: 'Number of processors, as `nproc` counts them.' };
+const memoryGb = { min: 1, max: 1_000_000, example: 1024, description: 'Main memory in GB.' };
+
+/** What a bare-metal host has. */
+export class BaremetalSpecs {
+  @Text(aGpuModel)
+  gpu_model!: string;
+
+  @WholeNumber(gpuCount)
+  gpu_count!: number;
+
+  @WholeNumber(cpuCores)
+  cpu_cores!: number;
+
+  @WholeNumber(memoryGb)
+  memory_gb!: number;
+}
+
+/** As `BaremetalSpecs`, in responses. */
+export class BaremetalHostSpecs extends BaremetalSpecs {}
+
+/** What a request asks for: text matches ignoring case, a number means "at least", and what is left out does not matter. */
+export class BaremetalRequirements {
+  @Text({ ...aGpuModel, optional: true })
+  gpu_model?: string;
+
+  @WholeNumber({ ...gpuCount, optional: true })
+  gpu_count?: number;
+
+  @WholeNumber({ ...cpuCores, optional: true })
+  cpu_cores?: number;
+
+  @WholeNumber({ ...memoryGb, optional: true })
+  memory_gb?: number;
+}
+
+/** What a check found on the host; null where the host has no tool to tell it. */
+export class BaremetalFindings {
+  @Text({ ...aGpuModel, max: 200, nullable: true })
+  gpu_model!: string | null;
+
+  @WholeNumber({ ...gpuCount, min: 0, nullable: true })
+  gpu_count!: number | null;
+
+  @WholeNumber({ ...cpuCores, nullable: true })
+  cpu_cores!: number | null;
+
+  @WholeNumber({ ...memoryGb, nullable: true })
+  memory_gb!: number | null;
+}
+
+export class BaremetalDifference {
+  @OneOf('BaremetalSpec', ['gpu_model', 'gpu_count', 'cpu_cores', 'memory_gb'], { example: 'gpu_count', description: 'Name of the spec.' })
+  field!: string;
+
+  @Text({ max: 200, example: '8', description: 'Value that was declared.' })
+  declared!: string;
+
+  @Text({ max: 200, example: '7', description: 'Value that was found.' })
+  found!: string;
+}
