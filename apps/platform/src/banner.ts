@@ -16,6 +16,7 @@ export function banner({ url, readyAfterMs, dataDir, adminKey }: Facts): string 
   return `
 Atoll is ready after ${(readyAfterMs / 1000).toFixed(1)} s.
 
+  Console      ${url}/
   API          ${url}/api
   Docs         ${url}/api/docs
   Data         ${dataDir}
