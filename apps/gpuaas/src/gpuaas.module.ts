@@ -11,6 +11,7 @@ import { ConnectionSource, NoPods } from './connections/connection-source.js';
 import { NodeDriver } from './driver/node-driver.js';
 import { SimulatedFaults } from './driver/simulated-faults.js';
 import { SimulatedNodes } from './driver/simulated-nodes.js';
+import { GpuReader } from './gpus/gpu-reader.js';
 import { GpuSteps } from './gpus/gpu-steps.js';
 import { GpuaasSettings } from './gpuaas-settings.js';
 import { Placement } from './leases/placement.js';
@@ -21,6 +22,8 @@ import { NodeSteps } from './nodes/node-steps.js';
 import { NodeReader } from './nodes/node-reader.js';
 import { NodesService } from './nodes/node.service.js';
 import { PoolCatalogue } from './pools/pool-catalogue.js';
+import { PoolGpusController } from './pools/pool-gpu.controller.js';
+import { PoolGpusService } from './pools/pool-gpu.service.js';
 import { PoolsController } from './pools/pool.controller.js';
 import { PoolsService } from './pools/pool.service.js';
 import { KnownPrices } from './prices/known-prices.js';
@@ -66,6 +69,7 @@ const workers: Provider = {
     ConnectionsController,
     HoldingsController,
     NodesController,
+    PoolGpusController,
     PoolsController,
     RegionsController,
     SubscriptionsController,
@@ -75,6 +79,7 @@ const workers: Provider = {
     ConnectionRefresh,
     ConnectionsService,
     Entitlements,
+    GpuReader,
     GpuSteps,
     HoldingsService,
     KnownPrices,
@@ -83,6 +88,7 @@ const workers: Provider = {
     NodesService,
     Placement,
     PoolCatalogue,
+    PoolGpusService,
     PoolsService,
     PriceSnapshot,
     RegionsService,

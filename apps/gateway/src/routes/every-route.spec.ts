@@ -5,6 +5,7 @@ import {
   imagePolicies,
   members,
   nodes,
+  poolGpus,
   pools,
   prices,
   regions,
@@ -24,6 +25,7 @@ const ofPath: Record<string, string> = {
   workspace_id: uuid,
   id: uuid,
   node_id: '7',
+  pool_id: '3',
   subscription_id: '42',
   workload_id: '9',
 };
@@ -83,6 +85,7 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['GET /gpuaas/all-pools', 200, pools.list, { gpuaas_id: '1', ...page }],
   ['GET /gpuaas/available-regions', 200, pools.availableRegions, { ...ofTeam, ...page }],
   ['GET /gpuaas/available-pools', 200, pools.available, { ...ofTeam, gpuaas_id: '1', ...page }],
+  ['GET /gpuaas/pool/{pool_id}/gpus', 200, poolGpus.list, { ...ofTeam, ...page }],
   ['POST /gpuaas/pool/subscribe', 202, subscriptions.subscribe, { ...ofTeam, pool_id: '1', vgpus: 2 }],
   ['PUT /gpuaas/pool-subscription/{subscription_id}', 200, subscriptions.resize, { vgpus: 3 }],
   ['POST /gpuaas/pool/unsubscribe', 200, subscriptions.unsubscribe, { subscription_id: '42', force: true }],
