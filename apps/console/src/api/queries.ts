@@ -83,6 +83,13 @@ export const availablePoolsQuery = (team_id: string) =>
     refetchInterval: pollMs.calm,
   });
 
+export const poolGpusQuery = (team_id: string, pool_id: string) =>
+  queryOptions({
+    queryKey: ['available-pools', team_id, pool_id],
+    queryFn: () => answerOf(api.GET('/api/gpuaas/pool/{pool_id}/gpus', { params: { path: { pool_id }, query: { team_id, limit: 24 } } })),
+    refetchInterval: ({ state }) => (state.data?.data.some(({ transition }) => transition !== null) ? pollMs.busy : pollMs.calm),
+  });
+
 export const availableRegionsQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['available-regions', team_id],

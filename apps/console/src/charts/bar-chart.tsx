@@ -67,7 +67,7 @@ export function BarChart({ label, buckets, series, format }: BarChartProps) {
               <path key={series[index]?.id} d={path} fill={seriesColour(index)} />
             ))}
             {buckets.map((name, index) =>
-              index % names === 0 ? (
+              index % names === 0 && index * slot + nameWidth * 0.8 < inner.width ? (
                 <text key={name + String(index)} x={index * slot} y={height - 6}>
                   {name}
                 </text>

@@ -73,7 +73,7 @@ function Held({ part, gpu, colour }: { part: HeldPart; gpu: GpuShape; colour: nu
   const fill = colour === null ? 'var(--line-strong)' : seriesColour(colour);
   const ink = colour === null ? 'var(--surface)' : fill.replace(')', '-ink)');
   const look =
-    part.state === 'occupied'
+    part.state === 'occupied' || part.state === null
       ? { className: 'gpu-held', fill }
       : part.state === 'leased'
         ? { className: 'gpu-idle', stroke: fill }
@@ -89,7 +89,7 @@ function Held({ part, gpu, colour }: { part: HeldPart; gpu: GpuShape; colour: nu
           x={middle.x}
           y={middle.y + 4}
           textAnchor="middle"
-          fill={part.state === 'occupied' ? ink : 'var(--ink)'}
+          fill={part.state === 'occupied' || part.state === null ? ink : 'var(--ink)'}
           {...(isUpright && { transform: `rotate(-90 ${middle.x} ${middle.y})` })}
         >
           {part.profile}
@@ -100,7 +100,7 @@ function Held({ part, gpu, colour }: { part: HeldPart; gpu: GpuShape; colour: nu
 }
 
 /** What filled, outlined, hatched and dotted mean. */
-export function GpuLegend() {
+export function GpuLegend({ hasOthers = false }: { hasOthers?: boolean }) {
   return (
     <ul className="legend" aria-label="Meaning of the drawings">
       <li>
@@ -115,6 +115,12 @@ export function GpuLegend() {
         <span className="swatch" style={{ background: 'repeating-linear-gradient(45deg, var(--accent) 0 2px, transparent 2px 4px)' }} />
         reserved
       </li>
+      {hasOthers && (
+        <li>
+          <span className="swatch" style={{ background: 'var(--line-strong)' }} />
+          another team’s
+        </li>
+      )}
       <li>
         <span className="swatch" style={{ border: '1px dotted var(--line-strong)' }} />
         free

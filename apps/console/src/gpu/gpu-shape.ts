@@ -7,7 +7,8 @@ export interface HeldPart {
   profile: string;
   start: number;
   size: number;
-  state: 'reserved' | 'leased' | 'occupied';
+  /** null: another team's, whose doings are not told. */
+  state: 'reserved' | 'leased' | 'occupied' | null;
 }
 
 /** A GPU as it is drawn, whoever looks at it. */
@@ -35,9 +36,8 @@ interface GpuFacts {
   mode: 'Spatial' | 'Temporal' | null;
   origin: 'configured' | 'dynamic_fallback';
   transition: 'to_temporal' | 'to_spatial' | null;
-  reason: string | null;
-  slices: readonly { profile: string; start: number; size: number; state: HeldPart['state']; subscription_id: string }[];
-  tenants: readonly { subscription_id: string; workload_id: string | null }[];
+  slices: readonly { profile: string; start: number; size: number; state: HeldPart['state']; subscription_id: string | null }[];
+  tenants: readonly { subscription_id: string | null; workload_id: string | null }[];
 }
 
 /** How many slots the drawing has: what is held is never outside of it, even where the pool is not known. */
@@ -49,14 +49,14 @@ function slotsOf({ board, mode, slices, tenants }: GpuFacts, pool: PoolTerms | u
   return Math.max(held, mode === 'Temporal' ? byTime : bySpace, 1);
 }
 
-/** What the inventory says of a GPU, as a shape. */
-export function shapeOf(gpu: GpuFacts, pool: PoolTerms | undefined): GpuShape {
+/** What the inventory says of a GPU, as a shape; the pool tells how many slots it has where the GPU does not. */
+export function shapeOf(gpu: GpuFacts & { reason?: string | null; slots?: number }, pool?: PoolTerms): GpuShape {
   const turns = gpu.tenants.map(({ subscription_id, workload_id }, at): HeldPart => ({
     holder: subscription_id,
     profile: 'turn',
     start: at,
     size: 1,
-    state: workload_id === null ? 'leased' : 'occupied',
+    state: subscription_id === null ? null : workload_id === null ? 'leased' : 'occupied',
   }));
   const slices = gpu.slices.map(({ profile, start, size, state, subscription_id }): HeldPart => ({
     holder: subscription_id,
@@ -71,19 +71,19 @@ export function shapeOf(gpu: GpuFacts, pool: PoolTerms | undefined): GpuShape {
     mode: gpu.mode,
     isFallback: gpu.origin === 'dynamic_fallback',
     transition: gpu.transition,
-    reason: gpu.reason,
-    slots: slotsOf(gpu, pool),
+    reason: gpu.reason ?? null,
+    slots: gpu.slots ?? slotsOf(gpu, pool),
     parts: gpu.mode === 'Temporal' ? turns : slices,
   };
 }
 
-const states = { reserved: 'reserved', leased: 'held, idle', occupied: 'in use' };
+const states = { reserved: 'reserved', leased: 'held, idle', occupied: 'in use', other: 'held' };
 
 /** The drawing in words. */
 export function describeGpu({ id, board, mode, transition, slots, parts }: GpuShape, nameOf: (holder: string | null) => string): string {
   const kind = mode === null ? 'in no pool' : mode;
   const switching = transition === null ? '' : `, switching ${transition === 'to_temporal' ? 'to Temporal' : 'to Spatial'}`;
-  const held = parts.map(({ holder, profile, state }) => `${profile} ${states[state]} by ${nameOf(holder)}`).join('; ');
+  const held = parts.map(({ holder, profile, state }) => `${profile} ${states[state ?? 'other']} by ${nameOf(holder)}`).join('; ');
   const used = parts.reduce((all, { size }) => all + size, 0);
   return `GPU ${id}, ${board}, ${kind}${switching}: ${used} of ${slots} slots held${held && `: ${held}`}.`;
 }

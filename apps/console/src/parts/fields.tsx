@@ -70,7 +70,7 @@ export function Chooser<Value extends string>({ label, value, choices, onChange,
     >
       <Label className={isLabelHidden ? 'visually-hidden' : 'label'}>{label}</Label>
       <Button isWide>
-        <SelectValue className="clip" />
+        <SelectValue className="clip">{({ selectedText }) => selectedText}</SelectValue>
         <span aria-hidden="true">▾</span>
       </Button>
       <Popover className="popover">

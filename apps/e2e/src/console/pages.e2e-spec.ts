@@ -97,9 +97,9 @@ describeWhere(browserLack(), 'every page of the console', () => {
   it('is answered when it is loaded again, by the address that its link has', async () => {
     const tab = await openTab(platformUrl);
     await logInWithKey(tab.page, adminKey, `/teams/${teamId}`);
-    const links: string[] = await tab.page.locator('.side a').evaluateAll('links => links.map(({ href }) => href)');
+    const links = await Promise.all((await tab.page.locator('.side a').all()).map((link) => link.getAttribute('href')));
     expect(links.length).toBeGreaterThan(12);
-    const answers = await Promise.all(links.map(async (link) => `${(await fetch(link)).status} ${link}`));
+    const answers = await Promise.all(links.map(async (link) => `${(await fetch(`${platformUrl}${link}`)).status} ${link}`));
     expect(answers.filter((answer) => !answer.startsWith('200 '))).toEqual([]);
     await tab.close();
   });

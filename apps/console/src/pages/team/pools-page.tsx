@@ -1,8 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { availablePoolsQuery, availableRegionsQuery } from '../../api/queries.js';
+import { availablePoolsQuery, availableRegionsQuery, poolGpusQuery } from '../../api/queries.js';
 import type { Schemas } from '../../api/client.js';
 import { decimal, gigabytes, quantity } from '../../format/format.js';
+import { GpuDrawing, GpuLegend } from '../../gpu/gpu-drawing.js';
+import { shapeOf } from '../../gpu/gpu-shape.js';
+import { holdersOf } from '../../gpu/holders.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
@@ -29,15 +32,18 @@ export function PoolsPage() {
           data.length === 0 ? (
             <Empty title="No pool is offered">The operator has made no GPU pool yet.</Empty>
           ) : (
-            data.map((pool) => (
-              <PoolCard
-                key={pool.pool_id}
-                pool={pool}
-                region={regionName(pool.region_id)}
-                teamId={teamId}
-                maySubscribe={may(user, teamId, 'useResources')}
-              />
-            ))
+            <>
+              <GpuLegend hasOthers />
+              {data.map((pool) => (
+                <PoolCard
+                  key={pool.pool_id}
+                  pool={pool}
+                  region={regionName(pool.region_id)}
+                  teamId={teamId}
+                  maySubscribe={may(user, teamId, 'useResources')}
+                />
+              ))}
+            </>
           )
         }
       </Loaded>
@@ -58,6 +64,7 @@ function PoolCard({ pool, region, teamId, maySubscribe }: PoolCardProps) {
       <p className="hint">
         {pool.board} in {region} · {pool.sharing_mode} · {isolations[pool.isolation]}
       </p>
+      <PoolGpus poolId={pool.pool_id} teamId={teamId} />
       <Table
         label={`What ${pool.pool_name} sells`}
         rows={pool.profiles}
@@ -78,5 +85,31 @@ function PoolCard({ pool, region, teamId, maySubscribe }: PoolCardProps) {
         ]}
       />
     </Card>
+  );
+}
+
+/** The pool's GPUs as they are: the team's own slices in colour, those of others in grey. */
+function PoolGpus({ poolId, teamId }: { poolId: string; teamId: string }) {
+  const gpus = useQuery(poolGpusQuery(teamId, poolId));
+  return (
+    <Loaded query={gpus} height={150}>
+      {({ data, pagination }) => {
+        const holders = holdersOf(data);
+        return (
+          <>
+            <div className="gpus">
+              {data.map((gpu) => (
+                <GpuDrawing key={gpu.gpu_id} gpu={shapeOf(gpu)} {...holders} />
+              ))}
+            </div>
+            {pagination.total > data.length && (
+              <p className="hint">
+                The first {data.length} of {pagination.total} GPUs.
+              </p>
+            )}
+          </>
+        );
+      }}
+    </Loaded>
   );
 }
