@@ -5,7 +5,7 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /atoll
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
-COPY .swcrc ./
+COPY .swcrc tsconfig.base.json ./
 COPY libs libs
 COPY apps apps
 COPY tools tools

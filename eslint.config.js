@@ -3,6 +3,8 @@ import js from '@eslint/js';
 import { createProjectGraphAsync } from '@nx/devkit';
 import nx from '@nx/eslint-plugin';
 import { defineConfig } from 'eslint/config';
+import accessibility from 'eslint-plugin-jsx-a11y';
+import hooks from 'eslint-plugin-react-hooks';
 import tseslint from 'typescript-eslint';
 import { exactMoney } from './tools/check/exact-money.ts';
 
@@ -99,11 +101,11 @@ const bans = [
 const defaultExport = { selector: 'ExportDefaultDeclaration, ExportSpecifier[exported.name="default"]', message: 'Give it a name.' };
 
 export default defineConfig(
-  { ignores: ['node_modules/', 'dist/', 'coverage/', '.nx/', '.atoll/', '.tools/'] },
+  { ignores: ['node_modules/', 'dist/', 'coverage/', '.nx/', '.atoll/', '.tools/', 'apps/console/src/api/generated/'] },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     extends: [tseslint.configs.recommendedTypeChecked],
     plugins: { '@nx': nx, atoll: { rules: { 'exact-money': exactMoney } } },
     languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
@@ -129,6 +131,15 @@ export default defineConfig(
   { files: ['apps/**/*.ts', 'libs/contracts/**/*.ts'], rules: { 'atoll/exact-money': 'error' } },
   // The list of all controllers and providers.
   { files: ['apps/gateway/src/gateway.module.ts'], rules: { 'max-lines-per-function': 'off' } },
+  {
+    // For browsers: typed by its own project, and what is on a page can be used by everybody.
+    files: ['apps/console/src/**/*.{ts,tsx}'],
+    extends: [accessibility.flatConfigs.strict, hooks.configs.flat.recommended],
+    languageOptions: { parserOptions: { project: './apps/console/tsconfig.json', tsconfigRootDir: import.meta.dirname } },
+    rules: { '@nx/enforce-module-boundaries': ['error', { ...boundaries(), checkDynamicDependenciesExceptions: ['.*'] }] },
+  },
+  // A component and its markup are one thought: a page of it is longer than a page of code.
+  { files: ['apps/console/src/**/*.tsx'], rules: { 'max-lines-per-function': ['error', 90], 'atoll/exact-money': 'off' } },
   ...homeRules,
   {
     files: ['libs/errors/src/**/*.ts'],
@@ -160,8 +171,8 @@ export default defineConfig(
     rules: { 'no-console': 'off' },
   },
   {
-    // Jest takes its configuration and its set-up by default export.
-    files: ['**/jest.config.ts', 'libs/testing/src/jest-run-*.ts', 'apps/e2e/src/{set-up,tear-down}.ts'],
+    // Jest and Vite take their configuration and set-up by default export.
+    files: ['**/jest.config.ts', 'apps/console/vite.config.ts', 'libs/testing/src/jest-run-*.ts', 'apps/e2e/src/{set-up,tear-down}.ts'],
     rules: { 'no-restricted-syntax': ['error', ...bans] },
   },
   { files: ['**/jest.config.ts'], rules: { '@nx/enforce-module-boundaries': 'off' } },

@@ -10,6 +10,7 @@ interface Check {
 const checks: readonly Check[] = [
   { name: 'lint', command: 'eslint --max-warnings 0 .' },
   { name: 'types', command: 'tsc --noEmit -p tsconfig.json' },
+  { name: 'types of the console', command: 'tsc --noEmit -p apps/console/tsconfig.json' },
   { name: 'unused code', command: 'knip' },
   { name: 'format', command: 'prettier --check --log-level warn .' },
   { name: 'migration drift', command: 'node dist/tools/check/migration-drift.js' },
@@ -18,6 +19,7 @@ const checks: readonly Check[] = [
   { name: 'OpenAPI', command: 'node dist/tools/check/openapi.js' },
   { name: 'projects', command: 'node tools/check/projects.ts' },
   { name: 'file names', command: 'node tools/check/file-names.ts' },
+  { name: 'bundle sizes', command: 'node tools/check/bundle-sizes.ts' },
 ];
 
 /** The checks do not see the terminal, so they are told. */

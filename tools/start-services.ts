@@ -108,9 +108,10 @@ async function announce(): Promise<void> {
   console.log(`
 Atoll is ready, in ${processes} processes over ${shared.NATS_URL}
 
-  API   ${url}/api
-  Docs  ${url}/api/docs
-  Data  ${dataDir}
+  Console  ${url}/
+  API      ${url}/api
+  Docs     ${url}/api/docs
+  Data     ${dataDir}
 `);
 }
 

@@ -3,14 +3,14 @@ import { globSync } from 'node:fs';
 const words = '[a-z0-9]+(?:-[a-z0-9]+)*';
 const suffixes = ['controller', 'service', 'module', 'entity', 'machine', 'errors'];
 const source = new RegExp(`^${words}(?:\\.(?:${suffixes.join('|')}))?(?:\\.(?:spec|e2e-spec))?$`);
-const configuration = /^(jest|eslint|knip)\.config$/;
+const configuration = /^(jest|eslint|knip|vite)\.config$/;
 /** Names that say nothing, and so end up holding everything. */
 const junk = /^(?:[a-z0-9-]+-)?(?:common|core|utils?|helpers?)$|^shared$/;
 
 /** What is wrong with the path of a source file, relative to the project's root. */
 export function nameProblems(path: string): string[] {
   const folders = path.split('/');
-  const file = (folders.pop() ?? '').replace(/\.ts$/, '');
+  const file = (folders.pop() ?? '').replace(/\.tsx?$/, '');
   const [stem = ''] = file.split('.');
   const problems: string[] = [];
   if (!source.test(file) && !configuration.test(file))
@@ -23,7 +23,7 @@ export function nameProblems(path: string): string[] {
 }
 
 if (import.meta.main) {
-  const found = globSync('{apps,libs,tools}/**/*.ts').sort().flatMap(nameProblems);
+  const found = globSync('{apps,libs,tools}/**/*.{ts,tsx}').sort().flatMap(nameProblems);
   for (const problem of found) console.log(problem);
   process.exitCode = found.length ? 1 : 0;
 }

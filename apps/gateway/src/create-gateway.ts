@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NestLogger } from '@atoll/service';
+import { serveConsole } from './console/console-files.js';
 import { ProblemFilter } from './errors/problem-filter.js';
 import { answerSocketError, refuseTunnel } from './errors/socket-errors.js';
 import type { GatewayOptions } from './gateway-options.js';
@@ -62,7 +63,9 @@ export async function createGateway(options: GatewayOptions): Promise<NestFastif
   declareRequestState(instance);
   acceptJsonBodies(instance);
   installHooks(app, instance);
-  serveDocumentation(app, instance);
+  serveDocumentation(app);
+  const hasConsole = serveConsole(instance, options.consoleFolder);
+  if (!hasConsole) instance.get('/', { config: { public: true } }, (_request, reply) => reply.redirect('/api/docs'));
   servePages(instance);
   await app.init();
   await instance.ready();

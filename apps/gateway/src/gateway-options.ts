@@ -27,6 +27,8 @@ export interface GatewayOptions {
   drainDelayMs?: number;
   /** What `/readyz` asks besides the bus. */
   readinessChecks?: readonly ReadinessCheck[];
+  /** Where the built console is; beside the built gateway unless given. Where there is none, `/` leads to the documentation. */
+  consoleFolder?: string;
   /** Epoch milliseconds, for key expiry, cache and limits. */
   now?: () => number;
 }

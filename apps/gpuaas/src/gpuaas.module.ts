@@ -12,6 +12,7 @@ import { ConnectionSource, NoPods } from './connections/connection-source.js';
 import { NodeDriver } from './driver/node-driver.js';
 import { SimulatedFaults } from './driver/simulated-faults.js';
 import { SimulatedNodes } from './driver/simulated-nodes.js';
+import { GpuReader } from './gpus/gpu-reader.js';
 import { GpuSteps } from './gpus/gpu-steps.js';
 import { GpuaasSettings } from './gpuaas-settings.js';
 import { Placement } from './leases/placement.js';
@@ -22,6 +23,8 @@ import { NodeSteps } from './nodes/node-steps.js';
 import { NodeReader } from './nodes/node-reader.js';
 import { NodesService } from './nodes/node.service.js';
 import { PoolCatalogue } from './pools/pool-catalogue.js';
+import { PoolGpusController } from './pools/pool-gpu.controller.js';
+import { PoolGpusService } from './pools/pool-gpu.service.js';
 import { PoolsController } from './pools/pool.controller.js';
 import { PoolsService } from './pools/pool.service.js';
 import { KnownPrices } from './prices/known-prices.js';
@@ -72,6 +75,7 @@ const workers: Provider = {
     HoldingsController,
     NodesController,
     PodWorkloadsController,
+    PoolGpusController,
     PoolsController,
     RegionsController,
     SubscriptionsController,
@@ -82,6 +86,7 @@ const workers: Provider = {
     ConnectionRefresh,
     ConnectionsService,
     Entitlements,
+    GpuReader,
     GpuSteps,
     HoldingsService,
     KnownPrices,
@@ -91,6 +96,7 @@ const workers: Provider = {
     Placement,
     PodWorkloadsService,
     PoolCatalogue,
+    PoolGpusService,
     PoolsService,
     PriceSnapshot,
     RegionsService,

@@ -19,6 +19,7 @@ export function banner({ url, readyAfterMs, dataDir, adminKey, adminLink }: Fact
   return `
 Atoll is ready after ${(readyAfterMs / 1000).toFixed(1)} s.
 
+  Console      ${url}/
   API          ${url}/api
   Docs         ${url}/api/docs
   Data         ${dataDir}

@@ -1,7 +1,9 @@
 import { createLogger, loadEnv, onShutdown, version } from '@atoll/service';
 import { banner } from './banner.js';
+import { demoText } from './demo/demo-text.js';
+import { loadDemo } from './demo/load-demo.js';
 import { PlatformEnv } from './env.js';
-import { startPlatform } from './start-platform.js';
+import { startPlatform, type RunningPlatform } from './start-platform.js';
 
 try {
   const env = loadEnv(PlatformEnv);
@@ -11,7 +13,18 @@ try {
   onShutdown(logger, () => platform.stop());
   logger.info({ url: platform.url }, 'ready');
   console.log(banner({ ...platform, readyAfterMs: performance.now() }));
+  if (process.argv.includes('--demo')) await showDemo(platform);
 } catch (error) {
   console.error(`Atoll cannot start: ${error instanceof Error ? error.message : String(error)}`);
   process.exit(1);
+}
+
+/** `npm start -- --demo`. A platform that cannot be filled goes on as it is. */
+async function showDemo({ url, adminKey = process.env.ATOLL_ADMIN_KEY }: RunningPlatform): Promise<void> {
+  try {
+    if (!adminKey) throw new Error('it is loaded at the first start of a data folder; or set ATOLL_ADMIN_KEY');
+    console.log(demoText(await loadDemo({ url, adminKey })));
+  } catch (error) {
+    console.error(`The demo was not loaded: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }

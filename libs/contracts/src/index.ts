@@ -145,6 +145,16 @@ export {
   PoolPage,
   pools,
 } from './gpuaas/pool.js';
+export {
+  ListPoolGpus,
+  PoolGpu,
+  PoolGpuPage,
+  PoolGpuPath,
+  PoolGpuSlice,
+  PoolGpusQuery,
+  PoolGpuTenant,
+  poolGpus,
+} from './gpuaas/pool-gpu.js';
 export { CreateGpuaas, CreateRegion, Gpuaas, GpuaasPage, Region, RegionPage, regions } from './gpuaas/region.js';
 export {
   ListAllSubscriptions,

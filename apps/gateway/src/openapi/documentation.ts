@@ -1,6 +1,5 @@
 import type { INestApplication } from '@nestjs/common';
 import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
-import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from './document.js';
 
 /**
@@ -24,14 +23,13 @@ export const documentationHeaders = {
 
 /**
  * `/api/openapi.json` and the page to read and try it at `/api/docs`, with all that it loads; the document is built with
- * the first request for it. `/` leads there until there is a page of its own.
+ * the first request for it.
  */
-export function serveDocumentation(app: INestApplication, instance: FastifyInstance): void {
+export function serveDocumentation(app: INestApplication): void {
   let document: OpenAPIObject | undefined;
   SwaggerModule.setup('api/docs', app, () => (document ??= openApiDocument(app)), {
     jsonDocumentUrl: 'api/openapi.json',
     raw: ['json'],
     customSiteTitle: 'Atoll API',
   });
-  instance.get('/', { config: { public: true } }, (_request, reply) => reply.redirect('/api/docs'));
 }

@@ -16,7 +16,6 @@ import { Rpc, systemContext } from '@atoll/rpc';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Answers, AnswersPage } from '../answers/answers.js';
 import { Public } from '../authentication/public.js';
-import { GatewaySettings } from '../gateway-options.js';
 import { RateLimits } from '../rate-limits/rate-limits.js';
 import { Context } from '../requests/call-context.js';
 
@@ -26,7 +25,6 @@ export class BaremetalNodesController {
   constructor(
     private readonly rpc: Rpc,
     private readonly limits: RateLimits,
-    private readonly settings: GatewaySettings,
   ) {}
 
   @Post('node')

@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import {
   AvailablePoolPage,
@@ -8,6 +8,10 @@ import {
   CreatePool,
   ListPools,
   Pool,
+  PoolGpuPage,
+  PoolGpuPath,
+  poolGpus,
+  PoolGpusQuery,
   PoolPage,
   pools,
   type CallContext,
@@ -53,5 +57,16 @@ export class PoolsController {
   )
   listAvailablePools(@Query() query: AvailablePoolsQuery, @Context() context: CallContext): Promise<AvailablePoolPage> {
     return this.rpc.call(pools.available, query, context);
+  }
+
+  @Get('pool/:pool_id/gpus')
+  @AnswersPage(
+    PoolGpuPage,
+    1,
+    'List the GPUs of a pool',
+    'Returns GPUs with what is held on them; who holds it is shown of the team itself alone. Any member of the team may read them.',
+  )
+  listPoolGpus(@Param() path: PoolGpuPath, @Query() query: PoolGpusQuery, @Context() context: CallContext): Promise<PoolGpuPage> {
+    return this.rpc.call(poolGpus.list, { ...path, ...query }, context);
   }
 }

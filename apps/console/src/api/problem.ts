@@ -1,0 +1,72 @@
+import type { components } from './generated/openapi.js';
+
+type ProblemBody = components['schemas']['Problem'];
+
+/** A refusal of the platform, or no answer at all, as every page shows it. */
+export class Problem extends Error {
+  override readonly name = 'Problem';
+
+  constructor(
+    /** HTTP status; 0 where nothing answered. */
+    readonly status: number,
+    readonly code: string,
+    /** What is wrong and what to do, in the platform's words. */
+    readonly detail: string,
+    readonly requestId: string | null,
+    /** Faults of single fields, by their path. */
+    readonly fields: Readonly<Record<string, string>> = {},
+    readonly retryAfterSeconds: number | null = null,
+  ) {
+    super(detail);
+  }
+}
+
+/** What a failed call has become, whatever its body is. */
+export function problemOf(response: Response, body: unknown): Problem {
+  const { code, detail, request_id, errors } = isProblem(body) ? body : {};
+  const fields = Object.fromEntries((errors ?? []).map(({ path, message }) => [path, message]));
+  return new Problem(
+    response.status,
+    code ?? 'unknown',
+    detail ?? `The platform answered ${response.status} without saying why.`,
+    request_id ?? response.headers.get('x-request-id'),
+    fields,
+    Number(response.headers.get('retry-after')) || null,
+  );
+}
+
+export function unreachable(): Problem {
+  return new Problem(0, 'offline', 'The platform cannot be reached. Check the network; this page tries again by itself.', null);
+}
+
+/** Any thrown value as a problem. */
+export function asProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  return new Problem(0, 'console', error instanceof Error ? error.message : 'The console failed.', null);
+}
+
+function isProblem(body: unknown): body is Partial<ProblemBody> {
+  return typeof body === 'object' && body !== null && 'code' in body;
+}
+
+const advice: Record<string, string> = {
+  forbidden: 'Ask an owner or admin of the team for a role that may do this.',
+  team_suspended: 'The team is suspended: it may read, stop and delete. Ask the operator.',
+  not_found: 'It may have been deleted, or belong to a team you are not a member of.',
+  too_many_requests: 'This page tries again when it may.',
+  unavailable: 'A part of the platform is down or restarting. This page tries again by itself.',
+  deadline_exceeded: 'The platform took too long. Try again; what was begun is not done twice.',
+  internal: 'This is a fault of the platform. Give the request id to the operator.',
+  ip_not_allowed: 'Your key may not be used from this address. Ask an admin of the team to change its list.',
+  insufficient_capacity: 'Ask for fewer vGPUs or another profile, or choose another pool.',
+};
+
+/** What a person can do about it; undefined where the detail says all. */
+export function adviceFor({ code }: Problem): string | undefined {
+  return advice[code];
+}
+
+/** Worth another try without anyone's doing. */
+export function isPassing({ status }: Problem): boolean {
+  return status === 0 || status === 429 || status === 503 || status === 504;
+}

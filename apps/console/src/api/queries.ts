@@ -1,0 +1,143 @@
+import { queryOptions } from '@tanstack/react-query';
+import { answerOf, api, type Schemas } from './client.js';
+import { pollMs } from './query-client.js';
+
+const everything = 100;
+
+/** What the console reads, each call once: pages share these, and mutations invalidate them by the first word of their keys. */
+export const profileQuery = queryOptions({
+  queryKey: ['profile'],
+  queryFn: () => answerOf(api.GET('/api/user/profile')),
+  staleTime: 30_000,
+});
+
+export const teamQuery = (team_id: string) =>
+  queryOptions({
+    queryKey: ['team', team_id],
+    queryFn: () => answerOf(api.GET('/api/team/{team_id}', { params: { path: { team_id } } })),
+    refetchInterval: pollMs.slow,
+  });
+
+export const membersQuery = (team_id: string, page: number) =>
+  queryOptions({
+    queryKey: ['team', team_id, 'members', page],
+    queryFn: () => answerOf(api.GET('/api/team/{team_id}/members', { params: { path: { team_id }, query: { page, limit: 20 } } })),
+  });
+
+export const teamsQuery = (page: number) =>
+  queryOptions({
+    queryKey: ['teams', page],
+    queryFn: () => answerOf(api.GET('/api/team', { params: { query: { page, limit: 20 } } })),
+  });
+
+export const overviewQuery = (team_id: string) =>
+  queryOptions({
+    queryKey: ['overview', team_id],
+    queryFn: () => answerOf(api.GET('/api/team/{team_id}/resource-overview', { params: { path: { team_id } } })),
+    refetchInterval: pollMs.calm,
+  });
+
+export const teamImagesQuery = (team_id: string) =>
+  queryOptions({
+    queryKey: ['images', team_id],
+    queryFn: () => answerOf(api.GET('/api/policy/image/team/{team_id}/objects', { params: { path: { team_id } } })),
+  });
+
+export const policiesQuery = queryOptions({
+  queryKey: ['policies'],
+  queryFn: () => answerOf(api.GET('/api/policy/image', { params: { query: { limit: everything } } })),
+});
+
+export type MetricWindow = 'last_1h' | 'last_6h' | 'last_24h' | 'last_7d' | 'last_30d';
+
+const settling: ReadonlySet<string> = new Set(['subscribing', 'unsubscribing']);
+
+/** Soon again while one of them is under way. */
+function pace(subscriptions: readonly Pick<Schemas['MeteredSubscription'], 'status'>[] | undefined): number {
+  return subscriptions?.some(({ status }) => settling.has(status)) ? pollMs.busy : pollMs.calm;
+}
+
+export const subscriptionsQuery = (team_id: string, metric_window: MetricWindow, include_ended = false) =>
+  queryOptions({
+    queryKey: ['subscriptions', team_id, metric_window, include_ended],
+    queryFn: () =>
+      answerOf(
+        api.GET('/api/gpuaas/pool-subscription', {
+          params: { query: { team_id, metric_window, ...(include_ended && { include_ended: true }) } },
+        }),
+      ),
+    refetchInterval: ({ state }) => pace(state.data?.data),
+  });
+
+export const allSubscriptionsQuery = (page: number, metric_window: MetricWindow) =>
+  queryOptions({
+    queryKey: ['subscriptions', 'all', page, metric_window],
+    queryFn: () => answerOf(api.GET('/api/gpuaas/pool-subscriptions/all', { params: { query: { page, limit: 20, metric_window } } })),
+    refetchInterval: ({ state }) => pace(state.data?.data),
+  });
+
+export const availablePoolsQuery = (team_id: string) =>
+  queryOptions({
+    queryKey: ['available-pools', team_id],
+    queryFn: () => answerOf(api.GET('/api/gpuaas/available-pools', { params: { query: { team_id, limit: everything } } })),
+    refetchInterval: pollMs.calm,
+  });
+
+export const poolGpusQuery = (team_id: string, pool_id: string) =>
+  queryOptions({
+    queryKey: ['available-pools', team_id, pool_id],
+    queryFn: () => answerOf(api.GET('/api/gpuaas/pool/{pool_id}/gpus', { params: { path: { pool_id }, query: { team_id, limit: 24 } } })),
+    refetchInterval: ({ state }) => (state.data?.data.some(({ transition }) => transition !== null) ? pollMs.busy : pollMs.calm),
+  });
+
+export const availableRegionsQuery = (team_id: string) =>
+  queryOptions({
+    queryKey: ['available-regions', team_id],
+    queryFn: () => answerOf(api.GET('/api/gpuaas/available-regions', { params: { query: { team_id, limit: everything } } })),
+    staleTime: pollMs.slow,
+  });
+
+export const regionsQuery = queryOptions({
+  queryKey: ['regions'],
+  queryFn: () => answerOf(api.GET('/api/region', { params: { query: { limit: everything } } })),
+});
+
+export const gpuaasQuery = queryOptions({
+  queryKey: ['gpuaas'],
+  queryFn: () => answerOf(api.GET('/api/gpuaas', { params: { query: { limit: everything } } })),
+});
+
+const inMotion = (node: Schemas['GpuNode']) => node.status === 'initialising' || node.gpus.some(({ transition }) => transition !== null);
+
+export const nodesQuery = (page: number) =>
+  queryOptions({
+    queryKey: ['nodes', page],
+    queryFn: () => answerOf(api.GET('/api/gpuaas/node', { params: { query: { page, limit: 20 } } })),
+    refetchInterval: ({ state }) => (state.data?.data.some(inMotion) ? pollMs.busy : pollMs.calm),
+  });
+
+export const nodeQuery = (node_id: string) =>
+  queryOptions({
+    queryKey: ['nodes', 'one', node_id],
+    queryFn: () => answerOf(api.GET('/api/gpuaas/node/{node_id}', { params: { path: { node_id } } })),
+    refetchInterval: ({ state }) => (state.data && inMotion(state.data) ? pollMs.busy : 3_000),
+  });
+
+export const poolsQuery = queryOptions({
+  queryKey: ['pools'],
+  queryFn: () => answerOf(api.GET('/api/gpuaas/all-pools', { params: { query: { limit: everything } } })),
+});
+
+export const pricesQuery = (include_ended: boolean) =>
+  queryOptions({
+    queryKey: ['prices', include_ended],
+    queryFn: async () => {
+      const prices: Schemas['Price'][] = [];
+      for (let page = 1; ; page += 1) {
+        const query = { page, limit: everything, ...(include_ended && { include_ended: true }) };
+        const answer = await answerOf(api.GET('/api/price', { params: { query } }));
+        prices.push(...answer.data);
+        if (prices.length >= answer.pagination.total || answer.data.length === 0) return prices;
+      }
+    },
+  });

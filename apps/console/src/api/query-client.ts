@@ -1,0 +1,21 @@
+import { QueryClient } from '@tanstack/react-query';
+import { asProblem, isPassing } from './problem.js';
+
+const maxTries = 3;
+
+/** What is read stays on the page while it is read again; only what passes by itself is tried again. */
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 2_000,
+      gcTime: 5 * 60_000,
+      retry: (failures, error) => failures < maxTries && isPassing(asProblem(error)),
+      retryDelay: (failures, error) => (asProblem(error).retryAfterSeconds ?? 0) * 1_000 || Math.min(8_000, 500 * 2 ** failures),
+      throwOnError: false,
+    },
+    mutations: { retry: false },
+  },
+});
+
+/** How often pages ask again, in milliseconds. Hidden tabs do not ask. */
+export const pollMs = { busy: 1_500, calm: 10_000, slow: 60_000 } as const;

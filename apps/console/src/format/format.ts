@@ -1,0 +1,101 @@
+/** Numbers, dates and money as a person reads them, by `Intl`, in the language of the browser. */
+
+/** `$1,234.50`; exact, whatever its size. */
+export function money(amount: string, currency: string, digits = 2): string {
+  return new Intl.NumberFormat(undefined, {
+    style: 'currency',
+    currency,
+    currencyDisplay: 'narrowSymbol',
+    minimumFractionDigits: Math.min(2, digits),
+    maximumFractionDigits: digits,
+  }).format(amount as `${number}`);
+}
+
+/** A price: all its decimals, at least two. */
+export function unitPrice(amount: string, currency: string): string {
+  return money(amount, currency, 9);
+}
+
+/** With an explicit sign. */
+export function change(amount: string, currency: string): string {
+  return new Intl.NumberFormat(undefined, {
+    style: 'currency',
+    currency,
+    currencyDisplay: 'narrowSymbol',
+    signDisplay: 'exceptZero',
+    maximumFractionDigits: 2,
+  }).format(amount as `${number}`);
+}
+
+export function quantity(value: number, digits = 2): string {
+  return new Intl.NumberFormat(undefined, { maximumFractionDigits: digits }).format(value);
+}
+
+/** A decimal text as it is, with the marks of the language. */
+export function decimal(text: string): string {
+  return new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 9 }).format(text as `${number}`);
+}
+
+export function percent(value: number, signed = false): string {
+  return new Intl.NumberFormat(undefined, {
+    style: 'percent',
+    maximumFractionDigits: 1,
+    signDisplay: signed ? 'exceptZero' : 'auto',
+  }).format(value / 100);
+}
+
+export function gigabytes(value: number): string {
+  return `${quantity(value)} GB`;
+}
+
+/** An instant in the user's zone: `22 Nov 2026, 08:51`. */
+export function instant(text: string, zone: string): string {
+  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone }).format(new Date(text));
+}
+
+export function day(text: string, zone: string): string {
+  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: zone }).format(new Date(text));
+}
+
+const bucketFormats = {
+  hourly: { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' },
+  daily: { weekday: 'short', month: 'short', day: 'numeric' },
+  weekly: { month: 'short', day: 'numeric', year: 'numeric' },
+  monthly: { month: 'long', year: 'numeric' },
+} as const satisfies Record<string, Intl.DateTimeFormatOptions>;
+
+/** The name of a bucket of a report, in the zone of that report. */
+export function bucketName(start: string, interval: keyof typeof bucketFormats, zone: string): string {
+  return new Intl.DateTimeFormat(undefined, { ...bucketFormats[interval], timeZone: zone }).format(new Date(start));
+}
+
+/** `2026-10` as a month's name. */
+export function monthName(month: string): string {
+  return new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(new Date(`${month}-15T00:00:00Z`));
+}
+
+const kinds: Record<string, string> = {
+  gpuaas_pool: 'GPU pools',
+  pod: 'Pods',
+  vm: 'Virtual machines',
+  baremetal: 'Bare metal',
+  shared_storage: 'Shared storage',
+};
+
+export function kindName(kind: string): string {
+  return kinds[kind] ?? kind;
+}
+
+const roles: Record<string, string> = {
+  platform_admin: 'Operator',
+  team_owner: 'Owner',
+  team_admin: 'Admin',
+  member: 'Member',
+  billing_viewer: 'Billing viewer',
+  viewer: 'Viewer',
+  user: 'User',
+};
+
+export function roleName(role: string): string {
+  return roles[role] ?? role;
+}

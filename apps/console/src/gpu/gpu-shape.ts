@@ -1,0 +1,89 @@
+import { boardNamed } from '@atoll/gpu';
+
+/** A part of a GPU that somebody holds. */
+export interface HeldPart {
+  /** Who, as far as the viewer may know; null: somebody else. */
+  holder: string | null;
+  profile: string;
+  start: number;
+  size: number;
+  /** null: another team's, whose doings are not told. */
+  state: 'reserved' | 'leased' | 'occupied' | null;
+}
+
+/** A GPU as it is drawn, whoever looks at it. */
+export interface GpuShape {
+  id: string;
+  board: string;
+  mode: 'Spatial' | 'Temporal' | null;
+  isFallback: boolean;
+  transition: 'to_temporal' | 'to_spatial' | null;
+  reason: string | null;
+  /** Memory slices of the board with MIG, replicas with MPS, turns where it is shared in time. */
+  slots: number;
+  parts: readonly HeldPart[];
+}
+
+interface PoolTerms {
+  mechanism: 'mig' | 'mps' | 'time_slicing';
+  replicas: number | null;
+  temporal_replicas: number | null;
+}
+
+interface GpuFacts {
+  gpu_id: string;
+  board: string;
+  mode: 'Spatial' | 'Temporal' | null;
+  origin: 'configured' | 'dynamic_fallback';
+  transition: 'to_temporal' | 'to_spatial' | null;
+  slices: readonly { profile: string; start: number; size: number; state: HeldPart['state']; subscription_id: string | null }[];
+  tenants: readonly { subscription_id: string | null; workload_id: string | null }[];
+}
+
+/** How many slots the drawing has: what is held is never outside of it, even where the pool is not known. */
+function slotsOf({ board, mode, slices, tenants }: GpuFacts, pool: PoolTerms | undefined): number {
+  const held = mode === 'Temporal' ? tenants.length : Math.max(0, ...slices.map(({ start, size }) => start + size));
+  const memorySlices = boardNamed(board)?.memorySlices ?? 0;
+  const bySpace = pool?.mechanism === 'mps' ? (pool.replicas ?? 0) : memorySlices;
+  const byTime = pool?.temporal_replicas ?? pool?.replicas ?? 0;
+  return Math.max(held, mode === 'Temporal' ? byTime : bySpace, 1);
+}
+
+/** What the inventory says of a GPU, as a shape; the pool tells how many slots it has where the GPU does not. */
+export function shapeOf(gpu: GpuFacts & { reason?: string | null; slots?: number }, pool?: PoolTerms): GpuShape {
+  const turns = gpu.tenants.map(({ subscription_id, workload_id }, at): HeldPart => ({
+    holder: subscription_id,
+    profile: 'turn',
+    start: at,
+    size: 1,
+    state: subscription_id === null ? null : workload_id === null ? 'leased' : 'occupied',
+  }));
+  const slices = gpu.slices.map(({ profile, start, size, state, subscription_id }): HeldPart => ({
+    holder: subscription_id,
+    profile,
+    start,
+    size,
+    state,
+  }));
+  return {
+    id: gpu.gpu_id,
+    board: gpu.board,
+    mode: gpu.mode,
+    isFallback: gpu.origin === 'dynamic_fallback',
+    transition: gpu.transition,
+    reason: gpu.reason ?? null,
+    slots: gpu.slots ?? slotsOf(gpu, pool),
+    parts: gpu.mode === 'Temporal' ? turns : slices,
+  };
+}
+
+const states = { reserved: 'reserved', leased: 'held, idle', occupied: 'in use', other: 'held' };
+
+/** The drawing in words. */
+export function describeGpu({ id, board, mode, transition, slots, parts }: GpuShape, nameOf: (holder: string | null) => string): string {
+  const kind = mode === null ? 'in no pool' : mode;
+  const switching = transition === null ? '' : `, switching ${transition === 'to_temporal' ? 'to Temporal' : 'to Spatial'}`;
+  const held = parts.map(({ holder, profile, state }) => `${profile} ${states[state ?? 'other']} by ${nameOf(holder)}`).join('; ');
+  const used = parts.reduce((all, { size }) => all + size, 0);
+  return `GPU ${id}, ${board}, ${kind}${switching}: ${used} of ${slots} slots held${held && `: ${held}`}.`;
+}

@@ -1,0 +1,35 @@
+import './design/tokens.css';
+import './design/base.css';
+import './design/shell.css';
+import './design/parts.css';
+import './design/charts.css';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { I18nProvider } from 'react-aria-components/I18nProvider';
+import { createRoot } from 'react-dom/client';
+import { queryClient } from './api/query-client.js';
+import { router } from './router.js';
+import { currentSession, onSessionChange } from './session/session.js';
+import { startTheme } from './shell/theme.js';
+
+startTheme();
+
+onSessionChange(() => {
+  // What one person read is not for the next.
+  if (currentSession().kind === 'none') queryClient.clear();
+  void router.invalidate();
+});
+
+const root = document.getElementById('root');
+if (root) {
+  createRoot(root).render(
+    <StrictMode>
+      <I18nProvider locale="en-US">
+        <QueryClientProvider client={queryClient}>
+          <RouterProvider router={router} />
+        </QueryClientProvider>
+      </I18nProvider>
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,30 @@
+import { Link } from '@tanstack/react-router';
+import { asProblem } from '../api/problem.js';
+import { Empty, ProblemNote } from '../parts/states.js';
+
+export function MissingPage() {
+  return (
+    <main className="main">
+      <h1>There is no such page</h1>
+      <Empty
+        title="The address may be mistyped"
+        action={
+          <Link to="/" className="button" data-kind="primary">
+            Go to the overview
+          </Link>
+        }
+      >
+        If a link led you here, tell whoever sent it.
+      </Empty>
+    </main>
+  );
+}
+
+export function CrashPage({ error, reset }: { error: unknown; reset: () => void }) {
+  return (
+    <main className="main">
+      <h1>This page failed</h1>
+      <ProblemNote problem={asProblem(error)} onRetry={reset} />
+    </main>
+  );
+}

@@ -1,0 +1,44 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { allSubscriptionsQuery, teamsQuery } from '../../api/queries.js';
+import { Page } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { Pager } from '../../parts/table.js';
+import { SubscriptionTable } from '../team/subscription-table.js';
+
+export function AllSubscriptionsPage() {
+  const { page = '1' } = useSearch({ from: '/in/operator/subscriptions' });
+  const navigate = useNavigate({ from: '/operator/subscriptions' });
+  const subscriptions = useQuery(allSubscriptionsQuery(Number(page), 'last_24h'));
+  const teams = useQuery(teamsQuery(0));
+  const teamName = (id: string) => teams.data?.data.find((team) => team.id === id)?.name ?? id;
+  return (
+    <Page title="All subscriptions" lead="What every team holds of GPU pools, with its use in the last 24 hours.">
+      <Loaded query={subscriptions} height={320}>
+        {({ data, pagination }) =>
+          data.length === 0 ? (
+            <Empty title="No team holds anything" />
+          ) : (
+            <div>
+              <SubscriptionTable
+                subscriptions={data}
+                mayChange
+                before={[
+                  {
+                    title: 'Team',
+                    cell: ({ team_id }) => (
+                      <Link to="/teams/$teamId" params={{ teamId: team_id }} className="clip">
+                        {teamName(team_id)}
+                      </Link>
+                    ),
+                  },
+                ]}
+              />
+              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
+            </div>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}

@@ -1,0 +1,120 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { boards } from '@atoll/gpu';
+import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { gpuaasQuery, nodesQuery, poolsQuery } from '../../api/queries.js';
+import { GpuDrawing, GpuLegend } from '../../gpu/gpu-drawing.js';
+import { holdersOf } from '../../gpu/holders.js';
+import { shapeOf } from '../../gpu/gpu-shape.js';
+import { Button } from '../../parts/button.js';
+import { Chip } from '../../parts/chip.js';
+import { ActionForm, ModalBox } from '../../parts/dialogs.js';
+import { Chooser, Field } from '../../parts/fields.js';
+import { Card, Page } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { Pager } from '../../parts/table.js';
+import { NodeActions } from './node-actions.js';
+
+export function NodesPage() {
+  const { page = '1' } = useSearch({ from: '/in/operator/nodes' });
+  const navigate = useNavigate({ from: '/operator/nodes' });
+  const nodes = useQuery(nodesQuery(Number(page)));
+  const services = useQuery(gpuaasQuery);
+  const named = services.data?.data ?? [];
+  return (
+    <Page
+      title="Nodes"
+      lead="Each GPU as it is now: its slices to scale, who holds them, and what it is switching to."
+      actions={named.length > 0 && <RegisterNode services={named} />}
+    >
+      <Loaded query={nodes} height={420}>
+        {({ data, pagination }) =>
+          data.length === 0 ? (
+            <Empty title="No node is registered">
+              {named.length === 0 ? 'Create a region and a GPU service first.' : 'Register a node with its GPUs, then initialise it.'}
+            </Empty>
+          ) : (
+            <div className="stack">
+              <GpuLegend />
+              {data.map((node) => (
+                <NodeCard key={node.node_id} node={node} />
+              ))}
+              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
+            </div>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function NodeCard({ node }: { node: Schemas['GpuNode'] }) {
+  const pools = useQuery(poolsQuery);
+  const holders = holdersOf(node.gpus);
+  return (
+    <Card title={node.node_name} actions={<NodeActions node={node} />}>
+      <p>
+        <Chip state={node.status} />{' '}
+        <Link to="/operator/nodes/$nodeId" params={{ nodeId: node.node_id }}>
+          Who holds what
+        </Link>
+        {node.reason !== null && <span className="hint given"> {node.reason}</span>}
+      </p>
+      <div className="gpus">
+        {node.gpus.map((gpu) => (
+          <GpuDrawing
+            key={gpu.gpu_id}
+            gpu={shapeOf(
+              gpu,
+              pools.data?.data.find(({ pool_id }) => pool_id === gpu.pool_id),
+            )}
+            {...holders}
+          />
+        ))}
+      </div>
+    </Card>
+  );
+}
+
+function RegisterNode({ services }: { services: readonly Schemas['Gpuaas'][] }) {
+  return (
+    <ModalBox title="Register a node" trigger={<Button kind="primary">Register a node</Button>}>
+      {(close) => <RegisterForm services={services} close={close} />}
+    </ModalBox>
+  );
+}
+
+type Board = Schemas['NodeGpus']['board'];
+
+function RegisterForm({ services, close }: { services: readonly Schemas['Gpuaas'][]; close: () => void }) {
+  const [header] = useState(idempotencyKey);
+  const [gpuaas_id, setService] = useState(services[0]?.gpuaas_id ?? '');
+  const [name, setName] = useState('');
+  const [board, setBoard] = useState<Board>('A100-80GB');
+  const [count, setCount] = useState('8');
+  const body = { gpuaas_id, node_name: name, gpus: [{ board, count: Number(count) }] };
+  const register = () => answerOf(api.POST('/api/gpuaas/node', { params: { header }, body }));
+  return (
+    <ActionForm submit="Register" action={register} invalidates={['nodes']} done="The node was registered." onDone={close} onCancel={close}>
+      {(problem) => (
+        <>
+          <Chooser
+            label="GPU service"
+            value={gpuaas_id}
+            choices={services.map((service) => ({ value: service.gpuaas_id, label: service.name }))}
+            onChange={setService}
+          />
+          <Field label="Host name" value={name} onChange={setName} error={problem?.fields.node_name} isRequired />
+          <Chooser
+            label="Board"
+            value={board}
+            choices={boards.map(({ name: known }) => ({ value: known as Board, label: known }))}
+            onChange={setBoard}
+          />
+          <Field label="GPUs" type="number" value={count} onChange={setCount} error={problem?.fields['gpus.0.count']} isRequired />
+        </>
+      )}
+    </ActionForm>
+  );
+}

@@ -1,0 +1,118 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { answerOf, api, type Schemas } from '../../api/client.js';
+import { membersQuery } from '../../api/queries.js';
+import { day, roleName } from '../../format/format.js';
+import { Button } from '../../parts/button.js';
+import { Chip } from '../../parts/chip.js';
+import { Ask } from '../../parts/dialogs.js';
+import { Page } from '../../parts/page.js';
+import { Loaded } from '../../parts/states.js';
+import { Pager, Table, type Column } from '../../parts/table.js';
+import { may } from '../../session/access.js';
+import { useUser } from '../../session/user-context.js';
+import { AddMember, ChangeRole, IssueKey } from './member-dialogs.js';
+
+type Member = Schemas['TeamMember'];
+
+export function MembersPage() {
+  const { teamId } = useParams({ from: '/in/teams/$teamId' });
+  const { page = '0' } = useSearch({ from: '/in/teams/$teamId/members' });
+  const navigate = useNavigate({ from: '/teams/$teamId/members' });
+  const user = useUser();
+  const members = useQuery(membersQuery(teamId, Number(page)));
+  const mayManage = may(user, teamId, 'manageTeam');
+  return (
+    <Page
+      title="Members and keys"
+      lead="Who belongs to the team, in which role, and the key by which a member's programs call."
+      actions={mayManage && <AddMember teamId={teamId} />}
+    >
+      <Loaded query={members} height={280}>
+        {({ data, pagination }) => (
+          <div>
+            <Table
+              label="Members"
+              rows={data}
+              keyOf={({ user_id }) => user_id}
+              columns={columns(teamId, user.timezone, mayManage, user.id)}
+            />
+            <Pager {...pagination} first={0} onChange={(next) => void navigate({ search: { page: String(next) } })} />
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function columns(teamId: string, zone: string, mayManage: boolean, userId: string): Column<Member>[] {
+  return [
+    {
+      title: 'Member',
+      isHead: true,
+      cell: ({ name, email }) => (
+        <span className="given">
+          {name}
+          <br />
+          <span className="hint">{email}</span>
+        </span>
+      ),
+    },
+    {
+      title: 'Role',
+      cell: ({ role, status }) => (
+        <>
+          {roleName(role)} {status === 'invited' && <Chip state="invited" />}
+        </>
+      ),
+    },
+    { title: 'Key', cell: ({ api_key }) => (api_key === null ? <span className="quiet">none</span> : <code>{api_key}</code>) },
+    { title: 'Expires', cell: ({ expiry_date }) => (expiry_date === null ? '–' : day(expiry_date, zone)) },
+    {
+      title: 'From addresses',
+      cell: ({ ip_whitelist, api_token }) =>
+        api_token ? <span className="given">{ip_whitelist.replaceAll(',', ', ') || 'any'}</span> : <span className="quiet">–</span>,
+    },
+    {
+      title: '',
+      cell: (member) =>
+        mayManage || member.user_id === userId ? <MemberActions member={member} teamId={teamId} mayManage={mayManage} /> : null,
+    },
+  ];
+}
+
+function MemberActions({ member, teamId, mayManage }: { member: Member; teamId: string; mayManage: boolean }) {
+  const path = { team_id: teamId, user_id: member.user_id };
+  return (
+    <div className="actions">
+      <IssueKey member={member} teamId={teamId} />
+      {member.api_token && (
+        <Ask
+          title="Revoke the key"
+          question={<p className="given">Programs that use the key of {member.name} are refused from now on.</p>}
+          trigger={<Button isSmall>Revoke</Button>}
+          submit="Revoke the key"
+          action={() => answerOf(api.DELETE('/api/team/{team_id}/members/{user_id}/api-key', { params: { path } }))}
+          invalidates={['team']}
+          done="The key was revoked."
+        />
+      )}
+      {mayManage && <ChangeRole member={member} teamId={teamId} />}
+      {mayManage && (
+        <Ask
+          title="Remove from the team"
+          question={<p className="given">{member.name} can no longer see the team, and the key to it ends. What runs goes on.</p>}
+          trigger={
+            <Button isSmall kind="danger">
+              Remove
+            </Button>
+          }
+          submit="Remove"
+          action={() => answerOf(api.DELETE('/api/team/{team_id}/members/{user_id}', { params: { path } }))}
+          invalidates={['team']}
+          done="The member was removed."
+        />
+      )}
+    </div>
+  );
+}

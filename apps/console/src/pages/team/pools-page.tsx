@@ -1,0 +1,115 @@
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { availablePoolsQuery, availableRegionsQuery, poolGpusQuery } from '../../api/queries.js';
+import type { Schemas } from '../../api/client.js';
+import { decimal, gigabytes, quantity } from '../../format/format.js';
+import { GpuDrawing, GpuLegend } from '../../gpu/gpu-drawing.js';
+import { shapeOf } from '../../gpu/gpu-shape.js';
+import { holdersOf } from '../../gpu/holders.js';
+import { Card, Page } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { Table } from '../../parts/table.js';
+import { may } from '../../session/access.js';
+import { useUser } from '../../session/user-context.js';
+import { SubscribeDialog } from './subscribe-dialog.js';
+
+const isolations = {
+  hardware: 'Hardware: own memory and compute (MIG)',
+  software: 'Software: own memory limit (MPS)',
+  none: 'None: the GPU is lent in turns',
+};
+
+export function PoolsPage() {
+  const { teamId } = useParams({ from: '/in/teams/$teamId' });
+  const user = useUser();
+  const pools = useQuery(availablePoolsQuery(teamId));
+  const regions = useQuery(availableRegionsQuery(teamId));
+  const regionName = (id: string) => regions.data?.data.find(({ region_id }) => region_id === id)?.region_name ?? `region ${id}`;
+  return (
+    <Page title="GPU pools" lead="What is free now, by pool and slice. A slice is yours from the moment the subscription is active.">
+      <Loaded query={pools} height={320}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty title="No pool is offered">The operator has made no GPU pool yet.</Empty>
+          ) : (
+            <>
+              <GpuLegend hasOthers />
+              {data.map((pool) => (
+                <PoolCard
+                  key={pool.pool_id}
+                  pool={pool}
+                  region={regionName(pool.region_id)}
+                  teamId={teamId}
+                  maySubscribe={may(user, teamId, 'useResources')}
+                />
+              ))}
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+interface PoolCardProps {
+  pool: Schemas['AvailablePool'];
+  region: string;
+  teamId: string;
+  maySubscribe: boolean;
+}
+
+function PoolCard({ pool, region, teamId, maySubscribe }: PoolCardProps) {
+  return (
+    <Card title={pool.pool_name} actions={maySubscribe && <SubscribeDialog pool={pool} teamId={teamId} />}>
+      <p className="hint">
+        {pool.board} in {region} · {pool.sharing_mode} · {isolations[pool.isolation]}
+      </p>
+      <PoolGpus poolId={pool.pool_id} teamId={teamId} />
+      <Table
+        label={`What ${pool.pool_name} sells`}
+        rows={pool.profiles}
+        keyOf={({ profile }) => profile}
+        columns={[
+          { title: 'Profile', isHead: true, cell: ({ profile }) => <code>{profile}</code> },
+          { title: 'Memory', isNumber: true, cell: ({ v_ram_gb }) => gigabytes(v_ram_gb) },
+          {
+            title: 'Free now',
+            isNumber: true,
+            cell: ({ available_vgpus }) => (available_vgpus === 0 ? <span className="quiet">none</span> : quantity(available_vgpus)),
+          },
+          {
+            title: 'Price an hour',
+            isNumber: true,
+            cell: ({ unit_price }) => (unit_price === null ? <span className="quiet">no price</span> : decimal(unit_price)),
+          },
+        ]}
+      />
+    </Card>
+  );
+}
+
+/** The pool's GPUs as they are: the team's own slices in colour, those of others in grey. */
+function PoolGpus({ poolId, teamId }: { poolId: string; teamId: string }) {
+  const gpus = useQuery(poolGpusQuery(teamId, poolId));
+  return (
+    <Loaded query={gpus} height={150}>
+      {({ data, pagination }) => {
+        const holders = holdersOf(data);
+        return (
+          <>
+            <div className="gpus">
+              {data.map((gpu) => (
+                <GpuDrawing key={gpu.gpu_id} gpu={shapeOf(gpu)} {...holders} />
+              ))}
+            </div>
+            {pagination.total > data.length && (
+              <p className="hint">
+                The first {data.length} of {pagination.total} GPUs.
+              </p>
+            )}
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}

@@ -1,0 +1,151 @@
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { teamImagesQuery, teamQuery } from '../../api/queries.js';
+import { Button } from '../../parts/button.js';
+import { ActionForm, Ask, ModalBox } from '../../parts/dialogs.js';
+import { Field } from '../../parts/fields.js';
+import { Card, Figure, Page } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { instant } from '../../format/format.js';
+import { may, roleIn } from '../../session/access.js';
+import { useUser } from '../../session/user-context.js';
+import { DeleteTeam } from './delete-team.js';
+
+type Team = Schemas['Team'];
+
+export function SettingsPage() {
+  const { teamId } = useParams({ from: '/in/teams/$teamId' });
+  const user = useUser();
+  const team = useQuery(teamQuery(teamId));
+  const mayManage = may(user, teamId, 'manageTeam');
+  const mayDelete = ['team_owner', 'platform_admin'].includes(roleIn(user, teamId) ?? '');
+  return (
+    <Page title="Team settings">
+      <Loaded query={team} height={320}>
+        {(data) => (
+          <div className="stack">
+            <Card title="Team" actions={mayManage && <EditTeam team={data} />}>
+              <dl className="figures">
+                <Figure name="Name" value={<span className="given">{data.name}</span>} hint={data.description} />
+                <Figure name="Since" value={<span className="small">{instant(data.created_at, user.timezone)}</span>} />
+              </dl>
+              <p className="hint">
+                Team id <code>{data.id}</code>
+              </p>
+            </Card>
+            <Workspaces team={data} mayManage={mayManage} />
+            <Images team={data} />
+            {mayDelete && <DeleteTeam team={data} />}
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function EditTeam({ team }: { team: Team }) {
+  const [name, setName] = useState(team.name);
+  const [description, setDescription] = useState(team.description);
+  const save = () => answerOf(api.PUT('/api/team/{team_id}', { params: { path: { team_id: team.id } }, body: { name, description } }));
+  return (
+    <ModalBox title="Edit the team" trigger={<Button>Edit</Button>}>
+      {(close) => (
+        <ActionForm
+          submit="Save"
+          action={save}
+          invalidates={['team', 'profile', 'teams']}
+          done="The team was saved."
+          onDone={close}
+          onCancel={close}
+        >
+          {(problem) => (
+            <>
+              <Field label="Name" value={name} onChange={setName} error={problem?.fields.name} isRequired />
+              <Field label="Description" value={description} onChange={setDescription} error={problem?.fields.description} />
+            </>
+          )}
+        </ActionForm>
+      )}
+    </ModalBox>
+  );
+}
+
+function Workspaces({ team, mayManage }: { team: Team; mayManage: boolean }) {
+  return (
+    <Card title="Workspaces" actions={mayManage && <NameWorkspace team={team} />}>
+      <ul className="list">
+        {team.workspaces.map((workspace) => (
+          <li key={workspace.id}>
+            <span className="given">{workspace.name}</span>
+            {mayManage && (
+              <span className="actions">
+                <NameWorkspace team={team} workspace={workspace} />
+                <Ask
+                  title="Delete the workspace"
+                  question={<p className="given">“{workspace.name}” can be deleted while nothing is in it.</p>}
+                  trigger={
+                    <Button isSmall kind="danger">
+                      Delete
+                    </Button>
+                  }
+                  submit="Delete"
+                  action={() => answerOf(api.DELETE('/api/workspace/{workspace_id}', { params: { path: { workspace_id: workspace.id } } }))}
+                  invalidates={['team']}
+                  done="The workspace was deleted."
+                />
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function NameWorkspace({ team, workspace }: { team: Team; workspace?: { id: string; name: string } }) {
+  const [header] = useState(idempotencyKey);
+  const [name, setName] = useState(workspace?.name ?? '');
+  const save = () =>
+    workspace
+      ? answerOf(api.PUT('/api/workspace/{workspace_id}', { params: { path: { workspace_id: workspace.id } }, body: { name } }))
+      : answerOf(api.POST('/api/workspace', { params: { header }, body: { team_id: team.id, name } }));
+  return (
+    <ModalBox
+      title={workspace ? 'Rename the workspace' : 'Create a workspace'}
+      trigger={<Button isSmall={workspace !== undefined}>{workspace ? 'Rename' : 'Create'}</Button>}
+    >
+      {(close) => (
+        <ActionForm submit="Save" action={save} invalidates={['team']} done="The workspace was saved." onDone={close} onCancel={close}>
+          {(problem) => <Field label="Name" value={name} onChange={setName} error={problem?.fields.name} isRequired />}
+        </ActionForm>
+      )}
+    </ModalBox>
+  );
+}
+
+function Images({ team }: { team: Team }) {
+  const images = useQuery(teamImagesQuery(team.id));
+  return (
+    <Card title="Images that may run">
+      <p className="hint given">Policy “{team.policy_info.policy_name}”, set by the operator.</p>
+      <Loaded query={images} height={80}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty title="No image is listed">The default policy allows every image; any other allows those it lists.</Empty>
+          ) : (
+            <ul className="list">
+              {data.map(({ id, name, reference }) => (
+                <li key={id}>
+                  <span className="given">{name}</span>
+                  <code className="given">{reference}</code>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}

@@ -1,0 +1,135 @@
+import { useState } from 'react';
+import { answerOf, api, type Schemas } from '../../api/client.js';
+import { gigabytes, instant, percent } from '../../format/format.js';
+import { Button } from '../../parts/button.js';
+import { Chip } from '../../parts/chip.js';
+import { ActionForm, ModalBox } from '../../parts/dialogs.js';
+import { Field, Toggle } from '../../parts/fields.js';
+import { Table, type Column } from '../../parts/table.js';
+import { useUser } from '../../session/user-context.js';
+
+type Subscription = Schemas['MeteredSubscription'];
+
+const touched = ['subscriptions', 'available-pools', 'overview', 'team', 'workloads'];
+
+interface SubscriptionTableProps {
+  subscriptions: readonly Subscription[];
+  mayChange: boolean;
+  /** Columns that go first. */
+  before?: readonly Column<Subscription>[];
+}
+
+export function SubscriptionTable({ subscriptions, mayChange, before = [] }: SubscriptionTableProps) {
+  const { timezone } = useUser();
+  const columns: Column<Subscription>[] = [
+    {
+      title: 'Subscription',
+      isHead: true,
+      cell: ({ name, pool_name, subscription_id }) => (
+        <span className="given">
+          {name ?? pool_name}
+          <br />
+          <span className="hint">
+            #{subscription_id} in {pool_name}
+          </span>
+        </span>
+      ),
+    },
+    ...before,
+    {
+      title: 'State',
+      cell: ({ status, reason }) => (
+        <>
+          <Chip state={status} />
+          {reason !== null && <p className="hint given">{reason}</p>}
+        </>
+      ),
+    },
+    {
+      title: 'Holds',
+      isNumber: true,
+      cell: ({ vgpus_allocated, profile, v_ram_gb }) => `${vgpus_allocated} × ${profile} (${gigabytes(v_ram_gb)})`,
+    },
+    { title: 'GPU', isNumber: true, cell: (row) => figure(row, 'gpu_utilization') },
+    { title: 'Memory', isNumber: true, cell: (row) => figure(row, 'memory_usage') },
+    { title: 'Since', cell: ({ created_at }) => instant(created_at, timezone) },
+    ...(mayChange ? [{ title: '', cell: (row: Subscription) => <Actions subscription={row} /> }] : []),
+  ];
+  return <Table label="Subscriptions" rows={subscriptions} keyOf={({ subscription_id }) => subscription_id} columns={columns} />;
+}
+
+function figure({ metrics, metrics_status }: Subscription, name: keyof Subscription['metrics']) {
+  return metrics_status === 'no_data' ? <span className="quiet">no samples</span> : percent(metrics[name]);
+}
+
+function Actions({ subscription }: { subscription: Subscription }) {
+  const { status } = subscription;
+  if (status !== 'active' && status !== 'subscribing') return null;
+  return (
+    <div className="actions">
+      {status === 'active' && <Resize subscription={subscription} />}
+      <Unsubscribe subscription={subscription} />
+    </div>
+  );
+}
+
+function Resize({ subscription: { subscription_id, vgpus_allocated, profile } }: { subscription: Subscription }) {
+  const [vgpus, setVgpus] = useState(String(vgpus_allocated));
+  const resize = () =>
+    answerOf(
+      api.PUT('/api/gpuaas/pool-subscription/{subscription_id}', { params: { path: { subscription_id } }, body: { vgpus: Number(vgpus) } }),
+    );
+  return (
+    <ModalBox title="Resize the subscription" trigger={<Button isSmall>Resize</Button>}>
+      {(close) => (
+        <ActionForm submit="Resize" action={resize} invalidates={touched} done="The new size was accepted." onDone={close} onCancel={close}>
+          {(problem) => (
+            <Field
+              label="vGPUs"
+              type="number"
+              value={vgpus}
+              onChange={setVgpus}
+              hint={`Of ${profile}; ${vgpus_allocated} now.`}
+              error={problem?.fields.vgpus}
+              isRequired
+            />
+          )}
+        </ActionForm>
+      )}
+    </ModalBox>
+  );
+}
+
+function Unsubscribe({ subscription: { subscription_id, name, pool_name } }: { subscription: Subscription }) {
+  const [force, setForce] = useState(false);
+  const unsubscribe = () => answerOf(api.POST('/api/gpuaas/pool/unsubscribe', { body: { subscription_id, force } }));
+  return (
+    <ModalBox
+      title="Unsubscribe"
+      trigger={
+        <Button isSmall kind="danger">
+          Unsubscribe
+        </Button>
+      }
+    >
+      {(close) => (
+        <ActionForm
+          submit="Unsubscribe"
+          kind="danger"
+          action={unsubscribe}
+          invalidates={touched}
+          done="The subscription is being ended."
+          onDone={close}
+          onCancel={close}
+        >
+          {() => (
+            <>
+              <p className="given">Give back what “{name ?? pool_name}” holds? Its billing ends when that is done.</p>
+              <Toggle label="Stop what still runs on it" isOn={force} onChange={setForce} />
+            </>
+          )}
+        </ActionForm>
+      )}
+    </ModalBox>
+  );
+}

@@ -1,0 +1,63 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { subscriptionsQuery, type MetricWindow } from '../../api/queries.js';
+import { Chooser, Toggle } from '../../parts/fields.js';
+import { Page } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { may } from '../../session/access.js';
+import { useUser } from '../../session/user-context.js';
+import { SubscriptionTable } from './subscription-table.js';
+
+export const windows: readonly { value: MetricWindow; label: string }[] = [
+  { value: 'last_1h', label: 'Last hour' },
+  { value: 'last_6h', label: 'Last 6 hours' },
+  { value: 'last_24h', label: 'Last 24 hours' },
+  { value: 'last_7d', label: 'Last 7 days' },
+  { value: 'last_30d', label: 'Last 30 days' },
+];
+
+export function SubscriptionsPage() {
+  const { teamId } = useParams({ from: '/in/teams/$teamId' });
+  const search = useSearch({ from: '/in/teams/$teamId/subscriptions' });
+  const navigate = useNavigate({ from: '/teams/$teamId/subscriptions' });
+  const user = useUser();
+  const window = windows.find(({ value }) => value === search.window)?.value ?? 'last_24h';
+  const subscriptions = useQuery(subscriptionsQuery(teamId, window, search.ended === 'yes'));
+  return (
+    <Page
+      title="Subscriptions"
+      lead="What the team holds of GPU pools. It is billed from active to unsubscribed, used or not."
+      actions={
+        <Link to="/teams/$teamId/pools" params={{ teamId }} className="button" data-kind="primary">
+          Subscribe
+        </Link>
+      }
+    >
+      <div className="toolbar" role="group" aria-label="Filters">
+        <Chooser
+          label="Use over"
+          value={window}
+          choices={windows}
+          onChange={(value) => void navigate({ search: { ...search, window: value }, replace: true })}
+        />
+        <Toggle
+          label="Show what has ended"
+          isOn={search.ended === 'yes'}
+          onChange={(isOn) => {
+            const { ended: _before, ...rest } = search;
+            void navigate({ search: isOn ? { ...rest, ended: 'yes' } : rest, replace: true });
+          }}
+        />
+      </div>
+      <Loaded query={subscriptions} height={280}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty title="Nothing is subscribed">See what is free under GPU pools.</Empty>
+          ) : (
+            <SubscriptionTable subscriptions={data} mayChange={may(user, teamId, 'useResources')} />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}

@@ -1,0 +1,127 @@
+import { FieldError } from 'react-aria-components/FieldError';
+import { Input } from 'react-aria-components/Input';
+import { Label } from 'react-aria-components/Label';
+import { ListBox, ListBoxItem } from 'react-aria-components/ListBox';
+import { Popover } from 'react-aria-components/Popover';
+import { Select, SelectValue } from 'react-aria-components/Select';
+import { Switch } from 'react-aria-components/Switch';
+import { Text } from 'react-aria-components/Text';
+import { TextField } from 'react-aria-components/TextField';
+import { ToggleButton } from 'react-aria-components/ToggleButton';
+import { ToggleButtonGroup } from 'react-aria-components/ToggleButtonGroup';
+import type { ReactNode } from 'react';
+import { Button } from './button.js';
+
+interface FieldProps {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  name?: string;
+  type?: 'text' | 'password' | 'number' | 'date' | 'month' | 'email' | 'datetime-local';
+  hint?: ReactNode;
+  error?: string | undefined;
+  isRequired?: boolean;
+  autoComplete?: string;
+  autoFocus?: boolean;
+  placeholder?: string;
+}
+
+/** A line of text with its label, a hint, and the platform's own words where it refused the value. */
+export function Field({ label, hint, error, placeholder, autoFocus = false, ...props }: FieldProps) {
+  return (
+    // eslint-disable-next-line jsx-a11y/no-autofocus -- where a dialog begins with it
+    <TextField {...props} autoFocus={autoFocus} className="field" isInvalid={error !== undefined} validationBehavior="aria">
+      <Label>{label}</Label>
+      <Input className="input" {...(placeholder !== undefined && { placeholder })} />
+      {hint !== undefined && (
+        <Text slot="description" className="hint">
+          {hint}
+        </Text>
+      )}
+      {error !== undefined && <FieldError className="field-error">{error}</FieldError>}
+    </TextField>
+  );
+}
+
+interface Choice<Value extends string = string> {
+  value: Value;
+  label: string;
+  detail?: string;
+}
+
+interface ChoiceProps<Value extends string> {
+  label: string;
+  value: Value;
+  choices: readonly Choice<Value>[];
+  onChange: (value: Value) => void;
+  isLabelHidden?: boolean;
+}
+
+/** One of many. */
+export function Chooser<Value extends string>({ label, value, choices, onChange, isLabelHidden = false }: ChoiceProps<Value>) {
+  return (
+    <Select
+      className="field"
+      value={value}
+      onChange={(key) => {
+        const chosen = choices.find((choice) => choice.value === key);
+        if (chosen) onChange(chosen.value);
+      }}
+    >
+      <Label className={isLabelHidden ? 'visually-hidden' : 'label'}>{label}</Label>
+      <Button isWide>
+        <SelectValue className="clip">{({ selectedText }) => selectedText}</SelectValue>
+        <span aria-hidden="true">▾</span>
+      </Button>
+      <Popover className="popover">
+        <ListBox items={choices.map((choice) => ({ id: choice.value, ...choice }))}>
+          {(choice) => (
+            <ListBoxItem id={choice.id} textValue={choice.label} className="option">
+              <span className="given">{choice.label}</span>
+              {choice.detail !== undefined && <span className="hint">{choice.detail}</span>}
+            </ListBoxItem>
+          )}
+        </ListBox>
+      </Popover>
+    </Select>
+  );
+}
+
+/** One of a few, all in view. */
+export function Segments<Value extends string>({ label, value, choices, onChange }: ChoiceProps<Value>) {
+  return (
+    <ToggleButtonGroup
+      aria-label={label}
+      className="segments"
+      selectionMode="single"
+      disallowEmptySelection
+      selectedKeys={[value]}
+      onSelectionChange={(keys) => {
+        const chosen = choices.find((choice) => keys.has(choice.value));
+        if (chosen) onChange(chosen.value);
+      }}
+    >
+      {choices.map((choice) => (
+        <ToggleButton key={choice.value} id={choice.value} className="segment">
+          {choice.label}
+        </ToggleButton>
+      ))}
+    </ToggleButtonGroup>
+  );
+}
+
+interface ToggleProps {
+  label: string;
+  isOn: boolean;
+  onChange: (isOn: boolean) => void;
+  isDisabled?: boolean;
+}
+
+export function Toggle({ label, isOn, onChange, isDisabled = false }: ToggleProps) {
+  return (
+    <Switch className="switch" isSelected={isOn} onChange={onChange} isDisabled={isDisabled}>
+      <span className="switch-track" aria-hidden="true" />
+      {label}
+    </Switch>
+  );
+}

@@ -1,0 +1,62 @@
+import { useEffect, type ReactNode } from 'react';
+
+interface PageProps {
+  title: string;
+  lead?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}
+
+/** A page: its name in the tab and as its only first heading, what can be done, and its content. */
+export function Page({ title, lead, actions, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} · Atoll`;
+  }, [title]);
+  return (
+    <>
+      <header className="page-head">
+        <div>
+          <h1 className="given">{title}</h1>
+          {lead !== undefined && <p>{lead}</p>}
+        </div>
+        {actions !== undefined && <div className="actions">{actions}</div>}
+      </header>
+      {children}
+    </>
+  );
+}
+
+interface CardProps {
+  title: string;
+  actions?: ReactNode;
+  children: ReactNode;
+}
+
+export function Card({ title, actions, children }: CardProps) {
+  return (
+    <section className="card" aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+        {actions !== undefined && <div className="actions">{actions}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+interface FigureProps {
+  name: string;
+  value: ReactNode;
+  hint?: ReactNode;
+  isLarge?: boolean;
+}
+
+export function Figure({ name, value, hint, isLarge = false }: FigureProps) {
+  return (
+    <div className="figure" {...(isLarge && { 'data-large': true })}>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+      {hint !== undefined && <dd className="hint">{hint}</dd>}
+    </div>
+  );
+}

@@ -1,0 +1,99 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { adviceFor, asProblem, type Problem } from '../api/problem.js';
+import { Button } from './button.js';
+
+/** Room for what is being read; visible only where the wait is longer than 200 ms. */
+export function Skeleton({ height = 160, label = 'Loading' }: { height?: number; label?: string }) {
+  return (
+    <div role="status">
+      <span className="visually-hidden">{label}</span>
+      <div className="skeleton" style={{ height }} />
+    </div>
+  );
+}
+
+export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+  return (
+    <div className="empty">
+      <h3>{title}</h3>
+      {children !== undefined && <p>{children}</p>}
+      {action}
+    </div>
+  );
+}
+
+const titles: Record<number, string> = {
+  0: 'No connection',
+  401: 'Your session has ended',
+  403: 'You may not do this',
+  404: 'This was not found',
+  409: 'This is in conflict with what is there',
+  422: 'This cannot be done now',
+  429: 'Too many calls',
+  500: 'The platform failed',
+  503: 'Not available right now',
+  504: 'The platform took too long',
+};
+
+/** What the platform said, what to do about it, and the id by which the operator finds it. */
+export function ProblemNote({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
+  const advice = adviceFor(problem);
+  return (
+    <div className="problem" role="alert">
+      <strong>{titles[problem.status] ?? 'This was refused'}</strong>
+      <p>{problem.detail}</p>
+      {advice !== undefined && <p>{advice}</p>}
+      {Object.entries(problem.fields).length > 0 && (
+        <ul>
+          {Object.entries(problem.fields).map(([path, message]) => (
+            <li key={path}>
+              <code>{path}</code>: {message}
+            </li>
+          ))}
+        </ul>
+      )}
+      {problem.requestId !== null && (
+        <p className="small">
+          Request id <code>{problem.requestId}</code>
+        </p>
+      )}
+      {(onRetry !== undefined || problem.status === 404) && (
+        <div className="actions">
+          {onRetry !== undefined && (
+            <Button isSmall onPress={onRetry}>
+              Try again
+            </Button>
+          )}
+          {problem.status === 404 && (
+            <Link to="/" className="button" data-small="true">
+              Go to the overview
+            </Link>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface LoadedProps<Data> {
+  query: UseQueryResult<Data>;
+  height?: number;
+  children: (data: Data) => ReactNode;
+}
+
+/** What was read, or why not. What was read before stays in view, with a note, while reading it again fails. */
+export function Loaded<Data>({ query, height, children }: LoadedProps<Data>) {
+  const { data, error } = query;
+  if (data === undefined) {
+    if (error) return <ProblemNote problem={asProblem(error)} onRetry={() => void query.refetch()} />;
+    return <Skeleton {...(height !== undefined && { height })} />;
+  }
+  return (
+    <>
+      {error !== null && <ProblemNote problem={asProblem(error)} onRetry={() => void query.refetch()} />}
+      {children(data)}
+    </>
+  );
+}

@@ -1,0 +1,41 @@
+import { isOperator, may, type User } from '../session/access.js';
+
+export interface Destination {
+  name: string;
+  to: string;
+  group: string;
+}
+
+/** Where this user can go, in the order of the sidebar; the command palette has the same list. */
+export function destinations(user: User, teamId: string | undefined): Destination[] {
+  const team = teamId === undefined ? [] : teamDestinations(user, teamId);
+  return [...team, ...(isOperator(user) ? operatorDestinations : [])];
+}
+
+function teamDestinations(user: User, teamId: string): Destination[] {
+  const at = `/teams/${teamId}`;
+  const group = 'Team';
+  return [
+    { group, name: 'Overview', to: at },
+    ...(may(user, teamId, 'readBilling')
+      ? [
+          { group, name: 'Billing', to: `${at}/billing` },
+          { group, name: 'Compare months', to: `${at}/billing/compare` },
+        ]
+      : []),
+    { group, name: 'GPU pools', to: `${at}/pools` },
+    { group, name: 'Subscriptions', to: `${at}/subscriptions` },
+    { group, name: 'Members and keys', to: `${at}/members` },
+    { group, name: 'Team settings', to: `${at}/settings` },
+  ];
+}
+
+const operatorDestinations: readonly Destination[] = [
+  { group: 'Operator', name: 'Regions', to: '/operator/regions' },
+  { group: 'Operator', name: 'Nodes', to: '/operator/nodes' },
+  { group: 'Operator', name: 'Pools', to: '/operator/pools' },
+  { group: 'Operator', name: 'All subscriptions', to: '/operator/subscriptions' },
+  { group: 'Operator', name: 'Prices', to: '/operator/prices' },
+  { group: 'Operator', name: 'Image policies', to: '/operator/policies' },
+  { group: 'Operator', name: 'Teams', to: '/operator/teams' },
+];

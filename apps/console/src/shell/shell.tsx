@@ -1,0 +1,138 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, Outlet, useLocation, useParams } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
+import { asProblem } from '../api/problem.js';
+import { profileQuery } from '../api/queries.js';
+import icon from '../icon.svg';
+import { Button } from '../parts/button.js';
+import { ProblemNote, Skeleton } from '../parts/states.js';
+import type { User } from '../session/access.js';
+import { logOut } from '../session/session.js';
+import { UserContext } from '../session/user-context.js';
+import { CommandPalette } from './command-palette.js';
+import { destinations, type Destination } from './navigation.js';
+import { TeamPicker } from './team-picker.js';
+import { ThemePicker } from './theme-picker.js';
+
+/** What stands around every page of somebody who is logged in. */
+export function Shell() {
+  const profile = useQuery(profileQuery);
+  if (profile.data === undefined) {
+    return (
+      <main className="main">
+        {profile.error ? (
+          <>
+            <ProblemNote problem={asProblem(profile.error)} onRetry={() => void profile.refetch()} />
+            <Button onPress={logOut}>Log out</Button>
+          </>
+        ) : (
+          <Skeleton height={420} label="Loading your profile" />
+        )}
+      </main>
+    );
+  }
+  return (
+    <UserContext value={profile.data}>
+      <Frame user={profile.data} />
+    </UserContext>
+  );
+}
+
+function Frame({ user }: { user: User }) {
+  const [isPaletteOpen, setPaletteOpen] = useState(false);
+  const { teamId = user.teams[0]?.id } = useParams({ strict: false });
+  const { pathname } = useLocation();
+  // Open on the page on which it was opened: whoever goes on has closed it.
+  const [menuAt, setMenuAt] = useState<string | null>(null);
+  const isMenuOpen = menuAt === pathname;
+  const setMenuOpen = (isOpen: boolean) => setMenuAt(isOpen ? pathname : null);
+  const main = useFocusOnNewPage(pathname);
+  const links = destinations(user, teamId);
+  return (
+    <div className="shell" data-menu={isMenuOpen ? 'open' : 'closed'}>
+      <a className="skip" href="#main">
+        Skip to the content
+      </a>
+      <header className="top">
+        <Brand />
+        <div className="actions">
+          <Button isSmall onPress={() => setPaletteOpen(true)}>
+            Go to…
+          </Button>
+          <Button isSmall onPress={() => setMenuOpen(!isMenuOpen)} aria-expanded={isMenuOpen}>
+            Menu
+          </Button>
+        </div>
+      </header>
+      {isMenuOpen && <button type="button" className="veil" aria-label="Close the menu" onClick={() => setMenuOpen(false)} />}
+      <div className="side">
+        <Brand />
+        {user.teams.length > 0 && <TeamPicker teams={user.teams} teamId={teamId} />}
+        <Button isWide onPress={() => setPaletteOpen(true)}>
+          <span className="quiet">Go to…</span> <kbd>Ctrl K</kbd>
+        </Button>
+        <Links links={links} />
+        <div className="side-foot">
+          <Link to="/profile" className="side-link" activeProps={{ 'aria-current': 'page' }}>
+            <span className="clip">{user.name}</span>
+          </Link>
+          <a className="side-link" href="/api/docs">
+            API documentation
+          </a>
+          <ThemePicker />
+          <Button kind="plain" isWide onPress={logOut}>
+            Log out
+          </Button>
+        </div>
+      </div>
+      <main id="main" className="main" tabIndex={-1} ref={main}>
+        <Outlet />
+      </main>
+      <CommandPalette isOpen={isPaletteOpen} onOpenChange={setPaletteOpen} destinations={links} teams={user.teams} />
+    </div>
+  );
+}
+
+/** After a page change the focus is at its start, as it would be after a load. */
+function useFocusOnNewPage(pathname: string) {
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isFirst.current) main.current?.focus({ preventScroll: true });
+    isFirst.current = false;
+  }, [pathname]);
+  return main;
+}
+
+function Brand() {
+  return (
+    <Link to="/" className="brand">
+      <img src={icon} alt="" />
+      Atoll
+    </Link>
+  );
+}
+
+function Links({ links }: { links: readonly Destination[] }) {
+  const groups = Map.groupBy(links, ({ group }) => group);
+  return (
+    <nav aria-label="Main">
+      {[...groups].map(([group, own]) => (
+        <div key={group} className="side-group">
+          <p>{group}</p>
+          {own.map(({ name, to }) => (
+            <Link
+              key={to}
+              to={to}
+              className="side-link"
+              activeOptions={{ exact: true, includeSearch: false }}
+              activeProps={{ 'aria-current': 'page' }}
+            >
+              {name}
+            </Link>
+          ))}
+        </div>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,97 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+
+const executablePath = process.env.ATOLL_CHROMIUM ?? '/usr/bin/chromium';
+
+/** Why stories in a browser cannot run here; undefined: they can. */
+export function browserLack(): string | undefined {
+  return existsSync(executablePath) ? undefined : 'Chromium was not found';
+}
+
+let browser: Browser | undefined;
+
+export async function openBrowser(): Promise<void> {
+  browser = await chromium.launch({ executablePath });
+}
+
+export async function closeBrowser(): Promise<void> {
+  await browser?.close();
+}
+
+/** A page in a context of its own, and what went wrong in it: violations of its policy, faults of its script, requests that left its origin. */
+export interface Tab {
+  page: Page;
+  faults: string[];
+  close(): Promise<void>;
+}
+
+/** A policy that is broken, and a script that fails, is a defect in whichever story it happens. */
+export async function openTab(url: string, options: BrowserContextOptions = {}): Promise<Tab> {
+  if (!browser) throw new Error('Open the browser first.');
+  const context = await browser.newContext({
+    baseURL: url,
+    reducedMotion: 'reduce',
+    timezoneId: 'Europe/Oslo',
+    locale: 'en-GB',
+    ...options,
+  });
+  const faults: string[] = [];
+  await context.exposeFunction('__fault', (fault: string) => faults.push(fault));
+  await context.addInitScript(() => {
+    // This runs in the page, which has a document and what was exposed to it.
+    const inPage = globalThis as unknown as EventTarget & { __fault: (fault: string) => void };
+    inPage.addEventListener('securitypolicyviolation', (event) => {
+      const { violatedDirective, blockedURI, sourceFile, lineNumber } = event as Event & Record<string, string>;
+      inPage.__fault(`policy: ${violatedDirective} ${blockedURI} at ${sourceFile}:${lineNumber}`);
+    });
+  });
+  const page = await context.newPage();
+  page.on('pageerror', (error) => faults.push(`script: ${error.message}`));
+  page.on('console', (message) => {
+    // A refused call is told on the console too; stories refuse calls on purpose.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) faults.push(`console: ${message.text()}`);
+  });
+  page.on('request', (request) => {
+    if (!/^(?:data|blob):/.test(request.url()) && new URL(request.url()).origin !== url) faults.push(`left: ${request.url()}`);
+  });
+  return { page, faults, close: () => context.close() };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+
+/** What axe finds on the page as it is, in a world of its own, so that the page keeps its policy. A line a violation. */
+export async function violations(page: Page, exclude: string[] = []): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  const { frameTree } = await session.send('Page.getFrameTree');
+  const { executionContextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id, worldName: 'axe' });
+  await session.send('Runtime.evaluate', { contextId: executionContextId, expression: axe });
+  const { result } = await session.send('Runtime.evaluate', {
+    contextId: executionContextId,
+    awaitPromise: true,
+    returnByValue: true,
+    expression: `axe.run(${JSON.stringify({ exclude })}, { runOnly: ${JSON.stringify(tags)} }).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => id + ': ' + html.slice(0, 200) + ' ' + failureSummary.replaceAll('\\n', ' '))))`,
+  });
+  await session.detach();
+  return result.value as string[];
+}
+
+const pictures = process.env.ATOLL_SCREENSHOTS;
+
+/** Keeps a picture of the page, where `ATOLL_SCREENSHOTS` names a folder for them. */
+export async function picture(page: Page, name: string): Promise<void> {
+  if (!pictures) return;
+  mkdirSync(pictures, { recursive: true });
+  await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: false });
+}
+
+/** Logs in by an API key, as somebody who types it. */
+export async function logInWithKey(page: Page, key: string, path = '/'): Promise<void> {
+  await page.goto(path);
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.locator('nav[aria-label=Main]').waitFor({ state: 'attached' });
+}

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { describeWhere } from '@atoll/testing';
+import { adminKey, platformUrl, succeed } from '../client.js';
+import { createNode, createPool, createTenant } from '../gpu-inventory.js';
+import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
+
+const longMs = 120_000;
+
+describeWhere(browserLack(), 'every page of the console', () => {
+  let teamId: string;
+  let nodeId: string;
+  let ownerKey: string;
+
+  beforeAll(async () => {
+    await openBrowser();
+    const node = await createNode({ gpus: [{ board: 'A100-80GB', count: 2 }] });
+    const { poolId } = await createPool(node, { sharing_mode: 'Spatial', mechanism: 'mig', profiles: ['1g.10gb', '3g.40gb'] });
+    const tenant = await createTenant('<b>Research</b> מחקר & co', ['team_owner', 'member']);
+    teamId = tenant.teamId;
+    nodeId = node.nodeId;
+    ownerKey = tenant.keys.team_owner ?? '';
+    const body = { sku: 'gpu.A100-80GB.3g.40gb', unit: 'vgpu', unit_price: '2.5', valid_from: '2026-01-01T00:00:00Z', force: true };
+    await succeed('POST', '/price', { key: adminKey, body });
+    const { subscription_id } = (await tenant.subscribe({ pool_id: poolId, vgpus: 2, profile: '3g.40gb', name: 'training' })).body;
+    await tenant.subscribed(subscription_id);
+    await tenant.start(subscription_id);
+  }, longMs);
+  afterAll(closeBrowser);
+
+  /** Visits pages as a person does, in one tab: by the palette's own navigation, without loading again. */
+  async function visit(tab: Tab, path: string, heading: string | RegExp): Promise<void> {
+    await tab.page.evaluate((to) => {
+      // The page's own history: the router follows it, and the key stays in memory.
+      const { history, dispatchEvent, PopStateEvent } = globalThis as unknown as {
+        history: { pushState(state: unknown, title: string, to: string): void };
+        dispatchEvent(event: unknown): void;
+        PopStateEvent: new (type: string) => unknown;
+      };
+      history.pushState({}, '', to);
+      dispatchEvent(new PopStateEvent('popstate'));
+    }, path);
+    await tab.page.getByRole('heading', { level: 1, name: heading }).waitFor();
+    await tab.page.locator('.skeleton').first().waitFor({ state: 'detached' });
+  }
+
+  const ofTeam: [string, string | RegExp, string][] = [
+    ['overview', /Research/, ''],
+    ['billing', 'Billing', '/billing'],
+    ['billing-by-pool', 'Billing', '/billing?by=pool&interval=daily&zone=utc'],
+    ['compare', 'Compare months', '/billing/compare'],
+    ['pools', 'GPU pools', '/pools'],
+    ['subscriptions', 'Subscriptions', '/subscriptions?ended=yes&window=last_7d'],
+    ['members', 'Members and keys', '/members'],
+    ['settings', 'Team settings', '/settings'],
+  ];
+  const ofOperator: [string, string | RegExp, string][] = [
+    ['regions', 'Regions', '/operator/regions'],
+    ['nodes', 'Nodes', '/operator/nodes'],
+    ['operator-pools', 'Pools', '/operator/pools'],
+    ['operator-subscriptions', 'All subscriptions', '/operator/subscriptions'],
+    ['prices', 'Prices', '/operator/prices'],
+    ['policies', 'Image policies', '/operator/policies'],
+    ['teams', 'Teams', '/operator/teams'],
+    ['profile', 'Your profile', '/profile'],
+    ['nothing', 'There is no such page', '/nothing-here'],
+  ];
+
+  it.each(['light', 'dark'] as const)(
+    'has no violation of WCAG 2.2 AA in its %s theme, breaks no policy and leaves its origin never',
+    async (colorScheme) => {
+      const tab = await openTab(platformUrl, { colorScheme, viewport: { width: 1440, height: 900 } });
+      const found: Record<string, string[]> = {};
+      const check = async (name: string) => {
+        const here = await violations(tab.page);
+        if (here.length > 0) found[name] = here;
+        await picture(tab.page, `${name}-1440-${colorScheme}`);
+      };
+      await tab.page.goto('/');
+      await tab.page.getByLabel('API key').waitFor();
+      await check('login');
+      await logInWithKey(tab.page, adminKey);
+      for (const [name, heading, path] of ofTeam) {
+        await visit(tab, `/teams/${teamId}${path}`, heading);
+        await check(name);
+      }
+      for (const [name, heading, path] of [...ofOperator, ['node', /gpu/, `/operator/nodes/${nodeId}`] as const]) {
+        await visit(tab, path, heading);
+        await check(name);
+      }
+      expect(found).toEqual({});
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+    longMs,
+  );
+
+  it('is answered when it is loaded again, by the address that its link has', async () => {
+    const tab = await openTab(platformUrl);
+    await logInWithKey(tab.page, adminKey, `/teams/${teamId}`);
+    const links = await Promise.all((await tab.page.locator('.side a').all()).map((link) => link.getAttribute('href')));
+    expect(links.length).toBeGreaterThan(12);
+    const answers = await Promise.all(links.map(async (link) => `${(await fetch(`${platformUrl}${link}`)).status} ${link}`));
+    expect(answers.filter((answer) => !answer.startsWith('200 '))).toEqual([]);
+    await tab.close();
+  });
+
+  it('has no wider page than a telephone', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 360, height: 740 } });
+    await logInWithKey(tab.page, ownerKey);
+    const wide: string[] = [];
+    for (const [name, heading, path] of ofTeam) {
+      await visit(tab, `/teams/${teamId}${path}`, heading);
+      await picture(tab.page, `${name}-360-light`);
+      const width = await tab.page.evaluate('document.documentElement.scrollWidth');
+      if (Number(width) > 360) wide.push(`${name}: ${String(width)}`);
+    }
+    expect(wide).toEqual([]);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+});

@@ -1,0 +1,14 @@
+import { poolGpus, type CallContext, type ListPoolGpus, type PoolGpuPage } from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { PoolGpusService } from './pool-gpu.service.js';
+
+@Controller()
+export class PoolGpusController implements Handlers<typeof poolGpus> {
+  constructor(private readonly gpus: PoolGpusService) {}
+
+  @Handle(poolGpus.list)
+  list(input: ListPoolGpus, context: CallContext): Promise<PoolGpuPage> {
+    return this.gpus.list(input, context);
+  }
+}

@@ -1,0 +1,51 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A platform, and the operator's key to it. */
+export interface DemoPlatform {
+  url: string;
+  adminKey: string;
+}
+
+const deadlineMs = 20_000;
+
+/** The API as a customer calls it: the demo is made by the same operations as everything else. */
+export class DemoApi {
+  constructor(private readonly platform: DemoPlatform) {}
+
+  /** The body of a success. Throws what the platform said otherwise. */
+  async call<Body>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object, key = this.platform.adminKey): Promise<Body> {
+    const answer = await fetch(`${this.platform.url}/api${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text.slice(0, 500)}`);
+    return (text ? JSON.parse(text) : undefined) as Body;
+  }
+
+  get<Body>(path: string): Promise<Body> {
+    return this.call<Body>('GET', path);
+  }
+
+  post<Body>(path: string, body: object = {}): Promise<Body> {
+    return this.call<Body>('POST', path, body);
+  }
+
+  /** Whether this platform has an operation: what it lacks is left out of the demo. */
+  async has(path: string): Promise<boolean> {
+    const { paths } = await this.get<{ paths: Record<string, unknown> }>('/openapi.json');
+    return `/api${path}` in paths;
+  }
+
+  /** Reads again until it is as it should be. */
+  async until<Body>(path: string, isAsItShould: (found: Body) => boolean): Promise<Body> {
+    const endMs = Date.now() + deadlineMs;
+    for (;;) {
+      const found = await this.get<Body>(path);
+      if (isAsItShould(found)) return found;
+      if (Date.now() > endMs) throw new Error(`${path} is still ${JSON.stringify(found).slice(0, 500)}`);
+      await delay(100);
+    }
+  }
+}
