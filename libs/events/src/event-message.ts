@@ -35,7 +35,7 @@ export function decodeEvent(subject: string, text: string): DomainEvent | undefi
   } catch {
     return undefined;
   }
-  const { id, name, payload, occurredAt, requestId, traceparent } = event;
+  const { id, name, payload, occurredAt, requestId, traceparent, publisher } = event;
   if (typeof id !== 'string' || !uuid.test(id) || typeof name !== 'string' || subjectOf(name) !== subject) return undefined;
   if (typeof occurredAt !== 'string' || !instant.test(occurredAt) || Number.isNaN(Date.parse(occurredAt)) || payload === undefined) {
     return undefined;
@@ -49,5 +49,6 @@ export function decodeEvent(subject: string, text: string): DomainEvent | undefi
     occurredAt,
     ...(typeof requestId === 'string' && { requestId }),
     ...(typeof traceparent === 'string' && { traceparent }),
+    ...(typeof publisher === 'string' && { publisher }),
   };
 }

@@ -42,9 +42,20 @@ export async function createEventTables(queryRunner: QueryRunner, schema: string
       last_failed_at timestamptz NOT NULL,
       UNIQUE (consumer, event_id)
     )`);
+  await createUnsignedCut(queryRunner, `"${schema}"`);
+}
+
+async function createUnsignedCut(queryRunner: QueryRunner, schema: string): Promise<void> {
+  await queryRunner.query(`
+    CREATE TABLE IF NOT EXISTS ${schema}.unsigned_event_cut (
+      is_only_row boolean PRIMARY KEY DEFAULT true CHECK (is_only_row),
+      stream_created text NOT NULL,
+      last_sequence bigint NOT NULL
+    )`);
 }
 
 export async function dropEventTables(queryRunner: QueryRunner, schema: string): Promise<void> {
+  await queryRunner.query(`DROP TABLE IF EXISTS "${schema}".unsigned_event_cut`);
   await queryRunner.query(`DROP TABLE "${schema}".dead_letter, "${schema}".inbox, "${schema}".outbox`);
 }
 
@@ -53,19 +64,32 @@ export class InboxProcesses1806000000000 implements MigrationInterface {
   readonly name = 'InboxProcesses1806000000000';
 
   async up(runner: QueryRunner): Promise<void> {
-    const inbox = await ownTable(runner, 'inbox');
+    const inbox = `${await ownSchema(runner)}.inbox`;
     await runner.query(`ALTER TABLE IF EXISTS ${inbox} ADD COLUMN IF NOT EXISTS begun_by uuid`);
     await runner.query(`ALTER TABLE IF EXISTS ${inbox} ADD COLUMN IF NOT EXISTS missed_at timestamptz`);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    const inbox = await ownTable(runner, 'inbox');
+    const inbox = `${await ownSchema(runner)}.inbox`;
     await runner.query(`ALTER TABLE IF EXISTS ${inbox} DROP COLUMN IF EXISTS begun_by, DROP COLUMN IF EXISTS missed_at`);
   }
 }
 
-/** A table of the service that is migrated, ready to be put into SQL; the search path goes on to `public`. */
-async function ownTable(runner: QueryRunner, table: string): Promise<string> {
+/** Where events began to be signed. */
+export class UnsignedEventCut1807000000000 implements MigrationInterface {
+  readonly name = 'UnsignedEventCut1807000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await createUnsignedCut(runner, await ownSchema(runner));
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`DROP TABLE IF EXISTS ${await ownSchema(runner)}.unsigned_event_cut`);
+  }
+}
+
+/** The schema that is migrated, ready to be put into SQL; the search path goes on to `public`. */
+async function ownSchema(runner: QueryRunner): Promise<string> {
   const rows = (await runner.query('SELECT quote_ident(current_schema()) AS schema')) as { schema: string }[];
-  return `${rows.map(({ schema }) => schema).join('')}.${table}`;
+  return rows.map(({ schema }) => schema).join('');
 }

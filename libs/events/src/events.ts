@@ -1,8 +1,10 @@
+import { ThrottledLog } from '@atoll/rpc';
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import type { CommitSignal } from './commit-signal.js';
 import type { Courier, CourierLink, EventConsumer, StreamUsage } from './courier.js';
 import type { Effect, EventConsumers } from './event-consumers.js';
+import { FirstUnsignedCut } from './first-unsigned-cut.js';
 import type { Inbox } from './inbox.js';
 import { Relay } from './relay.js';
 
@@ -13,6 +15,7 @@ const pruneEveryMs = 3_600_000;
 /** A service's part in the traffic of events: begins when the application has started, and ends before its connections do. */
 export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #logger = new Logger('Events');
+  readonly #refused = new ThrottledLog(({ message }) => this.#logger.error(message));
   #link: CourierLink | undefined;
   #relay: Relay | undefined;
   #pruning: NodeJS.Timeout | undefined;
@@ -29,8 +32,9 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
 
   onApplicationBootstrap(): void {
     const consumers = [...this.consumers.all()].map(([name, effects]) => this.consumerOf(name, effects));
-    this.#link = this.courier.join(this.service, consumers, () => this.#relay?.courierReady());
-    this.#relay = new Relay(this.dataSource, this.#link, this.processId);
+    const cut = new FirstUnsignedCut(this.dataSource);
+    this.#link = this.courier.join(this.service, consumers, () => this.#relay?.courierReady(), cut);
+    this.#relay = new Relay(this.dataSource, this.#link, { service: this.service, processId: this.processId });
     this.signal.onCommit(this.#relay.committed);
     this.#relay.start();
     this.#pruning = setInterval(() => void this.prune(), pruneEveryMs).unref();
@@ -60,7 +64,10 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
       eventNames: [...effects.keys()],
       take: async (event, attempt) => {
         const effect = effects.get(event.name);
-        return effect ? this.inbox.take(name, effect, event, attempt) : 'done';
+        if (!effect) return 'done';
+        if (mayPublish(event.publisher, effect)) return this.inbox.take(name, effect, event, attempt);
+        this.#refused.log(event.name, { message: `${event.name} ${event.id} is ignored: ${event.publisher} may not publish such events.` });
+        return 'done';
       },
     };
   }
@@ -72,4 +79,9 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
       this.#logger.warn(`The inbox could not be pruned: ${String(error)}`);
     }
   }
+}
+
+/** Who is not known published it with a release before signatures. */
+function mayPublish(publisher: string | undefined, { type }: Effect): boolean {
+  return publisher === undefined || publisher === type.service || type.publishers === 'any';
 }

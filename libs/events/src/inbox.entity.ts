@@ -1,9 +1,9 @@
 import { BringsMigrations } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { InboxProcesses1806000000000 } from './event-tables.js';
+import { InboxProcesses1806000000000, UnsignedEventCut1807000000000 } from './event-tables.js';
 
 /** An event that was delivered to a consumer of this service. */
-@BringsMigrations(InboxProcesses1806000000000)
+@BringsMigrations(InboxProcesses1806000000000, UnsignedEventCut1807000000000)
 @Entity('inbox')
 export class InboxRow {
   @PrimaryColumn('text')

@@ -8,6 +8,8 @@ export interface EventDelivery {
   readonly occurredAt: Date;
   /** Of the call that caused the event. */
   readonly requestId?: string;
+  /** The service that published it; undefined for one of a release that did not sign, and for a dead letter. */
+  readonly publisher?: string;
   /** The transaction in which the event is marked as taken: whatever is done through it happens once. */
   readonly manager: EntityManager;
 }
@@ -55,9 +57,15 @@ export function subscriptionOf(method: object): EventSubscription | undefined {
 }
 
 export function deliveryOf(
-  event: { id: string; occurredAt: string | Date; requestId?: string | null },
+  event: { id: string; occurredAt: string | Date; requestId?: string | null; publisher?: string },
   manager: EntityManager,
 ): EventDelivery {
-  const { id, occurredAt, requestId } = event;
-  return { id, occurredAt: new Date(occurredAt), ...(typeof requestId === 'string' && { requestId }), manager };
+  const { id, occurredAt, requestId, publisher } = event;
+  return {
+    id,
+    occurredAt: new Date(occurredAt),
+    ...(typeof requestId === 'string' && { requestId }),
+    ...(publisher !== undefined && { publisher }),
+    manager,
+  };
 }

@@ -48,7 +48,7 @@ export class Relay {
   constructor(
     private readonly dataSource: DataSource,
     private readonly link: CourierLink,
-    private readonly processId: string,
+    private readonly relaying: { readonly service: string; readonly processId: string },
   ) {}
 
   start(): void {
@@ -100,7 +100,7 @@ export class Relay {
   }
 
   private async runSession(onWorking: () => void): Promise<void> {
-    const session = await RelaySession.open(this.dataSource, this.processId, this.look);
+    const session = await RelaySession.open(this.dataSource, this.relaying.processId, this.look);
     try {
       this.#session = session;
       this.#triedToLeadAtMs = 0;
@@ -156,7 +156,7 @@ export class Relay {
     const { id } = event;
     this.#inHand.add(id);
     this.link
-      .publish(event, attempt)
+      .publish({ ...event, publisher: this.relaying.service }, attempt)
       .then((outcome) => {
         this.published();
         this.#settled.push({ id, outcome });
