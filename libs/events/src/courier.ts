@@ -11,6 +11,10 @@ export interface DomainEvent {
   readonly traceparent?: string;
   /** The service that published it, proven where it came over the network; undefined for an event of a release that did not sign. */
   readonly publisher?: string;
+  /** Among all events of its publisher, from 1, without gaps; undefined for an event of a release without positions. */
+  readonly position?: number;
+  /** The position of the publisher's last event of the same name before this one; 0 for none. Given with `position`. */
+  readonly previous?: number;
 }
 
 /** To be tried again, not before the delay is over. `reason` holds no secret. */

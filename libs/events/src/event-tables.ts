@@ -1,5 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
+const ofLaterReleases = ['unsigned_event_cut', 'event_progress', 'outbox_published', 'event_head'];
+
 /** For the first migration of a service: the tables as this version of the library needs them. */
 export async function createEventTables(queryRunner: QueryRunner, schema: string): Promise<void> {
   await queryRunner.query(`
@@ -43,6 +45,7 @@ export async function createEventTables(queryRunner: QueryRunner, schema: string
       UNIQUE (consumer, event_id)
     )`);
   await createUnsignedCut(queryRunner, `"${schema}"`);
+  await addPositions(queryRunner, `"${schema}"`);
 }
 
 async function createUnsignedCut(queryRunner: QueryRunner, schema: string): Promise<void> {
@@ -54,8 +57,54 @@ async function createUnsignedCut(queryRunner: QueryRunner, schema: string): Prom
     )`);
 }
 
+/** Numbers in the outbox, what was published, and how far consumers are. */
+async function addPositions(queryRunner: QueryRunner, schema: string): Promise<void> {
+  await queryRunner.query(`
+    ALTER TABLE ${schema}.outbox
+      ADD COLUMN IF NOT EXISTS seq bigserial,
+      ADD COLUMN IF NOT EXISTS position bigint,
+      ADD COLUMN IF NOT EXISTS previous bigint`);
+  await queryRunner.query(`CREATE INDEX IF NOT EXISTS outbox_seq_idx ON ${schema}.outbox (seq)`);
+  await queryRunner.query(`
+    CREATE TABLE IF NOT EXISTS ${schema}.event_head (
+      event_name text PRIMARY KEY,
+      position bigint NOT NULL
+    )`);
+  await queryRunner.query(`
+    CREATE TABLE IF NOT EXISTS ${schema}.outbox_published (
+      position bigint NOT NULL,
+      previous bigint NOT NULL,
+      id uuid NOT NULL,
+      event_name text NOT NULL,
+      payload jsonb NOT NULL,
+      request_id text,
+      traceparent text,
+      occurred_at timestamptz NOT NULL,
+      published_at timestamptz NOT NULL DEFAULT now()
+    ) PARTITION BY RANGE (published_at)`);
+  await queryRunner.query(`CREATE INDEX IF NOT EXISTS outbox_published_position_idx ON ${schema}.outbox_published (event_name, position)`);
+  await queryRunner.query(`
+    ALTER TABLE ${schema}.inbox
+      ADD COLUMN IF NOT EXISTS publisher text,
+      ADD COLUMN IF NOT EXISTS event_name text,
+      ADD COLUMN IF NOT EXISTS position bigint,
+      ADD COLUMN IF NOT EXISTS previous bigint`);
+  await queryRunner.query(
+    `CREATE INDEX IF NOT EXISTS inbox_consumer_publisher_event_name_position_idx ON ${schema}.inbox (consumer, publisher, event_name, position) WHERE position IS NOT NULL`,
+  );
+  await queryRunner.query(`
+    CREATE TABLE IF NOT EXISTS ${schema}.event_progress (
+      consumer text NOT NULL,
+      publisher text NOT NULL,
+      event_name text NOT NULL,
+      position bigint NOT NULL,
+      lost integer NOT NULL DEFAULT 0,
+      PRIMARY KEY (consumer, publisher, event_name)
+    )`);
+}
+
 export async function dropEventTables(queryRunner: QueryRunner, schema: string): Promise<void> {
-  await queryRunner.query(`DROP TABLE IF EXISTS "${schema}".unsigned_event_cut`);
+  await queryRunner.query(`DROP TABLE IF EXISTS ${ofLaterReleases.map((table) => `"${schema}".${table}`).join(', ')}`);
   await queryRunner.query(`DROP TABLE "${schema}".dead_letter, "${schema}".inbox, "${schema}".outbox`);
 }
 
@@ -73,6 +122,28 @@ export class InboxProcesses1806000000000 implements MigrationInterface {
     const inbox = `${await ownSchema(runner)}.inbox`;
     await runner.query(`ALTER TABLE IF EXISTS ${inbox} DROP COLUMN IF EXISTS begun_by, DROP COLUMN IF EXISTS missed_at`);
   }
+}
+
+/** Numbers for events of the first release, which begin where this migration runs. */
+export class EventPositions1808000000000 implements MigrationInterface {
+  readonly name = 'EventPositions1808000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    const schema = await ownSchema(runner);
+    const [inbox] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [`${schema}.inbox`])) as { exists: boolean }[];
+    if (inbox?.exists) await addPositions(runner, schema);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    const schema = await ownSchema(runner);
+    await runner.query(`DROP TABLE IF EXISTS ${schema}.event_progress, ${schema}.outbox_published, ${schema}.event_head`);
+    await runner.query(`ALTER TABLE IF EXISTS ${schema}.inbox ${dropColumns('publisher', 'event_name', 'position', 'previous')}`);
+    await runner.query(`ALTER TABLE IF EXISTS ${schema}.outbox ${dropColumns('seq', 'position', 'previous')}`);
+  }
+}
+
+function dropColumns(...columns: string[]): string {
+  return columns.map((column) => `DROP COLUMN IF EXISTS ${column}`).join(', ');
 }
 
 /** Where events began to be signed. */

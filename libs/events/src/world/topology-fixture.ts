@@ -42,10 +42,10 @@ export const inProcess: Topology = {
   name: 'in one process',
   processes: [shopServices],
   openCourier: () => ({ courier: new InProcessCourier({ services: shopServices }), close: () => Promise.resolve() }),
-  async deliverAgain({ id, name, payload, occurredAt }, { database }) {
+  async deliverAgain({ id, name, payload, occurredAt, position, previous }, { database }) {
     await database.query(
-      `INSERT INTO orders.outbox (id, event_name, payload, occurred_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-      [id, name, JSON.stringify(payload), occurredAt],
+      `INSERT INTO orders.outbox (id, event_name, payload, occurred_at, position, previous) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+      [id, name, JSON.stringify(payload), occurredAt, position, previous],
     );
     await database.query(`NOTIFY "outbox.orders"`);
   },
