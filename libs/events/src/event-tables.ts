@@ -42,6 +42,7 @@ export async function createEventTables(queryRunner: QueryRunner, schema: string
       tries integer NOT NULL,
       first_failed_at timestamptz NOT NULL,
       last_failed_at timestamptz NOT NULL,
+      retry_requested_at timestamptz,
       UNIQUE (consumer, event_id)
     )`);
   await createUnsignedCut(queryRunner, `"${schema}"`);
@@ -139,6 +140,20 @@ export class EventPositions1808000000000 implements MigrationInterface {
     await runner.query(`DROP TABLE IF EXISTS ${schema}.event_progress, ${schema}.outbox_published, ${schema}.event_head`);
     await runner.query(`ALTER TABLE IF EXISTS ${schema}.inbox ${dropColumns('publisher', 'event_name', 'position', 'previous')}`);
     await runner.query(`ALTER TABLE IF EXISTS ${schema}.outbox ${dropColumns('seq', 'position', 'previous')}`);
+  }
+}
+
+/** Where an operator asks the running service to try a dead letter once more. */
+export class DeadLetterRetries1809000000000 implements MigrationInterface {
+  readonly name = 'DeadLetterRetries1809000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    const letters = `${await ownSchema(runner)}.dead_letter`;
+    await runner.query(`ALTER TABLE IF EXISTS ${letters} ADD COLUMN IF NOT EXISTS retry_requested_at timestamptz`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`ALTER TABLE IF EXISTS ${await ownSchema(runner)}.dead_letter ${dropColumns('retry_requested_at')}`);
   }
 }
 

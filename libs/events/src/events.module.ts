@@ -55,12 +55,19 @@ export class EventsModule {
         },
         {
           provide: Events,
-          useFactory: (consumers: EventConsumers, inbox: Inbox, dataSource: DataSource, signal: CommitSignal, rpc?: Rpc) => {
+          useFactory: (
+            consumers: EventConsumers,
+            inbox: Inbox,
+            dataSource: DataSource,
+            signal: CommitSignal,
+            letters: DeadLetters,
+            rpc?: Rpc,
+          ) => {
             const asked = source ?? (rpc && askPublisher(rpc, service));
             const surroundings = { service, processId, courier, recovery: { ...defaultRecoveryRules, ...recovery }, source: asked };
-            return new Events(surroundings, consumers, inbox, dataSource, signal);
+            return new Events(surroundings, consumers, inbox, dataSource, signal, letters);
           },
-          inject: [EventConsumers, Inbox, DataSource, CommitSignal, { token: Rpc, optional: true }],
+          inject: [EventConsumers, Inbox, DataSource, CommitSignal, DeadLetters, { token: Rpc, optional: true }],
         },
       ],
       exports: [Outbox, DeadLetters, Events, PublishedEvents],

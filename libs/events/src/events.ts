@@ -1,8 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ThrottledLog } from '@atoll/rpc';
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import type { CommitSignal } from './commit-signal.js';
 import type { Courier, CourierLink, EventConsumer, Outcome, StreamUsage } from './courier.js';
+import type { DeadLetters } from './dead-letters.js';
 import type { Effect, EventConsumers } from './event-consumers.js';
 import type { EventSource } from './event-source.js';
 import { FirstUnsignedCut } from './first-unsigned-cut.js';
@@ -12,6 +14,7 @@ import { ReceivedEvents } from './received-events.js';
 import { Relay } from './relay.js';
 
 const pruneEveryMs = 3_600_000;
+const retryEveryMs = 1_000;
 
 export interface EventsSurroundings {
   readonly service: string;
@@ -30,6 +33,8 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
   #relay: Relay | undefined;
   #missing: MissingEvents | undefined;
   #pruning: NodeJS.Timeout | undefined;
+  #retrying: Promise<void> = Promise.resolve();
+  readonly #stopping = new AbortController();
 
   constructor(
     private readonly surroundings: EventsSurroundings,
@@ -37,6 +42,7 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
     private readonly inbox: Inbox,
     private readonly dataSource: DataSource,
     private readonly signal: CommitSignal,
+    private readonly deadLetters: DeadLetters,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -49,12 +55,14 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
     this.#relay.start();
     if (source) this.#missing = new MissingEvents(new ReceivedEvents(this.dataSource), source, awaiting, recovery);
     this.#missing?.start();
+    this.#retrying = this.keepRetrying();
     this.#pruning = setInterval(() => void this.prune(), pruneEveryMs).unref();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     clearInterval(this.#pruning);
-    await Promise.all([this.#link?.stopDelivering(), this.#relay?.stop(), this.#missing?.stop()]);
+    this.#stopping.abort();
+    await Promise.all([this.#retrying, this.#link?.stopDelivering(), this.#relay?.stop(), this.#missing?.stop()]);
     await this.#link?.close();
   }
 
@@ -73,6 +81,16 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
   /** Events that their publishers have published and a consumer of this service does not have, as of the last look. */
   missing(): number {
     return this.#missing?.count ?? 0;
+  }
+
+  /** Takes up what `npm run dead-letters -- retry` asks for. */
+  private async keepRetrying(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      // A database that is away shows in readiness.
+      await this.deadLetters.retryRequested().catch(() => undefined);
+      await delay(retryEveryMs, undefined, { signal, ref: false }).catch(() => undefined);
+    }
   }
 
   private courierReady(): void {

@@ -1,5 +1,7 @@
 export type { Courier, DomainEvent } from './courier.js';
 export { DeadLetter } from './dead-letter.entity.js';
+export { DeadLetterList } from './dead-letter-list.js';
+export type { RetryOutcome } from './dead-letter-list.js';
 export { DeadLetters } from './dead-letters.js';
 export { FirstSnapshot } from './first-snapshot.js';
 export type { SnapshotPage } from './first-snapshot.js';
