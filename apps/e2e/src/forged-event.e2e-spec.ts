@@ -1,7 +1,7 @@
 import { it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createDatabase } from '@atoll/testing';
+import { createDatabase, startNats } from '@atoll/testing';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import pg from 'pg';
 import { startPlatform, type Topology } from './running-platform.js';
@@ -14,7 +14,9 @@ itOverNats(
   'a forged event of a team with the greatest revision there is changes nothing and freezes nobody',
   async () => {
     const database = await createDatabase();
-    const platform = await startPlatform(topology, { DATABASE_URL: database.url });
+    // With a user of this story's own, which may do anything.
+    const broker = await startNats();
+    const platform = await startPlatform(topology, { DATABASE_URL: database.url, NATS_URL: broker.url });
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     const call = async (method: string, path: string, body: object): Promise<Record<string, unknown>> => {
@@ -31,7 +33,7 @@ itOverNats(
     let nats: NatsConnection | undefined;
     try {
       while (!platform.output().includes('Atoll is ready')) await delay(20);
-      nats = await connect({ servers: /over (nats:\S+)/.exec(platform.output())?.[1] ?? '' });
+      nats = await connect({ servers: broker.url });
       const { id: team_id } = await call('POST', '/team', { name: 'Before' });
       await untilKnownAs('Before');
       const payload = { team_id, revision: Number.MAX_SAFE_INTEGER, name: 'Forged', is_suspended: true, status: 'active', workspaces: [] };
@@ -47,6 +49,7 @@ itOverNats(
       await nats?.close();
       await client.end();
       await platform.stop();
+      await broker.stop();
       await database.drop();
     }
   },

@@ -1,7 +1,7 @@
 import { it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createDatabase } from '@atoll/testing';
+import { createDatabase, startNats } from '@atoll/testing';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import pg from 'pg';
 import { startPlatform, type Topology } from './running-platform.js';
@@ -32,7 +32,9 @@ itOverNats(
   'every bill is exact in the end when the store of the broker is wiped under load',
   async () => {
     const database = await createDatabase();
-    const platform = await startPlatform(topology, { DATABASE_URL: database.url });
+    // With a user of this story's own, which may do anything.
+    const broker = await startNats();
+    const platform = await startPlatform(topology, { DATABASE_URL: database.url, NATS_URL: broker.url });
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     let nats: NatsConnection | undefined;
@@ -44,7 +46,7 @@ itOverNats(
     };
     try {
       while (!platform.output().includes('Atoll is ready')) await delay(20);
-      nats = await connect({ servers: /over (nats:\S+)/.exec(platform.output())?.[1] ?? '' });
+      nats = await connect({ servers: broker.url });
       const team = await call<{ id: string; workspaces: { id: string }[] }>('POST', '/team', { name: 'Billed' });
       const sku = 'gpu.lost';
       await call('POST', '/price', { sku, unit: 'vgpu', unit_price: '1', valid_from: '2025-01-01T00:00:00Z', force: true });
@@ -62,6 +64,7 @@ itOverNats(
       await nats?.close();
       await client.end();
       await platform.stop();
+      await broker.stop();
       await database.drop();
     }
   },

@@ -18,8 +18,11 @@ import { JetStreamDelivery } from './jetstream-delivery.js';
 import { durableName, setUp, type JetStreamSettings } from './jetstream-setup.js';
 import { StreamMonitor } from './stream-monitor.js';
 
+/** The stream of the events of all services, unless given. */
+export const eventStream = 'ATOLL_EVENTS';
+
 const defaults: JetStreamSettings = {
-  stream: 'ATOLL_EVENTS',
+  stream: eventStream,
   duplicateWindowMs: 2 * 60_000,
   ackWaitMs: 30_000,
   checkEveryMs: 10_000,

@@ -23,6 +23,7 @@ export interface EventSubscription {
 }
 
 const subscriptionKey = Symbol('atoll:on-event');
+const declaredConsumers = new Set<string>();
 const consumerName = /^[a-z][a-z0-9-]{0,63}$/;
 
 type AnyMethod = (...parameters: never[]) => Promise<void>;
@@ -43,6 +44,7 @@ export function OnEvent<Payload extends object>(type: EventType<Payload>, option
   const { consumer } = options;
   if (!consumerName.test(consumer)) throw new Error(`"${consumer}" is no name for a consumer: use lower-case letters, digits and hyphens.`);
   const subscription: EventSubscription = { type, consumer };
+  declaredConsumers.add(consumer);
   return <Method extends AnyMethod>(
     _target: object,
     _name: string,
@@ -50,6 +52,11 @@ export function OnEvent<Payload extends object>(type: EventType<Payload>, option
   ): void => {
     Reflect.defineMetadata(subscriptionKey, subscription, descriptor.value as object);
   };
+}
+
+/** Names of the consumers of all classes that this process has loaded. */
+export function consumerNames(): string[] {
+  return [...declaredConsumers].toSorted();
 }
 
 export function subscriptionOf(method: object): EventSubscription | undefined {
