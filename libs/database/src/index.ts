@@ -18,6 +18,7 @@ export { inBackground } from './split-pool.js';
 export { Statements } from './statements.js';
 export { afterCommit, Transactions } from './transactions.js';
 export type { OnceOptions } from './transactions.js';
-export { requireFreeDataFolder } from './embedded/data-lock.js';
+export { lockDataFolder, requireFreeDataFolder } from './embedded/data-lock.js';
 export { runningPostgresUrl, startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 export type { EmbeddedPostgres, EmbeddedPostgresOptions } from './embedded/embedded-postgres.js';
+export { startOf } from './embedded/process-identity.js';
