@@ -5,7 +5,7 @@ import { Events } from './events.js';
 import { eventually } from './world/eventually-fixture.js';
 import { specRecovery } from './world/shop-fixture.js';
 import { LossyCourier, type Fate } from './world/lossy-courier-fixture.js';
-import { inProcess, overJetStream, type Topology } from './world/topology-fixture.js';
+import { inProcess, overJetStream, overJetStreamWith, type Topology } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
 let database: TestDatabase;
@@ -115,5 +115,21 @@ describe('a service over JetStream', () => {
     await world.orders.place([4]);
     await eventually(() => expect(world.app('mail').get(Events).missing()).toBe(2));
     await eventually(async () => expect(await world.noted('letters')).toEqual([1, 4]));
+  });
+});
+
+describe('a service that was killed', () => {
+  it('has what it had in hand before the broker delivers that again', async () => {
+    const patient = overJetStreamWith({ ackWaitMs: 600_000 });
+    const world = await World.open(patient, { database: database.url, broker: nats.url });
+    try {
+      world.recovery = specRecovery;
+      await world.start();
+      await world.crashDuring('inEffect', [1, 2]);
+      await world.restartDead();
+      await expectEachOnce(world);
+    } finally {
+      await world.close();
+    }
   });
 });

@@ -1,6 +1,9 @@
+import { BringsMigrations } from '@atoll/database';
 import { Column, Entity, Generated, Index, PrimaryColumn } from 'typeorm';
+import { OutboxRoom1810000000000 } from './event-tables.js';
 
 /** An event that was committed with its cause and waits for the relay. Moved to `outbox_published` once the courier is done with it. */
+@BringsMigrations(OutboxRoom1810000000000)
 @Entity('outbox')
 export class OutboxRow {
   /** UUID version 7: the order of making. */
