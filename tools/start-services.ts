@@ -1,10 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '@atoll/database';
-import { loadLocalSecrets, requireFreePort } from '@atoll/service';
+import { loadLocalSecrets, natsAuthorization, natsUsers, requireFreePort } from '@atoll/service';
 import { freePort, startNats } from '@atoll/testing';
+import { OwnProcesses } from './own-processes.js';
 import { readReplicas } from './replicas.js';
 import { serviceDefinitions } from './service-definitions.js';
 
@@ -23,6 +25,9 @@ const children = new Map<string, ChildProcess>();
 
 const port = Number(process.env.PORT ?? '3000');
 const replicas = await orRefuse(() => readReplicas(process.env.ATOLL_REPLICAS ?? '', services));
+const own = await orRefuse(() =>
+  OwnProcesses.takeOver(dataDir, (pid) => console.log(`Ending process ${pid}, left by a start that was killed`)),
+);
 await orRefuse(() => requireFreePort(port, process.env.HOST ?? '127.0.0.1', 'npm run start:services'));
 
 /** Runs one process and starts it again whenever it dies, as a container's restart policy does. */
@@ -36,9 +41,11 @@ async function keepRunning(service: string, env: NodeJS.ProcessEnv, name = servi
       detached: true,
     });
     children.set(name, child);
+    own.add(child.pid);
     console.log(`${name}: process ${child.pid}`);
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
     children.delete(name);
+    own.remove(child.pid);
     if (stopping.signal.aborted) return;
     console.error(`${name} ended (${signal ?? `code ${code}`}); it starts again in ${restartAfterMs} ms`);
     await delay(restartAfterMs, undefined, { signal: stopping.signal }).catch(() => undefined);
@@ -70,20 +77,42 @@ async function orRefuse<T>(attempt: () => T | Promise<T>): Promise<T> {
   }
 }
 
+/** A user of NATS for each service, with a password that is new at each start. */
+const passwords = new Map<string, string>();
+function passwordOf(name: string): string {
+  const password = passwords.get(name) ?? randomBytes(24).toString('base64url');
+  passwords.set(name, password);
+  return password;
+}
+
 const postgres = process.env.DATABASE_URL ? null : await orRefuse(() => startEmbeddedPostgres({ dataDir, onExit: endWithout }));
 // What is under way between services outlives a restart, as their databases do.
 const nats = process.env.NATS_URL
   ? null
-  : await orRefuse(() => startNats({ storeDir: join(dataDir, 'jetstream'), onExit: () => endWithout('nats-server ended by itself.') }));
+  : await orRefuse(() =>
+      startNats({
+        storeDir: join(dataDir, 'jetstream'),
+        configuration: natsAuthorization(natsUsers(services), (name) => JSON.stringify(passwordOf(name))),
+        onExit: () => endWithout('nats-server ended by itself.'),
+      }),
+    );
+own.add(nats?.pid);
 const shared: NodeJS.ProcessEnv = {
   ...process.env,
   DATABASE_URL: process.env.DATABASE_URL ?? postgres?.url,
-  NATS_URL: process.env.NATS_URL ?? nats?.url,
   ATOLL_BUS_SECRET: process.env.ATOLL_BUS_SECRET ?? secrets.busSecret,
   ATOLL_KEY_PEPPER: process.env.ATOLL_KEY_PEPPER ?? secrets.keyPepper,
   ATOLL_PUBLIC_URL: process.env.ATOLL_PUBLIC_URL ?? `http://localhost:${port}`,
   ATOLL_SEAL_KEYS: process.env.ATOLL_SEAL_KEYS ?? secrets.sealKeys,
 };
+
+/** The environment of a service or the gateway, with its own user of NATS where that was started here. */
+function envOf(name: string): NodeJS.ProcessEnv {
+  if (!nats) return shared;
+  const url = new URL(nats.url);
+  [url.username, url.password] = [name, passwordOf(name)];
+  return { ...shared, NATS_URL: url.href };
+}
 
 let stopped = false;
 async function stop(): Promise<void> {
@@ -106,7 +135,7 @@ async function announce(): Promise<void> {
   }
   const processes = healthPorts.length + 1;
   console.log(`
-Atoll is ready, in ${processes} processes over ${shared.NATS_URL}
+Atoll is ready, in ${processes} processes over ${process.env.NATS_URL ?? nats?.url}
 
   Console  ${url}/
   API      ${url}/api
@@ -120,8 +149,8 @@ for (const [service, count] of replicas) {
   for (let replica = 1; replica <= count; replica++) {
     const healthPort = String(await freePort());
     healthPorts.push(healthPort);
-    void keepRunning(service, { ...shared, HEALTH_PORT: healthPort }, replica === 1 ? service : `${service} ${replica}`);
+    void keepRunning(service, { ...envOf(service), HEALTH_PORT: healthPort }, replica === 1 ? service : `${service} ${replica}`);
   }
 }
-void keepRunning('gateway', shared);
+void keepRunning('gateway', envOf('gateway'));
 await announce().catch(() => undefined);

@@ -1,5 +1,5 @@
 import { event, WholeNumber } from '@atoll/contracts';
-import { createIdempotencyTable, DatabaseModule, newId, Transactions } from '@atoll/database';
+import { createCallNonceTable, createIdempotencyTable, DatabaseModule, newId, Transactions } from '@atoll/database';
 import { createEventTables, eventEntities, EventsModule, OnEvent, Outbox, type Courier, type EventDelivery } from '@atoll/events';
 import { Injectable, Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -34,6 +34,7 @@ class Notes1790000000000 implements MigrationInterface {
   readonly name = 'Notes1790000000000';
   async up(runner: QueryRunner): Promise<void> {
     await createIdempotencyTable(runner, 'notes');
+    await createCallNonceTable(runner, 'notes');
     await createEventTables(runner, 'notes');
     await runner.query('CREATE TABLE notes.outbox_floor (LIKE notes.outbox INCLUDING ALL)');
     await runner.query('CREATE TABLE notes.book (id integer PRIMARY KEY, revision integer NOT NULL DEFAULT 0)');
@@ -49,6 +50,7 @@ class Reader1790000000000 implements MigrationInterface {
   readonly name = 'Reader1790000000000';
   async up(runner: QueryRunner): Promise<void> {
     await createIdempotencyTable(runner, 'reader');
+    await createCallNonceTable(runner, 'reader');
     await createEventTables(runner, 'reader');
     await runner.query('CREATE TABLE reader.note_read (number bigint PRIMARY KEY, read_at timestamptz NOT NULL DEFAULT clock_timestamp())');
   }

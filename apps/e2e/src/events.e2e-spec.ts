@@ -36,7 +36,7 @@ describe('what others tell of a team', () => {
   }
 
   const tell = (payload: object) =>
-    client.query(`INSERT INTO teams.outbox (id, event_name, payload) VALUES ($1, 'gpuaas.team_capacity_changed', $2)`, [
+    client.query(`INSERT INTO gpuaas.outbox (id, event_name, payload) VALUES ($1, 'gpuaas.team_capacity_changed', $2)`, [
       randomUUID(),
       JSON.stringify(payload),
     ]);

@@ -134,7 +134,7 @@ describe('the key of the operator', () => {
     const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: join(folder, 'elsewhere') });
     expect([code, output]).toEqual([
       1,
-      `Nothing was done: ${join(folder, 'elsewhere')} holds no platform. Say where it is by ATOLL_DATA_DIR.\n`,
+      `Nothing was done: ${join(folder, 'elsewhere')} holds no platform. Say where it is by ATOLL_DATA_DIR, or where its database is by DATABASE_URL.\n`,
     ]);
   });
 });

@@ -1,37 +1,38 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { INestApplicationContext } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { runningPostgresUrl, startEmbeddedPostgres } from '@atoll/database';
-import { createLogger, inProcessTransport, loadEnv, moduleOf, NestLogger } from '@atoll/service';
+import { connectDataSource, runningPostgresUrl, startEmbeddedPostgres } from '@atoll/database';
+import { loadEnv } from '@atoll/service';
+import type { DataSource } from 'typeorm';
 import { PlatformEnv, settingsSource } from './env.js';
 import { services } from './services.js';
 
+/** What a command of the operator works with. */
+export interface Beside {
+  /** Connects to the schema of a service, which must be at the version of this program. */
+  readonly connect: (service: string) => Promise<DataSource>;
+  /** Where the settings of a service are read. */
+  readonly source: NodeJS.ProcessEnv;
+}
+
 /**
- * Runs a command of the operator with a service's module, beside a running platform or without one. Where the services run apart it takes their
- * `DATABASE_URL` and `ATOLL_KEY_PEPPER`. Ends the process with code 1 and one clear line where the command fails.
+ * Runs a command of the operator on the schemas of services, beside a running platform or without one: no service boots, so nothing is migrated,
+ * no worker works and no timer runs. Where the services run apart it takes their `DATABASE_URL`. Ends the process with code 1 and
+ * one clear line where the command fails.
  */
-export async function besidePlatform(
-  command: (open: (service: string) => Promise<INestApplicationContext>) => Promise<void>,
-): Promise<void> {
+export async function besidePlatform(command: (beside: Beside) => Promise<void>): Promise<void> {
   const undo: (() => Promise<void>)[] = [];
   try {
     const env = loadEnv(PlatformEnv);
     const dataDir = resolve(env.ATOLL_DATA_DIR);
-    const databaseUrl = env.DATABASE_URL ?? (await databaseOf(dataDir, undo));
-    const source = settingsSource(dataDir);
-    // A courier that waits for somebody who never comes: events are the running platform's to deliver.
-    const names = services.map(({ name }) => name);
-    const transport = inProcessTransport([...names, 'nobody']);
-    const logger = new NestLogger(createLogger({ service: 'command', level: 'error' }));
-    await command(async (name) => {
+    const url = env.DATABASE_URL ?? (await databaseOf(dataDir, undo));
+    const connect = async (name: string) => {
       const definition = services.find((service) => service.name === name);
-      if (!definition) throw new Error(`there is no service ${name}; there is: ${names.join(', ')}`);
-      const module = moduleOf(definition, { settings: loadEnv(definition.settings, source), databaseUrl, transport });
-      const app = await NestFactory.createApplicationContext(module, { logger, abortOnError: false });
-      undo.push(() => app.close());
-      return app;
-    });
+      if (!definition) throw new Error(`there is no service ${name}; there is: ${services.map((service) => service.name).join(', ')}`);
+      const dataSource = await connectDataSource({ ...definition.database, schema: name, url });
+      undo.push(() => dataSource.destroy());
+      return dataSource;
+    };
+    await command({ connect, source: hasSecrets(dataDir) ? settingsSource(dataDir) : process.env });
   } catch (error) {
     console.error(`Nothing was done: ${error instanceof Error ? error.message : String(error)}`);
     process.exitCode = 1;
@@ -40,10 +41,17 @@ export async function besidePlatform(
 }
 
 async function databaseOf(dataDir: string, undo: (() => Promise<void>)[]): Promise<string> {
-  if (!existsSync(join(dataDir, 'postgres'))) throw new Error(`${dataDir} holds no platform. Say where it is by ATOLL_DATA_DIR.`);
+  if (!existsSync(join(dataDir, 'postgres'))) {
+    throw new Error(`${dataDir} holds no platform. Say where it is by ATOLL_DATA_DIR, or where its database is by DATABASE_URL.`);
+  }
   const running = runningPostgresUrl(dataDir);
   if (running !== undefined) return running;
   const postgres = await startEmbeddedPostgres({ dataDir });
   undo.push(() => postgres.stop());
   return postgres.url;
+}
+
+/** A command makes no secrets: what they sign or digest would be void elsewhere. */
+function hasSecrets(dataDir: string): boolean {
+  return existsSync(join(dataDir, 'secrets.json'));
 }

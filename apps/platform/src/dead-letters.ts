@@ -1,24 +1,21 @@
-import { DeadLetters } from '@atoll/events';
+import { DeadLetterList } from '@atoll/events';
 import { besidePlatform } from './beside-platform.js';
 import { services } from './services.js';
 
+/** How long the running service is waited for. */
+const patienceMs = 15_000;
+
 /**
- * `npm run dead-letters`: the events whose effects failed for good, a line each; `npm run dead-letters -- retry SERVICE ID` has one handled again, which
- * happens in one transaction or not at all.
+ * `npm run dead-letters`: the events whose effects failed for good, a line each; `npm run dead-letters -- retry SERVICE ID` asks the running
+ * service to handle one again, which happens in one transaction or not at all.
  */
 const [action = 'list', service = '', id = ''] = process.argv.slice(2);
 
-await besidePlatform(async (open) => {
-  if (action === 'retry') {
-    const app = await open(service);
-    await app.get(DeadLetters, { strict: false }).retry(id);
-    console.log('Handled.');
-    return;
-  }
+await besidePlatform(async ({ connect }) => {
+  if (action === 'retry') return retry(new DeadLetterList(await connect(service)));
   if (action !== 'list') throw new Error('say: npm run dead-letters, or npm run dead-letters -- retry SERVICE ID');
   for (const { name } of services) {
-    const app = await open(name);
-    const letters = await app.get(DeadLetters, { strict: false }).list();
+    const letters = await new DeadLetterList(await connect(name)).latest();
     if (letters.length === 0) console.log(`${name}: none`);
     for (const letter of letters) {
       console.log(
@@ -27,3 +24,13 @@ await besidePlatform(async (open) => {
     }
   }
 });
+
+async function retry(letters: DeadLetterList): Promise<void> {
+  if (!/^[0-9a-f-]{36}$/i.test(id)) throw new Error(`"${id}" is not the id of a dead letter: say npm run dead-letters -- retry SERVICE ID`);
+  const outcome = await letters.retry(id, patienceMs);
+  if (outcome.is === 'unknown') throw new Error(`${service} has no dead letter ${id}`);
+  if (outcome.is === 'failed') throw new Error(`the event failed again: ${outcome.lastError}`);
+  console.log(
+    outcome.is === 'handled' ? 'Handled.' : `Asked for. No process of ${service} has taken it up yet; it is handled when one runs.`,
+  );
+}

@@ -4,7 +4,7 @@ import { TeamsModule } from './teams.module.js';
 import { TeamsSettings } from './teams-settings.js';
 import { Administrators } from './users/administrators.service.js';
 
-export { Administrators } from './users/administrators.service.js';
+export { newAdminKey } from './users/admin-key.js';
 
 export const service = defineService({
   name: 'teams',

@@ -51,10 +51,17 @@ export interface EventType<Payload extends object = object> {
   /** `teams.member_added`: the service, a dot, what happened in the past tense. */
   readonly name: string;
   readonly payload: Wire<Payload>;
+  /** Who may publish it: its owner alone, or any service, which its consumers then find as the `publisher` of a delivery. */
+  readonly publishers: 'owner' | 'any';
 }
 
-export function event<Payload extends object>(name: `${string}.${string}`, payload: Wire<Payload>): EventType<Payload> {
-  return Object.freeze({ service: name.split('.', 1)[0] ?? name, name, payload });
+/** An event whose owner is the first word of its name. `publishers` is `owner` unless given. */
+export function event<Payload extends object>(
+  name: `${string}.${string}`,
+  payload: Wire<Payload>,
+  { publishers = 'owner' }: Partial<Pick<EventType, 'publishers'>> = {},
+): EventType<Payload> {
+  return Object.freeze({ service: name.split('.', 1)[0] ?? name, name, payload, publishers });
 }
 
 /** A hint that may be lost: told to every process that listens now, never stored. For caches only. */

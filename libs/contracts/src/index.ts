@@ -1,3 +1,4 @@
+export { eventLog, EventsAfter, EventsPage, PublishedEvent } from './event-log.js';
 export { isPlatformAdmin, notFound, permissions, requirePermission, requirePlatformAdmin, requireUser } from './access.js';
 export type { Permission } from './access.js';
 export {

@@ -22,6 +22,43 @@ export async function openDataSource(options: DatabaseOptions, patienceMs = boot
   return connect(new DataSource(dataSourceOptions(options)), options.url, patienceMs);
 }
 
+/**
+ * Connects to the schema of a service as it is: creates nothing and migrates nothing, for a command of an operator beside services that
+ * run. Waits for nobody. Throws an Error that says what is wrong where PostgreSQL cannot be used, where the schema is missing, and
+ * where its migrations are not those of this program. The caller destroys the DataSource.
+ */
+export async function connectDataSource(options: DatabaseOptions): Promise<DataSource> {
+  const dataSource = await connect(new DataSource(dataSourceOptions({ ...options, poolSize: 2 })), options.url, 0);
+  try {
+    await requireMigrated(dataSource, options.schema);
+    return dataSource;
+  } catch (error) {
+    await dataSource.destroy();
+    throw error;
+  }
+}
+
+async function requireMigrated(dataSource: DataSource, schema: string): Promise<void> {
+  const table = `"${schema}".migration`;
+  const [found] = await dataSource.query<{ exists: boolean }[]>('SELECT to_regclass($1) IS NOT NULL AS exists', [table]);
+  if (!found?.exists) throw new Error(`The database has no schema ${schema} yet: start the service ${schema} once.`);
+  const rows = await dataSource.query<{ name: string }[]>(`SELECT name FROM ${table}`);
+  const done = new Set(rows.map(({ name }) => name));
+  const known = new Set(dataSource.migrations.map(({ name, constructor }) => name ?? constructor.name));
+  const missing = [...known].find((name) => !done.has(name));
+  if (missing !== undefined) {
+    throw new Error(
+      `The schema ${schema} is older than this program: ${missing} has not run. Start the service ${schema} of this release first.`,
+    );
+  }
+  const unknown = [...done].find((name) => !known.has(name));
+  if (unknown !== undefined) {
+    throw new Error(
+      `The schema ${schema} is newer than this program, which does not know ${unknown}. Run this command with the release that runs.`,
+    );
+  }
+}
+
 async function migrate(options: DatabaseOptions, patienceMs: number): Promise<void> {
   // A migration may take as long as it needs, and no caller waits for its connections. One holds the lock, one migrates.
   const timeouts = { ...options.timeouts, acquireMs: Math.min(patienceMs, bootAcquireMs), statementMs: 0, queryMs: 0 };

@@ -9,6 +9,12 @@ export interface DomainEvent {
   readonly occurredAt: string;
   readonly requestId?: string;
   readonly traceparent?: string;
+  /** The service that published it, proven where it came over the network; undefined for an event of a release that did not sign. */
+  readonly publisher?: string;
+  /** Among all events of its publisher, from 1, without gaps; undefined for an event of a release without positions. */
+  readonly position?: number;
+  /** The position of the publisher's last event of the same name before this one; 0 for none. Given with `position`. */
+  readonly previous?: number;
 }
 
 /** To be tried again, not before the delay is over. `reason` holds no secret. */
@@ -39,9 +45,22 @@ export interface EventConsumer {
 export interface Courier {
   /**
    * Joins a service: from now on its consumers are handed what is published. Returns at once, also when the courier cannot work
-   * yet. `onReady` is called each time that it can (again).
+   * yet. `onReady` is called each time that it can (again). Without a `cut` nothing unsigned is taken.
    */
-  join(service: string, consumers: readonly EventConsumer[], onReady: () => void): CourierLink;
+  join(service: string, consumers: readonly EventConsumer[], onReady: () => void, cut?: UnsignedCut): CourierLink;
+}
+
+/** A stream of the broker as a service found it. */
+export interface StreamState {
+  /** When it was created, as the broker writes it: tells a stream from one that was made anew. */
+  readonly created: string;
+  readonly lastSequence: number;
+}
+
+/** Until where a service takes events without a signature: those that were in the stream when it first ran a release that checks them. */
+export interface UnsignedCut {
+  /** The last sequence in this stream that may be unsigned; 0 for none. */
+  upTo(stream: StreamState): Promise<number>;
 }
 
 /** How full the broker's stream is. */

@@ -1,6 +1,9 @@
+import { BringsMigrations } from '@atoll/database';
 import { Column, Entity, PrimaryColumn, Unique } from 'typeorm';
+import { DeadLetterRetries1809000000000 } from './event-tables.js';
 
 /** An event whose effect on one consumer failed for good. It waits here until somebody retries it. */
+@BringsMigrations(DeadLetterRetries1809000000000)
 @Entity()
 @Unique(['consumer', 'eventId'])
 export class DeadLetter {
@@ -40,4 +43,8 @@ export class DeadLetter {
 
   @Column('timestamptz')
   lastFailedAt!: Date;
+
+  /** Set where an operator wants it tried once more, until it was. */
+  @Column('timestamptz', { nullable: true })
+  retryRequestedAt!: Date | null;
 }

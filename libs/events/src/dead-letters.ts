@@ -28,6 +28,21 @@ export class DeadLetters {
     return this.dataSource.getRepository(DeadLetter).count();
   }
 
+  /** Tries those once more for which an operator asked, the first of them first. What becomes of each stands in its row. */
+  async retryRequested(): Promise<void> {
+    const rows = await this.dataSource.query<{ id: string }[]>(
+      `SELECT id FROM dead_letter WHERE retry_requested_at IS NOT NULL ORDER BY retry_requested_at LIMIT ${listLimit}`,
+    );
+    for (const { id } of rows) {
+      try {
+        await this.retry(id);
+      } catch (error) {
+        // Another replica was faster, or it failed again, as its row says.
+        if (!isAppError(error) || error.code === 'unavailable') throw error;
+      }
+    }
+  }
+
   /**
    * Tries a dead letter once more, here and now: the effect and the end of the letter are one transaction. Throws AppError `not_found`
    * for an unknown id, and `conflict` when it failed again or nobody takes such events any more; then the letter stays.
@@ -60,10 +75,10 @@ export class DeadLetters {
 
   private async failedAgain(id: string, error: unknown): Promise<AppError> {
     const reason = describeError(error);
-    await this.dataSource.query('UPDATE dead_letter SET tries = tries + 1, last_error = $2, last_failed_at = now() WHERE id = $1', [
-      id,
-      reason,
-    ]);
+    await this.dataSource.query(
+      'UPDATE dead_letter SET tries = tries + 1, last_error = $2, last_failed_at = now(), retry_requested_at = NULL WHERE id = $1',
+      [id, reason],
+    );
     return new AppError('conflict', `The event failed again: ${reason}`, {}, { cause: error });
   }
 }

@@ -35,7 +35,7 @@ export function decodeEvent(subject: string, text: string): DomainEvent | undefi
   } catch {
     return undefined;
   }
-  const { id, name, payload, occurredAt, requestId, traceparent } = event;
+  const { id, name, payload, occurredAt, requestId, traceparent, publisher, position, previous } = event;
   if (typeof id !== 'string' || !uuid.test(id) || typeof name !== 'string' || subjectOf(name) !== subject) return undefined;
   if (typeof occurredAt !== 'string' || !instant.test(occurredAt) || Number.isNaN(Date.parse(occurredAt)) || payload === undefined) {
     return undefined;
@@ -49,5 +49,11 @@ export function decodeEvent(subject: string, text: string): DomainEvent | undefi
     occurredAt,
     ...(typeof requestId === 'string' && { requestId }),
     ...(typeof traceparent === 'string' && { traceparent }),
+    ...(typeof publisher === 'string' && { publisher }),
+    ...(isPosition(position) && isPosition(previous) && previous < position && { position, previous }),
   };
+}
+
+function isPosition(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

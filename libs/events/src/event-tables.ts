@@ -1,5 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
+const ofLaterReleases = ['unsigned_event_cut', 'event_progress', 'outbox_published', 'event_head'];
+
+/** The relay updates each row once, in its page if that has room: then no index is touched. */
+const roomToNumber = 'fillfactor = 50';
+
 /** For the first migration of a service: the tables as this version of the library needs them. */
 export async function createEventTables(queryRunner: QueryRunner, schema: string): Promise<void> {
   await queryRunner.query(`
@@ -13,7 +18,7 @@ export async function createEventTables(queryRunner: QueryRunner, schema: string
       attempts integer NOT NULL DEFAULT 0,
       next_attempt_at timestamptz NOT NULL DEFAULT now(),
       last_error text
-    )`);
+    ) WITH (${roomToNumber})`);
   await queryRunner.query(`
     CREATE TABLE "${schema}".inbox (
       consumer text NOT NULL,
@@ -40,11 +45,70 @@ export async function createEventTables(queryRunner: QueryRunner, schema: string
       tries integer NOT NULL,
       first_failed_at timestamptz NOT NULL,
       last_failed_at timestamptz NOT NULL,
+      retry_requested_at timestamptz,
       UNIQUE (consumer, event_id)
+    )`);
+  await createUnsignedCut(queryRunner, `"${schema}"`);
+  await addPositions(queryRunner, `"${schema}"`);
+}
+
+async function createUnsignedCut(queryRunner: QueryRunner, schema: string): Promise<void> {
+  await queryRunner.query(`
+    CREATE TABLE IF NOT EXISTS ${schema}.unsigned_event_cut (
+      is_only_row boolean PRIMARY KEY DEFAULT true CHECK (is_only_row),
+      stream_created text NOT NULL,
+      last_sequence bigint NOT NULL
+    )`);
+}
+
+/** Numbers in the outbox, what was published, and how far consumers are. */
+async function addPositions(queryRunner: QueryRunner, schema: string): Promise<void> {
+  await queryRunner.query(`
+    ALTER TABLE ${schema}.outbox
+      ADD COLUMN IF NOT EXISTS seq bigserial,
+      ADD COLUMN IF NOT EXISTS position bigint,
+      ADD COLUMN IF NOT EXISTS previous bigint`);
+  await queryRunner.query(`CREATE INDEX IF NOT EXISTS outbox_seq_idx ON ${schema}.outbox (seq)`);
+  await queryRunner.query(`
+    CREATE TABLE IF NOT EXISTS ${schema}.event_head (
+      event_name text PRIMARY KEY,
+      position bigint NOT NULL
+    )`);
+  await queryRunner.query(`
+    CREATE TABLE IF NOT EXISTS ${schema}.outbox_published (
+      position bigint NOT NULL,
+      previous bigint NOT NULL,
+      id uuid NOT NULL,
+      event_name text NOT NULL,
+      payload jsonb NOT NULL,
+      request_id text,
+      traceparent text,
+      occurred_at timestamptz NOT NULL,
+      published_at timestamptz NOT NULL DEFAULT now()
+    ) PARTITION BY RANGE (published_at)`);
+  await queryRunner.query(`CREATE INDEX IF NOT EXISTS outbox_published_position_idx ON ${schema}.outbox_published (event_name, position)`);
+  await queryRunner.query(`
+    ALTER TABLE ${schema}.inbox
+      ADD COLUMN IF NOT EXISTS publisher text,
+      ADD COLUMN IF NOT EXISTS event_name text,
+      ADD COLUMN IF NOT EXISTS position bigint,
+      ADD COLUMN IF NOT EXISTS previous bigint`);
+  await queryRunner.query(
+    `CREATE INDEX IF NOT EXISTS inbox_consumer_publisher_event_name_position_idx ON ${schema}.inbox (consumer, publisher, event_name, position) WHERE position IS NOT NULL`,
+  );
+  await queryRunner.query(`
+    CREATE TABLE IF NOT EXISTS ${schema}.event_progress (
+      consumer text NOT NULL,
+      publisher text NOT NULL,
+      event_name text NOT NULL,
+      position bigint NOT NULL,
+      lost integer NOT NULL DEFAULT 0,
+      PRIMARY KEY (consumer, publisher, event_name)
     )`);
 }
 
 export async function dropEventTables(queryRunner: QueryRunner, schema: string): Promise<void> {
+  await queryRunner.query(`DROP TABLE IF EXISTS ${ofLaterReleases.map((table) => `"${schema}".${table}`).join(', ')}`);
   await queryRunner.query(`DROP TABLE "${schema}".dead_letter, "${schema}".inbox, "${schema}".outbox`);
 }
 
@@ -53,19 +117,81 @@ export class InboxProcesses1806000000000 implements MigrationInterface {
   readonly name = 'InboxProcesses1806000000000';
 
   async up(runner: QueryRunner): Promise<void> {
-    const inbox = await ownTable(runner, 'inbox');
+    const inbox = `${await ownSchema(runner)}.inbox`;
     await runner.query(`ALTER TABLE IF EXISTS ${inbox} ADD COLUMN IF NOT EXISTS begun_by uuid`);
     await runner.query(`ALTER TABLE IF EXISTS ${inbox} ADD COLUMN IF NOT EXISTS missed_at timestamptz`);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    const inbox = await ownTable(runner, 'inbox');
+    const inbox = `${await ownSchema(runner)}.inbox`;
     await runner.query(`ALTER TABLE IF EXISTS ${inbox} DROP COLUMN IF EXISTS begun_by, DROP COLUMN IF EXISTS missed_at`);
   }
 }
 
-/** A table of the service that is migrated, ready to be put into SQL; the search path goes on to `public`. */
-async function ownTable(runner: QueryRunner, table: string): Promise<string> {
+/** Numbers for events of the first release, which begin where this migration runs. */
+export class EventPositions1808000000000 implements MigrationInterface {
+  readonly name = 'EventPositions1808000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    const schema = await ownSchema(runner);
+    const [inbox] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [`${schema}.inbox`])) as { exists: boolean }[];
+    if (inbox?.exists) await addPositions(runner, schema);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    const schema = await ownSchema(runner);
+    await runner.query(`DROP TABLE IF EXISTS ${schema}.event_progress, ${schema}.outbox_published, ${schema}.event_head`);
+    await runner.query(`ALTER TABLE IF EXISTS ${schema}.inbox ${dropColumns('publisher', 'event_name', 'position', 'previous')}`);
+    await runner.query(`ALTER TABLE IF EXISTS ${schema}.outbox ${dropColumns('seq', 'position', 'previous')}`);
+  }
+}
+
+/** Where an operator asks the running service to try a dead letter once more. */
+export class DeadLetterRetries1809000000000 implements MigrationInterface {
+  readonly name = 'DeadLetterRetries1809000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    const letters = `${await ownSchema(runner)}.dead_letter`;
+    await runner.query(`ALTER TABLE IF EXISTS ${letters} ADD COLUMN IF NOT EXISTS retry_requested_at timestamptz`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`ALTER TABLE IF EXISTS ${await ownSchema(runner)}.dead_letter ${dropColumns('retry_requested_at')}`);
+  }
+}
+
+/** Room in the pages of the outbox for the numbers that the relay writes. */
+export class OutboxRoom1810000000000 implements MigrationInterface {
+  readonly name = 'OutboxRoom1810000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`ALTER TABLE IF EXISTS ${await ownSchema(runner)}.outbox SET (${roomToNumber})`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`ALTER TABLE IF EXISTS ${await ownSchema(runner)}.outbox RESET (fillfactor)`);
+  }
+}
+
+function dropColumns(...columns: string[]): string {
+  return columns.map((column) => `DROP COLUMN IF EXISTS ${column}`).join(', ');
+}
+
+/** Where events began to be signed. */
+export class UnsignedEventCut1807000000000 implements MigrationInterface {
+  readonly name = 'UnsignedEventCut1807000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await createUnsignedCut(runner, await ownSchema(runner));
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`DROP TABLE IF EXISTS ${await ownSchema(runner)}.unsigned_event_cut`);
+  }
+}
+
+/** The schema that is migrated, ready to be put into SQL; the search path goes on to `public`. */
+async function ownSchema(runner: QueryRunner): Promise<string> {
   const rows = (await runner.query('SELECT quote_ident(current_schema()) AS schema')) as { schema: string }[];
-  return `${rows.map(({ schema }) => schema).join('')}.${table}`;
+  return rows.map(({ schema }) => schema).join('');
 }

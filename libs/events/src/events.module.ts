@@ -1,4 +1,5 @@
 import { newId, Transactions } from '@atoll/database';
+import { Rpc } from '@atoll/rpc';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { DataSource } from 'typeorm';
@@ -6,9 +7,12 @@ import { CommitSignal } from './commit-signal.js';
 import type { Courier } from './courier.js';
 import { DeadLetters } from './dead-letters.js';
 import { EventConsumers } from './event-consumers.js';
+import { askPublisher, type EventSource } from './event-source.js';
 import { Events } from './events.js';
 import { defaultRetryRules, Inbox, type RetryRules } from './inbox.js';
+import { defaultRecoveryRules, type RecoveryRules } from './missing-events.js';
 import { Outbox } from './outbox.js';
+import { PublishedEvents, publishedEventsController } from './published-events.js';
 
 export interface EventsOptions {
   /** The service whose outbox and consumers these are. */
@@ -17,6 +21,10 @@ export interface EventsOptions {
   courier: Courier;
   /** Of effects that fail. 5 tries after 0.5, 2, 8 and 32 s unless given. */
   retries?: Partial<RetryRules>;
+  /** When events are looked for that never came: every 15 s, 5 s after they were published, unless given. */
+  recovery?: Partial<RecoveryRules>;
+  /** Where those are asked for: their publishers, by `Rpc`, unless given; nowhere in an application without it. */
+  source?: EventSource;
 }
 
 /**
@@ -26,13 +34,15 @@ export interface EventsOptions {
 @Module({})
 export class EventsModule {
   static forRoot(options: EventsOptions): DynamicModule {
-    const { service, courier, retries } = options;
+    const { service, courier, retries, recovery, source } = options;
     const processId = newId();
     return {
       module: EventsModule,
       global: true,
       imports: [DiscoveryModule],
+      controllers: [publishedEventsController(service)],
       providers: [
+        PublishedEvents,
         CommitSignal,
         Outbox,
         DeadLetters,
@@ -45,12 +55,22 @@ export class EventsModule {
         },
         {
           provide: Events,
-          useFactory: (consumers: EventConsumers, inbox: Inbox, dataSource: DataSource, signal: CommitSignal) =>
-            new Events(service, courier, consumers, inbox, dataSource, signal, processId),
-          inject: [EventConsumers, Inbox, DataSource, CommitSignal],
+          useFactory: (
+            consumers: EventConsumers,
+            inbox: Inbox,
+            dataSource: DataSource,
+            signal: CommitSignal,
+            letters: DeadLetters,
+            rpc?: Rpc,
+          ) => {
+            const asked = source ?? (rpc && askPublisher(rpc, service));
+            const surroundings = { service, processId, courier, recovery: { ...defaultRecoveryRules, ...recovery }, source: asked };
+            return new Events(surroundings, consumers, inbox, dataSource, signal, letters);
+          },
+          inject: [EventConsumers, Inbox, DataSource, CommitSignal, DeadLetters, { token: Rpc, optional: true }],
         },
       ],
-      exports: [Outbox, DeadLetters, Events],
+      exports: [Outbox, DeadLetters, Events, PublishedEvents],
     };
   }
 }

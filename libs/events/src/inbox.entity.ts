@@ -1,10 +1,11 @@
 import { BringsMigrations } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { InboxProcesses1806000000000 } from './event-tables.js';
+import { EventPositions1808000000000, InboxProcesses1806000000000, UnsignedEventCut1807000000000 } from './event-tables.js';
 
 /** An event that was delivered to a consumer of this service. */
-@BringsMigrations(InboxProcesses1806000000000)
+@BringsMigrations(InboxProcesses1806000000000, UnsignedEventCut1807000000000, EventPositions1808000000000)
 @Entity('inbox')
+@Index(['consumer', 'publisher', 'eventName', 'position'], { where: 'position IS NOT NULL' })
 export class InboxRow {
   @PrimaryColumn('text')
   consumer!: string;
@@ -31,4 +32,18 @@ export class InboxRow {
   /** When that process was found without its session in the database, unless it is back. */
   @Column('timestamptz', { nullable: true })
   missedAt!: Date | null;
+
+  /** Who published it, and as what; null for an event of a release without positions. */
+  @Column('text', { nullable: true })
+  publisher!: string | null;
+
+  @Column('text', { nullable: true })
+  eventName!: string | null;
+
+  /** Its position among the events of its publisher, and that of the last one of the same name before it, as decimal text. */
+  @Column('bigint', { nullable: true })
+  position!: string | null;
+
+  @Column('bigint', { nullable: true })
+  previous!: string | null;
 }

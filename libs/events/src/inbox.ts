@@ -8,6 +8,8 @@ import { describeError } from './error-description.js';
 import type { Effect } from './event-consumers.js';
 import { InvalidPayload, readPayload } from './event-payload.js';
 import { deliveryOf } from './on-event.js';
+import { inboxColumns, inboxParameters, inboxValues } from './inbox-row.js';
+import { retentionDays } from './published-partitions.js';
 import { Tries } from './tries.js';
 
 export interface RetryRules extends BackOff {
@@ -23,6 +25,8 @@ export const defaultRetryRules: RetryRules = { maxTries: 5, firstDelayMs: 500, m
 const outage: BackOff = { firstDelayMs: 100, maxDelayMs: 15_000 };
 
 const pruneBatch = 5_000;
+const retentionWithoutPositionDays = 30;
+const dayMs = 24 * 3_600_000;
 
 /** Takes each event once for each consumer, however often the courier delivers it. */
 export class Inbox {
@@ -42,16 +46,17 @@ export class Inbox {
   /** One delivery, as `EventConsumer.take`: never throws. */
   async take(consumer: string, effect: Effect, event: DomainEvent, attempt: number): Promise<Outcome> {
     try {
+      if (await this.isForgotten(consumer, event)) return 'done';
       // A try that ends its process can report nothing. So it is recorded before, but for the first one, to save a write.
       if (attempt > 1) {
-        const failed = await this.#tries.begin(consumer, event.id);
+        const failed = await this.#tries.begin(consumer, event);
         if (failed === 'taken') return 'done';
         if (failed === 'undecided') return { retryAfterMs: this.rules.goneAfterMs, reason: 'The process of the last try may have ended.' };
         if (failed >= this.rules.maxTries) return await this.bury(consumer, event, 'The process ended during each try.', failed);
       }
       const payload = readPayload(effect.type.payload, event.payload);
       await this.transactions.run(async (manager) => {
-        if (await this.mark(manager, consumer, event.id)) await effect.run(payload, deliveryOf(event, manager));
+        if (await this.mark(manager, consumer, event)) await effect.run(payload, deliveryOf(event, manager));
       });
       return 'done';
     } catch (error) {
@@ -59,25 +64,42 @@ export class Inbox {
     }
   }
 
-  /** Deletes what was received before the given instant. Returns the number of rows. */
-  async prune(before: Date): Promise<number> {
+  /**
+   * Forgets what was received long ago and can be told from a new event without its row: by its position, at or before which
+   * the consumer has everything. Without a position an event is known for 30 days. Returns the number of rows.
+   */
+  async prune(): Promise<number> {
     for (let pruned = 0; ;) {
       const [, count] = await this.dataSource.query<[unknown, number]>(
-        'DELETE FROM inbox WHERE ctid IN (SELECT ctid FROM inbox WHERE received_at < $1 LIMIT $2)',
-        [before, pruneBatch],
+        `DELETE FROM inbox WHERE ctid IN (
+           SELECT inbox.ctid FROM inbox LEFT JOIN event_progress progress USING (consumer, publisher, event_name)
+           WHERE received_at < now() - $1 * interval '1 day' AND (inbox.position <= progress.position
+             OR inbox.position IS NULL AND received_at < now() - $2 * interval '1 day') LIMIT $3)`,
+        [retentionDays, retentionWithoutPositionDays, pruneBatch],
       );
       pruned += count;
       if (count < pruneBatch) return pruned;
     }
   }
 
+  /** Whether this is a copy of an event that was taken so long ago that its row is gone. Where it has a row, that tells. */
+  private async isForgotten(consumer: string, { id, name, publisher, position, occurredAt }: DomainEvent): Promise<boolean> {
+    if (position === undefined || Date.parse(occurredAt) > Date.now() - (retentionDays - 1) * dayMs) return false;
+    const rows = await this.dataSource.query<object[]>(
+      `SELECT FROM event_progress WHERE consumer = $1 AND publisher = $2 AND event_name = $3 AND position >= $4
+         AND NOT EXISTS (SELECT FROM inbox WHERE inbox.consumer = $1 AND event_id = $5)`,
+      [consumer, publisher, name, position, id],
+    );
+    return rows.length > 0;
+  }
+
   /** Returns whether this transaction takes the event; false if another has taken it. Waits for one that is taking it. */
-  private async mark(manager: EntityManager, consumer: string, eventId: string): Promise<boolean> {
+  private async mark(manager: EntityManager, consumer: string, event: DomainEvent): Promise<boolean> {
     const rows = await manager.query<object[]>(
-      `INSERT INTO inbox (consumer, event_id, taken_at) VALUES ($1, $2, now())
+      `INSERT INTO inbox (${inboxColumns}, taken_at) VALUES (${inboxParameters}, now())
        ON CONFLICT (consumer, event_id) DO UPDATE SET taken_at = now() WHERE inbox.taken_at IS NULL
        RETURNING true`,
-      [consumer, eventId],
+      inboxValues(consumer, event),
     );
     return rows.length > 0;
   }
@@ -89,7 +111,7 @@ export class Inbox {
         await this.#tries.interrupted(consumer, event.id);
         return { retryAfterMs: backOffMs(outage, attempt), reason };
       }
-      const tries = await this.#tries.failed(consumer, event.id);
+      const tries = await this.#tries.failed(consumer, event);
       if (tries === 'taken') return 'done';
       if (error instanceof InvalidPayload || tries >= this.rules.maxTries) return await this.bury(consumer, event, reason, tries);
       this.#logger.warn(`${consumer}: ${event.name} ${event.id} failed at try ${tries}: ${reason}`);
@@ -102,7 +124,7 @@ export class Inbox {
   /** Puts the event among the dead letters. */
   private async bury(consumer: string, event: DomainEvent, reason: string, tries: number): Promise<Outcome> {
     const buried = await this.transactions.run(async (manager) => {
-      if (!(await this.mark(manager, consumer, event.id))) return false;
+      if (!(await this.mark(manager, consumer, event))) return false;
       await manager.query(
         `INSERT INTO dead_letter (id, consumer, event_id, event_name, payload, occurred_at, request_id, traceparent, last_error, tries, first_failed_at, last_failed_at)
          SELECT $1, consumer, event_id, $4, $5, $6, $7, $8, $9, $10, received_at, now() FROM inbox WHERE consumer = $2 AND event_id = $3

@@ -1,5 +1,7 @@
 export type { Courier, DomainEvent } from './courier.js';
 export { DeadLetter } from './dead-letter.entity.js';
+export { DeadLetterList } from './dead-letter-list.js';
+export type { RetryOutcome } from './dead-letter-list.js';
 export { DeadLetters } from './dead-letters.js';
 export { FirstSnapshot } from './first-snapshot.js';
 export type { SnapshotPage } from './first-snapshot.js';
@@ -11,8 +13,8 @@ export { EventsModule } from './events.module.js';
 export type { EventsOptions } from './events.module.js';
 export type { RetryRules } from './inbox.js';
 export { InProcessCourier } from './in-process-courier.js';
-export { JetStreamCourier } from './jetstream-courier.js';
+export { eventStream, JetStreamCourier } from './jetstream-courier.js';
 export type { JetStreamSettings } from './jetstream-setup.js';
-export { OnEvent } from './on-event.js';
+export { consumerNames, OnEvent } from './on-event.js';
 export type { EventDelivery } from './on-event.js';
 export { Outbox } from './outbox.js';

@@ -118,7 +118,7 @@ describe('the JetStream courier', () => {
   });
 
   it('leaves aside what is no event', async () => {
-    expectErrors(/is no event and is left aside/);
+    expectErrors(/is ignored: it is not an event/);
     await world.start();
     await ready();
     const { nats: connection } = world.observer;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { NatsLink } from '@atoll/rpc';
+import { Signer, type NatsLink, type Secrets } from '@atoll/rpc';
 import { jetstream, JetStreamApiError } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { Logger } from '@nestjs/common';
@@ -11,14 +11,18 @@ import {
   type EventConsumer,
   type Outcome,
   type StreamUsage,
+  type UnsignedCut,
 } from './courier.js';
-import { encodeEvent, subjectOf } from './event-message.js';
+import { sealEvent } from './event-seal.js';
 import { JetStreamDelivery } from './jetstream-delivery.js';
 import { durableName, setUp, type JetStreamSettings } from './jetstream-setup.js';
 import { StreamMonitor } from './stream-monitor.js';
 
+/** The stream of the events of all services, unless given. */
+export const eventStream = 'ATOLL_EVENTS';
+
 const defaults: JetStreamSettings = {
-  stream: 'ATOLL_EVENTS',
+  stream: eventStream,
   duplicateWindowMs: 2 * 60_000,
   ackWaitMs: 30_000,
   checkEveryMs: 10_000,
@@ -30,6 +34,9 @@ const pullExpiresMs = 5_000;
 const publishTimeoutMs = 5_000;
 const connectionPollMs = 100;
 const setUpPauseMs = 1_000;
+
+/** Without a memory of older releases. */
+const nothingUnsigned: UnsignedCut = { upTo: () => Promise.resolve(0) };
 
 /** Status of the server's errors from which on the stream or the server is at fault, and not the event. */
 const serverFault = 500;
@@ -49,21 +56,33 @@ const awayErrors = [
  * keeps what a consumer has not acknowledged, up to its limit in bytes; then publishing waits in the outbox. JetStream
  * acknowledges before it has the event on disk, so it carries events, and PostgreSQL keeps them.
  *
- * The owner of the NATS link closes it.
+ * Events are signed, and refused where their publisher did not sign them. The owner of the NATS link closes it.
  */
 export class JetStreamCourier implements Courier {
   readonly #link: NatsLink;
+  readonly #signer: Signer;
   readonly #settings: JetStreamSettings;
 
-  constructor(options: { link: NatsLink } & Partial<JetStreamSettings>) {
-    const { link, ...settings } = options;
+  constructor(options: { link: NatsLink; secret: Secrets } & Partial<JetStreamSettings>) {
+    const { link, secret, ...settings } = options;
     this.#link = link;
+    this.#signer = new Signer(secret);
     this.#settings = { ...defaults, ...settings };
   }
 
-  join(service: string, consumers: readonly EventConsumer[], onReady: () => void): CourierLink {
-    return new JetStreamLink(this.#link, this.#settings, service, consumers, onReady);
+  join(service: string, consumers: readonly EventConsumer[], onReady: () => void, cut = nothingUnsigned): CourierLink {
+    return new JetStreamLink({ link: this.#link, signer: this.#signer, settings: this.#settings, service, consumers, onReady, cut });
   }
+}
+
+interface LinkOptions {
+  readonly link: NatsLink;
+  readonly signer: Signer;
+  readonly settings: JetStreamSettings;
+  readonly service: string;
+  readonly consumers: readonly EventConsumer[];
+  readonly onReady: () => void;
+  readonly cut: UnsignedCut;
 }
 
 class JetStreamLink implements CourierLink {
@@ -80,14 +99,9 @@ class JetStreamLink implements CourierLink {
   #delivering = true;
   #isSettingUp = false;
 
-  constructor(
-    private readonly link: NatsLink,
-    private readonly settings: JetStreamSettings,
-    private readonly service: string,
-    consumers: readonly EventConsumer[],
-    private readonly onReady: () => void,
-  ) {
-    this.#deliveries = consumers.map((consumer) => new JetStreamDelivery(consumer, settings.ackWaitMs));
+  constructor(private readonly options: LinkOptions) {
+    const { link, signer, settings, consumers } = options;
+    this.#deliveries = consumers.map((consumer) => new JetStreamDelivery(consumer, signer, settings.ackWaitMs));
     this.#monitor = new StreamMonitor(settings.stream);
     this.#checks = setInterval(() => void this.check(), settings.checkEveryMs).unref();
     this.#forgetDown = link.onDown(() => this.recover());
@@ -99,11 +113,12 @@ class JetStreamLink implements CourierLink {
   }
 
   async publish(event: DomainEvent): Promise<Outcome> {
-    const { connection } = this.link;
+    const { link, signer, service } = this.options;
+    const { connection } = link;
     if (!connection || !this.#ready) throw new CourierAway('JetStream is not set up');
     try {
-      const message = encodeEvent(event);
-      await this.unlessDown(jetstream(connection).publish(subjectOf(event.name), message, { msgID: event.id, timeout: publishTimeoutMs }));
+      const { subject, text, headers } = sealEvent(signer, service, event);
+      await this.unlessDown(jetstream(connection).publish(subject, text, { msgID: event.id, headers, timeout: publishTimeoutMs }));
       return 'done';
     } catch (error) {
       if (error instanceof JetStreamApiError && error.status >= serverFault) {
@@ -147,7 +162,7 @@ class JetStreamLink implements CourierLink {
   private async keepSettingUp(): Promise<void> {
     this.#isSettingUp = true;
     for (let told = false; this.#setUpDue && !this.#closing.signal.aborted;) {
-      const { connection } = this.link;
+      const { connection } = this.options.link;
       if (!connection) {
         await this.pause(connectionPollMs);
         continue;
@@ -159,30 +174,30 @@ class JetStreamLink implements CourierLink {
         if (!told) this.#logger.warn(`JetStream setup failed; retrying: ${String(error)}`);
         told = true;
         this.#setUpDue = true;
-        await this.pause(this.link.connection ? setUpPauseMs : connectionPollMs);
+        await this.pause(this.options.link.connection ? setUpPauseMs : connectionPollMs);
       }
     }
     this.#isSettingUp = false;
     if (this.#closing.signal.aborted) return;
     this.#ready = true;
-    this.onReady();
+    this.options.onReady();
   }
 
   private async setUp(connection: NatsConnection): Promise<void> {
-    const { stream } = this.settings;
-    const consumers = this.#deliveries.map(({ consumer }) => consumer);
-    await setUp(connection, this.service, consumers, this.settings);
+    const { service, consumers, settings, cut } = this.options;
+    const { stream } = settings;
+    const unsignedUpTo = await cut.upTo(await setUp(connection, service, consumers, settings));
     if (!this.#delivering) return;
     for (const delivery of this.#deliveries) {
-      const source = await jetstream(connection).consumers.get(stream, durableName(this.service, delivery.consumer));
+      const source = await jetstream(connection).consumers.get(stream, durableName(service, delivery.consumer));
       const messages = await source.consume({ max_messages: readAhead, expires: pullExpiresMs, abort_on_missing_resource: true });
-      delivery.start(messages, () => void this.pause(setUpPauseMs).then(() => this.recover()));
+      delivery.start(messages, unsignedUpTo, () => void this.pause(setUpPauseMs).then(() => this.recover()));
     }
   }
 
   /** Looks how full the stream is, unless a look is under way. */
   private async check(): Promise<void> {
-    const { connection } = this.link;
+    const { connection } = this.options.link;
     if (!connection || !this.#ready || this.#isChecking) return;
     this.#isChecking = true;
     try {
@@ -198,7 +213,7 @@ class JetStreamLink implements CourierLink {
   /** What is under way when the connection breaks is not answered any more. */
   private unlessDown<T>(work: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const forget = this.link.onDown(() => reject(new CourierAway('the connection to NATS broke')));
+      const forget = this.options.link.onDown(() => reject(new CourierAway('the connection to NATS broke')));
       void work.then(resolve, reject).finally(forget);
     });
   }

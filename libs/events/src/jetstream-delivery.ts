@@ -1,25 +1,38 @@
+import { ThrottledLog, type Signer } from '@atoll/rpc';
 import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import { Logger } from '@nestjs/common';
 import type { EventConsumer } from './courier.js';
-import { decodeEvent } from './event-message.js';
+import { openEvent } from './event-seal.js';
+
+const reasons = {
+  forged: 'no ATOLL_BUS_SECRET of this process signed it',
+  unreadable: 'it is not an event',
+};
 
 /** Hands the messages of one durable consumer to one `EventConsumer`, one after the other. */
 export class JetStreamDelivery {
   readonly #logger = new Logger('Events');
+  readonly #refused = new ThrottledLog(({ message }) => this.#logger.error(message));
   #messages: ConsumerMessages | undefined;
   #running: Promise<void> = Promise.resolve();
   #stopping = false;
+  #unsignedUpTo = 0;
 
   constructor(
     readonly consumer: EventConsumer,
+    private readonly signer: Signer,
     private readonly ackWaitMs: number,
   ) {}
 
-  /** Reads from these messages once those read before are finished. `onEnd` is called when they end by themselves. */
-  start(messages: ConsumerMessages, onEnd: () => void): void {
+  /**
+   * Reads from these messages once those read before are finished; those up to this sequence may be unsigned. `onEnd` is called when
+   * they end by themselves.
+   */
+  start(messages: ConsumerMessages, unsignedUpTo: number, onEnd: () => void): void {
     this.pause();
     this.#messages = messages;
     this.#running = this.#running.then(async () => {
+      this.#unsignedUpTo = unsignedUpTo;
       await this.read(messages);
       if (this.#messages === messages) onEnd();
     });
@@ -51,9 +64,9 @@ export class JetStreamDelivery {
   }
 
   private async deliver(message: JsMsg): Promise<void> {
-    const event = decodeEvent(message.subject, message.string());
-    if (!event) {
-      this.#logger.error(`Message ${message.seq} on ${message.subject} is no event and is left aside.`);
+    const event = openEvent(this.signer, message, message.seq <= this.#unsignedUpTo);
+    if (typeof event === 'string') {
+      this.#refused.log(event, { message: `Message ${message.seq} on ${message.subject} is ignored: ${reasons[event]}.` });
       return message.term();
     }
     if (!this.consumer.eventNames.includes(event.name)) return message.ack();

@@ -6,7 +6,7 @@ import { DeadLetters } from './dead-letters.js';
 import { Events } from './events.js';
 import { JetStreamCourier } from './jetstream-courier.js';
 import { eventually } from './world/eventually-fixture.js';
-import { ackWaitMs, managerOf, overJetStream, stream } from './world/topology-fixture.js';
+import { ackWaitMs, managerOf, overJetStream, secret, stream } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
 let database: TestDatabase;
@@ -40,7 +40,7 @@ describe('the settings of the JetStream courier', () => {
   it('are, unless given: silence of 30 s until a delivery is repeated, and ids recognised for 2 minutes', async () => {
     const link = NatsLink.open({ servers: nats.url });
     const noted = { name: 'notes', eventNames: ['hall.greeted'], take: () => Promise.resolve('done' as const) };
-    const joined = new JetStreamCourier({ link }).join('hall', [noted], () => undefined);
+    const joined = new JetStreamCourier({ link, secret }).join('hall', [noted], () => undefined);
     await eventually(() => expect(joined.status()).toEqual({ ready: true }));
     const manager = await managerOf(world.observer.nats);
     expect((await manager.streams.info(stream)).config.duplicate_window).toBe(nanos(120_000));

@@ -10,9 +10,10 @@ import {
   type ConsumerConfig,
   type JetStreamManager,
   type StreamConfig,
+  type StreamInfo,
 } from '@nats-io/jetstream';
 import { nanos, type NatsConnection } from '@nats-io/transport-node';
-import type { EventConsumer } from './courier.js';
+import type { EventConsumer, StreamState } from './courier.js';
 import { allSubjects, filterOf } from './event-message.js';
 
 export interface JetStreamSettings {
@@ -36,24 +37,26 @@ const apiTimeoutMs = 2_000;
 
 /**
  * Creates the stream, and the durable consumers of one service, or brings them up to date. Number of copies and size that
- * an operator has set on the stream stay, unless the settings name them. Throws what the server refuses.
+ * an operator has set on the stream stay, unless the settings name them. Resolves with what the stream was before. Throws
+ * what the server refuses.
  */
 export async function setUp(
   connection: NatsConnection,
   service: string,
   consumers: readonly EventConsumer[],
   settings: JetStreamSettings,
-): Promise<void> {
+): Promise<StreamState> {
   const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-  await ensureStream(manager, settings);
+  const { created, state } = await ensureStream(manager, settings);
   for (const consumer of consumers) await ensureConsumer(manager, durableName(service, consumer), consumer, settings);
+  return { created, lastSequence: state.last_seq };
 }
 
 export function durableName(service: string, consumer: EventConsumer): string {
   return `${service}_${consumer.name}`;
 }
 
-async function ensureStream(manager: JetStreamManager, settings: JetStreamSettings): Promise<void> {
+async function ensureStream(manager: JetStreamManager, settings: JetStreamSettings): Promise<StreamInfo> {
   const { stream, duplicateWindowMs, maxBytes, replicas } = settings;
   const found = await unlessMissing(manager.streams.info(stream), JetStreamApiCodes.StreamNotFound);
   const limit = maxBytes ?? (found && found.config.max_bytes > 0 ? found.config.max_bytes : defaultMaxBytes);
@@ -67,7 +70,7 @@ async function ensureStream(manager: JetStreamManager, settings: JetStreamSettin
     ...(replicas !== undefined && { num_replicas: replicas }),
   } satisfies Partial<StreamConfig>;
   if (!found) {
-    await manager.streams.add({
+    return manager.streams.add({
       num_replicas: 1,
       ...wanted,
       name: stream,
@@ -76,9 +79,8 @@ async function ensureStream(manager: JetStreamManager, settings: JetStreamSettin
       // A full stream refuses, and events wait in the outboxes: nothing that a consumer still needs is deleted.
       discard: DiscardPolicy.New,
     });
-  } else if (differs(found.config, wanted)) {
-    await manager.streams.update(stream, { ...found.config, ...wanted });
   }
+  return differs(found.config, wanted) ? manager.streams.update(stream, { ...found.config, ...wanted }) : found;
 }
 
 async function ensureConsumer(

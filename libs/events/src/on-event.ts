@@ -8,6 +8,8 @@ export interface EventDelivery {
   readonly occurredAt: Date;
   /** Of the call that caused the event. */
   readonly requestId?: string;
+  /** The service that published it; undefined for one of a release that did not sign, and for a dead letter. */
+  readonly publisher?: string;
   /** The transaction in which the event is marked as taken: whatever is done through it happens once. */
   readonly manager: EntityManager;
 }
@@ -21,6 +23,7 @@ export interface EventSubscription {
 }
 
 const subscriptionKey = Symbol('atoll:on-event');
+const declaredConsumers = new Set<string>();
 const consumerName = /^[a-z][a-z0-9-]{0,63}$/;
 
 type AnyMethod = (...parameters: never[]) => Promise<void>;
@@ -41,6 +44,7 @@ export function OnEvent<Payload extends object>(type: EventType<Payload>, option
   const { consumer } = options;
   if (!consumerName.test(consumer)) throw new Error(`"${consumer}" is no name for a consumer: use lower-case letters, digits and hyphens.`);
   const subscription: EventSubscription = { type, consumer };
+  declaredConsumers.add(consumer);
   return <Method extends AnyMethod>(
     _target: object,
     _name: string,
@@ -50,14 +54,25 @@ export function OnEvent<Payload extends object>(type: EventType<Payload>, option
   };
 }
 
+/** Names of the consumers of all classes that this process has loaded. */
+export function consumerNames(): string[] {
+  return [...declaredConsumers].toSorted();
+}
+
 export function subscriptionOf(method: object): EventSubscription | undefined {
   return Reflect.getMetadata(subscriptionKey, method) as EventSubscription | undefined;
 }
 
 export function deliveryOf(
-  event: { id: string; occurredAt: string | Date; requestId?: string | null },
+  event: { id: string; occurredAt: string | Date; requestId?: string | null; publisher?: string },
   manager: EntityManager,
 ): EventDelivery {
-  const { id, occurredAt, requestId } = event;
-  return { id, occurredAt: new Date(occurredAt), ...(typeof requestId === 'string' && { requestId }), manager };
+  const { id, occurredAt, requestId, publisher } = event;
+  return {
+    id,
+    occurredAt: new Date(occurredAt),
+    ...(typeof requestId === 'string' && { requestId }),
+    ...(publisher !== undefined && { publisher }),
+    manager,
+  };
 }

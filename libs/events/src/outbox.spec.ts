@@ -5,7 +5,8 @@ import { DataSource } from 'typeorm';
 import { InvalidPayload } from './event-payload.js';
 import { Inbox } from './inbox.js';
 import { Outbox } from './outbox.js';
-import { orderPlaced } from './world/shop-fixture.js';
+import { eventually } from './world/eventually-fixture.js';
+import { orderPlaced, specRecovery } from './world/shop-fixture.js';
 import { inProcess } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
@@ -17,7 +18,10 @@ beforeAll(async () => {
   [database, nats] = await Promise.all([createDatabase(), startNats()]);
   world = await World.open(inProcess, { database: database.url, broker: nats.url });
 });
-beforeEach(() => world.start());
+beforeEach(async () => {
+  world.recovery = specRecovery;
+  await world.start();
+});
 afterEach(() => world.reset());
 afterAll(async () => {
   await world.close();
@@ -45,16 +49,51 @@ describe('the outbox', () => {
 });
 
 describe('the inbox', () => {
-  it('forgets what was received before a given time, and keeps the rest', async () => {
+  const age = (days: number, where: string) =>
+    world.observer.database.query(`UPDATE mail.inbox SET received_at = now() - interval '${days} days' WHERE ${where}`);
+  const consumers = async () =>
+    (await world.observer.database.query<{ consumer: string }[]>('SELECT DISTINCT consumer FROM mail.inbox ORDER BY 1')).map(
+      (row) => row.consumer,
+    );
+
+  it('forgets after 7 days what lies before a position up to which it has everything, and keeps the rest', async () => {
     await world.orders.place([1, 2]);
     await world.settled();
-    await world.observer.database.query(`UPDATE mail.inbox SET received_at = now() - interval '31 days' WHERE consumer = 'letters'`);
-    const pruned = await world
-      .app('mail')
-      .get(Inbox)
-      .prune(new Date(Date.now() - 30 * 24 * 3_600_000));
-    expect(pruned).toBe(2);
-    const left = await world.observer.database.query<object[]>('SELECT consumer FROM mail.inbox');
-    expect(left).toEqual([{ consumer: 'statistics' }, { consumer: 'statistics' }]);
+    await eventually(async () => {
+      const progress = await world.observer.database.query<object[]>('SELECT FROM mail.event_progress WHERE position = 2');
+      expect(progress).toHaveLength(2);
+    });
+    await age(8, `consumer = 'letters'`);
+    expect(await world.app('mail').get(Inbox).prune()).toBe(2);
+    expect(await consumers()).toEqual(['statistics']);
+    await world.observer.database.query('UPDATE mail.event_progress SET position = 1');
+    await age(8, 'true');
+    expect(await world.app('mail').get(Inbox).prune()).toBe(1);
+  });
+
+  it('forgets after 30 days what has no position', async () => {
+    await world.orders.place([1]);
+    await world.settled();
+    await world.observer.database.query('UPDATE mail.inbox SET position = NULL, publisher = NULL');
+    await age(29, `consumer = 'letters'`);
+    await age(31, `consumer = 'statistics'`);
+    expect(await world.app('mail').get(Inbox).prune()).toBe(1);
+    expect(await consumers()).toEqual(['letters']);
+  });
+
+  it('knows a copy again of what it has forgotten', async () => {
+    await world.orders.place([1]);
+    await world.settled();
+    const [event] = world.published;
+    if (!event) throw new Error('Nothing was published.');
+    await eventually(async () => {
+      expect(await world.observer.database.query<object[]>('SELECT FROM mail.event_progress WHERE position = 1')).toHaveLength(2);
+    });
+    await age(8, 'true');
+    expect(await world.app('mail').get(Inbox).prune()).toBe(2);
+    await world.deliverAgain({ ...event, occurredAt: new Date(Date.now() - 9 * 24 * 3_600_000).toISOString() });
+    await world.orders.place([2]);
+    await world.settled();
+    expect(await world.noted('letters')).toEqual([1, 2]);
   });
 });

@@ -1,5 +1,7 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import type { DomainEvent, TryAgain } from './courier.js';
+import { numberAndFetch } from './numbering.js';
+import { keepPublished, renewPartitions } from './published-partitions.js';
 
 /** The channel of NOTIFY and LISTEN, one for each schema. */
 const channel = `'outbox.' || current_schema()`;
@@ -29,6 +31,8 @@ interface Row {
   requestId: string | null;
   traceparent: string | null;
   occurredAt: Date;
+  position: number;
+  previous: number;
   attempt: number;
 }
 
@@ -74,6 +78,7 @@ export class RelaySession {
     );
     if (!row?.held) return false;
     await this.runner.query(`LISTEN ${row.channel}`);
+    await this.renewPartitions();
     this.#leadingSince = row.at;
     return true;
   }
@@ -91,17 +96,18 @@ export class RelaySession {
     await this.runner.query(`SELECT pg_advisory_unlock(${relayLock})`);
   }
 
+  /** Makes room for what is published in the next days, and forgets what was published long ago. Only for the process that relays. */
+  async renewPartitions(): Promise<void> {
+    await renewPartitions(this.runner);
+  }
+
   /**
-   * The events that are due, oldest first, but for those in hand. What was committed before this session began may have been
+   * The events that are due, in the order of their positions, but for those in hand. Those that have no position yet get one, which
+   * only the process that relays may do. What was committed before this session began may have been
    * delivered by the one before it, so it does not count as a first attempt.
    */
   async fetch(limit: number, inHand: readonly string[]): Promise<Waiting[]> {
-    const rows = await this.runner.manager.query<Row[]>(
-      `SELECT id, event_name AS name, payload, request_id AS "requestId", traceparent, occurred_at AS "occurredAt",
-              attempts + 1 + (occurred_at < $3)::int AS attempt
-       FROM outbox WHERE next_attempt_at <= now() AND id <> ALL($2::uuid[]) ORDER BY id LIMIT $1`,
-      [limit, inHand, this.#leadingSince],
-    );
+    const rows = await this.runner.manager.query<Row[]>(numberAndFetch, [limit, inHand, this.#leadingSince]);
     return rows.map(({ attempt, requestId, traceparent, occurredAt, ...event }) => ({
       attempt,
       event: {
@@ -113,9 +119,9 @@ export class RelaySession {
     }));
   }
 
-  /** Forgets events that the courier is done with. */
-  async forget(ids: readonly string[]): Promise<void> {
-    await this.runner.query('DELETE FROM outbox WHERE id = ANY($1)', [ids]);
+  /** Takes events that the courier is done with out of the outbox, and keeps them for those who may have lost them. */
+  async keep(ids: readonly string[]): Promise<void> {
+    await this.runner.query(keepPublished, [ids]);
   }
 
   async postpone(events: readonly (TryAgain & { id: string })[]): Promise<void> {

@@ -19,13 +19,15 @@ const notifyGapMs = 20;
 const gatherMs = 5;
 /** After the courier failed as a whole while it seemed ready. */
 const courierPauseMs = 1_000;
+/** Partitions are made two days ahead. */
+const renewEveryMs = 3_600_000;
 const reconnect: BackOff = { firstDelayMs: 100, maxDelayMs: 2_000 };
 const unpublishable: BackOff = { firstDelayMs: 1_000, maxDelayMs: 60_000 };
 /** How long a stop waits for what is in hand. What is not settled by then is delivered again. */
 const stopPatienceMs = 10_000;
 
 /**
- * Hands the service's outbox to the courier, oldest first, and deletes what the courier is done with. One process of a
+ * Numbers the service's outbox, hands it to the courier in that order, and sets aside what the courier is done with. One process of a
  * service relays at a time; if two do for a moment, events are delivered twice and the inbox discards the copies.
  */
 export class Relay {
@@ -42,13 +44,14 @@ export class Relay {
   #pausedUntilMs = 0;
   #isAway = false;
   #fetchedAtMs = 0;
+  #renewedAtMs = Date.now();
   #stopAtMs = Infinity;
   #running: Promise<void> | undefined;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly link: CourierLink,
-    private readonly processId: string,
+    private readonly relaying: { readonly service: string; readonly processId: string },
   ) {}
 
   start(): void {
@@ -100,7 +103,7 @@ export class Relay {
   }
 
   private async runSession(onWorking: () => void): Promise<void> {
-    const session = await RelaySession.open(this.dataSource, this.processId, this.look);
+    const session = await RelaySession.open(this.dataSource, this.relaying.processId, this.look);
     try {
       this.#session = session;
       this.#triedToLeadAtMs = 0;
@@ -116,6 +119,10 @@ export class Relay {
 
   private async turn(session: RelaySession): Promise<void> {
     await this.settle(session);
+    if (session.isLeading && Date.now() > this.#renewedAtMs + renewEveryMs) {
+      await session.renewPartitions();
+      this.#renewedAtMs = Date.now();
+    }
     // A process that cannot publish must not keep the others from it.
     if (!this.link.status().ready) await session.resign();
     if (!session.isLeading && !(await this.tryToLead(session))) return this.standBy(session);
@@ -156,7 +163,7 @@ export class Relay {
     const { id } = event;
     this.#inHand.add(id);
     this.link
-      .publish(event, attempt)
+      .publish({ ...event, publisher: this.relaying.service }, attempt)
       .then((outcome) => {
         this.published();
         this.#settled.push({ id, outcome });
@@ -179,7 +186,7 @@ export class Relay {
     if (settled.length === 0) return;
     const done = settled.filter(({ outcome }) => outcome === 'done').map(({ id }) => id);
     const later = settled.flatMap(({ id, outcome }) => (outcome === 'done' ? [] : [{ id, ...outcome }]));
-    if (done.length > 0) await session.forget(done);
+    if (done.length > 0) await session.keep(done);
     if (later.length > 0) await session.postpone(later);
     for (const { retryAfterMs } of later) this.#dueAtMs.add(Date.now() + retryAfterMs);
     for (const { id } of settled) this.#inHand.delete(id);

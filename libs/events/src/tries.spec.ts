@@ -4,6 +4,7 @@ import { createDatabase, type TestDatabase } from '@atoll/testing';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import type { DomainEvent } from './courier.js';
 import { eventEntities } from './event-entities.js';
 import { createEventTables } from './event-tables.js';
 import { RelaySession } from './relay-session.js';
@@ -41,10 +42,15 @@ async function live(processId: string): Promise<RelaySession> {
   return session;
 }
 
-async function begin(tries: Tries, eventId: string): Promise<number | 'taken'> {
+/** An event of a release without positions. */
+function newEvent(): DomainEvent {
+  return { id: newId(), name: 'orders.placed', payload: {}, occurredAt: new Date().toISOString() };
+}
+
+async function begin(tries: Tries, event: DomainEvent): Promise<number | 'taken'> {
   let begun: number | 'taken' = 'taken';
   await eventually(async () => {
-    const one = await tries.begin('letters', eventId);
+    const one = await tries.begin('letters', event);
     if (one === 'undecided') throw new Error('undecided');
     begun = one;
   });
@@ -53,7 +59,7 @@ async function begin(tries: Tries, eventId: string): Promise<number | 'taken'> {
 
 describe('the tries of an event', () => {
   it('count when they failed, and when their process has ended', async () => {
-    const [event, ended, next] = [newId(), newId(), newId()];
+    const [event, ended, next] = [newEvent(), newId(), newId()];
     expect(await begin(triesOf(ended), event)).toBe(0);
     expect(await triesOf(ended).failed('letters', event)).toBe(1);
     expect(await begin(triesOf(ended), event)).toBe(1);
@@ -62,17 +68,17 @@ describe('the tries of an event', () => {
   });
 
   it('do not count where their process lives, goes on itself, or was interrupted', async () => {
-    const [event, frozen, next] = [newId(), newId(), newId()];
+    const [event, frozen, next] = [newEvent(), newId(), newId()];
     await live(frozen);
     expect(await begin(triesOf(frozen), event)).toBe(0);
     expect(await triesOf(next).begin('letters', event)).toBe(0);
     expect(await triesOf(next).begin('letters', event)).toBe(0);
-    await triesOf(next).interrupted('letters', event);
+    await triesOf(next).interrupted('letters', event.id);
     expect(await triesOf(newId()).begin('letters', event)).toBe(0);
   });
 
   it('do not count where their process was without its session for a moment', async () => {
-    const [event, cutOff, next] = [newId(), newId(), newId()];
+    const [event, cutOff, next] = [newEvent(), newId(), newId()];
     const patience = 600_000;
     expect(await triesOf(cutOff).begin('letters', event)).toBe(0);
     expect(await triesOf(next, patience).begin('letters', event)).toBe('undecided');
@@ -82,10 +88,10 @@ describe('the tries of an event', () => {
   });
 
   it('end when the event is taken', async () => {
-    const event = newId();
+    const event = newEvent();
     const tries = triesOf(newId());
     expect(await tries.begin('letters', event)).toBe(0);
-    await app.get(DataSource).query('UPDATE inbox SET taken_at = now() WHERE event_id = $1', [event]);
+    await app.get(DataSource).query('UPDATE inbox SET taken_at = now() WHERE event_id = $1', [event.id]);
     expect(await tries.begin('letters', event)).toBe('taken');
     expect(await tries.failed('letters', event)).toBe('taken');
   });

@@ -1,5 +1,7 @@
 import type { Transactions } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
+import type { DomainEvent } from './courier.js';
+import { inboxColumns, inboxParameters, inboxValues } from './inbox-row.js';
 import { processLock } from './relay-session.js';
 
 interface Row {
@@ -29,9 +31,10 @@ export class Tries {
    * Begins a try that may not be the first one. Returns the number of tries that failed before it, `taken` if the event
    * needs none, or `undecided` if it must wait until it is known whether the last try has ended.
    */
-  async begin(consumer: string, eventId: string): Promise<number | 'taken' | 'undecided'> {
+  async begin(consumer: string, event: DomainEvent): Promise<number | 'taken' | 'undecided'> {
+    const { id: eventId } = event;
     return this.transactions.run(async (manager) => {
-      const row = await this.lock(manager, consumer, eventId);
+      const row = await this.lock(manager, consumer, event);
       if (row.is_taken) return 'taken';
       if (row.is_gone && !row.is_overdue) {
         if (!row.was_missed) await this.set(manager, consumer, eventId, 'missed_at = now()');
@@ -44,13 +47,13 @@ export class Tries {
   }
 
   /** The try has run and failed. Returns how many have, this one included; `taken` if another process has taken the event meanwhile. */
-  async failed(consumer: string, eventId: string): Promise<number | 'taken'> {
+  async failed(consumer: string, event: DomainEvent): Promise<number | 'taken'> {
     const [row] = await this.dataSource.query<{ tries: number }[]>(
-      `INSERT INTO inbox (consumer, event_id, tries) VALUES ($1, $2, 1)
+      `INSERT INTO inbox (${inboxColumns}, tries) VALUES (${inboxParameters}, 1)
        ON CONFLICT (consumer, event_id) DO UPDATE SET tries = inbox.tries + 1, begun_by = NULL, missed_at = NULL
          WHERE inbox.taken_at IS NULL
        RETURNING tries`,
-      [consumer, eventId],
+      inboxValues(consumer, event),
     );
     return row ? row.tries : 'taken';
   }
@@ -64,14 +67,17 @@ export class Tries {
     ]);
   }
 
-  private async lock(manager: EntityManager, consumer: string, eventId: string): Promise<Row> {
-    await manager.query('INSERT INTO inbox (consumer, event_id) VALUES ($1, $2) ON CONFLICT DO NOTHING', [consumer, eventId]);
+  private async lock(manager: EntityManager, consumer: string, event: DomainEvent): Promise<Row> {
+    await manager.query(
+      `INSERT INTO inbox (${inboxColumns}) VALUES (${inboxParameters}) ON CONFLICT DO NOTHING`,
+      inboxValues(consumer, event),
+    );
     const [row] = await manager.query<Row[]>(
       `SELECT tries, taken_at IS NOT NULL AS is_taken, missed_at IS NOT NULL AS was_missed,
               begun_by IS NOT NULL AND begun_by <> $3 AND pg_try_advisory_xact_lock(${processLock('begun_by')}) AS is_gone,
               COALESCE(missed_at < now() - $4 * interval '1 millisecond', false) AS is_overdue
        FROM inbox WHERE consumer = $1 AND event_id = $2 FOR UPDATE`,
-      [consumer, eventId, this.processId, this.goneAfterMs],
+      [consumer, event.id, this.processId, this.goneAfterMs],
     );
     if (!row) throw new Error('The inbox row is gone that this transaction has just seen.');
     return row;

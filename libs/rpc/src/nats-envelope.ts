@@ -3,7 +3,7 @@ import type { CallContext, Caller, Operation } from '@atoll/contracts';
 import type { Signer } from './signature.js';
 
 const contextHeader = 'Atoll-Context';
-/** Of requests, broadcasts and answers alike. */
+/** Of requests, broadcasts, answers and events alike. */
 export const signatureHeader = 'Atoll-Signature';
 
 /** The signature that a message bears, checked or not; empty where it bears none. */

@@ -26,12 +26,19 @@ export interface SignedAnswer {
 
 export type AnswerKind = 'json' | 'error';
 
+/** The parts of an event that its signature covers, beside its text. */
+export interface SignedEvent {
+  /** The service that publishes it. */
+  publisher: string;
+  subject: string;
+}
+
 /** One secret, or several while they rotate: the first signs, all verify. */
 export type Secrets = string | readonly string[];
 
 const minimumLength = 16;
 
-/** HMAC-SHA256 (RFC 2104) of requests and answers, under secrets that the gateway and all services share. */
+/** HMAC-SHA256 (RFC 2104) of requests, answers and events, under secrets that the gateway and all services share. */
 export class Signer {
   /** Tells the secrets apart without giving them away: the one that signs first, then the others. Part of the subjects of requests. */
   readonly fingerprints: readonly [string, ...string[]];
@@ -61,6 +68,15 @@ export class Signer {
 
   verifyAnswer(signed: SignedAnswer, payload: Uint8Array, signature: string): boolean {
     return this.#matches(signature, (key) => digestAnswer(key, signed, payload));
+  }
+
+  /** Signs an event for as long as the secret is in use. */
+  signEvent(signed: SignedEvent, text: string): string {
+    return digestEvent(this.#keys[0], signed, text);
+  }
+
+  verifyEvent(signed: SignedEvent, text: string, signature: string): boolean {
+    return this.#matches(signature, (key) => digestEvent(key, signed, text));
   }
 
   /** Compares texts, not the bytes they stand for: a signature has one spelling, so that one seen before is known again. */
@@ -95,6 +111,14 @@ function digestAnswer(key: KeyObject, { service, kind, part, reply, previous }: 
   return createHmac('sha256', key)
     .update(`answer ${JSON.stringify([service, kind, part, reply, previous])}\n`, 'utf8')
     .update(payload)
+    .digest('base64url');
+}
+
+/** Begins with another word than answers do. */
+function digestEvent(key: KeyObject, { publisher, subject }: SignedEvent, text: string): string {
+  return createHmac('sha256', key)
+    .update(`event ${JSON.stringify([publisher, subject])}\n`, 'utf8')
+    .update(text, 'utf8')
     .digest('base64url');
 }
 

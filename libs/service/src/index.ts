@@ -6,6 +6,8 @@ export type { HealthServer, Readiness, ReadinessCheck } from './health.js';
 export { loadLocalSecrets } from './local-secrets.js';
 export type { LocalSecrets } from './local-secrets.js';
 export { createLogger, NestLogger } from './logger.js';
+export { natsAuthorization, natsUsers } from './nats-users.js';
+export type { NatsUser } from './nats-users.js';
 export { BusEnv, HttpEnv, ServiceEnv } from './process-env.js';
 export { defaultPublicUrl, PublicUrl } from './public-url.js';
 export { runService } from './run-service.js';

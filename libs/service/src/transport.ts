@@ -54,7 +54,7 @@ export function natsTransport({ servers, name, secrets, stream = {} }: NatsTrans
   const secretCheck = new SecretCheck(link, secret);
   return {
     rpc: RpcModule.forNats({ link, secret, onNobody: () => secretCheck.ask() }),
-    courier: new JetStreamCourier({ link, ...stream }),
+    courier: new JetStreamCourier({ link, secret, ...stream }),
     server: (serverOptions) => new NatsStrategy({ ...serverOptions, link, secret }),
     checks: [
       { name: 'nats', check: () => link.status().reason ?? null },

@@ -100,9 +100,9 @@ export class BareServiceUnderTest {
     return this.get(DataSource).query<Row[]>(sql, values);
   }
 
-  /** Hands the service an event as its publisher would, and waits until it has taken it. */
-  async tell<P extends object>(type: EventType<P>, payload: P): Promise<void> {
-    const event = { id: newId(), name: type.name, payload, occurredAt: new Date().toISOString() };
+  /** Hands the service an event as its publisher would, its owner unless given, and waits until it has taken it. */
+  async tell<P extends object>(type: EventType<P>, payload: P, publisher = type.service): Promise<void> {
+    const event = { id: newId(), name: type.name, payload, occurredAt: new Date().toISOString(), publisher };
     const outcome = await this.started.others.publish(event, 1);
     if (outcome !== 'done') throw new Error(`${type.name} was not taken: ${outcome.reason}`);
   }

@@ -32,8 +32,10 @@ export class HolderAnswers {
   @OnEvent(teamDeletionAnswered, { consumer: 'team-deletion' })
   async onAnswered(
     { team_id, attempt_id, holder, holds, remaining = [] }: TeamDeletionAnswered,
-    { manager }: EventDelivery,
+    { manager, publisher = holder }: EventDelivery,
   ): Promise<void> {
+    // No service answers for another.
+    if (publisher !== holder && publisher !== teamDeletionAnswered.service) return;
     const isUnderWay =
       (await manager.existsBy(TeamEntity, { id: team_id, deletionAttemptId: attempt_id })) ||
       (await manager.existsBy(WorkspaceEntity, { teamId: team_id, deletionAttemptId: attempt_id }));

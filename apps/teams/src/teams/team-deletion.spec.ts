@@ -84,6 +84,17 @@ describe('deleting a team', () => {
     expect(await fixture.query('SELECT FROM deletion_answer')).toEqual([]);
   });
 
+  it('takes no answer that one holder gives in the name of another', async () => {
+    const { team } = await fixture.createTeam();
+    const deleted = errorOf(remove(fixture.admin, team.id));
+    const [asked] = await fixture.told(teamDeletionRequested, team.id, ({ length }) => length > 0);
+    const answered = { team_id: team.id, attempt_id: asked?.attempt_id ?? '', holds: null };
+    await fixture.tell(teamDeletionAnswered, { ...answered, holder: 'gpuaas' }, 'gpuaas');
+    await fixture.tell(teamDeletionAnswered, { ...answered, holder: 'pods' }, 'gpuaas');
+    expect((await deleted).code).toBe('unavailable');
+    expect(await statusOf(team.id)).toBe('active');
+  });
+
   it('lets nothing new begin meanwhile, and cannot be begun twice', async () => {
     const { team, userIds } = await fixture.createTeam('member');
     const team_id = team.id;

@@ -1,4 +1,4 @@
-import { createApiKey, isWellFormedApiKey } from '@atoll/api-keys';
+import { isWellFormedApiKey } from '@atoll/api-keys';
 import { credentialsChanged } from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
@@ -8,6 +8,7 @@ import type { EntityManager } from 'typeorm';
 import { ApiKeyEntity } from '../api-keys/api-key.entity.js';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { LinkTokens } from '../links/link-tokens.js';
+import { findAdministrator, lockAdministrators, replaceKey, replaceLostKey } from './admin-key.js';
 import { UserRegistry } from './user-registry.js';
 import { UserEntity } from './user.entity.js';
 
@@ -48,11 +49,11 @@ export class Administrators {
     }
     const ensured = await this.transactions.run(async (manager) => {
       await lockAdministrators(manager);
-      const existing = await find(manager);
+      const existing = await findAdministrator(manager);
       const admin = existing ?? (await this.create(manager, email));
       if (apiKey !== undefined) return { admin, replaced: await this.take(manager, admin, apiKey), created: !existing };
       if (existing) return { admin, replaced: false, created: false };
-      return { admin, replaced: true, created: true, apiKey: await this.replaceKey(manager, admin) };
+      return { admin, replaced: true, created: true, apiKey: await replaceKey(manager, this.apiKeys, admin.id) };
     });
     const { admin, replaced, ...result } = ensured;
     if (replaced) this.rpc.publish(credentialsChanged, { user_id: admin.id });
@@ -62,12 +63,7 @@ export class Administrators {
 
   /** For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end at once. Throws an Error before the first start. */
   async newKey(): Promise<string> {
-    const { admin, apiKey } = await this.transactions.run(async (manager) => {
-      await lockAdministrators(manager);
-      const admin = await find(manager);
-      if (!admin) throw new Error('There is no platform admin yet: start the platform once.');
-      return { admin, apiKey: await this.replaceKey(manager, admin) };
-    });
+    const { admin, apiKey } = await replaceLostKey(this.transactions, this.apiKeys);
     this.rpc.publish(credentialsChanged, { user_id: admin.id });
     return apiKey;
   }
@@ -92,23 +88,7 @@ export class Administrators {
   private async take(manager: EntityManager, { id }: UserEntity, apiKey: string): Promise<boolean> {
     const known = await manager.findOneBy(ApiKeyEntity, { digest: this.apiKeys.digest(apiKey) });
     if (known && (known.userId !== id || known.teamId !== null)) throw new Error('ATOLL_ADMIN_KEY is a key of somebody else.');
-    if (!known) await this.replaceKey(manager, { id }, () => apiKey);
+    if (!known) await replaceKey(manager, this.apiKeys, id, () => apiKey);
     return !known;
   }
-
-  private async replaceKey(manager: EntityManager, { id: userId }: Pick<UserEntity, 'id'>, createKey = createApiKey): Promise<string> {
-    await this.apiKeys.revoke(manager, { userId, teamId: null });
-    const [key = ''] = await this.apiKeys.issue(manager, [{ userId, teamId: null, expiryDate: null, ipWhitelist: '' }], createKey);
-    return key;
-  }
-}
-
-/** The first of them, where there are several. */
-function find(manager: EntityManager): Promise<UserEntity | null> {
-  return manager.findOne(UserEntity, { where: { platformAdmin: true }, order: { createdAt: 'ASC', id: 'ASC' } });
-}
-
-/** So that of several replicas that start at once one makes the operator. */
-async function lockAdministrators(manager: EntityManager): Promise<void> {
-  await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('atoll administrators', 0))`);
 }

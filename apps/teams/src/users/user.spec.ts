@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { maskApiKey } from '@atoll/api-keys';
 import { members, teamCapacityChanged, teams, users, type KeyTerms, type User } from '@atoll/contracts';
-import { Outbox } from '@atoll/events';
 import { systemContext } from '@atoll/rpc';
-import { Transactions } from '@atoll/database';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';
 
@@ -134,11 +132,7 @@ describe('a key of a user as a whole', () => {
 
 describe('what the gpuaas service tells of capacity', () => {
   const tell = (team_id: string, revision: number, gpu_ids: number[], has_pool_subscription: boolean) =>
-    fixture.app
-      .get(Transactions, { strict: false })
-      .run((manager) =>
-        fixture.app.get(Outbox, { strict: false }).add(manager, teamCapacityChanged, { team_id, revision, gpu_ids, has_pool_subscription }),
-      );
+    fixture.tell(teamCapacityChanged, { team_id, revision, gpu_ids, has_pool_subscription });
 
   it('shows as card_count and has_pool_subscription; of facts out of order the greatest revision holds', async () => {
     const [one, other] = [await fixture.createTeam('member'), await fixture.createTeam('member')];

@@ -124,4 +124,5 @@ export class TeamDeletionAnswered {
   @ListOf(() => TeamHolding, { max: 20, optional: true, description: 'The same by kind; empty for nothing.' })
   remaining?: TeamHolding[];
 }
-export const teamDeletionAnswered = event('teams.team_deletion_answered', TeamDeletionAnswered);
+/** By each service that can hold something of a team, in its own name. */
+export const teamDeletionAnswered = event('teams.team_deletion_answered', TeamDeletionAnswered, { publishers: 'any' });

@@ -7,7 +7,9 @@ import type { Courier } from '../courier.js';
 import { eventEntities } from '../event-entities.js';
 import { createEventTables, dropEventTables } from '../event-tables.js';
 import { EventsModule } from '../events.module.js';
+import type { EventSource } from '../event-source.js';
 import type { RetryRules } from '../inbox.js';
+import type { RecoveryRules } from '../missing-events.js';
 import { OnEvent, type EventDelivery } from '../on-event.js';
 import { Outbox } from '../outbox.js';
 
@@ -117,11 +119,17 @@ export interface ShopOptions {
   databaseUrl: string;
   script: EffectHook;
   retries: RetryRules;
+  recovery: RecoveryRules;
+  source: EventSource;
 }
 
+/** Nothing counts as missing: what a courier loses, it must bring back itself. */
+export const noRecovery: RecoveryRules = { checkEveryMs: 3_600_000, graceMs: 3_600_000 };
+/** What never came is asked for again soon. */
+export const specRecovery: RecoveryRules = { checkEveryMs: 50, graceMs: 50 };
 export const specRetries: RetryRules = { maxTries: 3, firstDelayMs: 10, maxDelayMs: 40, goneAfterMs: 50 };
 
-function shopModule({ service, courier, databaseUrl, script, retries }: ShopOptions): DynamicModule {
+function shopModule({ service, courier, databaseUrl, script, retries, recovery, source }: ShopOptions): DynamicModule {
   const own = service === 'orders' ? [Orders] : [Effects, { provide: scriptToken, useValue: script }];
   return {
     module: ShopModule,
@@ -133,7 +141,7 @@ function shopModule({ service, courier, databaseUrl, script, retries }: ShopOpti
         migrations: [service === 'orders' ? CreateOrders1700000000000 : CreateMail1700000000000],
         poolSize: 5,
       }),
-      EventsModule.forRoot({ service, courier, retries }),
+      EventsModule.forRoot({ service, courier, retries, recovery, source }),
     ],
     providers: own,
   };

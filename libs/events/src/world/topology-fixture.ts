@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { NatsLink } from '@atoll/rpc';
+import { NatsLink, Signer } from '@atoll/rpc';
 import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { DataSource } from 'typeorm';
 import type { Courier, DomainEvent } from '../courier.js';
-import { allSubjects, encodeEvent, subjectOf } from '../event-message.js';
+import { allSubjects } from '../event-message.js';
+import { sealEvent } from '../event-seal.js';
 import { InProcessCourier } from '../in-process-courier.js';
 import { JetStreamCourier } from '../jetstream-courier.js';
 import type { JetStreamSettings } from '../jetstream-setup.js';
@@ -12,6 +13,7 @@ import { shopServices, type ShopService } from './shop-fixture.js';
 import { eventually } from './eventually-fixture.js';
 
 export const stream = 'ATOLL_EVENTS';
+export const secret = 'the secret of the shop';
 /** Short, so that specs can outwait them. */
 export const duplicateWindowMs = 300;
 export const ackWaitMs = 600;
@@ -40,10 +42,10 @@ export const inProcess: Topology = {
   name: 'in one process',
   processes: [shopServices],
   openCourier: () => ({ courier: new InProcessCourier({ services: shopServices }), close: () => Promise.resolve() }),
-  async deliverAgain({ id, name, payload, occurredAt }, { database }) {
+  async deliverAgain({ id, name, payload, occurredAt, position, previous }, { database }) {
     await database.query(
-      `INSERT INTO orders.outbox (id, event_name, payload, occurred_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-      [id, name, JSON.stringify(payload), occurredAt],
+      `INSERT INTO orders.outbox (id, event_name, payload, occurred_at, position, previous) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+      [id, name, JSON.stringify(payload), occurredAt, position, previous],
     );
     await database.query(`NOTIFY "outbox.orders"`);
   },
@@ -57,11 +59,12 @@ export const overJetStreamWith = (settings: Partial<JetStreamSettings>): Topolog
   processes: shopServices.map((service) => [service]),
   openCourier(natsUrl) {
     const link = NatsLink.open({ servers: natsUrl, reconnectWaitMs: 50 });
-    const courier = new JetStreamCourier({ link, duplicateWindowMs, ackWaitMs, checkEveryMs: 100, ...settings });
+    const courier = new JetStreamCourier({ link, secret, duplicateWindowMs, ackWaitMs, checkEveryMs: 100, ...settings });
     return { courier, close: () => link.close() };
   },
   async deliverAgain(event, { nats }) {
-    await jetstream(nats).publish(subjectOf(event.name), encodeEvent(event), { msgID: randomUUID() });
+    const { subject, text, headers } = sealEvent(new Signer(secret), 'orders', event);
+    await jetstream(nats).publish(subject, text, { msgID: randomUUID(), headers });
   },
   async isIdle({ nats }) {
     const manager = await managerOf(nats);

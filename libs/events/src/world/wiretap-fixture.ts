@@ -1,4 +1,4 @@
-import type { Courier, CourierLink, DomainEvent, EventConsumer, Outcome } from '../courier.js';
+import type { Courier, CourierLink, DomainEvent, EventConsumer, Outcome, UnsignedCut } from '../courier.js';
 
 /** Moments in an event's life at which a spec may step in. What throws here fails that step. */
 export interface Wiretap {
@@ -12,7 +12,7 @@ export interface Wiretap {
 /** A courier whose every step is told to `tap`. */
 export function wiretapped(courier: Courier, tap: Wiretap): Courier {
   return {
-    join(service: string, consumers: readonly EventConsumer[], onReady: () => void): CourierLink {
+    join(service: string, consumers: readonly EventConsumer[], onReady: () => void, cut?: UnsignedCut): CourierLink {
       const tapped = consumers.map((consumer) => ({
         name: consumer.name,
         eventNames: consumer.eventNames,
@@ -23,7 +23,7 @@ export function wiretapped(courier: Courier, tap: Wiretap): Courier {
           return outcome;
         },
       }));
-      const link = courier.join(service, tapped, onReady);
+      const link = courier.join(service, tapped, onReady, cut);
       return {
         get streamUsage() {
           return link.streamUsage;

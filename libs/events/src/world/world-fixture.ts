@@ -6,7 +6,9 @@ import { DataSource } from 'typeorm';
 import type { DomainEvent } from '../courier.js';
 import { eventually } from './eventually-fixture.js';
 import type { RetryRules } from '../inbox.js';
-import { Orders, specRetries, startShop, type EffectHook, type Script, type ShopService } from './shop-fixture.js';
+import type { RecoveryRules } from '../missing-events.js';
+import { PublishedEvents } from '../published-events.js';
+import { noRecovery, Orders, specRetries, startShop, type EffectHook, type Script, type ShopService } from './shop-fixture.js';
 import { openTcpProxy, type TcpProxy } from './tcp-proxy-fixture.js';
 import type { Observer, Topology } from './topology-fixture.js';
 import { wiretapped } from './wiretap-fixture.js';
@@ -41,6 +43,7 @@ export interface Effect {
 export class World {
   /** What differs from `specRetries`. */
   retries: Partial<RetryRules> = {};
+  recovery: RecoveryRules = noRecovery;
   /** What happens inside of effects. */
   script: Script = () => undefined;
   /** What happens before an event is handed to the courier. */
@@ -75,6 +78,7 @@ export class World {
     this.crashNoMore();
     this.script = () => undefined;
     this.retries = {};
+    this.recovery = noRecovery;
     this.beforePublish = () => undefined;
     this.beforeTake = () => undefined;
     this.published.length = 0;
@@ -257,6 +261,13 @@ export class World {
           databaseUrl: doors.database.url,
           script,
           retries: { ...specRetries, ...this.retries },
+          recovery: this.recovery,
+          source: {
+            read: (publisher, asked) =>
+              this.app(publisher as ShopService)
+                .get(PublishedEvents)
+                .read(asked),
+          },
         }),
       );
     }

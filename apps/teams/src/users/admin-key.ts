@@ -1,0 +1,47 @@
+import { createApiKey } from '@atoll/api-keys';
+import { Transactions } from '@atoll/database';
+import type { DataSource, EntityManager } from 'typeorm';
+import { ApiKeysService } from '../api-keys/api-key.service.js';
+import type { TeamsSettings } from '../teams-settings.js';
+import { UserEntity } from './user.entity.js';
+
+/**
+ * For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end in the same transaction; processes that
+ * run take up to 5 s to notice. Throws an Error before the first start. Needs the tables of the service and nothing that runs.
+ */
+export async function newAdminKey(dataSource: DataSource, settings: TeamsSettings): Promise<string> {
+  const { apiKey } = await replaceLostKey(new Transactions(dataSource), new ApiKeysService(settings));
+  return apiKey;
+}
+
+/** The operator, and their new key in the place of those they had. */
+export async function replaceLostKey(transactions: Transactions, apiKeys: ApiKeysService): Promise<{ admin: UserEntity; apiKey: string }> {
+  return transactions.run(async (manager) => {
+    await lockAdministrators(manager);
+    const admin = await findAdministrator(manager);
+    if (!admin) throw new Error('There is no platform admin yet: start the platform once.');
+    return { admin, apiKey: await replaceKey(manager, apiKeys, admin.id) };
+  });
+}
+
+/** Revokes the operator's keys and issues one, which `createKey` makes. */
+export async function replaceKey(
+  manager: EntityManager,
+  apiKeys: ApiKeysService,
+  userId: string,
+  createKey = createApiKey,
+): Promise<string> {
+  await apiKeys.revoke(manager, { userId, teamId: null });
+  const [key = ''] = await apiKeys.issue(manager, [{ userId, teamId: null, expiryDate: null, ipWhitelist: '' }], createKey);
+  return key;
+}
+
+/** The first of them, where there are several. */
+export function findAdministrator(manager: EntityManager): Promise<UserEntity | null> {
+  return manager.findOne(UserEntity, { where: { platformAdmin: true }, order: { createdAt: 'ASC', id: 'ASC' } });
+}
+
+/** So that of several replicas that start at once one makes the operator. */
+export async function lockAdministrators(manager: EntityManager): Promise<void> {
+  await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('atoll administrators', 0))`);
+}

@@ -1,0 +1,31 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { DataSource } from 'typeorm';
+import { DeadLetter } from './dead-letter.entity.js';
+
+const pollMs = 100;
+
+/** What became of a dead letter that was to be tried once more. `waiting`: no process of the service has taken it up yet. */
+export type RetryOutcome = { readonly is: 'handled' | 'waiting' | 'unknown' } | { readonly is: 'failed'; readonly lastError: string };
+
+/** The dead letters of a service as its schema has them: for commands beside the running service, which does the work. */
+export class DeadLetterList {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** The latest first. */
+  latest(limit = 100): Promise<DeadLetter[]> {
+    return this.dataSource.getRepository(DeadLetter).find({ order: { lastFailedAt: 'DESC', id: 'DESC' }, take: limit });
+  }
+
+  /** Asks the running service to try it once more, and waits for what becomes of it. */
+  async retry(id: string, patienceMs: number): Promise<RetryOutcome> {
+    const letters = this.dataSource.getRepository(DeadLetter);
+    const { affected } = await letters.update({ id }, { retryRequestedAt: () => 'now()' });
+    if (affected === 0) return { is: 'unknown' };
+    for (const untilMs = Date.now() + patienceMs; Date.now() < untilMs; await delay(pollMs)) {
+      const letter = await letters.findOneBy({ id });
+      if (!letter) return { is: 'handled' };
+      if (!letter.retryRequestedAt) return { is: 'failed', lastError: letter.lastError };
+    }
+    return { is: 'waiting' };
+  }
+}

@@ -1,0 +1,135 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createDatabase, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import fc from 'fast-check';
+import { Events } from './events.js';
+import { eventually } from './world/eventually-fixture.js';
+import { specRecovery } from './world/shop-fixture.js';
+import { LossyCourier, type Fate } from './world/lossy-courier-fixture.js';
+import { inProcess, overJetStream, overJetStreamWith, type Topology } from './world/topology-fixture.js';
+import { World } from './world/world-fixture.js';
+
+let database: TestDatabase;
+let nats: NatsServer;
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+});
+afterAll(async () => {
+  await nats.stop();
+  await database.drop();
+});
+
+async function expectEachOnce(world: World): Promise<void> {
+  await eventually(async () => {
+    expect(await world.waiting()).toEqual([]);
+    const placed = await world.placed();
+    for (const consumer of ['letters', 'statistics']) {
+      expect((await world.noted(consumer)).toSorted((one, other) => one - other)).toEqual(placed);
+    }
+  });
+}
+
+type Step = { place: number } | 'release' | 'wipe' | 'restart';
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ place: fc.integer({ min: 1, max: 6 }) }) },
+  { weight: 1, arbitrary: fc.constantFrom<Step>('release', 'wipe', 'restart') },
+);
+const fate = fc.constantFrom<Fate>('delivered', 'dropped', 'doubled', 'held');
+
+describe('a consumer', () => {
+  it('has the effect of every committed event once, whatever is dropped, doubled, reordered or wiped between outbox and inbox', async () => {
+    let fates: Iterator<Fate> = [][Symbol.iterator]();
+    const courier = new LossyCourier(() => (fates.next().value as Fate | undefined) ?? 'dropped');
+    const topology: Topology = { ...inProcess, openCourier: () => ({ courier, close: () => Promise.resolve() }) };
+    const world = await World.open(topology, { database: database.url, broker: nats.url });
+    try {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 8 }), fc.array(fate, { maxLength: 40 }), async (steps, given) => {
+          await world.reset();
+          world.recovery = specRecovery;
+          fates = given[Symbol.iterator]();
+          await world.start();
+          let number = 0;
+          for (const each of steps) {
+            if (each === 'release') courier.release();
+            else if (each === 'wipe') courier.wipe();
+            else if (each === 'restart') {
+              await world.stop();
+              await world.start();
+            } else await world.orders.place(Array.from({ length: each.place }, () => (number += 1)));
+          }
+          await expectEachOnce(world);
+          courier.release();
+          await expectEachOnce(world);
+          expect(world.app('mail').get(Events).missing()).toBe(0);
+        }),
+        { numRuns: 25 },
+      );
+    } finally {
+      await world.close();
+    }
+  }, 300_000);
+});
+
+describe('a service over JetStream', () => {
+  let world: World;
+  beforeAll(async () => {
+    world = await World.open(overJetStream, { database: database.url, broker: nats.url });
+  });
+  beforeEach(() => {
+    world.recovery = specRecovery;
+  });
+  afterEach(() => world.reset());
+  afterAll(() => world.close());
+
+  it('has every event in the end when the store of the broker is wiped under load, again and again', async () => {
+    await world.start();
+    let wiping = true;
+    const wiped = (async () => {
+      for (let wipes = 0; wipes < 4; wipes += 1) {
+        const before = (await world.noted('letters')).length;
+        await eventually(async () => expect((await world.noted('letters')).length).toBeGreaterThan(before));
+        await overJetStream.reset(world.observer);
+      }
+      wiping = false;
+    })();
+    let number = 0;
+    while (wiping) await world.orders.place([(number += 1)]);
+    await wiped;
+    await expectEachOnce(world);
+    await eventually(() => expect(world.app('mail').get(Events).missing()).toBe(0));
+  }, 60_000);
+
+  it('says what its publisher does not keep any more, goes on, and counts it', async () => {
+    expectErrors(/letters: orders\.placed after position \d and up to 3 are lost/, /statistics: .* are lost/);
+    await world.start();
+    await eventually(() => expect(world.app('mail').get(Events).status()).toEqual({ ready: true }));
+    await world.orders.place([1]);
+    await world.settled();
+    await world.stop('mail');
+    await world.orders.place([2, 3]);
+    await eventually(async () => expect(await world.waiting()).toEqual([]));
+    await overJetStream.reset(world.observer);
+    await world.observer.database.query('DELETE FROM orders.outbox_published WHERE position <= 3');
+    await world.start();
+    await world.orders.place([4]);
+    await eventually(() => expect(world.app('mail').get(Events).missing()).toBe(2));
+    await eventually(async () => expect(await world.noted('letters')).toEqual([1, 4]));
+  });
+});
+
+describe('a service that was killed', () => {
+  it('has what it had in hand before the broker delivers that again', async () => {
+    const patient = overJetStreamWith({ ackWaitMs: 600_000 });
+    const world = await World.open(patient, { database: database.url, broker: nats.url });
+    try {
+      world.recovery = specRecovery;
+      await world.start();
+      await world.crashDuring('inEffect', [1, 2]);
+      await world.restartDead();
+      await expectEachOnce(world);
+    } finally {
+      await world.close();
+    }
+  });
+});

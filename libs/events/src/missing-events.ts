@@ -1,0 +1,168 @@
+import type { PublishedEvent } from '@atoll/contracts';
+import { isAppError } from '@atoll/errors';
+import { ThrottledLog } from '@atoll/rpc';
+import { Logger } from '@nestjs/common';
+import type { DomainEvent, EventConsumer } from './courier.js';
+import { describeError } from './error-description.js';
+import type { EventSource } from './event-source.js';
+import type { Gap, ReceivedEvents, Sequence } from './received-events.js';
+import { WakeUp } from './wake-up.js';
+
+export interface RecoveryRules {
+  /** Between two looks for events that are missing. */
+  readonly checkEveryMs: number;
+  /** How long an event may be on its way before it counts as missing. */
+  readonly graceMs: number;
+}
+
+export const defaultRecoveryRules: RecoveryRules = { checkEveryMs: 15_000, graceMs: 5_000 };
+
+/** After the first look; doubled from look to look. */
+const firstPauseMs = 1_000;
+
+/** A consumer, and who publishes each event that it takes; undefined where any service may. */
+export interface Awaiting {
+  readonly consumer: EventConsumer;
+  readonly events: readonly { readonly name: string; readonly publisher: string | undefined }[];
+}
+
+/**
+ * Finds the events that were published and never came, and asks their publishers for them. The broker may lose, double or reorder
+ * whatever it likes: each event names the position of the one before it of the same name, so a consumer sees a gap when
+ * the next one comes, and asks from time to time what comes after its last. What it is given goes the way of any delivery, by
+ * the inbox, so that it has its effect once.
+ */
+export class MissingEvents {
+  readonly #logger = new Logger('Events');
+  readonly #failed = new ThrottledLog(({ message }) => this.#logger.warn(message));
+  readonly #wakeUp = new WakeUp();
+  /** By sequence: events that are known to be missing, and the last one that had come when it was last looked. */
+  readonly #missing = new Map<string, number>();
+  readonly #lastSeen = new Map<string, number>();
+  #stopping = false;
+  #pauseMs = firstPauseMs;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly received: ReceivedEvents,
+    private readonly source: EventSource,
+    private readonly awaiting: readonly Awaiting[],
+    private readonly rules: RecoveryRules,
+  ) {}
+
+  start(): void {
+    this.#running = this.run();
+  }
+
+  /** Looks at once, as when the stream may have been made anew. */
+  readonly lookNow = (): void => {
+    this.#lastSeen.clear();
+    this.#pauseMs = firstPauseMs;
+    this.#wakeUp.signal();
+  };
+
+  /** Events that their publishers have and a consumer of this service does not, as of the last look, and gaps that were given up. */
+  get count(): number {
+    return [...this.#missing.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#wakeUp.signal();
+    await this.#running;
+  }
+
+  private async run(): Promise<void> {
+    while (!this.#stopping) {
+      for (const { consumer, events } of this.awaiting) {
+        for (const { name, publisher } of events) await this.check(consumer, name, publisher);
+      }
+      // Sooner at first: after a crash what was on its way is back in seconds, and not when the broker repeats it.
+      const pauseMs = Math.min(this.#pauseMs, this.rules.checkEveryMs);
+      this.#pauseMs = 2 * pauseMs;
+      if (!this.#stopping) await this.#wakeUp.wait(pauseMs);
+    }
+  }
+
+  private async check(consumer: EventConsumer, eventName: string, owner: string | undefined): Promise<void> {
+    try {
+      const publishers = owner === undefined ? await this.received.publishersOf(consumer.name, eventName) : [owner];
+      for (const publisher of publishers) {
+        if (!this.#stopping) await this.checkSequence(consumer, { consumer: consumer.name, publisher, eventName });
+      }
+    } catch (error) {
+      // A publisher that is away is asked again; that a service is not deployed at all is nothing to tell.
+      if (isAppError(error) && (error.code === 'unavailable' || error.code === 'deadline_exceeded')) return;
+      this.#failed.log(eventName, { message: `Cannot look for missing ${eventName}; retrying: ${describeError(error)}` });
+    }
+  }
+
+  private async checkSequence(consumer: EventConsumer, sequence: Sequence): Promise<void> {
+    const key = `${sequence.consumer} ${sequence.publisher} ${sequence.eventName}`;
+    const progress = await this.received.progress(sequence);
+    if (!progress) return this.begin(sequence);
+    const { last, gaps } = await this.received.look(sequence, progress.position, this.rules.graceMs);
+    // Where events still come in, the next one will tell whether there was one before it.
+    const isQuiet = this.#lastSeen.get(key) === last || !this.#lastSeen.has(key);
+    this.#lastSeen.set(key, last);
+    let missing = progress.lost;
+    for (const gap of isQuiet ? [...gaps, { after: last }] : gaps) missing += await this.fill(consumer, sequence, gap);
+    this.#missing.set(key, missing);
+  }
+
+  /** What was published before anybody awaited it, and is kept, is awaited too. */
+  private async begin(sequence: Sequence): Promise<void> {
+    const { forgotten_up_to } = await this.ask(sequence, { after: 0, upTo: 0 });
+    await this.received.begin(sequence, forgotten_up_to);
+  }
+
+  /** Asks for the events of a gap, page by page. Returns how many of them could not be taken, or were lost for good. */
+  private async fill(consumer: EventConsumer, sequence: Sequence, gap: Gap): Promise<number> {
+    const { after, upTo = Infinity } = gap;
+    let [found, left] = [0, 0];
+    for (let from = after; !this.#stopping;) {
+      const { events, forgotten_up_to, has_none } = await this.ask(sequence, { ...gap, after: from });
+      if (from === after) {
+        const gone = has_none && upTo !== Infinity ? upTo : Math.min(forgotten_up_to, upTo);
+        if (gone > after) left += await this.giveUp(sequence, after, gone);
+      }
+      for (const event of events) if ((await consumer.take(delivered(sequence, event), 2)) !== 'done') left += 1;
+      found += events.length;
+      const end = events.at(-1);
+      if (!end) break;
+      from = end.position;
+    }
+    const { publisher, eventName } = sequence;
+    if (found > 0) this.#logger.warn(`${sequence.consumer}: asked ${publisher} again for ${found} lost ${eventName}; ${left} are left.`);
+    return left;
+  }
+
+  private async giveUp(sequence: Sequence, after: number, upTo: number): Promise<number> {
+    if (!(await this.received.giveUp(sequence, after, upTo))) return 0;
+    const { consumer, publisher, eventName } = sequence;
+    this.#logger.error(
+      `${consumer}: ${eventName} after position ${after} and up to ${upTo} are lost; ${publisher} does not keep them any more.`,
+    );
+    return 1;
+  }
+
+  private ask({ publisher, eventName }: Sequence, { after, upTo }: Gap) {
+    const range = { after, ...(upTo !== undefined && { up_to: upTo }) };
+    return this.source.read(publisher, { event_name: eventName, ...range, published_before_ms: this.rules.graceMs });
+  }
+}
+
+function delivered({ publisher, eventName }: Sequence, event: PublishedEvent): DomainEvent {
+  const { id, position, previous, payload, occurred_at, request_id, traceparent } = event;
+  return {
+    id,
+    name: eventName,
+    payload,
+    occurredAt: occurred_at,
+    publisher,
+    position,
+    previous,
+    ...(request_id !== undefined && { requestId: request_id }),
+    ...(traceparent !== undefined && { traceparent }),
+  };
+}

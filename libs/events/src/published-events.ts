@@ -1,0 +1,68 @@
+import { eventLog, type CallContext, type EventsAfter, type EventsPage, type PublishedEvent } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller, Injectable, type Type } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+
+const pageRows = 200;
+/** Of payloads on one page, unless the first is larger. */
+const pageBytes = 1024 * 1024;
+
+interface Row extends Omit<PublishedEvent, 'request_id' | 'traceparent'> {
+  request_id: string | null;
+  traceparent: string | null;
+  bytes: number;
+}
+
+/** What this service has published in the last days, for consumers that miss some of it. */
+@Injectable()
+export class PublishedEvents {
+  constructor(private readonly dataSource: DataSource) {}
+
+  async read(asked: EventsAfter): Promise<EventsPage> {
+    const { event_name, after, up_to = Number.MAX_SAFE_INTEGER, published_before_ms } = asked;
+    const range = [event_name, after, up_to];
+    const rows = await this.dataSource.query<Row[]>(
+      `SELECT id, position::float8 AS position, previous::float8 AS previous, payload, request_id, traceparent,
+              to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS occurred_at,
+              sum(octet_length(payload::text)) OVER (ORDER BY position)::float8 AS bytes
+       FROM outbox_published
+       WHERE event_name = $1 AND position > $2 AND position <= $3 AND published_at <= now() - $4 * interval '1 millisecond'
+       ORDER BY position LIMIT $5`,
+      [...range, published_before_ms, pageRows],
+    );
+    const events = rows.filter(({ bytes }, index) => index === 0 || bytes <= pageBytes).map(toEvent);
+    const [state] = await this.dataSource.query<{ forgotten_up_to: number; has_none: boolean }[]>(
+      `WITH kept AS (
+         SELECT position, previous FROM outbox_published WHERE event_name = $1
+         UNION ALL SELECT position, previous FROM outbox WHERE event_name = $1 AND position IS NOT NULL
+       )
+       SELECT COALESCE((SELECT previous FROM kept ORDER BY position LIMIT 1),
+                       (SELECT position FROM event_head WHERE event_name = $1), 0)::float8 AS forgotten_up_to,
+              NOT EXISTS (SELECT FROM kept WHERE position > $2 AND position <= $3) AS has_none`,
+      range,
+    );
+    return { events, forgotten_up_to: state?.forgotten_up_to ?? 0, has_none: state?.has_none ?? false };
+  }
+}
+
+function toEvent({ bytes: _bytes, request_id, traceparent, ...event }: Row): PublishedEvent {
+  return { ...event, ...(request_id !== null && { request_id }), ...(traceparent !== null && { traceparent }) };
+}
+
+/** The operation by which other services read them. */
+export function publishedEventsController(service: string): Type {
+  const log = eventLog(service);
+
+  @Controller()
+  class PublishedEventsController implements Handlers<typeof log> {
+    constructor(private readonly events: PublishedEvents) {}
+
+    @Handle(log.read)
+    async read(asked: EventsAfter, { caller }: CallContext): Promise<EventsPage> {
+      if (caller.kind !== 'system') throw new AppError('forbidden', 'Only services read the events of a service.');
+      return this.events.read(asked);
+    }
+  }
+  return PublishedEventsController;
+}

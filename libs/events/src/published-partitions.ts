@@ -1,0 +1,34 @@
+import type { QueryRunner } from 'typeorm';
+
+/** How long a publisher keeps what it has published, and a consumer the ids of what it has taken. */
+export const retentionDays = 7;
+/** Partitions that exist beside that of today, in case nobody makes any for a while. */
+const daysAhead = 2;
+
+/** SQL: moves the events $1 from the outbox to what was published. */
+export const keepPublished = `
+  WITH done AS (DELETE FROM outbox WHERE id = ANY($1) RETURNING *)
+  INSERT INTO outbox_published (position, previous, id, event_name, payload, request_id, traceparent, occurred_at)
+  SELECT position, previous, id, event_name, payload, request_id, traceparent, occurred_at FROM done WHERE position IS NOT NULL`;
+
+/** Creates the partitions of today and the next days (UTC), and drops those whose last event is older than `retentionDays`. */
+export async function renewPartitions(runner: QueryRunner): Promise<void> {
+  const wanted = (await runner.query(
+    `SELECT to_char(day, 'YYYYMMDD') AS name, day::text AS "from", (day + 1)::text AS "to"
+     FROM (SELECT (now() AT TIME ZONE 'UTC')::date + n AS day FROM generate_series(0, $1::int) AS n) AS days`,
+    [daysAhead],
+  )) as { name: string; from: string; to: string }[];
+  const found = (await runner.query(
+    `SELECT relname AS name, relname < 'outbox_published_' || to_char(now() AT TIME ZONE 'UTC' - $1 * interval '1 day', 'YYYYMMDD') AS "isOld"
+     FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = to_regclass(quote_ident(current_schema()) || '.outbox_published')`,
+    [retentionDays],
+  )) as { name: string; isOld: boolean }[];
+  for (const { name, from, to } of wanted) {
+    const partition = `outbox_published_${name}`;
+    if (found.some((each) => each.name === partition)) continue;
+    await runner.query(
+      `CREATE TABLE IF NOT EXISTS ${partition} PARTITION OF outbox_published FOR VALUES FROM ('${from} 00:00+00') TO ('${to} 00:00+00')`,
+    );
+  }
+  for (const { name, isOld } of found) if (isOld) await runner.query(`DROP TABLE ${name}`);
+}

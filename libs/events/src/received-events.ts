@@ -1,0 +1,108 @@
+import type { DataSource } from 'typeorm';
+
+/** The events of one publisher and one name, as one consumer takes them. */
+export interface Sequence {
+  readonly consumer: string;
+  readonly publisher: string;
+  readonly eventName: string;
+}
+
+/** Positions after `after` and up to `upTo`; without `upTo`, to the last one. */
+export interface Gap {
+  readonly after: number;
+  readonly upTo?: number;
+}
+
+export interface Received {
+  /** The last event that this consumer has had. */
+  readonly last: number;
+  /** Where events before a later one never came. */
+  readonly gaps: readonly Gap[];
+}
+
+/** How far a consumer has everything that was published. */
+interface Progress {
+  readonly position: number;
+  /** Gaps that nobody can fill any more. */
+  readonly lost: number;
+}
+
+const longestLook = 20_000;
+const mostGaps = 20;
+
+const ofSequence = 'consumer = $1 AND publisher = $2 AND event_name = $3';
+
+/** What a service's inbox says of sequences of events: up to where each is complete, and which events are missing. */
+export class ReceivedEvents {
+  constructor(private readonly dataSource: DataSource) {}
+
+  async progress(sequence: Sequence): Promise<Progress | undefined> {
+    const [row] = await this.dataSource.query<Progress[]>(
+      `SELECT position::float8 AS position, lost FROM event_progress WHERE ${ofSequence}`,
+      keyOf(sequence),
+    );
+    return row;
+  }
+
+  /** Begins a sequence of which what is at or before `position` was never awaited. */
+  async begin(sequence: Sequence, position: number): Promise<void> {
+    await this.dataSource.query(
+      'INSERT INTO event_progress (consumer, publisher, event_name, position) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING',
+      [...keyOf(sequence), position],
+    );
+  }
+
+  /**
+   * Looks through what came after `from`, records up to where it is complete, and tells what is not. A gap counts once the event behind
+   * it came `graceMs` ago.
+   */
+  async look(sequence: Sequence, from: number, graceMs: number): Promise<Received> {
+    const rows = await this.dataSource.query<{ reached: number; last: number; gaps: Gap[] | null }[]>(
+      `WITH known AS (
+         SELECT position, previous, taken_at IS NOT NULL AS is_taken, received_at,
+                lag(position, 1, $4::bigint) OVER (ORDER BY position) AS before
+         FROM inbox WHERE ${ofSequence} AND position > $4::bigint ORDER BY position LIMIT ${longestLook}
+       ), obstacle AS (
+         SELECT min(position) AS position FROM known WHERE NOT is_taken OR previous > before
+       ), gap AS (
+         SELECT before AS after, previous AS "upTo" FROM known
+         WHERE previous > before AND received_at <= now() - $5 * interval '1 millisecond' ORDER BY position LIMIT ${mostGaps}
+       )
+       SELECT COALESCE((SELECT max(known.position) FROM known, obstacle WHERE obstacle.position IS NULL OR known.position < obstacle.position),
+                       $4)::float8 AS reached,
+              COALESCE((SELECT max(position) FROM known), $4)::float8 AS last,
+              (SELECT json_agg(gap) FROM gap) AS gaps`,
+      [...keyOf(sequence), from, graceMs],
+    );
+    const { reached, last, gaps } = rows[0] ?? { reached: from, last: from, gaps: null };
+    if (reached > from) {
+      await this.dataSource.query(`UPDATE event_progress SET position = $4 WHERE ${ofSequence} AND position < $4`, [
+        ...keyOf(sequence),
+        reached,
+      ]);
+    }
+    return { last, gaps: gaps ?? [] };
+  }
+
+  /** Gives up a gap that begins where the sequence is complete. Returns whether it does. */
+  async giveUp(sequence: Sequence, after: number, upTo: number): Promise<boolean> {
+    const [, count] = await this.dataSource.query<[unknown, number]>(
+      `UPDATE event_progress SET position = $5, lost = lost + 1 WHERE ${ofSequence} AND position = $4`,
+      [...keyOf(sequence), after, upTo],
+    );
+    return count > 0;
+  }
+
+  /** Publishers of events that any service may publish, as far as they have reached this consumer. */
+  async publishersOf(consumer: string, eventName: string): Promise<string[]> {
+    const rows = await this.dataSource.query<{ publisher: string }[]>(
+      'SELECT DISTINCT publisher FROM inbox WHERE consumer = $1 AND event_name = $2 AND position IS NOT NULL',
+      [consumer, eventName],
+    );
+    return rows.map(({ publisher }) => publisher);
+  }
+}
+
+function keyOf({ consumer, publisher, eventName }: Sequence): string[] {
+  return [consumer, publisher, eventName];
+}
