@@ -32,6 +32,7 @@ describe('a newcomer', () => {
       name: 'Research',
       description: 'Protein folding',
       created_at: expect.stringMatching(instant),
+      require_second_factor: false,
       status: 'active',
       is_suspended: false,
       has_pool_subscription: false,
