@@ -29,6 +29,7 @@ import { PoolSubscriptionsController } from './routes/pool-subscriptions.control
 import { PoolsController } from './routes/pools.controller.js';
 import { PricesController } from './routes/prices.controller.js';
 import { RegionsController } from './routes/regions.controller.js';
+import { SshKeysController } from './routes/ssh-keys.controller.js';
 import { TeamsController } from './routes/teams.controller.js';
 import { UsageEventsController } from './routes/usage-events.controller.js';
 import { UsersController } from './routes/users.controller.js';
@@ -66,6 +67,7 @@ export class GatewayModule {
         ConnectionsController,
         ExposedServicesController,
         PodsController,
+        SshKeysController,
         ErrorsController,
         HealthController,
       ],
