@@ -221,7 +221,27 @@ export {
 } from './pods/exposed-service.js';
 export type { ExposedServiceStatus, ServiceProtocol } from './pods/exposed-service.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
-export { LookUpTeams, TeamUpdates, TeamsAfter, teamDirectory } from './teams/directory.js';
+export {
+  AddSshKey,
+  RenameSshKey,
+  RenameSshKeyBody,
+  SshKey,
+  SshKeyPage,
+  SshKeyPath,
+  SshKeysChanged,
+  sshKeys,
+  sshKeysChanged,
+} from './pods/ssh-key.js';
+export {
+  LookUpRoles,
+  LookUpTeams,
+  RoleInTeam,
+  RolesInTeams,
+  TeamUpdates,
+  TeamsAfter,
+  UserInTeam,
+  teamDirectory,
+} from './teams/directory.js';
 export { Credential, CredentialTeam, CredentialsChanged, KeyDigest, credentials, credentialsChanged } from './teams/credential.js';
 export {
   MembershipChanged,
