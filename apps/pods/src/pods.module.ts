@@ -7,10 +7,14 @@ import { CertificateRenewal } from './certificates/certificate-renewal.js';
 import { Certificates } from './certificates/certificates.js';
 import { ClusterWatch } from './cluster/cluster-watch.js';
 import { Clusters, SimulatedClusters } from './cluster/clusters.js';
+import { ConnectionsController } from './connections/connection.controller.js';
+import { ConnectionsService } from './connections/connection.service.js';
 import { ExposuresController } from './exposures/exposure.controller.js';
 import { ExposureSteps } from './exposures/exposure-steps.js';
 import { ExposuresService } from './exposures/exposure.service.js';
 import { ExternalPorts } from './exposures/ports.js';
+import { InstancesController } from './instances/instance.controller.js';
+import { InstancesService } from './instances/instance.service.js';
 import { PodsController } from './pods/pod.controller.js';
 import { PodActions } from './pods/pod-actions.js';
 import { PodSteps } from './pods/pod-steps.js';
@@ -21,6 +25,8 @@ import { PodsService } from './pods/pod.service.js';
 import { RunCollector } from './pods/run-collector.js';
 import { PodsSettings } from './pods-settings.js';
 import { sealer } from './sealer.js';
+import { HoldingsController } from './teams/holdings.controller.js';
+import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
@@ -40,11 +46,14 @@ const workers: Provider = {
 /** Pods, and what they are reached by. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
-  controllers: [ExposuresController, PodsController],
+  controllers: [ConnectionsController, ExposuresController, HoldingsController, InstancesController, PodsController],
   providers: [
     CertificateRenewal,
     Certificates,
     ClusterWatch,
+    ConnectionsService,
+    HoldingsService,
+    InstancesService,
     ExposureSteps,
     ExposuresService,
     ExternalPorts,

@@ -219,6 +219,9 @@ export {
   exposedServices,
 } from './pods/exposed-service.js';
 export type { ExposedServiceStatus, ServiceProtocol } from './pods/exposed-service.js';
+export { Instance, InstanceList, ListInstances, instances } from './pods/instance.js';
+export { PodConnections, podConnections } from './pods/connection.js';
+export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
 export { LookUpTeams, TeamUpdates, TeamsAfter, teamDirectory } from './teams/directory.js';
 export { Credential, CredentialTeam, CredentialsChanged, KeyDigest, credentials, credentialsChanged } from './teams/credential.js';
@@ -289,7 +292,6 @@ export {
 } from './teams/second-factor.js';
 export { SsoAnswer, SsoCallback, SsoFlow, SsoProvider, SsoProviderPath, SsoProviders, singleSignOn } from './teams/sso.js';
 export { SentInvitation } from './teams/sent-invitation.js';
-export { ResourceOverview } from './teams/resource-overview.js';
 export {
   EndedSession,
   LogIn,
@@ -308,6 +310,7 @@ export {
   SessionPath,
   sessions,
 } from './teams/session.js';
+export { RegionalHoldings, ResourceHoldings, ResourceOverview } from './teams/resource-overview.js';
 export { TeamHolding } from './teams/team-holding.js';
 export {
   CreateTeam,

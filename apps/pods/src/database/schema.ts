@@ -7,6 +7,7 @@ import { PodEntity } from '../pods/pod.entity.js';
 import { PodRunEntity } from '../pods/pod-run.entity.js';
 import { Pods1807000000000 } from './migrations/1807000000000-pods.js';
 import { Exposures1808000000000 } from './migrations/1808000000000-exposures.js';
+import { RegionNames1809000000000 } from './migrations/1809000000000-region-names.js';
 
 /** The PostgreSQL schema that the pods service owns. */
 export const podsSchema = {
@@ -22,5 +23,5 @@ export const podsSchema = {
     TeamClosingEntity,
     WorkspaceClosingEntity,
   ],
-  migrations: [Pods1807000000000, Exposures1808000000000],
+  migrations: [Pods1807000000000, Exposures1808000000000, RegionNames1809000000000],
 };
