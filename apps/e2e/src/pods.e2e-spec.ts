@@ -97,6 +97,22 @@ describe('a pod', () => {
     expect((await status('?service_id=999999', named)).status).toBe(400);
     expect((await status('', { service_id, pod_name: 'other-bcdfg' })).status).toBe(404);
     expect(await (await fetch(service.url)).text()).toBe(`${pod.pod_name}\n`);
+    const info = `/gpuaas/connection-info?team_id=${tenant.teamId}&search=${pod.pod_name}`;
+    await succeed('POST', `/gpuaas/refresh-connections?team_id=${tenant.teamId}`, { key: tenant.key });
+    const connection = () => succeed<{ data: { pods: object[] }[] }>('GET', info, { key: tenant.key });
+    const { data } = await until(connection, (found) => found.data.length > 0);
+    expect(data[0]?.pods).toContainEqual({
+      pod_name: pod.pod_name,
+      status: 'running',
+      ssh: null,
+      services: [{ service_id, service_name: 'web', url: service.url }],
+    });
+    const instances = await succeed<{ data: object[] }>('GET', `/instance?team_id=${tenant.teamId}`, { key: tenant.keys.viewer });
+    expect(instances.data).toContainEqual(expect.objectContaining({ id: pod.pod_id, name: pod.pod_name, kind: 'pod', status: 'running' }));
+    const path = `/gpuaas/compatible-instances/${tenant.teamId}`;
+    expect(await succeed('GET', path, { key: tenant.key })).toEqual({ data: [] });
+    const overview = await succeed<{ total: object }>('GET', `/team/${tenant.teamId}/resource-overview`, { key: tenant.key });
+    expect(overview.total).toMatchObject({ pods: 1, pods_in_use: 1, gpu_workloads: 1 });
     const twice = await call('POST', '/pods/expose-service', {
       key: tenant.key,
       body: { ...body, service_name: 'other', external_port: service.external_port },

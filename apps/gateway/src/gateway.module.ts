@@ -27,6 +27,7 @@ import { ConnectionsController } from './routes/connections.controller.js';
 import { ExposedServicesController } from './routes/exposed-services.controller.js';
 import { GpuNodesController } from './routes/gpu-nodes.controller.js';
 import { ImagePoliciesController } from './routes/image-policies.controller.js';
+import { InstancesController } from './routes/instances.controller.js';
 import { InvitationsController } from './routes/invitations.controller.js';
 import { MembersController } from './routes/members.controller.js';
 import { PodsController } from './routes/pods.controller.js';
@@ -82,6 +83,7 @@ export class GatewayModule {
         WorkloadsController,
         ConnectionsController,
         ExposedServicesController,
+        InstancesController,
         PodsController,
         SshKeysController,
         ErrorsController,

@@ -45,6 +45,13 @@ interface Doubles {
   connections?: ConnectionSource;
 }
 
+/** A platform without pods. */
+class NoPods extends ConnectionSource {
+  read(): Promise<Map<string, never[]>> {
+    return Promise.resolve(new Map<string, never[]>());
+  }
+}
+
 /** A team as the service was told of it, and a member of it who may use resources. */
 export interface ToldTeam {
   team_id: string;
@@ -78,7 +85,7 @@ export class GpuaasFixture extends ServiceUnderTest {
     const doubles = [
       [NodeDriver, driver],
       [MetricsSource, metrics],
-      [ConnectionSource, connections],
+      [ConnectionSource, connections ?? new NoPods()],
     ] as const;
     const started = await startServiceUnderTest(service, {
       bus,

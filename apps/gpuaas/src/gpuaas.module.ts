@@ -8,7 +8,8 @@ import { TeamCapacity } from './capacity/team-capacity.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionRefresh } from './connections/connection-refresh.js';
 import { ConnectionsService } from './connections/connection.service.js';
-import { ConnectionSource, NoPods } from './connections/connection-source.js';
+import { ConnectionSource } from './connections/connection-source.js';
+import { PodsAsSource } from './connections/pods-as-source.js';
 import { NodeDriver } from './driver/node-driver.js';
 import { SimulatedFaults } from './driver/simulated-faults.js';
 import { SimulatedNodes } from './driver/simulated-nodes.js';
@@ -121,7 +122,7 @@ const workers: Provider = {
     WorkloadSteps,
     WorkloadsService,
     workers,
-    { provide: ConnectionSource, useClass: NoPods },
+    { provide: ConnectionSource, useClass: PodsAsSource },
     { provide: MetricsSource, useFactory: metricsSource, inject: [GpuaasSettings] },
     { provide: NodeDriver, useClass: SimulatedNodes },
   ],

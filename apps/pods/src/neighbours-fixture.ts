@@ -55,6 +55,7 @@ export class Neighbours {
       workspace_id: workspaceId,
       gpuaas_id: '1',
       region_id: '1',
+      region_name: 'eu-north',
       profile: '1g.10gb',
       refusal: null,
       vgpus,

@@ -9,10 +9,14 @@ import { Certificates } from './certificates/certificates.js';
 import { ClusterWatch } from './cluster/cluster-watch.js';
 import { Clusters, SimulatedClusters } from './cluster/clusters.js';
 import { DockerClusters } from './cluster/docker-clusters.js';
+import { ConnectionsController } from './connections/connection.controller.js';
+import { ConnectionsService } from './connections/connection.service.js';
 import { ExposuresController } from './exposures/exposure.controller.js';
 import { ExposureSteps } from './exposures/exposure-steps.js';
 import { ExposuresService } from './exposures/exposure.service.js';
 import { ExternalPorts } from './exposures/ports.js';
+import { InstancesController } from './instances/instance.controller.js';
+import { InstancesService } from './instances/instance.service.js';
 import { PodsController } from './pods/pod.controller.js';
 import { PodActions } from './pods/pod-actions.js';
 import { PodSteps } from './pods/pod-steps.js';
@@ -30,6 +34,8 @@ import { SshHostKey } from './ssh-door/ssh-host-key.js';
 import { SshServer } from './ssh-door/ssh-server.js';
 import { SshKeysController } from './ssh-keys/ssh-keys.controller.js';
 import { SshKeysService } from './ssh-keys/ssh-keys.service.js';
+import { HoldingsController } from './teams/holdings.controller.js';
+import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
@@ -57,10 +63,14 @@ const clusters: Provider = {
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
   controllers: [ExposuresController, PodsController, SshKeysController],
+  controllers: [ConnectionsController, ExposuresController, HoldingsController, InstancesController, PodsController],
   providers: [
     CertificateRenewal,
     Certificates,
     ClusterWatch,
+    ConnectionsService,
+    HoldingsService,
+    InstancesService,
     ExposureSteps,
     ExposuresService,
     ExternalPorts,

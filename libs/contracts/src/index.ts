@@ -220,6 +220,9 @@ export {
   exposedServices,
 } from './pods/exposed-service.js';
 export type { ExposedServiceStatus, ServiceProtocol } from './pods/exposed-service.js';
+export { Instance, InstanceList, ListInstances, instances } from './pods/instance.js';
+export { PodConnections, podConnections } from './pods/connection.js';
+export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
 export {
   AddSshKey,
@@ -310,7 +313,6 @@ export {
 } from './teams/second-factor.js';
 export { SsoAnswer, SsoCallback, SsoFlow, SsoProvider, SsoProviderPath, SsoProviders, singleSignOn } from './teams/sso.js';
 export { SentInvitation } from './teams/sent-invitation.js';
-export { ResourceOverview } from './teams/resource-overview.js';
 export {
   EndedSession,
   LogIn,
@@ -329,6 +331,7 @@ export {
   SessionPath,
   sessions,
 } from './teams/session.js';
+export { RegionalHoldings, ResourceHoldings, ResourceOverview } from './teams/resource-overview.js';
 export { TeamHolding } from './teams/team-holding.js';
 export {
   CreateTeam,

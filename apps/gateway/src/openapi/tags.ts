@@ -14,6 +14,7 @@ export const tags: readonly (readonly [name: string, description: string])[] = [
   ['Exposed services', 'Ports of pods that are reached from outside.'],
   ['Bare-metal inventory', 'Bare-metal hosts: registration, checks, maintenance. Requires platform_admin.'],
   ['Bare metal', 'Bare-metal hosts that a team has to itself.'],
+  ['Instances', 'Everything of a team that runs as an instance.'],
   ['Connections', 'Addresses of pods and services, and instances that may attach to a GPU service.'],
   ['User', 'The caller: profile and API keys.'],
   ['Sessions', 'Log-in, its sessions, passwords and one-time links.'],

@@ -45,12 +45,16 @@ export class PodWorkloadsService {
     const subscription = this.subscriptions.rowOf(raw);
     const { teamId, workspaceId, poolId, profile } = subscription;
     const { gpuaasId, regionId } = await this.pools.pool(poolId);
+    const [region] = await this.dataSource.query<{ region_name: string }[]>('SELECT region_name FROM region WHERE region_id = $1', [
+      regionId,
+    ]);
     return {
       subscription_id,
       team_id: teamId,
       workspace_id: workspaceId,
       gpuaas_id: gpuaasId,
       region_id: regionId,
+      region_name: region?.region_name ?? '',
       profile,
       refusal: await this.refusal(manager, subscription, vgpus),
     };

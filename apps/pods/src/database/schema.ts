@@ -13,6 +13,7 @@ import { Pods1807000000000 } from './migrations/1807000000000-pods.js';
 import { Exposures1808000000000 } from './migrations/1808000000000-exposures.js';
 import { Engines1812000000000 } from './migrations/1812000000000-engines.js';
 import { Ssh1811000000000 } from './migrations/1811000000000-ssh.js';
+import { RegionNames1809000000000 } from './migrations/1809000000000-region-names.js';
 
 /** The PostgreSQL schema that the pods service owns. */
 export const podsSchema = {
@@ -34,4 +35,5 @@ export const podsSchema = {
     WorkspaceClosingEntity,
   ],
   migrations: [Pods1807000000000, Exposures1808000000000, Ssh1811000000000, Engines1812000000000],
+  migrations: [Pods1807000000000, Exposures1808000000000, RegionNames1809000000000],
 };

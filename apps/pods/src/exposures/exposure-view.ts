@@ -27,7 +27,7 @@ export function exposureView(exposure: ExposureEntity, podName: string): Exposed
   };
 }
 
-function urlOf(protocol: ServiceProtocol, isSsl: boolean, host: string, port: number): string {
+export function urlOf(protocol: ServiceProtocol, isSsl: boolean, host: string, port: number): string {
   const shown = host.includes(':') ? `[${host}]` : host;
   const scheme = { HTTP: isSsl ? 'https' : 'http', HTTPS: 'https', TCP: isSsl ? 'tls' : 'tcp', UDP: 'udp' }[protocol];
   return `${scheme}://${shown}:${port}`;

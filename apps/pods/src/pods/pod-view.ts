@@ -1,7 +1,7 @@
 import type { Pod, PodStatus } from '@atoll/contracts';
 import type { PodEntity } from './pod.entity.js';
 
-function podStatus(state: string): PodStatus {
+export function podStatus(state: string): PodStatus {
   switch (state) {
     case 'restarting':
       return 'pending';

@@ -36,6 +36,9 @@ export class PodEntity extends MachineRow {
   @Column('bigint')
   regionId!: string;
 
+  @Column('text', { default: '' })
+  regionName!: string;
+
   @Column('text')
   profile!: string;
 

@@ -81,7 +81,7 @@ export class PodsService {
     return found;
   }
 
-  private valuesOf(asked: CreatePod, { gpuaas_id, region_id, profile }: PodSubscription): Partial<PodEntity> {
+  private valuesOf(asked: CreatePod, { gpuaas_id, region_id, region_name, profile }: PodSubscription): Partial<PodEntity> {
     const podId = newId();
     const { env = {}, idle_stop, cpu, memory_gb } = asked;
     return {
@@ -91,6 +91,7 @@ export class PodsService {
       subscriptionId: asked.subscription_id,
       gpuaasId: gpuaas_id,
       regionId: region_id,
+      regionName: region_name,
       profile,
       image: asked.image,
       vgpus: asked.vgpus ?? 1,

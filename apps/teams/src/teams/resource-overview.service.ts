@@ -1,10 +1,12 @@
 import {
   gpuHoldings,
   notFound,
+  podHoldings,
   requirePermission,
   type CallContext,
-  type GpuHoldings,
   type Operation,
+  type RegionalHoldings,
+  type ResourceHoldings,
   type ResourceOverview,
   type TeamPath,
 } from '@atoll/contracts';
@@ -16,6 +18,19 @@ import { Injectable, Logger } from '@nestjs/common';
 /** Of the caller's patience, what is left to say which service did not answer. */
 const answeringMs = 500;
 const patienceMs = 2_000;
+
+const nothing: ResourceHoldings = {
+  vgpus: 0,
+  vgpus_in_use: 0,
+  gpus: 0,
+  gpu_subscriptions: 0,
+  gpu_workloads: 0,
+  baremetal_instances: 0,
+  baremetal_gpus: 0,
+  pods: 0,
+  pods_in_use: 0,
+};
+const kinds = Object.keys(nothing) as (keyof ResourceHoldings)[];
 
 /** What a team holds now, by what each service that holds something says; never without one of them. */
 @Injectable()
@@ -31,17 +46,19 @@ export class ResourceOverviewService {
     requirePermission(context.caller, team_id, 'readTeam');
     const found = await this.statements.query('teams.exists', 'SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [team_id]);
     if (found.length === 0) throw notFound('team');
-    const { as_of, regions } = await this.ask(gpuHoldings.ofTeam, { team_id }, context);
-    const sum = (kind: keyof GpuHoldings) => regions.reduce((total, region) => total + region[kind], 0);
-    const total = {
-      vgpus: sum('vgpus'),
-      vgpus_in_use: sum('vgpus_in_use'),
-      gpus: sum('gpus'),
-      gpu_subscriptions: sum('gpu_subscriptions'),
-      gpu_workloads: sum('gpu_workloads'),
-      baremetal_instances: sum('baremetal_instances'),
-      baremetal_gpus: sum('baremetal_gpus'),
-    };
+    const [gpus, pods] = await Promise.all([
+      this.ask(gpuHoldings.ofTeam, { team_id }, context),
+      this.ask(podHoldings.ofTeam, { team_id }, context),
+    ]);
+    const byRegion = new Map<string, RegionalHoldings>();
+    for (const region of [...gpus.regions, ...pods.regions]) {
+      byRegion.set(region.region_id, { ...nothing, ...byRegion.get(region.region_id), ...region });
+    }
+    const regions = [...byRegion.values()].toSorted((one, other) => Number(one.region_id) - Number(other.region_id));
+    const total = { ...nothing };
+    for (const kind of kinds) total[kind] = regions.reduce((sum, region) => sum + region[kind], 0);
+    // The older of two instants: each figure was so then, or later.
+    const as_of = gpus.as_of < pods.as_of ? gpus.as_of : pods.as_of;
     return { team_id, as_of, total, regions };
   }
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { gpuHoldings, teams, type CallContext, type Operation, type TeamGpuHoldings } from '@atoll/contracts';
+import { gpuHoldings, podHoldings, teams, type CallContext, type Operation, type TeamGpuHoldings } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
@@ -13,12 +13,20 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-/** Stands in for the gpuaas service. */
+/** What the pods service answers of any team. */
+let podRegions: object[] = [];
+
+/** Stands in for the gpuaas service, and for the pods service. */
 function gpuaasAnswers(answer: (input: { team_id: string }, context: CallContext) => Promise<TeamGpuHoldings>): void {
   const rpc = fixture.get(Rpc);
   const call = rpc.call.bind(rpc) as (operation: Operation, input: object, context: CallContext) => Promise<object>;
-  const standIn = (operation: Operation, input: object, context: CallContext) =>
-    operation.subject === gpuHoldings.ofTeam.subject ? answer(input as { team_id: string }, context) : call(operation, input, context);
+  const standIn = (operation: Operation, input: object, context: CallContext) => {
+    if (operation.subject === podHoldings.ofTeam.subject)
+      return Promise.resolve({ as_of: '2026-10-02T00:00:00.000Z', regions: podRegions });
+    return operation.subject === gpuHoldings.ofTeam.subject
+      ? answer(input as { team_id: string }, context)
+      : call(operation, input, context);
+  };
   jest.spyOn(rpc, 'call').mockImplementation(standIn);
 }
 
@@ -48,12 +56,33 @@ describe('what a team holds', () => {
       baremetal_instances: 2,
       baremetal_gpus: 16,
     };
-    const overview = { team_id: team.id, as_of, total, regions: [region('1', 7), region('3', 10)] };
+    podRegions = [
+      { region_id: '2', region_name: 'region 2', pods: 2, pods_in_use: 1 },
+      { region_id: '3', region_name: 'region 3', pods: 5, pods_in_use: 4 },
+    ];
+    const none = { vgpus: 0, vgpus_in_use: 0, gpus: 0, gpu_subscriptions: 0, gpu_workloads: 0, baremetal_instances: 0, baremetal_gpus: 0 };
+    const regions = [
+      { ...region('1', 7), pods: 0, pods_in_use: 0 },
+      { region_id: '2', region_name: 'region 2', ...none, pods: 2, pods_in_use: 1 },
+      { ...region('3', 10), pods: 5, pods_in_use: 4 },
+    ];
+    const overview = { team_id: team.id, as_of, total: { ...total, pods: 7, pods_in_use: 5 }, regions };
     for (const key of [keys[0] ?? '', fixture.admin]) {
       expect(await fixture.call(key, teams.resourceOverview, { team_id: team.id })).toEqual(overview);
     }
+    podRegions = [];
     const other = await fixture.createTeam();
-    const zero = { vgpus: 0, vgpus_in_use: 0, gpus: 0, gpu_subscriptions: 0, gpu_workloads: 0, baremetal_instances: 0, baremetal_gpus: 0 };
+    const zero = {
+      vgpus: 0,
+      vgpus_in_use: 0,
+      gpus: 0,
+      gpu_subscriptions: 0,
+      gpu_workloads: 0,
+      baremetal_instances: 0,
+      baremetal_gpus: 0,
+      pods: 0,
+      pods_in_use: 0,
+    };
     expect(await fixture.call(fixture.admin, teams.resourceOverview, { team_id: other.team.id })).toMatchObject({
       total: zero,
       regions: [],

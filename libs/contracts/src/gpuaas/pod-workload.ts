@@ -45,6 +45,9 @@ export class PodSubscription {
   @NumberedId()
   region_id!: string;
 
+  @Text({ max: 100 })
+  region_name!: string;
+
   @Text({ max: 64 })
   profile!: string;
 

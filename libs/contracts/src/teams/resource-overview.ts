@@ -1,9 +1,22 @@
-import { Instant, ListOf, Nested, Uuid } from '../fields.js';
-import { GpuHoldings, RegionalGpuHoldings } from '../gpuaas/holdings.js';
+import { IntersectionType } from '@nestjs/swagger';
+import { Instant, ListOf, Nested, NumberedId, Text, Uuid } from '../fields.js';
+import { GpuHoldings } from '../gpuaas/holdings.js';
+import { PodHoldings } from '../pods/holdings.js';
+
+/** What a team holds in one region, or in all. */
+export class ResourceHoldings extends IntersectionType(GpuHoldings, PodHoldings) {}
+
+export class RegionalHoldings extends ResourceHoldings {
+  @NumberedId({ example: '1' })
+  region_id!: string;
+
+  @Text({ max: 100, example: 'eu-north' })
+  region_name!: string;
+}
 
 /**
- * What a team holds now. It has the kinds of resources that the platform offers, GPUs and bare metal at present. A kind that is not
- * offered is left out, and not shown as zero; pods, VMs and storage will be further fields.
+ * What a team holds now. It has the kinds of resources that the platform offers. A kind that is not offered is left out,
+ * and not shown as zero; VMs and storage will be further fields.
  */
 export class ResourceOverview {
   @Uuid()
@@ -12,9 +25,9 @@ export class ResourceOverview {
   @Instant({ description: 'Instant of the figures.' })
   as_of!: string;
 
-  @Nested(() => GpuHoldings, { description: 'Sum of all regions.' })
-  total!: GpuHoldings;
+  @Nested(() => ResourceHoldings, { description: 'Sum of all regions.' })
+  total!: ResourceHoldings;
 
-  @ListOf(() => RegionalGpuHoldings, { max: 10_000, description: 'Regions in which the team holds something, by `region_id`.' })
-  regions!: RegionalGpuHoldings[];
+  @ListOf(() => RegionalHoldings, { max: 10_000, description: 'Regions in which the team holds something, by `region_id`.' })
+  regions!: RegionalHoldings[];
 }

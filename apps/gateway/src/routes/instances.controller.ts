@@ -1,0 +1,22 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { InstanceList, instances, ListInstances, type CallContext } from '@atoll/contracts';
+import { Rpc } from '@atoll/rpc';
+import { AnswersAllOrPage } from '../answers/answers.js';
+import { Context } from '../requests/call-context.js';
+
+@ApiTags('Instances')
+@Controller('instance')
+export class InstancesController {
+  constructor(private readonly rpc: Rpc) {}
+
+  @Get()
+  @AnswersAllOrPage(
+    InstanceList,
+    'List the instances of a team',
+    'Returns every instance of a team, pods included; all of them unless `limit` is sent. Any member of the team may read them.',
+  )
+  listInstances(@Query() query: ListInstances, @Context() context: CallContext): Promise<InstanceList> {
+    return this.rpc.call(instances.list, query, context);
+  }
+}

@@ -1,0 +1,54 @@
+import type { CallContext, ConnectionPod, HoldingTeam, PodConnections } from '@atoll/contracts';
+import { Statements } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Injectable } from '@nestjs/common';
+import type { DoorTerms } from '../exposures/exposure.entity.js';
+import { urlOf } from '../exposures/exposure-view.js';
+import { podStatus } from '../pods/pod-view.js';
+
+interface Service extends DoorTerms {
+  serviceId: string;
+  serviceName: string;
+  publicHost: string;
+  state: string;
+}
+
+interface Row {
+  subscription_id: string;
+  pod_name: string;
+  state: string;
+  services: Service[] | null;
+}
+
+/** How the pods of a team are reached. */
+@Injectable()
+export class ConnectionsService {
+  constructor(private readonly statements: Statements) {}
+
+  async read({ team_id }: HoldingTeam, { caller }: CallContext): Promise<PodConnections> {
+    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    const rows = await this.statements.query<Row>('connections.read', readQuery, [team_id]);
+    return { data: rows.map((row) => ({ subscription_id: row.subscription_id, ...connectionOf(row) })) };
+  }
+}
+
+/** A service has its address once it is open. */
+function connectionOf({ pod_name, state, services }: Row): ConnectionPod {
+  return {
+    pod_name,
+    status: podStatus(state),
+    ssh: null,
+    services: (services ?? []).map(({ serviceId, serviceName, publicHost, protocol, isSsl, externalPort, state: of }) => ({
+      service_id: serviceId,
+      service_name: serviceName,
+      url: of === 'active' || of === 'updating' ? urlOf(protocol, isSsl, publicHost, externalPort) : null,
+    })),
+  };
+}
+
+const readQuery = `SELECT subscription_id, pod_name, pod.state, (
+    SELECT json_agg(json_build_object('serviceId', service_id::text, 'serviceName', service_name, 'publicHost', public_host, 'protocol', protocol,
+      'isSsl', is_ssl, 'externalPort', external_port, 'state', exposure.state) ORDER BY service_id)
+    FROM exposure WHERE exposure.pod_id = pod.pod_id AND exposure.state NOT IN ('deleting', 'deleted')
+  ) AS services
+  FROM pod WHERE team_id = $1 AND state <> 'deleted' ORDER BY created_at, pod_id`;

@@ -1,0 +1,51 @@
+import { pageWindow, requirePermission, type CallContext, type InstanceList, type ListInstances } from '@atoll/contracts';
+import { readPage, Statements } from '@atoll/database';
+import { TeamDirectory } from '@atoll/team-directory';
+import { Injectable } from '@nestjs/common';
+import { podStatus } from '../pods/pod-view.js';
+
+interface Row {
+  id: string;
+  name: string;
+  kind: 'pod';
+  state: string;
+  team_id: string;
+  workspace_id: string;
+  region_id: string;
+  created_at: Date;
+}
+
+/** Everything of a team that runs as an instance: the legacy listing. */
+@Injectable()
+export class InstancesService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly teams: TeamDirectory,
+  ) {}
+
+  /** All of them unless `limit` was sent. */
+  async list({ team_id, include_ended, ...asked }: ListInstances, { caller }: CallContext): Promise<InstanceList> {
+    requirePermission(caller, team_id, 'readTeam');
+    await this.teams.team(team_id);
+    const window = asked.limit === undefined ? undefined : pageWindow(asked, 1);
+    const { total, rows } = await readPage<Row>(this.statements, {
+      name: 'instances.list',
+      count: `SELECT count(*)::int FROM pod WHERE team_id = $1 AND ($2 OR state <> 'deleted')`,
+      rows: `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, created_at FROM pod
+        WHERE team_id = $1 AND ($2 OR state <> 'deleted') ORDER BY created_at, pod_id LIMIT $3 OFFSET $4`,
+      order: 'created_at, id',
+      values: [team_id, include_ended === 'true', window?.limit ?? null, window?.offset ?? 0],
+    });
+    const data = rows.map(({ id, name, kind, state, team_id: teamId, workspace_id, region_id, created_at }) => ({
+      id,
+      name,
+      kind,
+      status: podStatus(state),
+      team_id: teamId,
+      workspace_id,
+      region_id,
+      created_at: created_at.toISOString(),
+    }));
+    return { data, ...(window && { pagination: { page: window.page, limit: window.limit, total } }) };
+  }
+}

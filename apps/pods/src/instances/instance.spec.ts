@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { exposedServices, instances, podConnections, podHoldings, pods } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { systemContext } from '@atoll/rpc';
+import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+
+let fixture: PodsFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+  team = await fixture.team('member', 100);
+});
+afterAll(() => fixture.stop());
+
+it('instances are all pods of the team and of no other, whole unless limit is sent, the deleted ones where asked', async () => {
+  const other = await fixture.team();
+  await fixture.create(other);
+  const [one, two] = [await fixture.create(team, { name: 'one' }), await fixture.create(team, { name: 'two' })];
+  const list = async (more: object = {}) => fixture.call(instances.list, { team_id: team.team_id, ...more }, team.member);
+  expect(await list()).toEqual({
+    data: [one, two].map(({ pod_id, pod_name, workspace_id, region_id, created_at }) => ({
+      id: pod_id,
+      name: pod_name,
+      kind: 'pod',
+      status: 'pending',
+      team_id: team.team_id,
+      workspace_id,
+      region_id,
+      created_at,
+    })),
+  });
+  const page = await list({ limit: 1, page: 2 });
+  expect([page.data.map(({ name }) => name), page.pagination]).toEqual([[two.pod_name], { page: 2, limit: 1, total: 2 }]);
+  await fixture.call(pods.delete, { pod_name: one.pod_name }, team.member);
+  await fixture.untilDeleted(one);
+  expect((await list()).data.map(({ name }) => name)).toEqual([two.pod_name]);
+  expect((await list({ include_ended: 'true' })).data.map(({ name }) => name)).toEqual([one.pod_name, two.pod_name]);
+  expect((await errorOf(fixture.call(instances.list, { team_id: team.team_id }, other.member))).code).toBe('not_found');
+  expect((await errorOf(fixture.call(instances.list, { team_id: newId() }))).code).toBe('not_found');
+});
+
+it('other services are told how the pods of a team are reached, and how many there are in which region; users are not', async () => {
+  const own = await fixture.team();
+  const pod = await fixture.running(own);
+  const input = { pod_name: pod.pod_name, service_name: 'web', port: 80, protocol: 'HTTP' as const };
+  const made = await fixture.call(exposedServices.expose, input, own.member);
+  const read = () => fixture.ask(podConnections.read, { team_id: own.team_id }, systemContext('gpuaas'));
+  const service = { service_id: made.service_id, service_name: 'web' };
+  const connection = { subscription_id: own.subscription_id, pod_name: pod.pod_name, status: 'running', ssh: null };
+  expect(await read()).toEqual({ data: [{ ...connection, services: [{ ...service, url: null }] }] });
+  const { url } = await fixture.untilExposed(made, ({ status }) => status === 'active');
+  expect(await read()).toEqual({ data: [{ ...connection, services: [{ ...service, url }] }] });
+  const holdings = () => fixture.ask(podHoldings.ofTeam, { team_id: own.team_id }, systemContext('teams'));
+  expect((await holdings()).regions).toEqual([{ region_id: '1', region_name: 'eu-north', pods: 1, pods_in_use: 1 }]);
+  await fixture.act(pod, 'stop', own);
+  await fixture.until(pod, 'stopped');
+  expect((await holdings()).regions).toMatchObject([{ pods: 1, pods_in_use: 0 }]);
+  for (const attempt of [
+    fixture.call(podConnections.read, { team_id: own.team_id }, own.member),
+    fixture.call(podHoldings.ofTeam, { team_id: own.team_id }),
+  ])
+    expect((await errorOf(attempt)).code).toBe('forbidden');
+});

@@ -1,0 +1,14 @@
+import { podHoldings, type CallContext, type HoldingTeam, type TeamPodHoldings } from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { HoldingsService } from './holdings.service.js';
+
+@Controller()
+export class HoldingsController implements Handlers<typeof podHoldings> {
+  constructor(private readonly holdings: HoldingsService) {}
+
+  @Handle(podHoldings.ofTeam)
+  ofTeam(input: HoldingTeam, context: CallContext): Promise<TeamPodHoldings> {
+    return this.holdings.ofTeam(input, context);
+  }
+}

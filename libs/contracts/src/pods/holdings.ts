@@ -1,0 +1,33 @@
+import { contract, operation } from '../contract.js';
+import { Instant, ListOf, NumberedId, Text, WholeNumber } from '../fields.js';
+import { HoldingTeam } from '../gpuaas/holdings.js';
+
+/** Number of pods, VMs and so on that a team holds in one region, or in all. */
+export class PodHoldings {
+  @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of pods that have not been deleted.', example: 2 })
+  pods!: number;
+
+  @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of these pods that start, run or stop.', example: 1 })
+  pods_in_use!: number;
+}
+
+export class RegionalPodHoldings extends PodHoldings {
+  @NumberedId({ example: '1' })
+  region_id!: string;
+
+  @Text({ max: 100, example: 'eu-north' })
+  region_name!: string;
+}
+
+export class TeamPodHoldings {
+  @Instant({ description: 'Time of these figures.' })
+  as_of!: string;
+
+  @ListOf(() => RegionalPodHoldings, { max: 10_000 })
+  regions!: RegionalPodHoldings[];
+}
+
+/** For the teams service, which has authorised its caller. */
+export const podHoldings = contract('pods.holdings', {
+  ofTeam: operation(HoldingTeam, TeamPodHoldings),
+});

@@ -1,0 +1,51 @@
+import { IntersectionType } from '@nestjs/swagger';
+import { contract, operation } from '../contract.js';
+import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid } from '../fields.js';
+import { IncludeEnded, PageFromOneOrAll, Pagination } from '../page.js';
+import { TeamPath } from '../teams/team.js';
+
+export const instanceKinds = ['pod', 'vm', 'baremetal'] as const;
+
+export class ListInstances extends IntersectionType(TeamPath, PageFromOneOrAll, IncludeEnded) {}
+
+export class Instance {
+  @Uuid()
+  id!: string;
+
+  @Text({ max: 100, example: 'notebook-qwrtz', description: 'Name; of a pod its `pod_name`.' })
+  name!: string;
+
+  @OneOf('InstanceKind', instanceKinds, { example: 'pod' })
+  kind!: (typeof instanceKinds)[number];
+
+  @Text({ max: 32, example: 'running' })
+  status!: string;
+
+  @Uuid()
+  team_id!: string;
+
+  @Uuid()
+  workspace_id!: string;
+
+  @NumberedId({ example: '1' })
+  region_id!: string;
+
+  @Flag({ optional: true, description: 'Of a VM: whether it is started again when its guest stops by itself.' })
+  auto_restart?: boolean;
+
+  @Instant()
+  created_at!: string;
+}
+
+/** Given whole, without `pagination`, unless `limit` was sent. */
+export class InstanceList {
+  @ListOf(() => Instance, { max: 100_000 })
+  data!: Instance[];
+
+  @Nested(() => Pagination, { optional: true })
+  pagination?: Pagination;
+}
+
+export const instances = contract('pods.instances', {
+  list: operation(ListInstances, InstanceList),
+});
