@@ -35,6 +35,7 @@ describe('a newcomer', () => {
       require_second_factor: false,
       status: 'active',
       is_suspended: false,
+      require_second_factor: false,
       has_pool_subscription: false,
       members: [member('team_owner'), { ...member('member'), email, name: 'Ada' }],
       policy_info: { policy_id: expect.stringMatching(uuid), policy_name: 'default' },
