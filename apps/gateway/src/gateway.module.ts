@@ -29,6 +29,7 @@ import { GpuNodesController } from './routes/gpu-nodes.controller.js';
 import { ImagePoliciesController } from './routes/image-policies.controller.js';
 import { InvitationsController } from './routes/invitations.controller.js';
 import { MembersController } from './routes/members.controller.js';
+import { PodLogsController } from './routes/pod-logs.controller.js';
 import { PodsController } from './routes/pods.controller.js';
 import { PoolSubscriptionsController } from './routes/pool-subscriptions.controller.js';
 import { PoolsController } from './routes/pools.controller.js';
@@ -81,6 +82,7 @@ export class GatewayModule {
         WorkloadsController,
         ConnectionsController,
         ExposedServicesController,
+        PodLogsController,
         PodsController,
         ErrorsController,
         HealthController,

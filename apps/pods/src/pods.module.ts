@@ -11,6 +11,15 @@ import { ExposuresController } from './exposures/exposure.controller.js';
 import { ExposureSteps } from './exposures/exposure-steps.js';
 import { ExposuresService } from './exposures/exposure.service.js';
 import { ExternalPorts } from './exposures/ports.js';
+import { LogClaims } from './logs/log-claims.js';
+import { LogCollector } from './logs/log-collector.js';
+import { LogsController } from './logs/log.controller.js';
+import { LogsService } from './logs/log.service.js';
+import { LogVolume } from './logs/log-volume.js';
+import { LogWriter } from './logs/log-writer.js';
+import { PlatformLines } from './logs/platform-lines.js';
+import { SearchBounds } from './logs/search-bounds.js';
+import { logStore } from './logs/store-in-use.js';
 import { PodsController } from './pods/pod.controller.js';
 import { PodActions } from './pods/pod-actions.js';
 import { PodSteps } from './pods/pod-steps.js';
@@ -40,7 +49,7 @@ const workers: Provider = {
 /** Pods, and what they are reached by. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
-  controllers: [ExposuresController, PodsController],
+  controllers: [ExposuresController, LogsController, PodsController],
   providers: [
     CertificateRenewal,
     Certificates,
@@ -48,7 +57,13 @@ const workers: Provider = {
     ExposureSteps,
     ExposuresService,
     ExternalPorts,
+    LogClaims,
+    LogCollector,
+    LogVolume,
+    LogWriter,
+    LogsService,
     MountableVolumes,
+    PlatformLines,
     PodActions,
     PodSteps,
     PodReader,
@@ -56,9 +71,11 @@ const workers: Provider = {
     PodWorkloadEvents,
     PodsService,
     RunCollector,
+    SearchBounds,
     TeamDeletion,
     TeamGate,
     UsageFacts,
+    logStore,
     sealer,
     workers,
     { provide: Clusters, useClass: SimulatedClusters },

@@ -91,6 +91,7 @@ const glossary: Readonly<Record<string, string>> = {
   temporal_replicas: 'Turns of a GPU that fell back; null where it cannot.',
   tenants: 'Subscriptions that hold a turn of the whole GPU.',
   timezone: 'Time zone (IANA).',
+  timestamp: 'Instant at which the line was written.',
   title: 'Name of the kind of error.',
   total_cost: 'Total cost as a decimal string.',
   url: 'Address of the service; null while there is none.',
