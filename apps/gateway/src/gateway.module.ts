@@ -30,6 +30,7 @@ import { ImagePoliciesController } from './routes/image-policies.controller.js';
 import { InstancesController } from './routes/instances.controller.js';
 import { InvitationsController } from './routes/invitations.controller.js';
 import { MembersController } from './routes/members.controller.js';
+import { PodLogsController } from './routes/pod-logs.controller.js';
 import { PodsController } from './routes/pods.controller.js';
 import { PoolSubscriptionsController } from './routes/pool-subscriptions.controller.js';
 import { PoolsController } from './routes/pools.controller.js';
@@ -84,6 +85,7 @@ export class GatewayModule {
         ConnectionsController,
         ExposedServicesController,
         InstancesController,
+        PodLogsController,
         PodsController,
         SshKeysController,
         ErrorsController,

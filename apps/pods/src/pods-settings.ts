@@ -1,6 +1,10 @@
 import { Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
 import { IsIn, IsIP, IsOptional, IsString, Matches } from 'class-validator';
+import { Type } from 'class-transformer';
+import { IsIn, IsInt, IsOptional, IsString, IsUrl, Matches, Max, Min } from 'class-validator';
+
+const logRetention = 'ATOLL_LOG_RETENTION must be a whole number of days from 1 to 365';
 
 /** What a deployment decides about the pods service. */
 export class PodsSettings {
@@ -65,6 +69,40 @@ export class PodsSettings {
   @Variable('ATOLL_SSH_HOST')
   @IsIP(undefined, { message: 'ATOLL_SSH_HOST must be an IP address' })
   sshHost: string = '127.0.0.1';
+  /** Where logs of pods are kept, `http://user:password@host:3100`; in the service's own database without. */
+  @Variable('LOKI_URL')
+  @IsOptional()
+  @IsUrl({ require_tld: false, protocols: ['http', 'https'] }, { message: 'LOKI_URL must be an http or https URL' })
+  lokiUrl: string | undefined = undefined;
+
+  /** Days for which lines of logs are kept. */
+  @Variable('ATOLL_LOG_RETENTION')
+  @Type(() => Number)
+  @IsInt({ message: logRetention })
+  @Min(1, { message: logRetention })
+  @Max(365, { message: logRetention })
+  logRetentionDays: number = 7;
+
+  /** Lines that a pod may write to its log in a second, on average over 10 s. */
+  @Variable('ATOLL_LOG_LINES_PER_SECOND')
+  @Type(() => Number)
+  @IsInt({ message: 'ATOLL_LOG_LINES_PER_SECOND must be a whole number of at least 1' })
+  @Min(1, { message: 'ATOLL_LOG_LINES_PER_SECOND must be a whole number of at least 1' })
+  logLinesPerSecond: number = 1_000;
+
+  /** KiB that a pod may write to its log in a second, on average over 10 s. */
+  @Variable('ATOLL_LOG_KIB_PER_SECOND')
+  @Type(() => Number)
+  @IsInt({ message: 'ATOLL_LOG_KIB_PER_SECOND must be a whole number of at least 16' })
+  @Min(16, { message: 'ATOLL_LOG_KIB_PER_SECOND must be a whole number of at least 16' })
+  logKibPerSecond: number = 256;
+
+  /** MiB that the pods of one team may write to their logs in a day. */
+  @Variable('ATOLL_LOG_TEAM_MIB_PER_DAY')
+  @Type(() => Number)
+  @IsInt({ message: 'ATOLL_LOG_TEAM_MIB_PER_DAY must be a whole number of at least 1' })
+  @Min(1, { message: 'ATOLL_LOG_TEAM_MIB_PER_DAY must be a whole number of at least 1' })
+  logTeamMibPerDay: number = 4_096;
 
   /** Milliseconds for which a simulated image is pulled: long enough to be seen. */
   simulatedPullMs: number = 300;

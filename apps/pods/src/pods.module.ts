@@ -17,6 +17,15 @@ import { ExposuresService } from './exposures/exposure.service.js';
 import { ExternalPorts } from './exposures/ports.js';
 import { InstancesController } from './instances/instance.controller.js';
 import { InstancesService } from './instances/instance.service.js';
+import { LogClaims } from './logs/log-claims.js';
+import { LogCollector } from './logs/log-collector.js';
+import { LogsController } from './logs/log.controller.js';
+import { LogsService } from './logs/log.service.js';
+import { LogVolume } from './logs/log-volume.js';
+import { LogWriter } from './logs/log-writer.js';
+import { PlatformLines } from './logs/platform-lines.js';
+import { SearchBounds } from './logs/search-bounds.js';
+import { logStore } from './logs/store-in-use.js';
 import { PodsController } from './pods/pod.controller.js';
 import { PodActions } from './pods/pod-actions.js';
 import { PodSteps } from './pods/pod-steps.js';
@@ -64,6 +73,7 @@ const clusters: Provider = {
   imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
   controllers: [ExposuresController, PodsController, SshKeysController],
   controllers: [ConnectionsController, ExposuresController, HoldingsController, InstancesController, PodsController],
+  controllers: [ExposuresController, LogsController, PodsController],
   providers: [
     CertificateRenewal,
     Certificates,
@@ -74,7 +84,13 @@ const clusters: Provider = {
     ExposureSteps,
     ExposuresService,
     ExternalPorts,
+    LogClaims,
+    LogCollector,
+    LogVolume,
+    LogWriter,
+    LogsService,
     MountableVolumes,
+    PlatformLines,
     PodActions,
     PodSteps,
     PodReader,
@@ -85,9 +101,11 @@ const clusters: Provider = {
     SshHostKey,
     SshKeysService,
     SshServer,
+    SearchBounds,
     TeamDeletion,
     TeamGate,
     UsageFacts,
+    logStore,
     sealer,
     workers,
     clusters,

@@ -365,3 +365,4 @@ export {
   WorkspacePath,
   workspaces,
 } from './teams/workspace.js';
+export { podLogs, PodLogLine, PodLogPage, ReadPodLogs } from './pods/log.js';

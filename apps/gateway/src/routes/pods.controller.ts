@@ -32,7 +32,7 @@ export class PodsController {
   @Answers(
     202,
     Pod,
-    'Start, stop or restart a pod',
+    'Act on a pod',
     'Starts, stops or restarts a pod. An action that has been done changes nothing. Requires team_owner, team_admin or member.',
   )
   @Refuses('insufficient_capacity')

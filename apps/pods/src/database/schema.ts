@@ -4,6 +4,7 @@ import { TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from
 import { CertificateEntity } from '../certificates/certificate.entity.js';
 import { ExposureEntity, ReservedPortEntity } from '../exposures/exposure.entity.js';
 import { EngineEntity, InstallationEntity } from '../cluster/engine.entity.js';
+import { LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity } from '../logs/log-source.entity.js';
 import { PodEntity } from '../pods/pod.entity.js';
 import { PodRunEntity } from '../pods/pod-run.entity.js';
 import { SshHostKeyEntity } from '../ssh-door/ssh-host-key.entity.js';
@@ -14,6 +15,7 @@ import { Exposures1808000000000 } from './migrations/1808000000000-exposures.js'
 import { Engines1812000000000 } from './migrations/1812000000000-engines.js';
 import { Ssh1811000000000 } from './migrations/1811000000000-ssh.js';
 import { RegionNames1809000000000 } from './migrations/1809000000000-region-names.js';
+import { PodLogs1811000000000 } from './migrations/1811000000000-pod-logs.js';
 
 /** The PostgreSQL schema that the pods service owns. */
 export const podsSchema = {
@@ -24,7 +26,12 @@ export const podsSchema = {
     EngineEntity,
     ExposureEntity,
     InstallationEntity,
+    LogReaderEntity,
+    LogScopeEntity,
+    LogSourceEntity,
+    LogVolumeEntity,
     MachineHistory,
+    PlatformLineEntity,
     PodEntity,
     PodRunEntity,
     ReservedPortEntity,
@@ -36,4 +43,5 @@ export const podsSchema = {
   ],
   migrations: [Pods1807000000000, Exposures1808000000000, Ssh1811000000000, Engines1812000000000],
   migrations: [Pods1807000000000, Exposures1808000000000, RegionNames1809000000000],
+  migrations: [Pods1807000000000, Exposures1808000000000, PodLogs1811000000000],
 };

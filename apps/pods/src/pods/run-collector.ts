@@ -7,7 +7,7 @@ const everyMs = 2_000;
 const perRound = 200;
 const removeMs = 8_000;
 
-/** Removes runs that have ended from their clusters, once their log was read, or after ten minutes. */
+/** Removes runs that have ended from their clusters, once their log was read, or after a day. */
 @Injectable()
 export class RunCollector implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(RunCollector.name);
@@ -41,7 +41,7 @@ export class RunCollector implements OnApplicationBootstrap, BeforeApplicationSh
     const rows = await this.dataSource
       .query<{ pod_id: string; run: number; gpuaas_id: string }[]>(
         `SELECT pod_id, run, gpuaas_id FROM pod_run
-         WHERE ended_at IS NOT NULL AND (is_log_read OR ended_at < clock_timestamp() - interval '10 minutes') ORDER BY ended_at LIMIT $1`,
+         WHERE ended_at IS NOT NULL AND (is_log_read OR ended_at < clock_timestamp() - interval '1 day') ORDER BY ended_at LIMIT $1`,
         [perRound],
       )
       .catch(() => []);

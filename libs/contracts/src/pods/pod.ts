@@ -34,6 +34,9 @@ export class PodMount {
   path!: string;
 }
 
+/** As it is answered. */
+class MountedVolume extends PodMount {}
+
 export const restartPolicies = ['never', 'on_failure', 'always'] as const;
 export type RestartPolicy = (typeof restartPolicies)[number];
 
@@ -63,7 +66,7 @@ export class CreatePod {
   image!: string;
 
   @ApiPropertyOptional({ default: 1 })
-  @WholeNumber({ min: 1, max: 1_000, optional: true, example: 1, description: 'Of the subscription’s, all on one node.' })
+  @WholeNumber({ min: 1, max: 1_000, optional: true, example: 1, description: 'Number of vGPUs of the subscription, all on one node.' })
   vgpus?: number;
 
   @Amount({ min: 0.1, max: 512, optional: true, example: 4, description: 'Cores.' })
@@ -93,7 +96,7 @@ export class CreatePod {
   @OneOf('RestartPolicy', restartPolicies, {
     optional: true,
     example: 'always',
-    description: 'What follows when its process ends by itself.',
+    description: 'Consequence when the process ends by itself.',
   })
   restart?: RestartPolicy;
 
@@ -147,22 +150,22 @@ export class Pod {
   @Text({ max: 500, nullable: true, description: 'Why it failed or stopped, or what it waits for.' })
   reason!: string | null;
 
-  @WholeNumber({ min: 0, max: 255, nullable: true, description: 'Of its last run that ended.' })
+  @WholeNumber({ min: 0, max: 255, nullable: true, description: 'Exit code of the last run that ended; null before.' })
   exit_code!: number | null;
 
   @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Runs after the first since it was last started.' })
   restarts!: number;
 
-  @ListOf(() => PodMount, { max: 20 })
-  volumes!: PodMount[];
+  @ListOf(() => MountedVolume, { max: 20 })
+  volumes!: MountedVolume[];
 
-  @Instant({ nullable: true, description: 'When its longest duration ends.' })
+  @Instant({ nullable: true, description: 'Instant at which the longest duration ends.' })
   stops_at!: string | null;
 
   @Instant()
   created_at!: string;
 
-  @Instant({ nullable: true, description: 'When its present or last run began.' })
+  @Instant({ nullable: true, description: 'Instant at which the present or last run began.' })
   started_at!: string | null;
 }
 

@@ -1,0 +1,220 @@
+import { randomUUID } from 'node:crypto';
+import { Statements } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import type { LogSource, SourceLines } from './log-line.js';
+
+/** New lines of a source, and how far it is read with them. */
+export interface ReadLines extends SourceLines {
+  readonly podId: string;
+  readonly run: number;
+  /** Where the source was read on from, and where to go on. */
+  readonly before: string | null;
+  readonly cursor: string | null;
+  /** Position of the last line that was read, stored or not. */
+  readonly lastNs: bigint;
+  /** The run has ended, and all of it is read. */
+  readonly isComplete: boolean;
+  /** What the platform has to say about it, in the log of the same pod. */
+  readonly notices: readonly string[];
+}
+
+/** A source to read: a run of a pod from its cursor on. */
+export interface Claimed {
+  readonly source: LogSource;
+  readonly podId: string;
+  readonly run: number;
+  readonly cursor: string | null;
+  readonly lastNs: bigint;
+}
+
+interface ClaimedRow {
+  no: number;
+  scope_no: number;
+  team_id: string;
+  gpuaas_id: string;
+  pod_name: string;
+  is_platform: boolean;
+  pod_id: string;
+  run: number;
+  cursor: string | null;
+  last_ns: string;
+}
+
+export interface PlatformLine {
+  readonly id: string;
+  readonly at: Date;
+  readonly message: string;
+}
+
+/** A replica that has not shown up for so long reads no more. */
+const aliveSeconds = 15;
+
+const newSources = `
+  WITH pods AS (
+    SELECT pod_id, pod_name, team_id, gpuaas_id FROM pod
+    WHERE pod_id IN (SELECT pod_id FROM pod_run WHERE NOT is_log_read UNION SELECT pod_id FROM platform_line)
+      AND NOT EXISTS (SELECT FROM log_source source WHERE source.pod_id = pod.pod_id AND is_platform)
+  ), known AS (
+    INSERT INTO log_scope (team_id, gpuaas_id) SELECT DISTINCT team_id, gpuaas_id FROM pods ORDER BY 1, 2
+    ON CONFLICT (team_id, gpuaas_id) DO UPDATE SET team_id = excluded.team_id RETURNING no, team_id, gpuaas_id
+  )
+  INSERT INTO log_source (pod_id, pod_name, is_platform, scope_no)
+  SELECT pod_id, pod_name, kind.is_platform, known.no
+  FROM pods JOIN known USING (team_id, gpuaas_id) CROSS JOIN (VALUES (false), (true)) AS kind (is_platform)
+  ORDER BY pod_id, kind.is_platform ON CONFLICT DO NOTHING`;
+
+/** Those of `wanted` (source_no, run) that no living replica reads become this one’s. */
+const claimOf = (wanted: string) => `
+  UPDATE log_source source SET reader_id = $1::uuid
+  FROM (${wanted}) AS wanted, log_scope scope
+  WHERE source.no = wanted.no AND scope.no = source.scope_no AND (source.reader_id IS NULL OR source.reader_id = $1::uuid OR NOT EXISTS (
+    SELECT FROM log_reader other WHERE other.id = source.reader_id AND other.alive_until > clock_timestamp()
+  ))
+  RETURNING source.no, scope_no, scope.team_id, scope.gpuaas_id::text, pod_name, is_platform, source.pod_id, wanted.run,
+    CASE WHEN source.run = wanted.run THEN cursor END AS cursor, last_ns::text`;
+
+/** Runs of one pod are read one after the other, so that its lines keep their order. */
+const claimRuns = claimOf(`
+  SELECT DISTINCT ON (run.pod_id) found.no, run.run FROM pod_run run JOIN log_source found ON found.pod_id = run.pod_id AND NOT found.is_platform
+  WHERE NOT run.is_log_read AND NOT EXISTS (SELECT FROM unnest($2::integer[]) reading (no) WHERE reading.no = found.no)
+  ORDER BY run.pod_id, run.run LIMIT 1000`);
+
+const claimPlatform = claimOf(`
+  SELECT DISTINCT found.no, 0 AS run FROM platform_line line JOIN log_source found ON found.pod_id = line.pod_id AND found.is_platform LIMIT 1000`);
+
+/** A reader that was thought dead finds another one’s cursor, and what it has read counts no more. */
+const saveCursors = `
+  UPDATE log_source source SET run = read.run, cursor = read.cursor, last_ns = read.last_ns, changed_at = clock_timestamp()
+  FROM unnest($2::integer[], $3::integer[], $4::text[], $5::text[], $6::bigint[]) AS read (no, run, before, cursor, last_ns)
+  WHERE source.no = read.no AND source.reader_id = $1::uuid
+    AND (CASE WHEN source.run = read.run THEN source.cursor END) IS NOT DISTINCT FROM read.before
+  RETURNING source.no`;
+
+/** What each replica of the service reads, and how far it is. */
+@Injectable()
+export class LogClaims {
+  readonly readerId = randomUUID();
+
+  constructor(private readonly statements: Statements) {}
+
+  /** Says that this replica lives, and forgets those that do not. */
+  async beAlive(): Promise<void> {
+    await this.statements.query(
+      'logs.alive',
+      `WITH dead AS (DELETE FROM log_reader WHERE alive_until < clock_timestamp() - interval '1 hour')
+       INSERT INTO log_reader (id, alive_until) VALUES ($1, clock_timestamp() + make_interval(secs => $2))
+       ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until`,
+      [this.readerId, aliveSeconds],
+    );
+  }
+
+  /** Gives up what this replica reads, so that others need not wait. */
+  async release(): Promise<void> {
+    await this.statements.query('logs.release', 'DELETE FROM log_reader WHERE id = $1', [this.readerId]);
+  }
+
+  /** Runs to read that no replica reads, but for sources that are read here already. */
+  async claimRuns(reading: readonly number[]): Promise<Claimed[]> {
+    await this.statements.query('logs.sources', newSources, []);
+    return (await this.statements.query<ClaimedRow>('logs.claim-runs', claimRuns, [this.readerId, reading])).map(claimedOf);
+  }
+
+  /** Sources of the platform that have lines to store, with these. */
+  async claimPlatformLines(): Promise<(Claimed & { written: PlatformLine[] })[]> {
+    const rows = await this.statements.query<ClaimedRow>('logs.claim-platform', claimPlatform, [this.readerId]);
+    if (rows.length === 0) return [];
+    const lines = await this.statements.query<PlatformLine & { pod_id: string }>(
+      'logs.platform-lines',
+      'SELECT id::text, pod_id, at, message FROM platform_line WHERE pod_id = ANY ($1::uuid[]) ORDER BY platform_line.id LIMIT 5000',
+      [rows.map(({ pod_id }) => pod_id)],
+    );
+    const byPod = Map.groupBy(lines, ({ pod_id }) => pod_id);
+    return rows.flatMap((row) => {
+      const written = byPod.get(row.pod_id);
+      return written ? [{ ...claimedOf(row), written }] : [];
+    });
+  }
+
+  /** Forgets sources of deleted pods whose last line is older than the retention. */
+  async forgetOld(retentionDays: number): Promise<void> {
+    await this.statements.query(
+      'logs.forget',
+      `DELETE FROM log_source source WHERE changed_at < clock_timestamp() - make_interval(days => $1 + 1)
+         AND EXISTS (SELECT FROM pod WHERE pod.pod_id = source.pod_id AND state = 'deleted')
+         AND NOT EXISTS (SELECT FROM pod_run run WHERE run.pod_id = source.pod_id)`,
+      [retentionDays],
+    );
+  }
+
+  /** Whether a run that the cluster does not have is over: then nothing of it can be read any more. */
+  async isOver(podId: string, run: number): Promise<boolean> {
+    const rows = await this.statements.query<{ is_over: boolean }>(
+      'logs.is-over',
+      `WITH over AS (UPDATE pod_run SET is_log_read = true WHERE pod_id = $1 AND run = $2 AND ended_at IS NOT NULL RETURNING pod_id)
+       SELECT EXISTS (SELECT FROM over) OR NOT EXISTS (SELECT FROM pod_run WHERE pod_id = $1 AND run = $2 AND NOT is_log_read) AS is_over`,
+      [podId, run],
+    );
+    return rows[0]?.is_over ?? false;
+  }
+
+  /** Within the transaction that stores the lines. Returns the numbers of the sources that this replica still reads. */
+  async save(manager: EntityManager, reads: readonly ReadLines[]): Promise<ReadonlySet<number>> {
+    const rows = await manager.query<[{ no: number }[], number]>(saveCursors, [
+      this.readerId,
+      reads.map(({ source }) => source.no),
+      reads.map(({ run }) => run),
+      reads.map(({ before }) => before),
+      reads.map(({ cursor }) => cursor),
+      reads.map(({ lastNs }) => String(lastNs)),
+    ]);
+    const kept = new Set(rows[0].map(({ no }) => no));
+    await saveEffects(
+      manager,
+      reads.filter(({ source }) => kept.has(source.no)),
+    );
+    return kept;
+  }
+}
+
+async function saveEffects(manager: EntityManager, reads: readonly ReadLines[]): Promise<void> {
+  const complete = reads.filter(({ isComplete, source }) => isComplete && !source.isPlatform);
+  if (complete.length > 0) {
+    await manager.query(
+      `UPDATE pod_run SET is_log_read = true FROM unnest($1::uuid[], $2::integer[]) AS read (pod_id, run)
+       WHERE pod_run.pod_id = read.pod_id AND pod_run.run = read.run`,
+      [complete.map(({ podId }) => podId), complete.map(({ run }) => run)],
+    );
+  }
+  const stored = reads.filter(({ source }) => source.isPlatform);
+  if (stored.length > 0) {
+    await manager.query(
+      `DELETE FROM platform_line line USING unnest($1::uuid[], $2::bigint[]) AS stored (pod_id, id) WHERE line.pod_id = stored.pod_id AND line.id <= stored.id`,
+      [stored.map(({ podId }) => podId), stored.map(({ cursor }) => cursor)],
+    );
+  }
+  const notices = reads.flatMap(({ podId, notices: messages }) => messages.map((message) => ({ podId, message })));
+  if (notices.length > 0) {
+    await manager.query(`INSERT INTO platform_line (pod_id, message) SELECT * FROM unnest($1::uuid[], $2::text[])`, [
+      notices.map(({ podId }) => podId),
+      notices.map(({ message }) => message),
+    ]);
+  }
+}
+
+function claimedOf(row: ClaimedRow): Claimed {
+  return {
+    source: {
+      no: row.no,
+      scopeNo: row.scope_no,
+      teamId: row.team_id,
+      gpuaasId: row.gpuaas_id,
+      podName: row.pod_name,
+      isPlatform: row.is_platform,
+    },
+    podId: row.pod_id,
+    run: row.run,
+    cursor: row.cursor,
+    lastNs: BigInt(row.last_ns),
+  };
+}

@@ -1,0 +1,132 @@
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Clusters } from '../cluster/clusters.js';
+import { PodsSettings } from '../pods-settings.js';
+import { storedMessage } from './line-form.js';
+import { LogClaims, type Claimed, type PlatformLine } from './log-claims.js';
+import { nsOfMs } from './log-line.js';
+import { LogStore } from './log-store.js';
+import { LogVolume } from './log-volume.js';
+import { LogWriter } from './log-writer.js';
+import { RunReader, type RunReaderParts } from './run-reader.js';
+
+const everyMs = 1_000;
+const maintainMs = 600_000;
+const volumeMs = 10_000;
+const troubleMs = 60_000;
+
+/**
+ * Brings what pods write from their clusters into the store. One replica reads a run, the others take over what it read within 15 s of its death, where it
+ * had got to.
+ */
+@Injectable()
+export class LogCollector implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(LogCollector.name);
+  private readonly stopping = new AbortController();
+  private readonly reading = new Map<number, Promise<void>>();
+  private readonly troubleAtMs = new Map<string, number>();
+  private readonly due = new Map<string, number>();
+  private timer: NodeJS.Timeout | undefined;
+  private round: Promise<void> = Promise.resolve();
+  private isFailing = false;
+
+  constructor(
+    private readonly store: LogStore,
+    private readonly claims: LogClaims,
+    private readonly writer: LogWriter,
+    private readonly volume: LogVolume,
+    private readonly clusters: Clusters,
+    private readonly settings: PodsSettings,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    if (this.settings.workers.isIdle) return;
+    this.timer = setInterval(() => {
+      this.round = this.round.then(() => this.go());
+    }, everyMs);
+    this.round = this.go();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    clearInterval(this.timer);
+    this.stopping.abort();
+    await this.round;
+    await Promise.all(this.reading.values());
+    await this.claims.release().catch(() => undefined);
+  }
+
+  /** One round: what is new is read from now on, and what is due by time is done. */
+  async collect(): Promise<void> {
+    await this.claims.beAlive();
+    for (const claimed of await this.claims.claimRuns([...this.reading.keys()])) this.start(claimed);
+    const ofPlatform = await this.claims.claimPlatformLines();
+    await Promise.all(ofPlatform.map((claimed) => this.writePlatformLines(claimed)));
+    if (this.isDue('volume', volumeMs)) await this.volume.flush();
+    if (this.isDue('maintenance', maintainMs)) {
+      await this.store.maintain();
+      await this.claims.forgetOld(this.settings.logRetentionDays);
+    }
+  }
+
+  /** Resolves when every run that is being read now has been read to its end. */
+  async idle(): Promise<void> {
+    await Promise.all(this.reading.values());
+  }
+
+  private async go(): Promise<void> {
+    if (this.stopping.signal.aborted) return;
+    try {
+      await this.collect();
+      this.isFailing = false;
+    } catch (error) {
+      if (!this.isFailing) this.logger.warn(`Cannot collect logs; retrying: ${messageOf(error)}`);
+      this.isFailing = true;
+    }
+  }
+
+  private start(claimed: Claimed): void {
+    const { no, gpuaasId } = claimed.source;
+    const parts: RunReaderParts = {
+      driverOf: (id) => this.clusters.driverOf(id),
+      writer: this.writer,
+      claims: this.claims,
+      volume: this.volume,
+      limits: { linesPerSecond: this.settings.logLinesPerSecond, bytesPerSecond: this.settings.logKibPerSecond * 1024 },
+      now: Date.now,
+      onTrouble: (error) => this.tell(gpuaasId, error),
+    };
+    const task = new RunReader(claimed, parts)
+      .read(this.stopping.signal)
+      .catch((error: unknown) => this.tell(gpuaasId, error))
+      .finally(() => this.reading.delete(no));
+    this.reading.set(no, task);
+  }
+
+  private async writePlatformLines({ written, ...claimed }: Claimed & { written: PlatformLine[] }): Promise<void> {
+    let { lastNs } = claimed;
+    const lines = written.map(({ at, message }) => {
+      const atNs = nsOfMs(at.getTime());
+      lastNs = atNs > lastNs ? atNs : lastNs + 1n;
+      return { atNs: lastNs, sourceNo: claimed.source.no, stream: 'platform' as const, message: storedMessage(message, false) };
+    });
+    const cursor = written.at(-1)?.id ?? claimed.cursor;
+    await this.writer.write({ ...claimed, lines, before: claimed.cursor, cursor, lastNs, isComplete: false, notices: [] });
+  }
+
+  private isDue(what: string, afterMs: number): boolean {
+    if ((this.due.get(what) ?? 0) > Date.now()) return false;
+    this.due.set(what, Date.now() + afterMs);
+    return true;
+  }
+
+  /** Once a minute for each cluster: a thousand pods may have the same trouble. */
+  private tell(gpuaasId: string, error: unknown): void {
+    const nowMs = Date.now();
+    if (this.stopping.signal.aborted || (this.troubleAtMs.get(gpuaasId) ?? 0) > nowMs) return;
+    this.troubleAtMs.set(gpuaasId, nowMs + troubleMs);
+    this.logger.warn(`Cannot read logs of pods of GPU service ${gpuaasId}; retrying: ${messageOf(error)}`);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,51 @@
+import type { EntityManager } from 'typeorm';
+import type { LogPosition, SourceLines, StoredLine } from './log-line.js';
+
+export type LogOrder = 'asc' | 'desc';
+
+/** Whose lines: of these sources, or of everything in these scopes. All of them are of one team. */
+export interface LogScope {
+  readonly teamId: string;
+  readonly scopes: readonly { readonly no: number; readonly gpuaasId: string }[];
+  /** Of one pod. Null: all that the scopes have. */
+  readonly sources: readonly { readonly no: number }[] | null;
+}
+
+export interface LogQuery extends LogScope {
+  /** From here on. */
+  readonly sinceNs: bigint;
+  /** Before this. */
+  readonly untilNs: bigint;
+  readonly order: LogOrder;
+  /** Only what comes after this position in the order that is asked for. */
+  readonly after: LogPosition | null;
+  /** Text that a line contains, letter for letter. */
+  readonly search: string | null;
+  /** Lines at most, 1 to 1000. */
+  readonly limit: number;
+}
+
+export interface LogPage {
+  /** In the order that was asked for. */
+  readonly lines: readonly StoredLine[];
+  /** Up to where the range was read, the position itself included; null: all of it. A search may stop with fewer lines than the limit, also with none. */
+  readonly readTo: LogPosition | null;
+}
+
+/**
+ * Where lines are kept. A store knows teams and numbers of sources, nothing of callers.
+ */
+export abstract class LogStore {
+  /**
+   * Stores lines together with how far the logs have been read: `save` runs once in a transaction, writes that down, and returns the numbers of the
+   * sources whose lines count; those of others are kept by another replica. Where this throws nothing is saved, and the same lines come again, at the same
+   * positions: then a line is still kept once. Throws AppError `unavailable` where the store does not answer.
+   */
+  abstract append(groups: readonly SourceLines[], save: (manager: EntityManager) => Promise<ReadonlySet<number>>): Promise<void>;
+
+  /** Throws AppError `unavailable` where the store does not answer in time. */
+  abstract read(query: LogQuery): Promise<LogPage>;
+
+  /** Deletes lines that are older than the retention, and prepares what the next day needs. Called by time, by each replica. */
+  abstract maintain(): Promise<void>;
+}

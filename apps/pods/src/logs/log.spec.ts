@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { PodLogPage, ReadPodLogs, UserCaller } from '@atoll/contracts';
+import { memberOf, operator } from '@atoll/testing';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { LogStore } from './log-store.js';
+import { LogsFixture, type WrittenPod } from './logs-fixture.js';
+
+const messagesOf = ({ data }: PodLogPage) => data.map(({ message }) => message);
+
+describe('reading logs of pods', () => {
+  let fixture: LogsFixture;
+  beforeAll(async () => {
+    fixture = await LogsFixture.start();
+  });
+  afterAll(() => fixture.stop());
+
+  /** A pod of a team that has written these lines, one a second, the last one 10 s ago. */
+  async function podThatWrote(teamId: string, messages: readonly string[], options: { gpuaasId?: string } = {}): Promise<WrittenPod> {
+    const pod = await fixture.pod(teamId, options);
+    const startMs = Date.now() - 10_000 - messages.length * 1000;
+    for (const [at, message] of messages.entries()) fixture.write(pod.podId, [message], { at: new Date(startMs + at * 1000) });
+    await fixture.endRun(pod.podId, 1);
+    await fixture.collector.collect();
+    await fixture.collector.idle();
+    return pod;
+  }
+
+  async function allPages(asked: ReadPodLogs, caller: Partial<UserCaller>): Promise<string[]> {
+    const messages: string[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = await fixture.logs({ ...asked, ...(cursor !== undefined && { cursor }) }, caller);
+      messages.push(...messagesOf(page));
+      if (page.next_cursor === null || (asked.order === 'asc' && page.data.length === 0)) return messages;
+      cursor = page.next_cursor;
+    }
+  }
+
+  it('gives the newest lines of the team first, with their pod, and pages on to the oldest', async () => {
+    const teamId = fixture.team();
+    const pod = await podThatWrote(teamId, ['one', 'two', 'three']);
+    const page = await fixture.logs({ team_id: teamId, limit: 2 }, memberOf(teamId, 'member'));
+    expect(page.data).toEqual([
+      {
+        timestamp: expect.stringMatching(/Z$/),
+        pod_name: pod.podName,
+        container: 'main',
+        stream: 'stdout',
+        message: 'three',
+        gpuaas_id: '1',
+      },
+      expect.objectContaining({ message: 'two' }),
+    ]);
+    expect(await allPages({ limit: 2 }, memberOf(teamId))).toEqual(['three', 'two', 'one']);
+  });
+
+  it('gives the lines of each of the caller’s teams, in one order, and of no other', async () => {
+    const [one, other, foreign] = [fixture.team(), fixture.team(), fixture.team()];
+    await podThatWrote(one, ['a', 'b', 'c', 'd', 'e']);
+    await podThatWrote(other, ['1', '2', '3']);
+    await podThatWrote(foreign, ['secret']);
+    const caller: Partial<UserCaller> = {
+      teams: [one, other].map((teamId) => ({ teamId, role: 'member' })),
+    };
+    const inOrder = await allPages({ order: 'asc', limit: 3 }, caller);
+    expect(inOrder).toHaveLength(8);
+    expect(inOrder.filter((message) => 'abcde'.includes(message))).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect(await allPages({ limit: 3 }, caller)).toEqual(inOrder.toReversed());
+    const viewerOfOne: Partial<UserCaller> = {
+      teams: [
+        { teamId: one, role: 'viewer' },
+        { teamId: other, role: 'team_admin' },
+      ],
+    };
+    expect(await allPages({}, viewerOfOne)).toEqual(['3', '2', '1']);
+  });
+
+  it('filters by pod, GPU service and range', async () => {
+    const teamId = fixture.team();
+    const [here, there] = [await podThatWrote(teamId, ['here']), await podThatWrote(teamId, ['there'], { gpuaasId: '2' })];
+    const read = (asked: ReadPodLogs) => allPages(asked, memberOf(teamId));
+    expect(await read({ pod_name: here.podName })).toEqual(['here']);
+    expect(await read({ gpuaas_id: '2' })).toEqual(['there']);
+    expect(await read({ gpuaas_id: '2', pod_name: there.podName })).toEqual(['there']);
+    expect(await read({ gpuaas_id: '1', pod_name: there.podName })).toEqual([]);
+    expect(await read({ gpuaas_id: '999' })).toEqual([]);
+    expect(await read({ since: new Date(Date.now() - 1000).toISOString() })).toEqual([]);
+    expect(await read({ until: new Date(Date.now() - 60_000).toISOString() })).toEqual([]);
+  });
+
+  it('finds text letter for letter', async () => {
+    const teamId = fixture.team();
+    await podThatWrote(teamId, ['100% done', '100 percent', 'loss=.5', 'loss=x5']);
+    const find = (search: string) => allPages({ search, limit: 1 }, memberOf(teamId));
+    expect(await find('0%')).toEqual(['100% done']);
+    expect(await find('=.5')).toEqual(['loss=.5']);
+    expect(await find('loss')).toEqual(['loss=x5', 'loss=.5']);
+  });
+
+  it('keeps lines when their pod is gone', async () => {
+    const teamId = fixture.team();
+    const pod = await podThatWrote(teamId, ['last words']);
+    fixture.engines.remove(pod.podId, 1);
+    await fixture.query('DELETE FROM pod_run WHERE pod_id = $1', [pod.podId]);
+    await fixture.query(`UPDATE pod SET state = 'deleted' WHERE pod_id = $1`, [pod.podId]);
+    expect(await allPages({ pod_name: pod.podName }, memberOf(teamId))).toEqual(['last words']);
+  });
+
+  it('follows a pod: the last page of asc has a cursor, which is asked again, also before the first line', async () => {
+    const pod = await fixture.pod(fixture.team());
+    const caller = memberOf(pod.teamId);
+    const follow = async (cursor: string | null) =>
+      fixture.logs({ pod_name: pod.podName, order: 'asc', limit: 2, ...(cursor !== null && { cursor }) }, caller);
+    const empty = await follow(null);
+    expect(empty.data).toEqual([]);
+    fixture.write(pod.podId, ['one', 'two', 'three']);
+    await fixture.collector.collect();
+    while ((await fixture.messages(pod)).length < 3) await delay(5);
+    const first = await follow(empty.next_cursor);
+    const second = await follow(first.next_cursor);
+    const third = await follow(second.next_cursor);
+    expect([first, second, third].map(messagesOf)).toEqual([['one', 'two'], ['three'], []]);
+    fixture.write(pod.podId, ['four']);
+    while ((await fixture.messages(pod)).length < 4) await delay(5);
+    expect(messagesOf(await follow(third.next_cursor))).toEqual(['four']);
+    await fixture.endRun(pod.podId, 1);
+  });
+
+  it('shows a follower of several pods only what is settled, so that a pod that is read later is not passed', async () => {
+    const teamId = fixture.team();
+    const [early, late] = [await fixture.pod(teamId), await fixture.pod(teamId)];
+    fixture.write(early.podId, ['early']);
+    await fixture.endRun(early.podId, 1);
+    await fixture.endRun(late.podId, 1);
+    await fixture.collector.collect();
+    await fixture.collector.idle();
+    expect((await fixture.logs({ team_id: teamId, order: 'asc' }, memberOf(teamId))).data).toEqual([]);
+    expect(messagesOf(await fixture.logs({ team_id: teamId }, memberOf(teamId)))).toEqual(['early']);
+  });
+
+  it('runs two searches of a team at once and six in all, and everything else beside them', async () => {
+    const teamIds = Array.from({ length: 4 }, () => fixture.team());
+    for (const teamId of teamIds) await podThatWrote(teamId, ['found']);
+    const store = fixture.get(LogStore);
+    const read = store.read.bind(store);
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    let held = 0;
+    store.read = async (query) => {
+      if (query.search !== null) {
+        held += 1;
+        await released;
+      }
+      return read(query);
+    };
+    const search = (teamId: string) => fixture.logs({ search: 'found', team_id: teamId }, memberOf(teamId));
+    const running = teamIds.slice(0, 3).flatMap((teamId) => [search(teamId), search(teamId)]);
+    while (held < 6) await delay(5);
+    await expect(search(teamIds[0]!)).rejects.toMatchObject({ code: 'too_many_requests' });
+    await expect(search(teamIds[3]!)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(messagesOf(await fixture.logs({ team_id: teamIds[3]! }, memberOf(teamIds[3]!)))).toEqual(['found']);
+    release();
+    expect((await Promise.all(running)).map(messagesOf)).toEqual(Array.from({ length: 6 }, () => ['found']));
+    expect(messagesOf(await search(teamIds[3]!))).toEqual(['found']);
+    store.read = read;
+  });
+
+  describe('refuses', () => {
+    it('another team’s pods, in the words for what does not exist', async () => {
+      const [ours, theirs] = [fixture.team(), fixture.team()];
+      const pod = await podThatWrote(theirs, ['secret']);
+      const read = (asked: ReadPodLogs) => fixture.logs(asked, memberOf(ours)).catch((error: unknown) => error);
+      const unknown = await read({ pod_name: 'no-such-pod' });
+      expect(unknown).toMatchObject({ code: 'not_found' });
+      expect(await read({ pod_name: pod.podName })).toEqual(unknown);
+      expect(await read({ pod_name: pod.podName, team_id: ours })).toEqual(unknown);
+      expect(await read({ team_id: theirs })).toEqual(await read({ team_id: randomUUID() }));
+    });
+
+    it('roles that may not use pods', async () => {
+      const teamId = fixture.team();
+      const pod = await podThatWrote(teamId, ['x']);
+      for (const asked of [{}, { team_id: teamId }, { pod_name: pod.podName }]) {
+        await expect(fixture.logs(asked, memberOf(teamId, 'viewer'))).rejects.toMatchObject({ code: 'forbidden' });
+      }
+    });
+
+    it('a platform_admin who names neither team nor pod', async () => {
+      const teamId = fixture.team();
+      const pod = await podThatWrote(teamId, ['x']);
+      await expect(fixture.logs({}, operator)).rejects.toMatchObject({ code: 'invalid_input', details: { errors: [{ path: 'team_id' }] } });
+      expect(messagesOf(await fixture.logs({ team_id: teamId }, operator))).toEqual(['x']);
+      expect(messagesOf(await fixture.logs({ pod_name: pod.podName }, operator))).toEqual(['x']);
+    });
+
+    it.each([
+      [{ cursor: 'nonsense' }, 'cursor'],
+      [{ cursor: Buffer.from('asc.1.1').toString('base64url') }, 'cursor'],
+      [{ cursor: Buffer.from(`desc.${'9'.repeat(19)}.1`).toString('base64url') }, 'cursor'],
+      [{ since: '2026-10-01T00:00:00Z', until: '2026-10-01T00:00:00Z' }, 'until'],
+    ] as [ReadPodLogs, string][])('%j', async (asked, path) => {
+      const teamId = fixture.team();
+      await expect(fixture.logs(asked, memberOf(teamId))).rejects.toMatchObject({ code: 'invalid_input', details: { errors: [{ path }] } });
+    });
+  });
+});

@@ -1,0 +1,146 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ClusterError, type ClusterDriver, type LogBatch, type LogLine, type ObjectRef } from '@atoll/cluster';
+import { podLogs, type PodLogPage, type ReadPodLogs, type UserCaller } from '@atoll/contracts';
+import type { BareServiceUnderTest } from '@atoll/testing';
+import { aTeam, contextOf, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest } from '@atoll/testing';
+import { InProcessBus } from '@atoll/rpc';
+import { Clusters } from '../cluster/clusters.js';
+import type { PodsSettings } from '../pods-settings.js';
+import { service } from '../service.js';
+import { LogCollector } from './log-collector.js';
+
+/** What a run has written, as an engine keeps it: at least a nanosecond apart, or all in one second as some engines tell it. */
+class WrittenRun {
+  readonly lines: LogLine[] = [];
+  hasEnded = false;
+}
+
+/** Engines whose runs write what a spec says. A cursor is the number of lines that were read. */
+export class ScriptedEngines extends Clusters {
+  private readonly runs = new Map<string, WrittenRun>();
+  /** Lines that one batch has. */
+  perBatch = 2;
+  /** What the next reads fail with. */
+  readonly faults: Error[] = [];
+
+  override driverOf(): Promise<ClusterDriver> {
+    const readLogs = (ref: ObjectRef, after: string | null, signal: AbortSignal) => this.read(ref, after, signal);
+    return Promise.resolve({ readLogs } as unknown as ClusterDriver);
+  }
+
+  override publicHostOf(): Promise<string> {
+    return Promise.resolve('127.0.0.1');
+  }
+
+  run(podId: string, run: number): WrittenRun {
+    const key = `${podId}.${run}`;
+    const found = this.runs.get(key) ?? new WrittenRun();
+    this.runs.set(key, found);
+    return found;
+  }
+
+  remove(podId: string, run: number): void {
+    this.runs.delete(`${podId}.${run}`);
+  }
+
+  private async *read({ id, run }: ObjectRef, after: string | null, signal: AbortSignal): AsyncGenerator<LogBatch> {
+    const written = this.runs.get(`${id}.${run}`);
+    if (!written) throw new ClusterError('not_found', 'There is no such run.');
+    for (let at = Number(after ?? 0); !signal.aborted;) {
+      const fault = this.faults.shift();
+      if (fault) throw fault;
+      const lines = written.lines.slice(at, at + this.perBatch);
+      at += lines.length;
+      const isComplete = written.hasEnded && at === written.lines.length;
+      if (lines.length > 0 || isComplete) yield { lines, cursor: String(at), isComplete };
+      if (isComplete) return;
+      if (lines.length === 0) await delay(5);
+    }
+  }
+}
+
+export interface WrittenPod {
+  readonly podId: string;
+  readonly podName: string;
+  readonly teamId: string;
+}
+
+/** The pods service, whose workers stand still, on engines of the spec’s. */
+export class LogsFixture extends ServiceUnderTest {
+  readonly engines: ScriptedEngines;
+  readonly owner: OwnerOfTeams;
+
+  private constructor(started: ConstructorParameters<typeof BareServiceUnderTest>[0], engines: ScriptedEngines, owner: OwnerOfTeams) {
+    super(started);
+    this.engines = engines;
+    this.owner = owner;
+  }
+
+  static async start(settings: Partial<PodsSettings> = {}): Promise<LogsFixture> {
+    const engines = new ScriptedEngines();
+    const bus = new InProcessBus();
+    const owner = new OwnerOfTeams(bus);
+    const started = await startServiceUnderTest(service, {
+      bus,
+      settings: { sealKeys: `specs:${randomBytes(32).toString('base64')}`, workers: { isIdle: true }, ...settings },
+      providers: [{ provide: Clusters, useValue: engines }],
+    });
+    return new LogsFixture(started, engines, owner);
+  }
+
+  get collector(): LogCollector {
+    return this.get(LogCollector);
+  }
+
+  team(): string {
+    const team = aTeam();
+    this.owner.teams.push(team);
+    return team.team_id;
+  }
+
+  /** A pod with a first run. */
+  async pod(teamId: string, { gpuaasId = '1', podName = `pod-${randomUUID()}` } = {}): Promise<WrittenPod> {
+    const podId = randomUUID();
+    await this.query(
+      `INSERT INTO pod (pod_id, pod_name, name, team_id, workspace_id, subscription_id, gpuaas_id, region_id, profile, image, vgpus, command, ports,
+         volumes, restart, start, run, state, entered_at)
+       VALUES ($1, $2, 'pod', $3, $4, 1, $5, 1, '1g.10gb', 'busybox', 1, '[]', '[]', '[]', 'always', 1, 1, 'stopped', now())`,
+      [podId, podName, teamId, randomUUID(), gpuaasId],
+    );
+    await this.startRun(podId, 1, gpuaasId);
+    return { podId, podName, teamId };
+  }
+
+  async startRun(podId: string, run: number, gpuaasId = '1'): Promise<void> {
+    await this.query('INSERT INTO pod_run (pod_id, run, gpuaas_id) VALUES ($1, $2, $3)', [podId, run, gpuaasId]);
+  }
+
+  async endRun(podId: string, run: number): Promise<void> {
+    this.engines.run(podId, run).hasEnded = true;
+    await this.query('UPDATE pod_run SET ended_at = now() WHERE pod_id = $1 AND run = $2', [podId, run]);
+  }
+
+  /** Writes lines in one whole second, as some engines tell it, or now. */
+  write(podId: string, messages: readonly string[], { run = 1, at = new Date(), isCut = false } = {}): void {
+    const timestamp = `${at.toISOString().slice(0, 19)}Z`;
+    for (const message of messages) this.engines.run(podId, run).lines.push({ timestamp, stream: 'stdout', message, isCut });
+  }
+
+  logs(asked: ReadPodLogs, caller: Partial<UserCaller>): Promise<PodLogPage> {
+    return this.ask(podLogs.read, asked, contextOf(caller));
+  }
+
+  async messages(pod: WrittenPod, asked: ReadPodLogs = {}): Promise<string[]> {
+    const { data } = await this.logs({ pod_name: pod.podName, order: 'asc', limit: 1000, ...asked }, memberOf(pod.teamId));
+    return data.map(({ message }) => message);
+  }
+
+  async isRead(podId: string, run: number): Promise<boolean> {
+    const [row] = await this.query<{ is_log_read: boolean }>('SELECT is_log_read FROM pod_run WHERE pod_id = $1 AND run = $2', [
+      podId,
+      run,
+    ]);
+    return row?.is_log_read ?? false;
+  }
+}

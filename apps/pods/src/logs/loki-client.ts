@@ -1,0 +1,91 @@
+import { AppError } from '@atoll/errors';
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Nanoseconds as text, and what is kept beside the line. */
+export type PushedValue = readonly [ns: string, line: string, beside: Labels];
+export type ReadValue = readonly [ns: string, line: string, beside?: { readonly structuredMetadata?: Labels }];
+
+export interface LokiStream<Value> {
+  readonly labels: Labels;
+  readonly values: readonly Value[];
+}
+
+export interface LokiRange {
+  /** LogQL. */
+  readonly query: string;
+  /** Nanoseconds since 1970, the start included, the end not. */
+  readonly startNs: bigint;
+  readonly endNs: bigint;
+  readonly limit: number;
+  readonly direction: 'forward' | 'backward';
+}
+
+interface LokiAnswer {
+  readonly data: { readonly result: readonly { readonly stream: Record<string, string>; readonly values: ReadValue[] }[] };
+}
+
+const pushDeadlineMs = 5_000;
+
+/** The part of Loki’s HTTP API that stores and reads lines. https://grafana.com/docs/loki/latest/reference/loki-http-api/ */
+export class LokiClient {
+  readonly #base: string;
+  readonly #authorization: string | undefined;
+
+  /** `url`: `http(s)://[user:password@]host[:port][/path]` */
+  constructor(
+    url: string,
+    private readonly readMs: number,
+  ) {
+    const { protocol, host, pathname, username, password } = new URL(url);
+    this.#base = `${protocol}//${host}${pathname.replace(/\/$/, '')}/loki/api/v1`;
+    const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    this.#authorization = username === '' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`;
+  }
+
+  /** Resolves with Loki’s sentence about lines that it refused for good, undefined where it took all. Throws AppError `unavailable`. */
+  async push(tenant: string, streams: readonly LokiStream<PushedValue>[]): Promise<string | undefined> {
+    const body = JSON.stringify({ streams: streams.map(({ labels, values }) => ({ stream: labels, values })) });
+    const answer = await this.#fetch(`${this.#base}/push`, tenant, pushDeadlineMs, { method: 'POST', body });
+    if (answer.ok) {
+      await answer.body?.cancel();
+      return undefined;
+    }
+    const reason = (await answer.text()).slice(0, 500);
+    // Of such a push Loki has kept the lines that were right.
+    if (answer.status === 400) return reason;
+    throw unavailable(new Error(`Loki answered ${answer.status}: ${reason}`));
+  }
+
+  /** Throws AppError `unavailable`. */
+  async range(tenant: string, { query, startNs, endNs, limit, direction }: LokiRange): Promise<LokiStream<ReadValue>[]> {
+    const asked = new URLSearchParams({ query, start: String(startNs), end: String(endNs), limit: String(limit), direction });
+    const answer = await this.#fetch(`${this.#base}/query_range?${asked.toString()}`, tenant, this.readMs);
+    if (!answer.ok) throw unavailable(new Error(`Loki answered ${answer.status}: ${(await answer.text()).slice(0, 500)}`));
+    const { data } = (await answer.json()) as LokiAnswer;
+    return data.result.map(({ stream, values }) => ({ labels: stream, values }));
+  }
+
+  async #fetch(url: string, tenant: string, deadlineMs: number, init: RequestInit = {}): Promise<Response> {
+    try {
+      return await fetch(url, {
+        ...init,
+        redirect: 'error',
+        signal: AbortSignal.timeout(deadlineMs),
+        headers: {
+          'Content-Type': 'application/json',
+          'X-Scope-OrgID': tenant,
+          // Else a stream is answered once for each value of what stands beside its lines.
+          'X-Loki-Response-Encoding-Flags': 'categorize-labels',
+          ...(this.#authorization && { Authorization: this.#authorization }),
+        },
+      });
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+}
+
+function unavailable(cause: unknown): AppError {
+  return new AppError('unavailable', 'The log store does not answer; try again, or ask for a shorter time range.', {}, { cause });
+}

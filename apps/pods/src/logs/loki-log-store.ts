@@ -1,0 +1,151 @@
+import type { Transactions } from '@atoll/database';
+import { Logger } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { LokiClient, type LokiStream, type PushedValue, type ReadValue } from './loki-client.js';
+import { comparePositions, logStreams, nsOfMs, type LogPosition, type SourceLines, type StoredLine } from './log-line.js';
+import { LogStore, type LogPage, type LogQuery } from './log-store.js';
+
+export interface LokiLogStoreOptions {
+  readonly url: string;
+  readonly retentionDays: number;
+  /** Lines that are asked for at once: an answer of Loki has at most 4 MiB between its parts, and a line up to 16 KiB. */
+  readonly step?: number;
+  /** How long one question to Loki may take, less than the deadline of a request. */
+  readonly readMs?: number;
+  readonly now?: () => number;
+}
+
+const dayMs = 86_400_000;
+/** Most reads want the lines nearest to the cursor: the first window is short, and each further one so many times as long. */
+const firstWindowNs = nsOfMs(3_600_000);
+const windowGrowth = 6n;
+/** Loki’s `max_query_length` is 30 days and one hour. */
+const longestWindowNs = nsOfMs(30 * dayMs);
+/** Loki’s `max_entries_limit_per_query`: as many lines of one nanosecond can be told apart. */
+const mostOfOneInstant = 5_000;
+
+/**
+ * Lines in Grafana Loki: a tenant for each team, and a stream for each source, labelled `service`, `gpuaas_id`, `pod_name` and `source`.
+ *
+ * Loki keeps a line once that comes twice in the same nanosecond of the same stream, and answers lines of one nanosecond in no order: both are made
+ * good by positions, of which a source has one for each line.
+ */
+export class LokiLogStore extends LogStore {
+  readonly #logger = new Logger(LokiLogStore.name);
+  readonly #client: LokiClient;
+  readonly #retentionMs: number;
+  readonly #step: number;
+  readonly #now: () => number;
+
+  constructor(
+    private readonly transactions: Transactions,
+    { url, retentionDays, step = 200, readMs = 3_000, now = Date.now }: LokiLogStoreOptions,
+  ) {
+    super();
+    this.#client = new LokiClient(url, readMs);
+    this.#retentionMs = retentionDays * dayMs;
+    this.#step = step;
+    this.#now = now;
+  }
+
+  override async append(groups: readonly SourceLines[], save: (manager: EntityManager) => Promise<ReadonlySet<number>>): Promise<void> {
+    const written = groups.filter(({ lines }) => lines.length > 0);
+    for (const [teamId, ofTeam] of Map.groupBy(written, ({ source }) => source.teamId)) {
+      const refusal = await this.#client.push(teamId, ofTeam.map(streamOf));
+      if (refusal !== undefined) this.#logger.warn(`Loki refused lines of the team ${teamId}; they are lost: ${refusal}`);
+    }
+    await this.transactions.run(save);
+  }
+
+  override async read(query: LogQuery): Promise<LogPage> {
+    const oldestNs = nsOfMs(this.#now() - this.#retentionMs);
+    const from = query.sinceNs > oldestNs ? query.sinceNs : oldestNs;
+    const found: StoredLine[] = [];
+    for (const [startNs, endNs] of windowsOf(from, query)) {
+      const lines = await this.#readWindow(query, startNs, endNs, query.limit - found.length);
+      found.push(...lines);
+      if (found.length === query.limit) return { lines: found, readTo: found.at(-1) ?? null };
+    }
+    return { lines: found, readTo: null };
+  }
+
+  /** Loki deletes by a retention of its own. */
+  override maintain(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #readWindow(query: LogQuery, startNs: bigint, endNs: bigint, limit: number): Promise<StoredLine[]> {
+    const found: StoredLine[] = [];
+    let [from, before] = [startNs, endNs];
+    while (from < before && found.length < limit) {
+      const { lines, isAll } = await this.#ask(query, from, before);
+      found.push(...lines.filter((line) => isBeyond(line, query)));
+      const last = lines.at(-1);
+      if (isAll || !last) break;
+      if (query.order === 'desc') before = last.atNs;
+      else from = last.atNs + 1n;
+    }
+    return found.slice(0, limit);
+  }
+
+  /** The first lines of a range, and all that share an instant with the last of them: Loki cuts its answer anywhere between those. */
+  async #ask(query: LogQuery, startNs: bigint, endNs: bigint): Promise<{ lines: StoredLine[]; isAll: boolean }> {
+    const lines = await this.#range(query, startNs, endNs, this.#step);
+    if (lines.length < this.#step) return { lines, isAll: true };
+    const lastNs = lines.at(-1)?.atNs ?? startNs;
+    const ofLast = await this.#range(query, lastNs, lastNs + 1n, mostOfOneInstant);
+    return { lines: [...lines.filter(({ atNs }) => atNs !== lastNs), ...ofLast], isAll: false };
+  }
+
+  async #range(query: LogQuery, startNs: bigint, endNs: bigint, limit: number): Promise<StoredLine[]> {
+    const direction = query.order === 'desc' ? 'backward' : 'forward';
+    const streams = await this.#client.range(query.teamId, { query: queryOf(query), startNs, endNs, limit, direction });
+    return streams
+      .flatMap(({ labels, values }) => values.map((value) => lineOf(labels, value)))
+      .sort((one, other) => inOrder(query, one, other));
+  }
+}
+
+function inOrder({ order }: LogQuery, one: LogPosition, other: LogPosition): number {
+  return order === 'desc' ? comparePositions(other, one) : comparePositions(one, other);
+}
+
+function isBeyond(line: LogPosition, query: LogQuery): boolean {
+  return query.after === null || inOrder(query, query.after, line) < 0;
+}
+
+/** The range after the cursor, in pieces that Loki takes, in order. */
+function* windowsOf(sinceNs: bigint, { untilNs, after, order }: LogQuery): Generator<[startNs: bigint, endNs: bigint]> {
+  let from = order === 'asc' && after !== null && after.atNs > sinceNs ? after.atNs : sinceNs;
+  let before = order === 'desc' && after !== null && after.atNs < untilNs ? after.atNs + 1n : untilNs;
+  for (let windowNs = firstWindowNs; from < before; windowNs = least(windowNs * windowGrowth, longestWindowNs)) {
+    const length = least(before - from, windowNs);
+    yield order === 'desc' ? [before - length, before] : [from, from + length];
+    if (order === 'desc') before -= length;
+    else from += length;
+  }
+}
+
+function least(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
+}
+
+/** LogQL takes a text as Go writes it, and Go reads what JSON writes. */
+function queryOf({ scopes, sources, search }: LogQuery): string {
+  const matcher = sources
+    ? `source=~"${sources.map(({ no }) => no).join('|')}"`
+    : `gpuaas_id=~"${scopes.map(({ gpuaasId }) => gpuaasId).join('|')}"`;
+  return `{service="atoll",${matcher}}${search === null ? '' : ` |= ${JSON.stringify(search)}`}`;
+}
+
+function streamOf({ source, lines }: SourceLines): LokiStream<PushedValue> {
+  return {
+    labels: { service: 'atoll', gpuaas_id: source.gpuaasId, pod_name: source.podName, source: String(source.no) },
+    values: lines.map(({ atNs, stream, message }): PushedValue => [String(atNs), message, stream === null ? {} : { stream }]),
+  };
+}
+
+function lineOf(labels: Readonly<Record<string, string>>, [ns, message, beside]: ReadValue): StoredLine {
+  const stream = logStreams.find((name) => name === beside?.structuredMetadata?.stream) ?? null;
+  return { atNs: BigInt(ns), sourceNo: Number(labels.source), stream, message };
+}

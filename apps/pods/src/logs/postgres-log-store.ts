@@ -1,0 +1,196 @@
+import type { Statements, Transactions } from '@atoll/database';
+import type { EntityManager } from 'typeorm';
+import { comparePositions, logStreams, msOfNs, type LogPosition, type SourceLines, type StoredLine } from './log-line.js';
+import { LogPartitions } from './log-partitions.js';
+import { LogStore, type LogPage, type LogQuery } from './log-store.js';
+
+export interface PostgresLogStoreOptions {
+  readonly retentionDays: number;
+  /** Lines that the first statement of a search looks at; each further one at four times as many, up to 20,000. */
+  readonly searchStep?: number;
+  /** How long one search may take before it stops and says how far it got. */
+  readonly searchMs?: number;
+  readonly now?: () => number;
+}
+
+/** What one page may weigh; it then ends early. */
+const mostBytes = 2 * 1024 * 1024;
+const stepGrowth = 4;
+const mostStep = 20_000;
+
+interface LineRow {
+  at_ns: string;
+  source_no: number;
+  stream: number | null;
+  message: string;
+}
+
+/** Matches of a search, and in `message` null for the last line that was looked at. */
+type SearchRow = Omit<LineRow, 'message'> & { message: string | null; examined: number };
+
+/** Lines in a table of the service's own, partitioned by day. */
+export class PostgresLogStore extends LogStore {
+  readonly #partitions: LogPartitions;
+  readonly #searchStep: number;
+  readonly #searchMs: number;
+  readonly #now: () => number;
+
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    { retentionDays, searchStep = 2_000, searchMs = 1_000, now = Date.now }: PostgresLogStoreOptions,
+  ) {
+    super();
+    this.#partitions = new LogPartitions(transactions, retentionDays, now);
+    this.#searchStep = searchStep;
+    this.#searchMs = searchMs;
+    this.#now = now;
+  }
+
+  override async append(groups: readonly SourceLines[], save: (manager: EntityManager) => Promise<ReadonlySet<number>>): Promise<void> {
+    const oldestMs = this.#partitions.oldestMs();
+    const kept = groups.map(({ source, lines }) => ({ source, lines: lines.filter(({ atNs }) => msOfNs(atNs) >= oldestMs) }));
+    await this.#partitions.ensure(kept.flatMap(({ lines }) => lines.map(({ atNs }) => msOfNs(atNs))));
+    await this.transactions.run(async (manager) => {
+      const accepted = await save(manager);
+      await insertLines(
+        manager,
+        kept.filter(({ source }) => accepted.has(source.no)),
+      );
+    });
+  }
+
+  override async read(query: LogQuery): Promise<LogPage> {
+    if (query.search !== null) return this.#search(query, query.search);
+    const rows = await this.statements.query<LineRow>(`logs.read.${formOf(query)}`, readStatement(query), [
+      ...rangeOf(query, query.after),
+      query.limit,
+    ]);
+    const lines = withinBytes(rows.map(lineOf));
+    const isAll = rows.length < query.limit && lines.length === rows.length;
+    return { lines, readTo: isAll ? null : (lines.at(-1) ?? null) };
+  }
+
+  override maintain(): Promise<void> {
+    return this.#partitions.maintain();
+  }
+
+  /** In steps of so many lines, so that no statement takes long, however few lines match. */
+  async #search(query: LogQuery, search: string): Promise<LogPage> {
+    const endsAtMs = this.#now() + this.#searchMs;
+    const found: StoredLine[] = [];
+    let readTo = query.after;
+    let step = this.#searchStep;
+    do {
+      const rows = await this.statements.query<SearchRow>(`logs.search.${formOf(query)}`, searchStatement(query), [
+        ...rangeOf(query, readTo),
+        step,
+        search,
+        query.limit - found.length,
+      ]);
+      const hits = rows.flatMap(({ message, ...row }) => (message === null ? [] : [lineOf({ ...row, message })]));
+      found.push(...hits);
+      const lines = withinBytes(found);
+      if (lines.length === query.limit || lines.length < found.length) return { lines, readTo: lines.at(-1) ?? null };
+      const last = rows.find(({ message }) => message === null);
+      if (!last || last.examined < step) return { lines: found, readTo: null };
+      readTo = positionOf(last);
+      step = Math.min(step * stepGrowth, mostStep);
+    } while (this.#now() < endsAtMs);
+    return { lines: found, readTo };
+  }
+}
+
+async function insertLines(manager: EntityManager, groups: readonly SourceLines[]): Promise<void> {
+  const rows = groups.flatMap(({ source, lines }) => lines.map((line) => ({ ...line, scopeNo: source.scopeNo })));
+  if (rows.length === 0) return;
+  rows.sort((one, other) => one.scopeNo - other.scopeNo || comparePositions(one, other));
+  await manager.query(
+    `INSERT INTO log_line (scope_no, source_no, at_ns, stream, message)
+     SELECT * FROM unnest($1::integer[], $2::integer[], $3::bigint[], $4::smallint[], $5::text[])`,
+    [
+      listOf(rows.map(({ scopeNo }) => scopeNo)),
+      listOf(rows.map(({ sourceNo }) => sourceNo)),
+      listOf(rows.map(({ atNs }) => atNs)),
+      listOf(rows.map(({ stream }) => (stream === null ? 'NULL' : logStreams.indexOf(stream)))),
+      rows.map(({ message }) => message),
+    ],
+  );
+}
+
+/** An array of numbers as PostgreSQL reads it; the driver would quote each of them. */
+function listOf(numbers: readonly (number | bigint | string)[]): string {
+  return `{${numbers.join(',')}}`;
+}
+
+/** There is one statement for each. */
+function formOf({ order, sources }: LogQuery): string {
+  return `${order}.${sources ? 'sources' : 'scopes'}`;
+}
+
+/** $1 to $5: numbers of scopes or sources, from, before, and the position after which lines count. */
+function rangeOf({ scopes, sources, sinceNs, untilNs, order }: LogQuery, after: LogPosition | null): unknown[] {
+  const nos = (sources ?? scopes).map(({ no }) => no);
+  if (order === 'desc') {
+    const at = after ?? { atNs: untilNs, sourceNo: 0 };
+    return [nos, sinceNs, at.atNs < untilNs ? at.atNs + 1n : untilNs, at.atNs, at.sourceNo];
+  }
+  const at = after ?? { atNs: sinceNs, sourceNo: 0 };
+  return [nos, at.atNs > sinceNs ? at.atNs : sinceNs, untilNs, at.atNs, at.sourceNo];
+}
+
+type Direction = 'ASC' | 'DESC';
+const plain = 'at_ns, source_no, stream, message';
+/** `strpos` takes its text letter for letter. Of lines that do not match, no text is kept. */
+const matching = 'at_ns, source_no, stream, CASE WHEN strpos(message, $7::text) > 0 THEN message END AS message';
+
+/** The lines of each scope or source by its index, in order, at most $6 of each and of all. */
+function linesInOrder(columns: string, key: 'source_no' | 'scope_no', beyond: '<' | '>', direction: Direction): string {
+  return `SELECT line.* FROM unnest($1::integer[]) AS wanted (no)
+    CROSS JOIN LATERAL (
+      SELECT ${columns} FROM log_line
+      WHERE ${key} = wanted.no AND at_ns >= $2::bigint AND at_ns < $3::bigint AND (at_ns, source_no) ${beyond} ($4::bigint, $5::integer)
+      ORDER BY at_ns ${direction}, source_no ${direction} LIMIT $6::integer
+    ) AS line
+    ORDER BY at_ns ${direction}, source_no ${direction} LIMIT $6::integer`;
+}
+
+function readStatement({ order, sources }: LogQuery): string {
+  if (order === 'desc') return sources ? linesInOrder(plain, 'source_no', '<', 'DESC') : linesInOrder(plain, 'scope_no', '<', 'DESC');
+  return sources ? linesInOrder(plain, 'source_no', '>', 'ASC') : linesInOrder(plain, 'scope_no', '>', 'ASC');
+}
+
+function searchStatement({ order, sources }: LogQuery): string {
+  if (order === 'desc') {
+    return sources
+      ? searchIn(linesInOrder(matching, 'source_no', '<', 'DESC'), 'DESC', 'ASC')
+      : searchIn(linesInOrder(matching, 'scope_no', '<', 'DESC'), 'DESC', 'ASC');
+  }
+  return sources
+    ? searchIn(linesInOrder(matching, 'source_no', '>', 'ASC'), 'ASC', 'DESC')
+    : searchIn(linesInOrder(matching, 'scope_no', '>', 'ASC'), 'ASC', 'DESC');
+}
+
+/** The first $8 matches among the lines, and the last of the lines that were looked at. */
+function searchIn(lines: string, direction: Direction, opposite: Direction): string {
+  return `WITH examined AS MATERIALIZED (${lines}),
+    hits AS (SELECT * FROM examined WHERE message IS NOT NULL ORDER BY at_ns ${direction}, source_no ${direction} LIMIT $8::integer),
+    last AS (SELECT at_ns, source_no, stream, NULL::text FROM examined ORDER BY at_ns ${opposite}, source_no ${opposite} LIMIT 1)
+    SELECT every.*, (SELECT count(*)::integer FROM examined) AS examined
+    FROM (SELECT * FROM hits UNION ALL SELECT * FROM last) AS every (at_ns, source_no, stream, message)
+    ORDER BY at_ns ${direction}, source_no ${direction}, message NULLS LAST`;
+}
+
+function positionOf({ at_ns, source_no }: Pick<LineRow, 'at_ns' | 'source_no'>): LogPosition {
+  return { atNs: BigInt(at_ns), sourceNo: source_no };
+}
+
+function lineOf(row: LineRow): StoredLine {
+  return { ...positionOf(row), stream: row.stream === null ? null : (logStreams[row.stream] ?? null), message: row.message };
+}
+
+function withinBytes(lines: StoredLine[]): StoredLine[] {
+  let bytes = 0;
+  const end = lines.findIndex(({ message }, at) => (bytes += Buffer.byteLength(message)) > mostBytes && at > 0);
+  return end < 0 ? lines : lines.slice(0, end);
+}

@@ -1,0 +1,121 @@
+import { ClusterError, type ClusterDriver, type LogBatch } from '@atoll/cluster';
+import { setTimeout as delay } from 'node:timers/promises';
+import { storedMessage } from './line-form.js';
+import type { Claimed, LogClaims } from './log-claims.js';
+import { msOfNs, nsOfInstant, type StoredLine } from './log-line.js';
+import { LogRate, type LogRateLimits } from './log-rate.js';
+import type { LogVolume } from './log-volume.js';
+import type { LogWriter } from './log-writer.js';
+
+const firstRetryMs = 500;
+const longestRetryMs = 30_000;
+/** A run whose container is not there yet is looked for often: its image is being pulled. */
+const absentRetryMs = 1_000;
+
+export interface RunReaderParts {
+  readonly driverOf: (gpuaasId: string) => Promise<ClusterDriver>;
+  readonly writer: LogWriter;
+  readonly claims: LogClaims;
+  readonly volume: LogVolume;
+  readonly limits: LogRateLimits;
+  readonly now: () => number;
+  /** Told of each failure; reading goes on. */
+  readonly onTrouble: (error: unknown) => void;
+}
+
+/**
+ * Reads one run of a pod from where it was read to. The position of a line follows from its timestamp and the lines before it alone, so it is the same
+ * when the line is read again after a crash.
+ */
+export class RunReader {
+  readonly #rate: LogRate;
+  #cursor: string | null;
+  #lastNs: bigint;
+
+  constructor(
+    private readonly claimed: Claimed,
+    private readonly parts: RunReaderParts,
+  ) {
+    this.#rate = new LogRate(parts.limits);
+    this.#cursor = claimed.cursor;
+    this.#lastNs = claimed.lastNs;
+  }
+
+  /** Resolves when the run is read to its end, when another replica reads it, or after the signal. */
+  async read(signal: AbortSignal): Promise<void> {
+    const { onTrouble } = this.parts;
+    for (let retryMs = firstRetryMs; !signal.aborted; retryMs = Math.min(2 * retryMs, longestRetryMs)) {
+      const cursor = this.#cursor;
+      try {
+        if (await this.#readOn(signal)) return;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (await this.#isOver(error)) return;
+        if (isAbsent(error)) retryMs = absentRetryMs;
+        else onTrouble(error);
+      }
+      if (this.#cursor !== cursor) retryMs = firstRetryMs;
+      await delay(retryMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Whether there is nothing left to read here. */
+  async #readOn(signal: AbortSignal): Promise<boolean> {
+    const { podId, run, source } = this.claimed;
+    const driver = await this.parts.driverOf(source.gpuaasId);
+    for await (const batch of driver.readLogs({ kind: 'pod', id: podId, run }, this.#cursor, signal)) {
+      if (!(await this.#store(batch))) return true;
+      if (batch.isComplete) return true;
+    }
+    return false;
+  }
+
+  async #store({ lines, cursor, isComplete }: LogBatch): Promise<boolean> {
+    const { podId, run, source } = this.claimed;
+    const stored: StoredLine[] = [];
+    const notices = new Set<string>();
+    let lastNs = this.#lastNs;
+    const isFull = this.parts.volume.isUsedUp(source.teamId);
+    for (const { timestamp, stream, message, isCut } of lines) {
+      lastNs = nextPosition(nsOfInstant(timestamp), lastNs, this.parts.now());
+      const text = storedMessage(message, isCut);
+      const isTaken = this.#rate.takes(msOfNs(lastNs), Buffer.byteLength(text));
+      if (isTaken && !isFull) stored.push({ atNs: lastNs, sourceNo: source.no, stream, message: text });
+    }
+    const notice = this.#rate.notice(msOfNs(lastNs), isComplete);
+    if (notice !== undefined) notices.add(notice);
+    const refusal = isFull && lines.length > 0 ? this.parts.volume.notice(podId) : undefined;
+    if (refusal !== undefined) notices.add(refusal);
+    const isKept = await this.parts.writer.write({
+      ...{ source, podId, run, lines: stored, before: this.#cursor, cursor, lastNs, isComplete },
+      notices: [...notices],
+    });
+    if (!isKept) return false;
+    this.parts.volume.count(
+      source.teamId,
+      stored.reduce((bytes, { message }) => bytes + Buffer.byteLength(message), 0),
+    );
+    this.#cursor = cursor;
+    this.#lastNs = lastNs;
+    return true;
+  }
+
+  async #isOver(error: unknown): Promise<boolean> {
+    const { podId, run } = this.claimed;
+    const isGone = error instanceof ClusterError && (error.code === 'not_found' || error.code === 'not_supported');
+    return isGone && this.parts.claims.isOver(podId, run).catch(() => false);
+  }
+}
+
+const aheadMs = 60_000;
+
+/** After the last line, and not ahead of us by more than clocks differ. */
+function nextPosition(atNs: bigint, lastNs: bigint, nowMs: number): bigint {
+  const latestNs = BigInt(nowMs + aheadMs) * 1_000_000n;
+  const bounded = atNs > latestNs ? latestNs : atNs;
+  return bounded > lastNs ? bounded : lastNs + 1n;
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof ClusterError && error.code === 'not_found';
+}

@@ -1,0 +1,16 @@
+import { Statements, Transactions } from '@atoll/database';
+import type { Provider } from '@nestjs/common';
+import { PodsSettings } from '../pods-settings.js';
+import { LogStore } from './log-store.js';
+import { LokiLogStore } from './loki-log-store.js';
+import { PostgresLogStore } from './postgres-log-store.js';
+
+/** Loki where an operator has one, the service's own database otherwise. */
+export const logStore: Provider = {
+  provide: LogStore,
+  inject: [Statements, Transactions, PodsSettings],
+  useFactory: (statements: Statements, transactions: Transactions, { lokiUrl, logRetentionDays: retentionDays }: PodsSettings): LogStore =>
+    lokiUrl === undefined
+      ? new PostgresLogStore(statements, transactions, { retentionDays })
+      : new LokiLogStore(transactions, { url: lokiUrl, retentionDays }),
+};
