@@ -126,10 +126,12 @@ export class TeamsFixture extends BareServiceUnderTest {
     };
   }
 
-  /** Which statements the call executes, in their order, whatever comes of it; without those of the relay of events. */
+  /** Which statements the call executes, in their order, whatever comes of it; without those of the relay of events and of upkeep. */
   async statementsOf(call: () => Promise<unknown>): Promise<string[]> {
     const sent = await statementsOf(() => call().catch(() => undefined));
-    return sent.map(({ text }) => text).filter((text) => !/(FROM|UPDATE) outbox|pg_notify|LISTEN/.test(text));
+    return sent
+      .map(({ text }) => text)
+      .filter((text) => !/(FROM|UPDATE) outbox|pg_notify|LISTEN|forced_deletion_due_at < clock_timestamp/.test(text));
   }
 
   /** The payloads of one event about one team that were told so far, once `enough` holds of them; in the order of their revisions. */

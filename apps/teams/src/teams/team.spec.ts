@@ -45,6 +45,7 @@ describe('creating a team', () => {
       created_at: expect.stringMatching(instant),
       status: 'active',
       is_suspended: false,
+      require_second_factor: false,
       has_pool_subscription: false,
       members: [
         member(operatorEmail, 'Administrator', 'team_owner'),

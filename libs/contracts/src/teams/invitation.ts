@@ -6,7 +6,7 @@ import { SentInvitation } from './sent-invitation.js';
 import { TeamPath } from './team.js';
 
 export class InvitationPath extends TeamPath {
-  @Uuid()
+  @Uuid({ description: 'Id of the invitation.' })
   invitation_id!: string;
 }
 

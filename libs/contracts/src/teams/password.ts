@@ -10,7 +10,7 @@ const newPassword = {
 };
 
 export class ChangePassword {
-  @Text({ max: 256, example: 'the password so far' })
+  @Text({ max: 256, example: 'the password so far', description: 'Password so far.' })
   current!: string;
 
   @Text(newPassword)
@@ -18,7 +18,7 @@ export class ChangePassword {
 }
 
 export class UseLink {
-  @Text({ max: 256, description: 'What stands after `#` in the address of the link.' })
+  @Text({ max: 256, description: 'Part of the link’s address after `#`.' })
   token!: string;
 
   @Text({
@@ -52,7 +52,7 @@ export class OneTimeLink {
   @Text({ max: 2048, description: 'The address of a page. Its token stands after `#`, so that it reaches no log.' })
   url!: string;
 
-  @Instant()
+  @Instant({ description: 'Instant at which the link expires.' })
   expires_at!: string;
 }
 

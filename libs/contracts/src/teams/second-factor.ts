@@ -43,7 +43,7 @@ export const secondFactors = contract('teams.second_factors', {
 
 /** What a browser hands to an authenticator. */
 export class PasskeyOptions {
-  @Uuid()
+  @Uuid({ description: 'Id of the challenge, which is good once and for 5 minutes.' })
   challenge_id!: string;
 
   @Text({
@@ -55,7 +55,7 @@ export class PasskeyOptions {
 }
 
 export class PasskeyAnswer {
-  @Uuid()
+  @Uuid({ description: 'Id of the challenge, which is good once and for 5 minutes.' })
   challenge_id!: string;
 
   @Text({ max: 32_768, description: 'JSON of `PublicKeyCredential.toJSON()`.' })
@@ -84,7 +84,7 @@ export class Passkey {
   @Instant()
   created_at!: string;
 
-  @Instant({ nullable: true })
+  @Instant({ nullable: true, description: 'Instant of the last log-in by it; null before the first.' })
   last_used_at!: string | null;
 }
 

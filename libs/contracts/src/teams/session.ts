@@ -21,7 +21,7 @@ export class LogIn {
   @Email({ example: 'ada@example.com' })
   email!: string;
 
-  @Text({ max: 256, example: 'correct horse battery staple' })
+  @Text({ max: 256, example: 'correct horse battery staple', description: 'Password of the user.' })
   password!: string;
 }
 
@@ -35,7 +35,7 @@ export class LoggedIn {
   @WholeNumber({ min: 0, max: 900, description: 'Life of the access token in seconds.', example: 900 })
   expires_in!: number;
 
-  @Nested(() => User)
+  @Nested(() => User, { description: 'User who is logged in.' })
   user!: User;
 }
 
@@ -84,10 +84,10 @@ export class Session {
   @Instant({ description: 'Time of the last log-in or refresh, which happens every 15 minutes at most while a page is open.' })
   last_used_at!: string;
 
-  @Text({ max: 64, example: '203.0.113.9' })
+  @Text({ max: 64, example: '203.0.113.9', description: 'Address of the last log-in or refresh.' })
   address!: string;
 
-  @Text({ min: 0, max: 200, example: 'Mozilla/5.0' })
+  @Text({ min: 0, max: 200, example: 'Mozilla/5.0', description: 'Browser of the last log-in or refresh, by its `User-Agent`.' })
   device!: string;
 
   @Flag({ description: 'Whether this call is made by it.' })
