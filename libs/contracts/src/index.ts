@@ -95,6 +95,7 @@ export {
   baremetalNodes,
 } from './gpuaas/baremetal-node.js';
 export { BaremetalChanged, BaremetalNodeSetAside, baremetalChanged, baremetalNodeSetAside } from './gpuaas/baremetal-events.js';
+export { UserKeysChanged, userKeysChanged } from './pods/user-keys.js';
 export {
   BaremetalDifference,
   BaremetalFindings,
@@ -220,7 +221,6 @@ export {
 } from './pods/exposed-service.js';
 export type { ExposedServiceStatus, ServiceProtocol } from './pods/exposed-service.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
-export { UserKeysChanged, userKeysChanged } from './pods/user-keys.js';
 export { LookUpTeams, TeamUpdates, TeamsAfter, teamDirectory } from './teams/directory.js';
 export { Credential, CredentialTeam, CredentialsChanged, KeyDigest, credentials, credentialsChanged } from './teams/credential.js';
 export {
