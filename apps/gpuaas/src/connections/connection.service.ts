@@ -1,4 +1,5 @@
 import {
+  notFound,
   pageWindow,
   requirePermission,
   type CallContext,
@@ -14,7 +15,7 @@ import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
-import { liveSubscription } from '../subscriptions/subscription.machine.js';
+import { listedSubscription } from '../subscriptions/subscription.machine.js';
 import { ConnectionRefresh, patienceMs } from './connection-refresh.js';
 
 /** How what runs on a team's subscriptions is reached, as last refreshed. */
@@ -28,18 +29,17 @@ export class ConnectionsService {
   ) {}
 
   async read(query: ReadConnections, { caller }: CallContext): Promise<ConnectionList> {
-    const { team_id, gpuaas_id, search, page: askedPage, limit: askedLimit } = query;
+    const { team_id, gpuaas_id, subscription_id, search, page: askedPage, limit: askedLimit } = query;
     requirePermission(caller, team_id, 'useResources');
     await this.teams.team(team_id);
     await this.pools.requireGpuaas(gpuaas_id);
     const { page, limit, offset } = pageWindow({ ...(askedLimit && { limit: askedLimit, page: askedPage ?? 1 }) }, 1);
-    const [found] = await this.statements.query<{ total: number; data: Connection[] | null }>('connections.read', readQuery, [
-      team_id,
-      gpuaas_id ?? null,
-      search ?? '',
-      askedLimit === undefined ? null : limit,
-      offset,
-    ]);
+    const [found] = await this.statements.query<{ total: number; is_known: boolean; data: Connection[] | null }>(
+      'connections.read',
+      readQuery,
+      [team_id, gpuaas_id ?? null, search ?? '', askedLimit === undefined ? null : limit, offset, subscription_id ?? null],
+    );
+    if (subscription_id !== undefined && !found?.is_known) throw notFound('subscription');
     const data = found?.data ?? [];
     return { data, ...(askedLimit !== undefined && { pagination: { page, limit, total: found?.total ?? 0 } }) };
   }
@@ -73,7 +73,8 @@ const readQuery = `WITH chosen AS (
     FROM subscription JOIN pool USING (pool_id) JOIN gpuaas USING (gpuaas_id)
     LEFT JOIN connection USING (subscription_id)
     LEFT JOIN connection_refresh USING (team_id, gpuaas_id)
-    WHERE team_id = $1 AND ($2::bigint IS NULL OR gpuaas_id = $2) AND subscription.${liveSubscription}
+    WHERE team_id = $1 AND ($2::bigint IS NULL OR gpuaas_id = $2) AND ${listedSubscription}
+      AND ($6::bigint IS NULL OR subscription_id = $6)
   ), matching AS (
     SELECT * FROM chosen WHERE $3 = '' OR position(lower($3) IN lower(pool_name)) > 0 OR EXISTS (
       SELECT FROM jsonb_array_elements(pods) pod WHERE position(lower($3) IN lower(pod->>'pod_name')) > 0 OR EXISTS (
@@ -81,7 +82,10 @@ const readQuery = `WITH chosen AS (
       )
     )
   )
-  SELECT (SELECT count(*)::int FROM matching) AS total, (SELECT json_agg(page) FROM (
+  SELECT (SELECT count(*)::int FROM matching) AS total, EXISTS (
+    SELECT FROM subscription JOIN pool USING (pool_id)
+    WHERE team_id = $1 AND ($2::bigint IS NULL OR gpuaas_id = $2) AND subscription_id = $6
+  ) AS is_known, (SELECT json_agg(page) FROM (
     SELECT subscription_id::text, pool_name, gpuaas_id::text, region_id::text, pods,
       to_char(refreshed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS refreshed_at, stale
     FROM matching ORDER BY matching.created_at, matching.subscription_id LIMIT $4 OFFSET $5

@@ -82,6 +82,9 @@ class ConnectionFilter extends TeamPath {
 }
 
 class ConnectionSearch {
+  @NumberedId({ optional: true, example: '42', description: 'This one alone.' })
+  subscription_id?: string;
+
   @Text({
     min: 0,
     max: 200,
