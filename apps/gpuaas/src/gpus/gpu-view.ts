@@ -42,7 +42,10 @@ export function gpuView(gpu: GpuEntity, leases: readonly ShownLease[], configure
 function modeOf({ state }: GpuEntity, leases: readonly ShownLease[], configuredMode: 'Spatial' | 'Temporal' | null): SharedAs {
   if (state !== 'unpooled' && state !== 'offline' && state !== 'preparing') return sharedAs[state as keyof typeof sharedAs];
   const hasFallenBack = configuredMode === 'Spatial' && leases.some(({ turn }) => turn !== null);
-  return hasFallenBack ? fallenBack : { ...configured, mode: configuredMode };
+  return {
+    ...(hasFallenBack ? fallenBack : { ...configured, mode: configuredMode }),
+    transition: state === 'preparing' ? 'preparing' : null,
+  };
 }
 
 function sliceOf(lease: ShownLease, { board }: GpuEntity): GpuSlice[] {

@@ -119,7 +119,7 @@ export class Placement {
     return raw.map((row) => this.gpus.rowOf(row));
   }
 
-  /** How much of each profile these pools have room for now, by pool, without any GPU falling back. One statement for any number of them. */
+  /** How much of each profile these pools have room for now, by pool: on GPUs at rest, and without any of them falling back. One statement for any number of them. */
   async roomsIn(
     query: <Row extends object>(sql: string, values: unknown[]) => Promise<Row[]>,
     pools: readonly KnownPool[],
@@ -128,8 +128,8 @@ export class Placement {
     const rows = await query<Pick<GpuEntity, 'state' | 'slotsUsed' | 'turnsUsed'> & { poolId: string; gpus: number }>(
       `SELECT pool_id AS "poolId", gpu.state, turns_used AS "turnsUsed", count(*)::int AS gpus,
          CASE mechanism WHEN 'mig' THEN slots_used ELSE (1::bigint << bit_count(slots_used::bit(64))::int) - 1 END AS "slotsUsed"
-       FROM gpu JOIN node USING (node_id) JOIN pool USING (pool_id) WHERE pool_id = ANY ($1::bigint[]) AND node.state = 'ready' GROUP BY 1, 2, 3, 5`,
-      [pools.map(({ poolId }) => poolId)],
+       FROM gpu JOIN node USING (node_id) JOIN pool USING (pool_id) WHERE pool_id = ANY ($1::bigint[]) AND node.state = 'ready' AND gpu.state = ANY ($2) GROUP BY 1, 2, 3, 5`,
+      [pools.map(({ poolId }) => poolId), settledStates],
     );
     const byPool = Map.groupBy(rows, ({ poolId }) => poolId);
     return new Map(

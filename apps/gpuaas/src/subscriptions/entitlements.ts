@@ -40,7 +40,7 @@ export class Entitlements {
       `SELECT asked.pool_id AS "poolId", coalesce(gpus, 0) AS gpus, held FROM unnest($1::bigint[]) asked (pool_id)
        LEFT JOIN (
          SELECT pool_id, count(*)::int AS gpus FROM gpu JOIN node USING (node_id)
-         WHERE pool_id = ANY ($1::bigint[]) AND gpu.state <> 'offline' AND node.state = 'ready' GROUP BY pool_id
+         WHERE pool_id = ANY ($1::bigint[]) AND gpu.state NOT IN ('offline', 'preparing') AND node.state = 'ready' GROUP BY pool_id
        ) usable USING (pool_id)
        LEFT JOIN (
          SELECT pool_id, json_object_agg(profile, vgpus) AS held FROM (

@@ -113,11 +113,11 @@ export class Gpu {
   })
   origin!: 'configured' | 'dynamic_fallback';
 
-  @OneOf('ModeTransition', ['to_temporal', 'to_spatial'], {
+  @OneOf('ModeTransition', ['preparing', 'to_temporal', 'to_spatial'], {
     nullable: true,
-    description: 'Change of the sharing mode in progress; null at rest.',
+    description: 'Change in progress: preparation before its first use, or a change of the sharing mode; null at rest.',
   })
-  transition!: 'to_temporal' | 'to_spatial' | null;
+  transition!: 'preparing' | 'to_temporal' | 'to_spatial' | null;
 
   @Text({ max: 500, nullable: true, description: 'Reason why the GPU is not in its mode yet; null otherwise.' })
   reason!: string | null;

@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { pools } from '@atoll/contracts';
+import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
+
+let fixture: GpuaasFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await GpuaasFixture.start();
+  team = await fixture.team();
+});
+afterAll(() => fixture.stop());
+
+it.each([
+  ['leases', { mechanism: 'mps', replicas: 2 }, 'Spatial'],
+  ['entitlements', { mechanism: 'mps', replicas: 2, overcommit: 2 }, 'Spatial'],
+  ['turns', { sharing_mode: 'Temporal', mechanism: 'time_slicing', replicas: 2 }, 'Temporal'],
+] as const)('a GPU that is being prepared for %s says so and is not offered; who subscribes waits for it', async (_, terms, mode) => {
+  const inventory = await fixture.inventory();
+  const pool = await fixture.poolOn(inventory, inventory.gpu_ids, terms);
+  const offered = async () => {
+    const { data } = await fixture.call(pools.available, { team_id: team.team_id, gpuaas_id: pool.gpuaas_id });
+    return data[0]?.profiles[0]?.available_vgpus;
+  };
+  expect(await fixture.gpu(pool)).toMatchObject({ mode, origin: 'configured', transition: 'preparing' });
+  expect(await offered()).toBe(0);
+  const held = await fixture.subscribe(team, { pool_id: pool.pool_id });
+  expect(held.status).toBe('subscribing');
+  await fixture.settle();
+  expect(await fixture.gpu(pool)).toMatchObject({ mode, transition: null });
+  expect((await fixture.subscription(team, held)).status).toBe('active');
+  expect(await offered()).toBe((('overcommit' in terms && terms.overcommit) || 1) * 2 - 1);
+});
