@@ -28,6 +28,7 @@ import { Lanes1806000000000 } from './migrations/1806000000000-lanes.js';
 import { PriceDirectorySnapshot1806500000000 } from './migrations/1806500000000-price-directory-snapshot.js';
 import { PodWorkloads1807000000000 } from './migrations/1807000000000-pod-workloads.js';
 import { Baremetal1820000000000 } from './migrations/1820000000000-baremetal.js';
+import { Failures1807500000000 } from './migrations/1807500000000-failures.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -71,5 +72,6 @@ export const gpuaasSchema = {
     PriceDirectorySnapshot1806500000000,
     PodWorkloads1807000000000,
     Baremetal1820000000000,
+    Failures1807500000000,
   ],
 };

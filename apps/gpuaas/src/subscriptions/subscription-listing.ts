@@ -19,7 +19,7 @@ import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
-import { liveSubscription } from './subscription.machine.js';
+import { listedSubscription } from './subscription.machine.js';
 
 interface SliceRow {
   subscriptionId: string;
@@ -45,7 +45,7 @@ export class SubscriptionListing {
     const isWhole = include_ended === 'true';
     const { total, data } = await this.page(
       `subscriptions.all.${isWhole}`,
-      isWhole ? 'true' : liveSubscription,
+      isWhole ? 'true' : listedSubscription,
       [limit, offset],
       metric_window,
     );
@@ -64,7 +64,7 @@ export class SubscriptionListing {
     // A text of its own for each case, so that the index of live rows serves those that ask for live rows.
     const filters = [
       'team_id = $3',
-      ...(isWhole ? [] : [liveSubscription]),
+      ...(isWhole ? [] : [listedSubscription]),
       gpuaas_id === undefined ? '$4::bigint IS NULL' : 'pool_id IN (SELECT pool_id FROM pool WHERE gpuaas_id = $4)',
       subscription_id === undefined ? '$5::bigint IS NULL' : 'subscription_id = $5',
     ];

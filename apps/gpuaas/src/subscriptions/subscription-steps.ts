@@ -49,6 +49,9 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
   ): Promise<void> {
     const { subscriptionId, teamId, vgpus } = subscription;
     switch (subscription.state as SubscriptionState) {
+      case 'undoing':
+        await manager.query(`UPDATE subscription SET failure = last_error->>'message' WHERE subscription_id = $1`, [subscriptionId]);
+        return;
       case 'active':
         await this.usage.tell(manager, subscription, vgpus);
         if (from === 'subscribing') {
@@ -110,9 +113,8 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
   }
 
   private async undo(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
-    const { lastError } = subscription;
     await this.driver.vacate(await this.leasesHere(subscription), context.signal);
-    return isOnLastNode(subscription) ? { event: 'UNDONE', ...(lastError && { reason: lastError }) } : 'lane done';
+    return isOnLastNode(subscription) ? { event: 'UNDONE' } : 'lane done';
   }
 
   private leasesHere({ subscriptionId, lane }: SubscriptionEntity): Promise<HeldLease[]> {

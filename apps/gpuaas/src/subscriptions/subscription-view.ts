@@ -4,12 +4,23 @@ import type { SubscriptionEntity } from './subscription.entity.js';
 
 type Row = Pick<
   SubscriptionEntity,
-  'subscriptionId' | 'teamId' | 'workspaceId' | 'name' | 'poolId' | 'state' | 'lastError' | 'profile' | 'vRamGb' | 'vgpus' | 'createdAt'
+  | 'subscriptionId'
+  | 'teamId'
+  | 'workspaceId'
+  | 'name'
+  | 'poolId'
+  | 'state'
+  | 'lastError'
+  | 'failure'
+  | 'profile'
+  | 'vRamGb'
+  | 'vgpus'
+  | 'createdAt'
 >;
 
 /** The row on the wire. */
 export function subscriptionView(row: Row, pool: Pick<KnownPool, 'poolName' | 'gpuaasId' | 'regionId'>): Subscription {
-  const hasEnded = row.state === 'unsubscribed' || row.state === 'failed';
+  const status = statusOf(row.state);
   return {
     subscription_id: row.subscriptionId,
     team_id: row.teamId,
@@ -19,16 +30,16 @@ export function subscriptionView(row: Row, pool: Pick<KnownPool, 'poolName' | 'g
     pool_name: pool.poolName,
     gpuaas_id: pool.gpuaasId,
     region_id: pool.regionId,
-    status: statusOf(row.state),
-    reason: row.lastError?.message ?? null,
+    status,
+    reason: row.failure ?? row.lastError?.message ?? null,
     profile: row.profile,
     v_ram_gb: Number(row.vRamGb),
-    vgpus_allocated: hasEnded ? 0 : row.vgpus,
+    vgpus_allocated: status === 'unsubscribed' || status === 'failed' ? 0 : row.vgpus,
     created_at: row.createdAt.toISOString(),
   };
 }
 
-/** What could not be granted is on its way out, as what is given back is. */
+/** A subscription that could not be granted has failed, whatever is still to be taken back on its nodes. */
 export function statusOf(state: string): SubscriptionStatus {
-  return state === 'undoing' ? 'unsubscribing' : (state as SubscriptionStatus);
+  return state === 'undoing' ? 'failed' : (state as SubscriptionStatus);
 }

@@ -36,6 +36,10 @@ export class SubscriptionEntity extends MachineRow {
   @Column('integer')
   vgpus!: number;
 
+  /** Why it could not be granted; null: it was, or may yet be. */
+  @Column('text', { nullable: true })
+  failure!: string | null;
+
   /** From when on it is billed; null: it never was active. */
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   activeSince!: Date | null;

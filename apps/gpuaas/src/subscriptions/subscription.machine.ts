@@ -41,3 +41,5 @@ export const subscriptionMachine: Machine<SubscriptionEntity, SubscriptionState,
 };
 /** In SQL: those that still hold something. */
 export const liveSubscription = `state NOT IN ('unsubscribed', 'failed')`;
+/** In SQL: those whose status is not `unsubscribed` or `failed`. */
+export const listedSubscription = `${liveSubscription} AND state <> 'undoing'`;

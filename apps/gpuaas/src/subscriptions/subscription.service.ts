@@ -100,7 +100,8 @@ export class SubscriptionsService {
       const held = await this.lock(manager, subscription_id);
       if (held.state !== 'subscribing' && held.state !== 'active') return subscriptionView(held, pool);
       const running = await this.workloads.lockLive(manager, subscription_id);
-      if (running.length > 0 && !force) throw inUse(running);
+      const shown = running.filter(({ state }) => state !== 'undoing');
+      if (shown.length > 0 && !force) throw inUse(shown);
       await this.workloads.endAll(manager, running, cause);
       const left = await this.subscriptions.move(manager, held, 'UNSUBSCRIBE', cause);
       return subscriptionView(left ?? held, pool);

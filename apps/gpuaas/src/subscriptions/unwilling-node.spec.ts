@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { subscriptions } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
@@ -47,7 +48,7 @@ describe('a subscription that its node does not grant', () => {
     expect(await fixture.unsubscribe(team, held)).toMatchObject({ status: 'failed' });
   });
 
-  it('is unsubscribing while what was done of it is taken back, and holds its slices until then', async () => {
+  it('has failed, with its reason, while what was done of it is taken back; its slices are nobody else’s until then', async () => {
     const nodeName = `node-${newId()}`;
     const { pool_id } = await fixture.pool({ profiles: ['1g.10gb'] }, { nodeName });
     const faults = fixture.get(SimulatedFaults);
@@ -55,10 +56,12 @@ describe('a subscription that its node does not grant', () => {
     await faults.inject(nodeName, 'vacate', 'refuse', 2);
     const held = await fixture.subscribe(team, { pool_id, vgpus: 3 });
     await fixture.work();
-    expect(await fixture.subscription(team, held)).toMatchObject({ status: 'unsubscribing', vgpus_allocated: 3 });
-    expect([(await fixture.unsubscribe(team, held)).status, await left(pool_id)]).toEqual(['unsubscribing', 4]);
+    const failed = { status: 'failed', reason: 'The node failed: confirm.', vgpus_allocated: 0 };
+    expect(await fixture.subscription(team, held)).toMatchObject(failed);
+    expect(await fixture.call(subscriptions.list, { team_id: team.team_id }, team.member)).toEqual({ data: [] });
+    expect([(await fixture.unsubscribe(team, held)).status, await left(pool_id)]).toEqual(['failed', 4]);
     await fixture.settle();
-    expect(await fixture.subscription(team, held)).toMatchObject({ status: 'failed', vgpus_allocated: 0 });
+    expect(await fixture.subscription(team, held)).toMatchObject(failed);
     expect(await left(pool_id)).toBe(7);
   });
 

@@ -138,7 +138,7 @@ export class PodWorkloadsService {
   }
 
   private async viewOf(workload: WorkloadEntity): Promise<PodWorkload> {
-    const { workloadId, podId, podStart, state, lastError } = workload;
+    const { workloadId, podId, podStart, state, failure, lastError } = workload;
     const slices = await this.dataSource.query<LeasedSlice[]>(
       `SELECT lease_id, node_name, gpu.uuid AS gpu_uuid, gpu.board, lease.profile, slot_start, gpu_instance_id AS instance_id, true AS is_simulated
        FROM lease JOIN gpu USING (gpu_id) JOIN node USING (node_id) WHERE lease.workload_id = $1 ORDER BY lease_id`,
@@ -149,7 +149,7 @@ export class PodWorkloadsService {
       start: podStart ?? 0,
       workload_id: workloadId,
       status: workloadStatus(state),
-      reason: lastError?.message ?? null,
+      reason: failure ?? lastError?.message ?? null,
       slices,
     };
   }

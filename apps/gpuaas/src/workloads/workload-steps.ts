@@ -43,7 +43,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     await this.driver.vacate(leases, context.signal);
     if (!isOnLastNode(workload)) return 'lane done';
     if (workload.state === 'stopping') return { event: 'STOPPED' };
-    return { event: 'UNDONE', ...(workload.lastError && { reason: workload.lastError }) };
+    return { event: 'UNDONE' };
   }
 
   /** The workloads of a subscription that have not ended, locked in the order of their ids. The subscription's row is locked by the transaction. */
@@ -68,6 +68,9 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     { event, cause }: Passage<WorkloadState, WorkloadEvent>,
   ): Promise<void> {
     const { workloadId, subscriptionId, teamId } = workload;
+    if (workload.state === 'undoing') {
+      await manager.query(`UPDATE workload SET failure = last_error->>'message' WHERE workload_id = $1`, [workloadId]);
+    }
     await this.tellPod(manager, workload);
     if (workload.state !== 'stopped' && workload.state !== 'failed') return;
     // A node that did not give back what was held is looked after before anybody else comes there.
@@ -94,10 +97,10 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     await touchRows(manager, subscriptionMachine, [subscriptionId], ['unsubscribing']);
   }
 
-  private async tellPod(manager: EntityManager, { podId, podStart, state, lastError }: WorkloadEntity): Promise<void> {
+  private async tellPod(manager: EntityManager, { podId, podStart, state, failure, lastError }: WorkloadEntity): Promise<void> {
     const status = toldStatus.get(state);
     if (podId === null || podStart === null || status === undefined) return;
-    const reason = lastError?.message ?? null;
+    const reason = failure ?? lastError?.message ?? null;
     await this.outbox.add(manager, podWorkloadChanged, { pod_id: podId, start: podStart, status, reason });
   }
 

@@ -1,11 +1,14 @@
 import type { Workload, WorkloadStatus } from '@atoll/contracts';
 import type { WorkloadEntity } from './workload.entity.js';
 
+/** A workload that could not be started has failed, whatever is still to be taken back on its nodes. */
 export function workloadStatus(state: string): WorkloadStatus {
-  return state === 'undoing' || state === 'draining' ? 'stopping' : (state as WorkloadStatus);
+  if (state === 'undoing') return 'failed';
+  return state === 'draining' ? 'stopping' : (state as WorkloadStatus);
 }
 
-export function workloadView({ workloadId, subscriptionId, teamId, name, vgpus, state, lastError, createdAt }: WorkloadEntity): Workload {
+export function workloadView(row: WorkloadEntity): Workload {
+  const { workloadId, subscriptionId, teamId, name, vgpus, state, failure, lastError, createdAt } = row;
   return {
     workload_id: workloadId,
     subscription_id: subscriptionId,
@@ -13,7 +16,7 @@ export function workloadView({ workloadId, subscriptionId, teamId, name, vgpus, 
     name,
     vgpus,
     status: workloadStatus(state),
-    reason: lastError?.message ?? null,
+    reason: failure ?? lastError?.message ?? null,
     created_at: createdAt.toISOString(),
   };
 }

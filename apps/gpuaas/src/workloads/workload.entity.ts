@@ -33,6 +33,10 @@ export class WorkloadEntity extends MachineRow {
   @Column('integer', { nullable: true })
   podStart!: number | null;
 
+  /** Why it could not be started; null: it was, or may yet be. */
+  @Column('text', { nullable: true })
+  failure!: string | null;
+
   @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
   createdAt!: Date;
 }

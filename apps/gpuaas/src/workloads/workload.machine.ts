@@ -46,3 +46,5 @@ export const workloadMachine: Machine<WorkloadEntity, WorkloadState, WorkloadEve
 };
 /** In SQL: those that have not ended. */
 export const liveWorkload = `state NOT IN ('stopped', 'failed')`;
+/** In SQL: those whose status is not `stopped` or `failed`. */
+export const listedWorkload = `${liveWorkload} AND state <> 'undoing'`;

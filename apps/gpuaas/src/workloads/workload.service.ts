@@ -22,7 +22,7 @@ import { TeamGate } from '../teams/team-gate.js';
 import { WorkloadPlacement } from './workload-placement.js';
 import { WorkloadSteps } from './workload-steps.js';
 import { workloadView } from './workload-view.js';
-import { liveWorkload } from './workload.machine.js';
+import { listedWorkload } from './workload.machine.js';
 
 /** What runs on subscriptions. */
 @Injectable()
@@ -81,7 +81,7 @@ export class WorkloadsService {
     const { page, limit, offset } = pageWindow(asked, 1);
     const isWhole = include_ended === 'true';
     // A text of its own for each case, so that the index of live rows serves those that ask for live rows.
-    const where = `team_id = $1 AND ${subscription_id === undefined ? '$2::bigint IS NULL' : 'subscription_id = $2'}${isWhole ? '' : ` AND ${liveWorkload}`}`;
+    const where = `team_id = $1 AND ${subscription_id === undefined ? '$2::bigint IS NULL' : 'subscription_id = $2'}${isWhole ? '' : ` AND ${listedWorkload}`}`;
     const { total, rows } = await readPage(this.statements, {
       name: `workloads.list.${subscription_id !== undefined}.${isWhole}`,
       count: `SELECT count(*)::int FROM workload WHERE ${where}`,

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { nodes, teamChanged, workloads, type StartWorkload, type Workload } from '@atoll/contracts';
+import { teamChanged, workloads, type StartWorkload, type Workload } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
-import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;
@@ -205,57 +204,6 @@ describe('a workload with overcommit', () => {
     await fixture.settle();
     const answers = await Promise.allSettled([start(held), start(theirs, {}, other.member)]);
     expect(answers.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
-  });
-});
-
-describe('a workload whose node does not do its part', () => {
-  it('has failed when it could not be started, says why, and occupies nothing', async () => {
-    const nodeName = `node-${newId()}`;
-    const held = await active((await fixture.pool(mps(2), { nodeName })).pool_id);
-    await fixture.get(SimulatedFaults).inject(nodeName, 'occupy', 'fail');
-    const job = await start(held);
-    await fixture.settle();
-    expect(await statusOf(job)).toMatchObject({ status: 'failed', reason: 'The node failed: occupy.' });
-    expect(await occupied(held)).toEqual([0, 1]);
-    const next = await start(held);
-    await fixture.settle();
-    expect((await statusOf(next))?.status).toBe('running');
-  });
-
-  it('is tried five times before it has failed', async () => {
-    const nodeName = `node-${newId()}`;
-    const held = await active((await fixture.pool(mps(2), { nodeName })).pool_id, 2);
-    const faults = fixture.get(SimulatedFaults);
-    await faults.inject(nodeName, 'occupy', 'refuse', 4);
-    const one = await start(held);
-    await fixture.settle();
-    expect(await statusOf(one)).toMatchObject({ status: 'running', reason: null });
-    await faults.inject(nodeName, 'occupy', 'refuse', 5);
-    const two = await start(held);
-    await fixture.settle();
-    expect(await statusOf(two)).toMatchObject({ status: 'failed', reason: 'The node refused: occupy.' });
-  });
-
-  it('has failed where it could not be stopped; its GPU is out of service until its node was looked after', async () => {
-    const nodeName = `node-${newId()}`;
-    const pool = await fixture.pool(mps(2), { nodeName });
-    const held = await active(pool.pool_id);
-    const job = await start(held);
-    await fixture.settle();
-    await fixture.get(SimulatedFaults).inject(nodeName, 'vacate', 'fail');
-    await fixture.stopWorkload(team, job);
-    await fixture.settle();
-    expect(await statusOf(job)).toMatchObject({ status: 'failed', reason: 'The node failed: vacate.' });
-    await fixture.work();
-    expect(await fixture.node(pool.node_id)).toMatchObject({
-      status: 'init_failed',
-      reason: expect.stringContaining('The node failed: vacate.'),
-    });
-    const next = await start(held);
-    expect(next.status).toBe('pending');
-    await fixture.call(nodes.initialise, { node_id: pool.node_id });
-    await fixture.settle();
-    expect((await statusOf(next))?.status).toBe('running');
   });
 });
 
