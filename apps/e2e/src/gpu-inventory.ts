@@ -49,7 +49,7 @@ export async function createNode(
   };
 }
 
-/** A pool of all GPUs of a node unless `gpu_ids` are among the terms, made once the node is ready. */
+/** A pool of all GPUs of a node unless `gpu_ids` are among the terms, made once the node is ready; its GPUs are prepared. */
 export async function createPool(
   node: Awaited<ReturnType<typeof createNode>>,
   terms: object,
@@ -59,7 +59,9 @@ export async function createPool(
   const poolName = fresh('pool');
   const body = { gpuaas_id: node.gpuaasId, pool_name: poolName, gpu_ids: node.gpuIds, ...terms };
   const access = { url: platform.url, key: platform.adminKey };
-  return { poolId: (await succeed<{ pool_id: string }>('POST', '/gpuaas/pool/create', { ...access, body })).pool_id, poolName };
+  const { pool_id: poolId } = await succeed<{ pool_id: string }>('POST', '/gpuaas/pool/create', { ...access, body });
+  await until(node.read, ({ gpus }) => gpus.every(({ transition }) => transition !== 'preparing'));
+  return { poolId, poolName };
 }
 
 export interface SubscriptionView {
