@@ -22,7 +22,7 @@ describe('a deadline', () => {
     harbour.machine.does.filling = () => Promise.resolve({ againAfterMs: 60_000 });
     await harbour.worker().settle();
     const { state, lastError } = await harbour.read(id);
-    expect([state, lastError?.code, lastError?.message]).toEqual(['filling', 'silted', 'It was not done in time. There is too much silt.']);
+    expect([state, lastError?.code, lastError?.message]).toEqual(['filling', 'silted', 'Deadline exceeded: There is too much silt.']);
   });
 
   it('ends even what a frozen worker has claimed, once its claim has run out; what that one answers later is discarded', async () => {

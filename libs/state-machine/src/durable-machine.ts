@@ -13,8 +13,14 @@ export type Outcome<Row, Event extends string> =
    * The outcome depends on data read under the row lock: `decide` moves the row, or returns false to leave it at rest.
    */
   | { decide(manager: EntityManager, row: Row): Promise<boolean> }
-  /** Nothing has happened yet: run the step again after so many milliseconds. This does not count as a failed try. */
-  | { againAfterMs: number; reason?: Omit<MachineError, 'at'> }
+  /**
+   * Nothing has happened yet: run the step again after so many milliseconds. This does not count as a failed try.
+   * `reason` says what the row waits for and replaces the last error; null clears it. `values` are written to the
+   * feature's own columns.
+   */
+  | { againAfterMs: number; reason?: Omit<MachineError, 'at'> | null; values?: Partial<Row> }
+  /** What `lanes` reads has changed since the row entered its state: assign its lanes anew and begin in the first. */
+  | 'other lanes'
   /** The work in this lane is done; the step continues in the next of `furtherLanes`. Only valid if there is one. */
   | 'lane done'
   /** Nothing is to be done. Only valid in stable states. */

@@ -193,11 +193,16 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     if (found === undefined) return this.claims.release(manager, row, {}, 'as it is');
     if (found === 'rest') return this.rest(manager, row, at);
     if (found === 'lane done') return this.goOn(manager, row);
+    if (found === 'other lanes') {
+      await this.machine.assignLanes(manager, [String(this.machine.keyOf(row))]);
+      return this.claims.release(manager, row, {}, { inMs: 0 });
+    }
     if ('isPermanent' in found) return this.fail(manager, row, found, at);
     if ('againAfterMs' in found) {
       if (at.isOverdue) return this.fail(manager, row, deadlineExceeded(row), at);
-      const lastError = found.reason ? { ...found.reason, at: new Date().toISOString() } : row.lastError;
-      return this.release(manager, row, { lastError }, at, found.againAfterMs);
+      const { reason } = found;
+      const lastError = reason === undefined ? row.lastError : reason && { ...reason, at: new Date().toISOString() };
+      return this.release(manager, row, { ...found.values, lastError }, at, found.againAfterMs);
     }
     if ('decide' in found) {
       if (!(await found.decide(manager, row))) return this.rest(manager, row, at);
@@ -243,7 +248,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 
 /** Whether a step got so far that its lane does not hang. One that only waits or looks may not have needed its lane. */
 function isAnswer(found: Found<MachineRow, string>): boolean {
-  if (found === undefined || found === 'rest') return false;
+  if (found === undefined || found === 'rest' || found === 'other lanes') return false;
   return found === 'lane done' || 'event' in found || 'isPermanent' in found;
 }
 
@@ -254,9 +259,11 @@ interface Circumstances {
   readonly wasTouched: boolean;
 }
 
+/** With what was last wrong. An error that was kept from the state before may say so already. */
 function deadlineExceeded({ lastError }: MachineRow): Failure {
-  const why = lastError ? ` ${lastError.message}` : '';
-  return { code: lastError?.code ?? 'deadline_exceeded', message: `It was not done in time.${why}`, isPermanent: true };
+  const said = 'Deadline exceeded';
+  const message = !lastError ? `${said}.` : lastError.message.startsWith(said) ? lastError.message : `${said}: ${lastError.message}`;
+  return { code: lastError?.code ?? 'deadline_exceeded', message, isPermanent: true };
 }
 
 function wasTouched(claimed: MachineRow, held: MachineRow): boolean {
