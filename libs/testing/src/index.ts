@@ -10,6 +10,7 @@ export { findNatsServer } from './find-nats-server.js';
 export { startNats } from './nats-server.js';
 export type { NatsServer, NatsServerOptions } from './nats-server.js';
 export { aTeam, OwnerOfTeams } from './owner-of-teams.js';
+export { deadlocksOf } from './deadlocks-of.js';
 export { spawnTypescript } from './spawn-typescript.js';
 export type { SpawnedProcess } from './spawn-typescript.js';
 export { podmanImage, podmanLacks, startPodman } from './podman.js';
