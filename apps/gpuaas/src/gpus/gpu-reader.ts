@@ -22,7 +22,7 @@ export class GpuReader {
   private async leasesOn(manager: EntityManager, gpus: readonly GpuEntity[]): Promise<(ShownLease & { gpuId: string })[]> {
     return manager.query(
       `SELECT gpu_id AS "gpuId", lease.profile, slot_start AS "slotStart", slot_size AS "slotSize", turn, lease.subscription_id AS "subscriptionId",
-         lease.workload_id AS "workloadId", subscription.state = 'subscribing' OR coalesce(workload.state = 'pending', false) AS "isAwaited"
+         lease.workload_id AS "workloadId", subscription.state = 'subscribing' OR is_added OR coalesce(workload.state = 'pending', false) AS "isAwaited"
        FROM lease JOIN subscription USING (subscription_id) LEFT JOIN workload ON workload.workload_id = lease.workload_id
        WHERE gpu_id = ANY ($1::bigint[]) AND lost_reason IS NULL ORDER BY slot_start, turn, lease_id`,
       [gpus.map(({ gpuId }) => gpuId)],

@@ -48,6 +48,30 @@ describe('a node that cannot be initialised', () => {
     expect(await fixture.node(node.node_id)).toMatchObject({ status: 'ready', reason: null, retry_at: null });
   });
 
+  it('may be cordoned: it keeps its reason, is left alone by the platform, and is what it was once it is uncordoned', async () => {
+    const node = await desk.nodeThatIs('init_failed');
+    const { reason } = await fixture.node(node.node_id);
+    expect(await desk.command('cordon', node)).toMatchObject({ status: 'cordoned', reason, retry_at: null });
+    expect((await desk.command('cordon', node)).status).toBe('cordoned');
+    await fixture.pass(1_000);
+    await fixture.settle();
+    expect((await fixture.node(node.node_id)).status).toBe('cordoned');
+    const uncordoned = await desk.command('uncordon', node);
+    expect(uncordoned).toMatchObject({ status: 'init_failed', reason, retry_at: expect.any(String) });
+    await fixture.pass(60);
+    await fixture.work();
+    expect((await fixture.node(node.node_id)).status).toBe('ready');
+  });
+
+  it('and is cordoned may be initialised by hand, and is cordoned still', async () => {
+    const node = await desk.nodeThatIs('init_failed');
+    await desk.command('cordon', node);
+    expect((await desk.command('initialise', node)).status).toBe('initialising');
+    await fixture.work();
+    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'cordoned', reason: null });
+    expect((await desk.command('uncordon', node)).status).toBe('ready');
+  });
+
   it('is tried again at once by hand', async () => {
     const node = await desk.nodeThatIs('init_failed');
     expect(await desk.command('initialise', node)).toMatchObject({ status: 'initialising', retry_at: null });

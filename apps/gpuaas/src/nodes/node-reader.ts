@@ -5,6 +5,11 @@ import { GpuEntity } from '../gpus/gpu.entity.js';
 import { GpuReader } from '../gpus/gpu-reader.js';
 import { NodeEntity } from './node.entity.js';
 
+/** Whether a node is to be initialised when it is uncordoned, its GPUs show. */
+export function nodeStatusOf(state: string): NodeStatus {
+  return state === 'cordoned_failed' ? 'cordoned' : (state as NodeStatus);
+}
+
 /** Nodes as the operator sees them: with their GPUs, and who is on those. */
 @Injectable()
 export class NodeReader {
@@ -22,7 +27,7 @@ export class NodeReader {
       node_id: node.nodeId,
       gpuaas_id: node.gpuaasId,
       node_name: node.nodeName,
-      status: node.state as NodeStatus,
+      status: nodeStatusOf(node.state),
       reason: node.lastError?.message ?? null,
       retry_at: node.state === 'init_failed' ? (node.parkedUntil?.toISOString() ?? null) : null,
       gpus: byNode.get(node.nodeId) ?? [],

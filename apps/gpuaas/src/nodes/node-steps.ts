@@ -50,7 +50,11 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
     }
   }
 
-  protected override async entered(manager: EntityManager, node: NodeEntity, { cause }: Passage<NodeState, NodeEvent>): Promise<void> {
+  protected override async entered(
+    manager: EntityManager,
+    node: NodeEntity,
+    { event, cause }: Passage<NodeState, NodeEvent>,
+  ): Promise<void> {
     if (node.state === 'initialising' && node.isReset) await this.sendGpus(manager, node, 'GO_OFFLINE', cause);
     if (node.state === 'ready' || node.state === 'cordoned') {
       await manager.query('UPDATE node SET is_reset = false, is_cordoned = $2 WHERE node_id = $1', [
@@ -59,10 +63,15 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
       ]);
       await this.sendGpus(manager, node, 'PREPARE', cause);
     }
+    if (node.state === 'cordoned_failed') await manager.query('UPDATE node SET is_cordoned = true WHERE node_id = $1', [node.nodeId]);
     if (node.state === 'init_failed') {
-      const retryMs = Math.min(longestRetryMs, this.settings.initRetryMs * 2 ** node.failures);
-      await manager.query('UPDATE node SET failures = failures + 1 WHERE node_id = $1', [node.nodeId]);
-      await this.park(manager, node, retryMs);
+      const failures = event === 'UNCORDON' ? 0 : node.failures;
+      await manager.query('UPDATE node SET failures = $2, is_cordoned = is_cordoned AND NOT $3 WHERE node_id = $1', [
+        node.nodeId,
+        failures + 1,
+        event === 'UNCORDON',
+      ]);
+      await this.park(manager, node, Math.min(longestRetryMs, this.settings.initRetryMs * 2 ** failures));
     }
   }
 
@@ -87,7 +96,10 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
     return rows.map(({ lease_id }) => lease_id);
   }
 
-  /** A GPU that was lost needs its node to be initialised again. Runs after the entry, when a GPU was lost, and after a sweep found one. */
+  /**
+   * A GPU that was lost needs its node to be initialised again. Runs after the entry, when a GPU was lost, and after a
+   * sweep found one.
+   */
   private async lookForLostGpus({ nodeId }: NodeEntity): Promise<Outcome<NodeEntity, NodeEvent>> {
     const [gpu] = await this.query<{ uuid: string; reason: string | null }>(
       `SELECT uuid, last_error->>'message' AS reason FROM gpu WHERE node_id = $1 AND ${lostGpu} LIMIT 1`,

@@ -2,7 +2,10 @@ import { defineMachine, type EventOf, type Machine, type StateOf, type StateRule
 import { setup } from 'xstate';
 import { NodeEntity } from './node.entity.js';
 
-/** A node, as the operator sees it. `SUCCEEDED_ASIDE`: and it was cordoned before, so it is again. A run that did not succeed is tried again by time and by hand. */
+/**
+ * A node, as the operator sees it. `SUCCEEDED_ASIDE`: and it was cordoned before, so it is again. A run that did not
+ * succeed is tried again by time and by hand.
+ */
 const logic = setup({
   types: {
     meta: {} as StateRule,
@@ -19,7 +22,9 @@ const logic = setup({
     },
     // A GPU of it may have been lost meanwhile.
     ready: { meta: { isReviewed: true }, on: { RESET: 'initialising', FAULT: 'init_failed', CORDON: 'cordoned' } },
-    init_failed: { on: { INITIALISE: 'initialising', RESET: 'initialising' } },
+    init_failed: { on: { INITIALISE: 'initialising', RESET: 'initialising', CORDON: 'cordoned_failed' } },
+    /** Cordoned, and it has to be initialised before it can be used: by hand alone, until it is uncordoned. */
+    cordoned_failed: { on: { UNCORDON: 'init_failed', INITIALISE: 'initialising', RESET: 'initialising' } },
     cordoned: { meta: { isReviewed: true }, on: { UNCORDON: 'ready', RESET: 'initialising', FAULT: 'init_failed' } },
   },
 });

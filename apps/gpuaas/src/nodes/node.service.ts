@@ -20,17 +20,17 @@ import { GpuSteps } from '../gpus/gpu-steps.js';
 import { invalidField } from '../invalid-field.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { GpuaasEntity } from '../regions/region.entity.js';
+import { NodeReader, nodeStatusOf } from './node-reader.js';
 import { NodeSteps } from './node-steps.js';
-import { NodeReader } from './node-reader.js';
 import { NodeEntity } from './node.entity.js';
 import type { NodeEvent, NodeState } from './node.machine.js';
 
 /** From which states the operator may do what, and what it is for a node that is already there. */
 const commands = {
-  initialise: { event: 'INITIALISE', from: ['registered', 'init_failed'], already: ['initialising'] },
-  reset: { event: 'RESET', from: ['registered', 'ready', 'init_failed', 'cordoned'], already: [] },
-  cordon: { event: 'CORDON', from: ['ready'], already: ['cordoned'] },
-  uncordon: { event: 'UNCORDON', from: ['cordoned'], already: ['ready'] },
+  initialise: { event: 'INITIALISE', from: ['registered', 'init_failed', 'cordoned_failed'], already: ['initialising'] },
+  reset: { event: 'RESET', from: ['registered', 'ready', 'init_failed', 'cordoned', 'cordoned_failed'], already: [] },
+  cordon: { event: 'CORDON', from: ['ready', 'init_failed'], already: ['cordoned', 'cordoned_failed'] },
+  uncordon: { event: 'UNCORDON', from: ['cordoned', 'cordoned_failed'], already: ['ready'] },
 } as const satisfies Record<string, { event: NodeEvent; from: NodeState[]; already: NodeState[] }>;
 
 /** The inventory of nodes, and what the operator does with them. */
@@ -83,7 +83,10 @@ export class NodesService {
     return this.view(this.dataSource.manager, node_id);
   }
 
-  /** Repeated it changes nothing. Throws `conflict` where the node is not in a state for it, or a reset would end what runs there. */
+  /**
+   * Repeated it changes nothing. Throws `conflict` where the node is not in a state for it, or a reset would end what
+   * runs there.
+   */
   async command(name: keyof typeof commands, { node_id }: NodePath, context: CallContext): Promise<GpuNode> {
     requirePlatformAdmin(context.caller);
     const { event, from, already } = commands[name];
@@ -93,13 +96,14 @@ export class NodesService {
       const state = node.state as NodeState;
       if ((already as readonly NodeState[]).includes(state)) return this.view(manager, node_id);
       if (!(from as readonly NodeState[]).includes(state)) {
-        throw new AppError('conflict', `The node is ${state}: ${name} works on one that is ${from.join(' or ')}.`);
+        const statuses = new Set(from.map(nodeStatusOf));
+        throw new AppError('conflict', `The node is ${nodeStatusOf(state)}: ${name} works on one that is ${[...statuses].join(' or ')}.`);
       }
       if (name === 'reset') await this.requireEmpty(manager, node_id);
-      await this.nodes.move(manager, node, event, causeOf(context, name), {
-        ...(name === 'reset' && { isReset: true }),
-        ...(name === 'initialise' && { isReset: false }),
-      });
+      const values = { ...(name === 'reset' && { isReset: true }), ...(name === 'initialise' && { isReset: false }) };
+      // Why a node has failed is true of it, cordoned or not.
+      const error = name === 'cordon' || name === 'uncordon' ? node.lastError : null;
+      await this.nodes.move(manager, node, event, causeOf(context, name), values, error);
       return this.view(manager, node_id);
     });
   }

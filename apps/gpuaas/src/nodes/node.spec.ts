@@ -124,7 +124,7 @@ describe('the commands to a node', () => {
     ['cordon', 'registered', 'conflict'],
     ['cordon', 'initialising', 'conflict'],
     ['cordon', 'ready', 'cordoned'],
-    ['cordon', 'init_failed', 'conflict'],
+    ['cordon', 'init_failed', 'cordoned'],
     ['cordon', 'cordoned', 'cordoned'],
     ['uncordon', 'registered', 'conflict'],
     ['uncordon', 'initialising', 'conflict'],
