@@ -88,7 +88,7 @@ describe('subscribing', () => {
 
   it('says what would fit, and no more than that', async () => {
     const { body } = await tenant.subscribe({ pool_id: poolId, vgpus: 10_000 });
-    const [, small, large] = /What would fit: (\d+) of 1g\.10gb, or (\d+) of 3g\.40gb\.$/.exec(body.detail) ?? [];
+    const [, small, large] = /Available: (\d+) of 1g\.10gb, or (\d+) of 3g\.40gb\.$/.exec(body.detail) ?? [];
     expect([body.code, small, large]).toEqual(['insufficient_capacity', '5', '1']);
   });
 });

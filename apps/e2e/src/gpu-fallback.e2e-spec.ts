@@ -33,11 +33,11 @@ describe('a GPU that MPS cuts in two', () => {
       const { subscription_id: id } = (await tenant.subscribe({ pool_id: pool.poolId, vgpus: 3 })).body;
       const tooMany = await tenant.subscribe({ pool_id: pool.poolId, vgpus: 2 });
       expect([tooMany.status, tooMany.body.code]).toEqual([422, 'insufficient_capacity']);
-      expect(tooMany.body.detail).toContain('What would fit: 1 of mps-2.');
+      expect(tooMany.body.detail).toContain('Available: 1 of mps-2.');
       expect((await tenant.subscribe({ pool_id: pool.poolId, vgpus: 1 })).status).toBe(202);
       const soldOut = await tenant.subscribe({ pool_id: pool.poolId, vgpus: 1 });
       expect([soldOut.status, soldOut.body.code]).toEqual([422, 'insufficient_capacity']);
-      expect(soldOut.body.detail).toContain('Nothing would fit at present.');
+      expect(soldOut.body.detail).toContain('Available: nothing.');
 
       await tenant.subscribed(id);
       const one = (await tenant.start(id)).body.workload_id;
@@ -52,17 +52,10 @@ describe('a GPU that MPS cuts in two', () => {
       ]);
 
       const three = await tenant.start(id);
-      expect([three.status, three.body.status]).toEqual([202, 'pending']);
+      const waiting = { status: 'pending', reason: 'Waiting for a GPU to change its sharing mode.' };
+      expect([three.status, three.body]).toMatchObject([202, waiting]);
       expect(await pool.gpu()).toMatchObject({ mode: 'Spatial', transition: 'to_temporal' });
-      expect(
-        await until(
-          () => tenant.workload(three.body.workload_id),
-          ({ reason }) => reason !== null,
-        ),
-      ).toMatchObject({
-        status: 'pending',
-        reason: 'It waits for a GPU that is switching.',
-      });
+      expect(await tenant.workload(three.body.workload_id)).toMatchObject(waiting);
       await tenant.runs(three.body.workload_id);
       const lent = await pool.atRestIn('Temporal');
       expect(lent).toMatchObject(temporal);
@@ -74,6 +67,13 @@ describe('a GPU that MPS cuts in two', () => {
         origin: 'dynamic_fallback',
         transition: 'to_spatial',
       });
+      // It meets the GPU on its way back, where both halves are taken: it waits, and the GPU falls back once more.
+      const four = await tenant.start(id);
+      expect([four.status, four.body]).toMatchObject([202, waiting]);
+      await tenant.runs(four.body.workload_id);
+      const again = await pool.atRestIn('Temporal');
+      expect(workloadsOf(again.tenants)).toEqual([one, two, four.body.workload_id].toSorted());
+      await tenant.stop(four.body.workload_id);
       const back = await pool.atRestIn('Spatial');
       expect(back).toMatchObject(spatial);
       expect(workloadsOf(back.slices)).toEqual([one, two].toSorted());
@@ -110,7 +110,7 @@ describe('a GPU that MPS cuts in two', () => {
     expect(subscriptionsOf(lent.tenants)).toEqual([one, two, three].toSorted());
     const full = await tenant.subscribe({ pool_id: pool.poolId, vgpus: 1 });
     expect([full.status, full.body.code]).toEqual([422, 'insufficient_capacity']);
-    expect(full.body.detail).toContain('Nothing would fit at present.');
+    expect(full.body.detail).toContain('Available: nothing.');
 
     const { body: workload } = await tenant.start(two);
     await tenant.runs(workload.workload_id);

@@ -49,7 +49,10 @@ export async function createNode(
   };
 }
 
-/** A pool of all GPUs of a node unless `gpu_ids` are among the terms, made once the node is ready; its GPUs are prepared. */
+/**
+ * A pool of all GPUs of a node unless `gpu_ids` are among the terms, made once the node is ready; its GPUs are
+ * prepared.
+ */
 export async function createPool(
   node: Awaited<ReturnType<typeof createNode>>,
   terms: object,
@@ -73,6 +76,7 @@ export interface SubscriptionView {
   profile: string;
   v_ram_gb: number;
   vgpus_allocated: number;
+  resize: { vgpus: number; status: string; reason: string | null } | null;
   metrics: { cpu_usage: number; memory_usage: number; gpu_utilization: number };
   metrics_status: string;
 }

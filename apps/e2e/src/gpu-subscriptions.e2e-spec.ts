@@ -77,11 +77,17 @@ describe('a subscription', () => {
   it('can be changed, to no more than there is, and to no less than is in use', async () => {
     const id = held.subscription_id;
     expect((await tenant.resize(id, 15)).status).toBe(422);
-    expect([(await tenant.resize(id, 3)).status, (await tenant.subscription(id)).vgpus_allocated]).toEqual([200, 3]);
+    const growing = await tenant.resize(id, 3);
+    expect([growing.status, growing.body.status, growing.body.resize?.vgpus]).toEqual([202, 'active', 3]);
+    const grown = await until(
+      () => tenant.subscription(id),
+      ({ resize }) => resize === null,
+    );
+    expect(grown.vgpus_allocated).toBe(3);
     const workload = await tenant.start(id, { vgpus: 2 });
     expect(workload.status).toBe(202);
     expect((await tenant.resize(id, 1)).status).toBe(409);
-    expect((await tenant.resize(id, 2)).status).toBe(200);
+    expect([(await tenant.resize(id, 2)).status, (await tenant.subscription(id)).vgpus_allocated]).toEqual([202, 2]);
     const refused = await tenant.unsubscribe(id);
     expect([refused.status, refused.body.detail]).toEqual([409, expect.stringContaining(`${workload.body.workload_id} (job)`)]);
   });

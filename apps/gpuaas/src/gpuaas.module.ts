@@ -15,7 +15,9 @@ import { SimulatedNodes } from './driver/simulated-nodes.js';
 import { GpuReader } from './gpus/gpu-reader.js';
 import { GpuSteps } from './gpus/gpu-steps.js';
 import { GpuaasSettings } from './gpuaas-settings.js';
+import { Allocation } from './leases/allocation.js';
 import { Placement } from './leases/placement.js';
+import { Waiting } from './leases/waiting.js';
 import { metricsSource } from './metrics/choose-metrics-source.js';
 import { MetricsSource } from './metrics/metrics-source.js';
 import { NodesController } from './nodes/node.controller.js';
@@ -83,6 +85,7 @@ const workers: Provider = {
   ],
   providers: [
     ...baremetalProviders,
+    Allocation,
     ConnectionRefresh,
     ConnectionsService,
     Entitlements,
@@ -110,6 +113,7 @@ const workers: Provider = {
     TeamGate,
     UsageFacts,
     WorkloadPlacement,
+    Waiting,
     WorkloadSteps,
     WorkloadsService,
     workers,

@@ -169,6 +169,7 @@ export {
   SubscriptionMetrics,
   SubscriptionPage,
   SubscriptionPath,
+  SubscriptionResize,
   Unsubscribe,
   metricWindows,
   subscriptionStatuses,

@@ -66,7 +66,7 @@ describe('a removed path', () => {
 
   it('is so for reading alone: a subscription is changed at a path that looks like one', async () => {
     expect(await faults('PUT', '/pool-subscription/connection-info', { vgpus: 3 })).toEqual(['subscription_id']);
-    expect((await gateway.call('PUT', '/api/gpuaas/pool-subscription/42', { key, body: { vgpus: 3 } })).status).toBe(200);
+    expect((await gateway.call('PUT', '/api/gpuaas/pool-subscription/42', { key, body: { vgpus: 3 } })).status).toBe(202);
     expect(asked).toEqual([{ subject: subscriptions.resize.subject, input: { subscription_id: '42', vgpus: 3 } }]);
     const { status, headers } = await gateway.call('GET', '/api/gpuaas/pool-subscription/42', { key });
     expect([status, headers.allow]).toEqual([405, 'PUT']);

@@ -123,7 +123,7 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['GET /gpuaas/available-pools', 200, pools.available, { ...ofTeam, gpuaas_id: '1', ...page }],
   ['GET /gpuaas/pool/{pool_id}/gpus', 200, poolGpus.list, { ...ofTeam, ...page }],
   ['POST /gpuaas/pool/subscribe', 202, subscriptions.subscribe, { ...ofTeam, pool_id: '1', vgpus: 2 }],
-  ['PUT /gpuaas/pool-subscription/{subscription_id}', 200, subscriptions.resize, { vgpus: 3 }],
+  ['PUT /gpuaas/pool-subscription/{subscription_id}', 202, subscriptions.resize, { vgpus: 3 }],
   ['POST /gpuaas/pool/unsubscribe', 200, subscriptions.unsubscribe, { subscription_id: '42', force: true }],
   ['GET /gpuaas/pool-subscriptions/all', 200, subscriptions.listAll, { ...page, ...inWindow }],
   ['GET /gpuaas/pool-subscription', 200, subscriptions.list, { ...ofTeam, gpuaas_id: '1', subscription_id: '42', ...page, ...inWindow }],

@@ -35,7 +35,12 @@ export class PoolSubscriptionsController {
   }
 
   @Put('pool-subscription/:subscription_id')
-  @Answers(200, Subscription, 'Resize a subscription', 'Changes the number of vGPUs. Requires team_owner, team_admin or member.')
+  @Answers(
+    202,
+    Subscription,
+    'Resize a subscription',
+    'Changes the number of vGPUs. Added ones take effect, and are billed, when the nodes have confirmed them: see `resize`. Requires team_owner, team_admin or member.',
+  )
   @Refuses('insufficient_capacity')
   resizeSubscription(@Param() path: SubscriptionPath, @Body() body: ResizeBody, @Context() context: CallContext): Promise<Subscription> {
     return this.rpc.call(subscriptions.resize, { ...path, ...body }, context);

@@ -9,6 +9,7 @@ import { ConnectionEntity, ConnectionRefreshEntity } from '../connections/connec
 import { SimulatedDeviceEntity, SimulatedFaultEntity } from '../driver/simulated.entity.js';
 import { GpuEntity } from '../gpus/gpu.entity.js';
 import { LeaseEntity } from '../leases/lease.entity.js';
+import { WaitingRequestEntity } from '../leases/waiting-request.entity.js';
 import { NodeEntity } from '../nodes/node.entity.js';
 import { PoolEntity } from '../pools/pool.entity.js';
 import { KnownPriceEntity, PriceSnapshotEntity } from '../prices/known-price.entity.js';
@@ -29,6 +30,7 @@ import { PriceDirectorySnapshot1806500000000 } from './migrations/1806500000000-
 import { PodWorkloads1807000000000 } from './migrations/1807000000000-pod-workloads.js';
 import { Baremetal1820000000000 } from './migrations/1820000000000-baremetal.js';
 import { Failures1807500000000 } from './migrations/1807500000000-failures.js';
+import { WaitingRequests1808000000000 } from './migrations/1808000000000-waiting-requests.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -59,6 +61,7 @@ export const gpuaasSchema = {
     TeamCapacityEntity,
     TeamClosingEntity,
     WorkspaceClosingEntity,
+    WaitingRequestEntity,
     WorkloadEntity,
   ],
   migrations: [
@@ -73,5 +76,6 @@ export const gpuaasSchema = {
     PodWorkloads1807000000000,
     Baremetal1820000000000,
     Failures1807500000000,
+    WaitingRequests1808000000000,
   ],
 };

@@ -42,7 +42,11 @@ describe('a pool of MPS shares with overcommit', () => {
 
 describe('a pool of MIG slices', () => {
   it('falls back only where nothing is leased, and returns when the last has gone', async () => {
-    const pool: Inventory & { pool_id: string } = await fixture.pool({ profiles: ['3g.40gb'], allow_fallback: true, temporal_replicas: 4 });
+    const pool: Inventory & { pool_id: string; pool_name: string } = await fixture.pool({
+      profiles: ['3g.40gb'],
+      allow_fallback: true,
+      temporal_replicas: 4,
+    });
     const three = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 3 });
     expect(three.status).toBe('subscribing');
     await fixture.settle();
@@ -51,7 +55,7 @@ describe('a pool of MIG slices', () => {
     const refused = await errorOf(fixture.subscribe(team, { pool_id: pool.pool_id }));
     expect([refused.code, refused.message]).toEqual([
       'insufficient_capacity',
-      'The pool has no room for 1 vGPU of 3g.40gb. Nothing would fit at present.',
+      `Pool ${pool.pool_name} has no capacity for 1 vGPU of 3g.40gb. Available: nothing.`,
     ]);
     await fixture.unsubscribe(team, three);
     await fixture.settle();

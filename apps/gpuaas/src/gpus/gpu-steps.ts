@@ -5,6 +5,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { NodeDriver, type DeviceLayout, type DeviceRef, type DeviceReport } from '../driver/node-driver.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { leasesOn, wakeHolders } from '../leases/lease-store.js';
+import { wakeQueue } from '../leases/waiting-requests.js';
 import { nodeMachine } from '../nodes/node.machine.js';
 import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
 import { soldProfiles, turnsOf } from '../pools/pool-terms.js';
@@ -33,13 +34,19 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     super(dataSource, gpuMachine);
   }
 
-  /** Begins the fall back of a GPU that the transaction has locked. Whoever is on it gets a turn; newcomers are leased after it. */
+  /**
+   * Begins the fall back of a GPU that the transaction has locked. Whoever is on it gets a turn; newcomers are leased
+   * after it.
+   */
   async fallBack(manager: EntityManager, gpu: GpuEntity, cause: Cause): Promise<void> {
     await giveTurns(manager, gpu.gpuId);
     await this.begin(manager, gpu, 'FALL_BACK', cause);
   }
 
-  /** Begins the return of a GPU that the transaction has locked, if it is in Temporal, what is on it fits, and its mechanism lets it. */
+  /**
+   * Begins the return of a GPU that the transaction has locked, if it is in Temporal, what is on it fits, and its
+   * mechanism lets it.
+   */
   async returnIfFits(manager: EntityManager, gpu: GpuEntity, cause: Cause): Promise<boolean> {
     if (gpu.state !== 'temporal') return false;
     const pool = await this.poolOf(gpu, manager);
@@ -76,15 +83,14 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     }
     const device = await this.deviceOf(gpu);
     const report = await this.driver.observe(device, context.signal);
+    if (report.generation > gpu.generation + askedToStay(gpu)) return catchUp(report);
     if (gpu.state === 'doubting_temporal' || gpu.state === 'doubting_spatial') return this.resolve(gpu, device, report, context);
     const layout = await this.layoutOf(gpu, gpu.askedMode ?? 'Spatial', gpu.generation);
     if (report.generation < gpu.generation) {
       if (gpu.state !== 'to_temporal') await this.requireVacated(gpu, report);
       await this.driver.request(device, layout, context.signal);
-      return { againAfterMs: lookAgainMs };
+      return { againAfterMs: lookAgainMs, reason: null };
     }
-    // What was asked for was replaced by something newer, or never was: the device tells what is.
-    if (report.generation > gpu.generation) return { event: gpu.state === 'preparing' ? 'LOST' : 'DOUBT', reason: unexpected };
     if (report.state === 'switching') return { againAfterMs: lookAgainMs };
     const { sharingMode } = await this.poolOf(gpu);
     return gpu.state === 'preparing' ? prepared(sharingMode, layout, report) : switched(gpu, layout, report);
@@ -120,6 +126,7 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
         return;
     }
     await wakeHolders(manager, gpu.gpuId);
+    if (gpu.poolId !== null) await wakeQueue(manager, gpu.poolId);
     if (gpu.state === 'temporal') await this.afterFallBack(manager, gpu, from, cause);
   }
 
@@ -138,14 +145,16 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     if (report.state === 'switching') throw new StepFailed('switch_endless', reason.message);
     const to = gpu.askedMode ?? 'Spatial';
     if (report.generation < gpu.generation) {
-      // It never heard of the switch, and could yet: what it hears first is to stay, and what comes after that is older.
+      // It never heard of the switch, and could yet: what it hears first is to stay, and what comes after that is
+      // older.
       const layout = await this.layoutOf(gpu, to === 'Spatial' ? 'Temporal' : 'Spatial', gpu.generation + 1);
       await this.driver.request(device, layout, context.signal);
       return { againAfterMs: lookAgainMs };
     }
     const isStaying = report.generation > gpu.generation || to === 'Temporal';
     if (report.state === 'settled' && report.mode === to) return { event: 'ARRIVED' };
-    // A device that failed on its way back is in no state to be trusted; one that failed on its way out says where it is.
+    // A device that failed on its way back is in no state to be trusted; one that failed on its way out says where it
+    // is.
     const hasStayed = isStaying && report.mode !== null && report.mode !== to;
     return hasStayed ? { event: 'STAYED', reason } : { event: 'LOST', reason };
   }
@@ -189,7 +198,18 @@ async function spatialAmong(manager: EntityManager, gpus: readonly GpuEntity[]):
   return new Set(found.map(({ pool_id }) => pool_id));
 }
 
-const unexpected = { code: 'unexpected_answer', message: 'The device answers to something else than what it was asked.' };
+/** While it is in doubt the device may have been asked to stay, by the odd number after that of the row. */
+function askedToStay({ state }: GpuEntity): 0 | 1 {
+  return state === 'doubting_temporal' || state === 'doubting_spatial' ? 1 : 0;
+}
+
+/**
+ * The device was asked for more than the platform knows of, as after a restored backup: it would take whatever it is
+ * asked for now for something older. From here on the platform counts on from the device's number, and asks once more.
+ */
+function catchUp({ generation }: DeviceReport): Found {
+  return { againAfterMs: 0, values: { generation: generation + 2 - (generation % 2) } };
+}
 
 /** The device is at rest, or has failed, after what was asked. */
 function switched({ state }: GpuEntity, layout: DeviceLayout, report: DeviceReport): Found {

@@ -33,7 +33,8 @@ export function gpuView(gpu: GpuEntity, leases: readonly ShownLease[], configure
     board: gpu.board,
     pool_id: gpu.poolId && String(gpu.poolId),
     ...modeOf(gpu, leases, configuredMode),
-    reason: gpu.lastError?.message ?? null,
+    // A GPU that could not fall back is where it is configured to be.
+    reason: gpu.state === 'spatial' ? null : (gpu.lastError?.message ?? null),
     slices: leases.flatMap((lease) => sliceOf(lease, gpu)),
     tenants: leases.filter(({ turn }) => turn !== null).map(tenantOf),
   };

@@ -44,18 +44,45 @@ export async function checkLaws({ fixture }: World): Promise<void> {
        WHERE subscription.state IN ('unsubscribed', 'failed') OR workload.state IN ('stopped', 'failed')`,
     ),
   ).toEqual([]);
-  expect(
-    await fixture.query(
-      `SELECT subscription_id, vgpus, count(lease_id) FROM subscription JOIN pool USING (pool_id) LEFT JOIN lease USING (subscription_id)
-       WHERE overcommit = 1 AND state IN ('subscribing', 'active', 'unsubscribing', 'undoing') GROUP BY subscription_id HAVING count(lease_id) <> vgpus`,
-    ),
-  ).toEqual([]);
-  expect(
-    await fixture.query(
-      `SELECT workload_id, vgpus, count(lease_id) FROM workload LEFT JOIN lease USING (workload_id)
-       WHERE state IN ('pending', 'running', 'stopping', 'undoing') GROUP BY workload_id HAVING count(lease_id) <> vgpus`,
-    ),
-  ).toEqual([]);
+  expect(await fixture.query(`${heldBySubscriptions} WHERE NOT ${isWhole}`)).toEqual([]);
+  expect(await fixture.query(`${heldByWorkloads} WHERE NOT ${isWhole}`)).toEqual([]);
+  // Each sentence of a reason says something new.
+  const reasons = await fixture.query<{ reason: string }>(
+    `SELECT DISTINCT reason FROM machine_history WHERE reason IS NOT NULL
+     UNION SELECT last_error->>'message' FROM workload WHERE last_error IS NOT NULL UNION SELECT last_error->>'message' FROM gpu WHERE last_error IS NOT NULL
+     UNION SELECT last_error->>'message' FROM subscription WHERE last_error IS NOT NULL`,
+  );
+  for (const { reason } of reasons) expect([reason, repeated(reason)]).toEqual([reason, []]);
+}
+
+/**
+ * What each holds, and what it is to hold: all of it, or nothing where it waits, or waited when it was left. `added`:
+ * what a subscription that grows is to have besides.
+ */
+const heldBySubscriptions = `SELECT * FROM (
+    SELECT subscription_id, state, vgpus, coalesce(resize_vgpus, vgpus) - vgpus AS more,
+      (SELECT count(*) FROM lease WHERE lease.subscription_id = subscription.subscription_id AND NOT is_added) AS held,
+      (SELECT count(*) FROM lease WHERE lease.subscription_id = subscription.subscription_id AND is_added) AS added,
+      (SELECT count(*) FROM waiting_request WHERE waiting_request.subscription_id = subscription.subscription_id AND workload_id IS NULL) AS waits
+    FROM subscription JOIN pool USING (pool_id) WHERE overcommit = 1
+  ) held`;
+const heldByWorkloads = `SELECT * FROM (
+    SELECT workload_id, state, vgpus, 0 AS more, 0 AS added,
+      (SELECT count(*) FROM lease WHERE lease.workload_id = workload.workload_id) AS held,
+      (SELECT count(*) FROM waiting_request WHERE waiting_request.workload_id = workload.workload_id) AS waits
+    FROM workload
+  ) held`;
+const isWhole = `CASE
+    WHEN state IN ('subscribing', 'pending') THEN added = 0 AND (held, waits) IN ((vgpus, 0), (0, 1))
+    WHEN state IN ('active', 'running') THEN (held, added, waits) = (vgpus, 0, 0)
+    WHEN state = 'growing' THEN held = vgpus AND (added, waits) IN ((more, 0), (0, 1))
+    WHEN state = 'reverting' THEN (held, waits) = (vgpus, 0) AND added <= more
+    WHEN state IN ('unsubscribing', 'undoing', 'stopping') THEN waits = 0 AND held IN (vgpus, 0)
+    ELSE (held, added, waits) = (0, 0, 0) END`;
+
+function repeated(reason: string): string[] {
+  const sentences = reason.split(/(?<=[.:])\s+/).map((sentence) => sentence.replace(/[.:]$/, ''));
+  return sentences.filter((sentence, at) => sentences.indexOf(sentence) !== at);
 }
 
 function checkGpu(gpu: GpuRow, leases: readonly LeaseRow[]): void {

@@ -1,6 +1,6 @@
 import { nodes, subscriptions, type CreatePool, type Pool } from '@atoll/contracts';
 import type { Transactions } from '@atoll/database';
-import { isAppError } from '@atoll/errors';
+import { isAppError, type AppError } from '@atoll/errors';
 import { MachineWorker, MachineWorkers, type DurableMachine, type MachineRow } from '@atoll/state-machine';
 import { allowErrors } from '@atoll/testing';
 import { DataSource } from 'typeorm';
@@ -75,12 +75,31 @@ export class World {
   }
 
   /** Does it. A refusal is an answer like any other; a bug is not. */
-  async happen(what: Happening): Promise<void> {
+  async happen(what: Happening): Promise<AppError | undefined> {
     try {
       await this.act(what);
+      return undefined;
     } catch (error) {
       if (!isAppError(error) || error.code === 'internal') throw error;
+      return error;
     }
+  }
+
+  /** The number of the pool that something is asked of, and how many vGPUs more; undefined for what asks for none. */
+  async askedOf(what: Happening): Promise<{ pool: number; vgpus: number } | undefined> {
+    if (what.kind === 'subscribe') {
+      const pool = what.pool % this.pools.length;
+      // Entitlements are not leases: what is refused there follows another rule.
+      return this.pools[pool]?.overcommit === 1 ? { pool, vgpus: what.vgpus } : undefined;
+    }
+    if (what.kind !== 'start' && what.kind !== 'resize') return undefined;
+    const [held] = await this.fixture.query<{ pool_id: string; vgpus: number }>(
+      'SELECT pool_id, vgpus FROM subscription WHERE subscription_id = $1',
+      [chosen(this.subscriptionIds, what.subscription) ?? '1'],
+    );
+    const pool = this.pools.findIndex(({ pool_id }) => pool_id === held?.pool_id);
+    if (!held || (what.kind === 'start') !== (this.pools[pool]?.overcommit !== 1)) return undefined;
+    return { pool, vgpus: what.kind === 'start' ? what.vgpus : what.vgpus - held.vgpus };
   }
 
   /** Nothing goes wrong any more, and what was begun comes to its end. */

@@ -87,6 +87,7 @@ describe('a subscription', () => {
     const held = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 2, name: 'training' });
     await fixture.settle();
     await fixture.call(subscriptions.resize, { subscription_id: held.subscription_id, vgpus: 5 }, team.member);
+    await fixture.settle();
     await fixture.call(subscriptions.resize, { subscription_id: held.subscription_id, vgpus: 1 }, team.member);
     await fixture.unsubscribe(team, held);
     await fixture.settle();

@@ -10,42 +10,46 @@ import type { LeaseEntity } from './lease.entity.js';
 const slotBits = `coalesce((SELECT bit_or(((1::bigint << slot_size) - 1) << slot_start) FROM lease WHERE lease.gpu_id = gpu.gpu_id AND slot_start IS NOT NULL), 0)`;
 const turnBits = `coalesce((SELECT bit_or(1::bigint << turn) FROM lease WHERE lease.gpu_id = gpu.gpu_id AND turn IS NOT NULL), 0)`;
 
-/** One lease to be made. */
-export interface NewLease {
+/** Whose leases are. `isAdded`: of a subscription that grows, until its nodes have confirmed them. */
+export interface LeaseHolder {
+  readonly subscriptionId: string;
+  readonly workloadId: string | null;
+  readonly isAdded: boolean;
+}
+
+/** A lease that is not written yet. */
+export interface NewLease extends LeaseHolder {
   readonly gpuId: string;
   readonly slotStart: number | null;
   readonly turn: number | null;
-}
-
-export interface Holder {
-  readonly subscriptionId: string;
-  readonly workloadId: string | null;
   readonly profile: string;
   readonly slotSize: number;
 }
 
-/** Writes leases on GPUs that the transaction has locked, and what is used of those. */
-export async function insertLeases(manager: EntityManager, leases: readonly NewLease[], holder: Holder): Promise<void> {
+/** Writes leases on GPUs that the transaction has locked, and what is used of those: one statement. */
+export async function insertLeases(manager: EntityManager, leases: readonly NewLease[]): Promise<void> {
+  if (leases.length === 0) return;
   const used = [...Map.groupBy(leases, ({ gpuId }) => gpuId)].map(([gpuId, on]) => ({
     gpuId,
-    slots: on.reduce((mask, { slotStart }) => (slotStart === null ? mask : mask | maskOf(slotStart, holder.slotSize)), 0n),
+    slots: on.reduce((mask, { slotStart, slotSize }) => (slotStart === null ? mask : mask | maskOf(slotStart, slotSize)), 0n),
     turns: on.reduce((mask, { turn }) => (turn === null ? mask : mask | maskOf(turn, 1)), 0n),
   }));
   await manager.query(
-    `WITH made AS (
-       INSERT INTO lease (gpu_id, slot_start, turn, subscription_id, workload_id, profile, slot_size)
-       SELECT gpu_id, slot_start, turn, $4, $5, $6, $7 FROM unnest($1::bigint[], $2::smallint[], $3::smallint[]) lease (gpu_id, slot_start, turn)
+    `WITH inserted AS (
+       INSERT INTO lease (gpu_id, slot_start, turn, subscription_id, workload_id, profile, slot_size, is_added)
+       SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::smallint[], $4::bigint[], $5::bigint[], $6::text[], $7::smallint[], $8::boolean[])
      )
      UPDATE gpu SET slots_used = slots_used | used.slots, turns_used = turns_used | used.turns
-     FROM unnest($8::bigint[], $9::bigint[], $10::bigint[]) used (gpu_id, slots, turns) WHERE gpu.gpu_id = used.gpu_id`,
+     FROM unnest($9::bigint[], $10::bigint[], $11::bigint[]) used (gpu_id, slots, turns) WHERE gpu.gpu_id = used.gpu_id`,
     [
       leases.map(({ gpuId }) => gpuId),
       leases.map(({ slotStart }) => slotStart),
       leases.map(({ turn }) => turn),
-      holder.subscriptionId,
-      holder.workloadId,
-      holder.profile,
-      holder.slotSize,
+      leases.map(({ subscriptionId }) => subscriptionId),
+      leases.map(({ workloadId }) => workloadId),
+      leases.map(({ profile }) => profile),
+      leases.map(({ slotSize }) => slotSize),
+      leases.map(({ isAdded }) => isAdded),
       used.map(({ gpuId }) => gpuId),
       used.map(({ slots }) => String(slots)),
       used.map(({ turns }) => String(turns)),
@@ -83,7 +87,9 @@ export async function movePlaces(
   await recount(manager, [gpuId]);
 }
 
-/** Takes their places from leases of one GPU that is not where they were to be; whoever asked for them finds the reason. */
+/**
+ * Takes their places from leases of one GPU that is not where they were to be; whoever asked for them finds the reason.
+ */
 export async function loseLeases(manager: EntityManager, gpuId: string, leaseIds: readonly string[], reason: string): Promise<void> {
   if (leaseIds.length === 0) return;
   await manager.query('UPDATE lease SET slot_start = NULL, turn = NULL, lost_reason = $3 WHERE gpu_id = $1 AND lease_id = ANY ($2)', [
@@ -99,7 +105,7 @@ export async function wakeHolders(manager: EntityManager, gpuId: string): Promis
   const holders = await manager.query<{ subscription_id: string; workload_id: string | null }[]>(
     `SELECT lease.subscription_id, lease.workload_id FROM lease
      JOIN subscription USING (subscription_id) LEFT JOIN workload USING (workload_id)
-     WHERE gpu_id = $1 AND (subscription.state = 'subscribing' OR workload.state = 'pending')`,
+     WHERE gpu_id = $1 AND (subscription.state IN ('subscribing', 'growing') OR workload.state = 'pending')`,
     [gpuId],
   );
   if (holders.length === 0) return;
@@ -107,7 +113,7 @@ export async function wakeHolders(manager: EntityManager, gpuId: string): Promis
     holders.map(({ subscription_id }) => subscription_id),
     holders.flatMap(({ workload_id }) => workload_id ?? []),
   ];
-  await touchRows(manager, subscriptionMachine, subscriptions, ['subscribing']);
+  await touchRows(manager, subscriptionMachine, subscriptions, ['subscribing', 'growing']);
   await touchRows(manager, workloadMachine, workloads, ['pending']);
 }
 
@@ -130,20 +136,34 @@ export interface HeldLease extends HeldSlice {
   readonly lostReason: string | null;
 }
 
+/** Leases by their holder; with `isAdded` those alone by which a subscription grows. */
+export interface HeldFilter {
+  readonly of: 'subscription_id' | 'workload_id';
+  readonly id: string;
+  readonly isAdded?: boolean;
+}
+
+function whereHeld({ of, isAdded = false }: HeldFilter): string {
+  return `lease.${of} = $1${isAdded ? ' AND is_added' : ''}`;
+}
+
 /** What a subscription, or one of its workloads, holds, and where. Where the lane is that of a node: on this node. */
-export async function heldBy(query: Query, of: 'subscription_id' | 'workload_id', id: string, lane = ''): Promise<HeldLease[]> {
+export async function heldBy(query: Query, filter: HeldFilter, lane: string): Promise<HeldLease[]> {
   return query<HeldLease>(
     `SELECT lease_id AS "leaseId", lease.profile, slot_start AS "slotStart", lost_reason AS "lostReason", gpu_id AS "gpuId", gpu.state AS "gpuState", gpu.uuid,
        node_name AS "nodeName", gpuaas_id AS "gpuaasId"
      FROM lease JOIN gpu USING (gpu_id) JOIN node USING (node_id)
-     WHERE lease.${of} = $1 AND ($2::bigint IS NULL OR node_id = $2) ORDER BY lease_id`,
-    [id, isNode(lane) ? lane : null],
+     WHERE ${whereHeld(filter)} AND ($2::bigint IS NULL OR node_id = $2) ORDER BY lease_id`,
+    [filter.id, isNode(lane) ? lane : null],
   );
 }
 
-/** In SQL: the lanes of a subscription, or of a workload, are the nodes of its leases; without any, it waits with others of its team. */
-export function lanesOf(of: 'subscription' | 'workload'): string {
-  const nodes = `SELECT array_agg(DISTINCT node_id::text) FROM lease JOIN gpu USING (gpu_id) WHERE lease.${of}_id = ${of}.${of}_id`;
+/**
+ * In SQL: the lanes of a subscription, or of a workload, are the nodes of its leases, or of those that `which` chooses;
+ * without any, it waits with others of its team.
+ */
+export function lanesOf(of: 'subscription' | 'workload', which = 'true'): string {
+  const nodes = `SELECT array_agg(DISTINCT node_id::text) FROM lease JOIN gpu USING (gpu_id) WHERE lease.${of}_id = ${of}.${of}_id AND (${which})`;
   return `coalesce((${nodes}), ARRAY['team:' || team_id])`;
 }
 
@@ -157,19 +177,27 @@ export function nodesLeft({ lane, furtherLanes }: MachineRow): string[] {
   return [lane, ...furtherLanes].filter(isNode);
 }
 
+/** Whether a lane is a node; otherwise its row waits with others of its team. */
 function isNode(lane: string): boolean {
   return /^\d+$/.test(lane);
 }
 
-/** How many leases a holder has, and why one of them was lost, if one was. */
-export async function countHeld(
-  query: Query,
-  of: 'subscription_id' | 'workload_id',
-  id: string,
-): Promise<{ count: number; lostReason: string | null }> {
-  const [held] = await query<{ count: number; lostReason: string | null }>(
-    `SELECT count(*)::int AS count, min(lost_reason) AS "lostReason" FROM lease WHERE ${of} = $1`,
-    [id],
+/**
+ * How a holder stands with its leases: how many it has, why one of them was lost, if one was, and whether it waits for
+ * some.
+ */
+export interface HeldCount {
+  readonly count: number;
+  readonly lostReason: string | null;
+  readonly isWaiting: boolean;
+}
+
+export async function countHeld(query: Query, filter: HeldFilter): Promise<HeldCount> {
+  const [held] = await query<HeldCount>(
+    `SELECT count(*)::int AS count, min(lost_reason) AS "lostReason",
+       EXISTS (SELECT FROM waiting_request WHERE ${filter.of} = $1 ${filter.of === 'subscription_id' ? 'AND workload_id IS NULL' : ''}) AS "isWaiting"
+     FROM lease WHERE ${whereHeld(filter)}`,
+    [filter.id],
   );
-  return held ?? { count: 0, lostReason: null };
+  return held ?? { count: 0, lostReason: null, isWaiting: false };
 }

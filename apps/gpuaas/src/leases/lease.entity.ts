@@ -4,8 +4,8 @@ import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { WorkloadEntity } from '../workloads/workload.entity.js';
 
 /**
- * The hold on one slice or one turn of one GPU. In Spatial it has slots, in Temporal a turn; while a GPU switches, what is to be there in either
- * mode has both. That no slot and no turn is held twice, the database itself sees to.
+ * The hold on one slice or one turn of one GPU. In Spatial it has slots, in Temporal a turn; while a GPU switches, what
+ * is to be there in either mode has both. That no slot and no turn is held twice, the database itself sees to.
  */
 @Entity('lease')
 @Check('lease_place_check', 'slot_start IS NOT NULL OR turn IS NOT NULL OR lost_reason IS NOT NULL')
@@ -49,6 +49,10 @@ export class LeaseEntity {
   /** Of the MIG instance, as the node told. */
   @Column('smallint', { nullable: true })
   gpuInstanceId!: number | null;
+
+  /** Of a subscription that grows: its node has not confirmed it yet, and no workload may have it. */
+  @Column('boolean', { default: false })
+  isAdded!: boolean;
 
   /** The GPU could not be brought to where it was to be; who asked has yet to take note. */
   @Column('text', { nullable: true })

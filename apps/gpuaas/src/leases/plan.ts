@@ -4,6 +4,8 @@ import type { GpuState } from '../gpus/gpu.machine.js';
 /** A GPU of a pool, as far as the search for room sees it. */
 export interface GpuRoom {
   readonly gpuId: string;
+  /** Tells GPUs of different nodes apart, where all of a request has to be on one. */
+  readonly nodeId?: string;
   readonly state: GpuState;
   /** Bit i: slot i is leased. */
   readonly slotsUsed: bigint;
@@ -36,7 +38,10 @@ export interface GpuPlan {
   readonly fallsBack: boolean;
 }
 
-/** In the order in which GPUs are filled: on what is at rest before what somebody waits for, on slices before turns, on full ones before empty ones. */
+/**
+ * In the order in which GPUs are filled: on what is at rest before what somebody waits for, on slices before turns, on
+ * full ones before empty ones.
+ */
 const order: readonly GpuState[] = [
   'spatial',
   'configured_temporal',
@@ -71,14 +76,19 @@ export function roomOn(gpu: GpuRoom, profile: SliceProfile, rules: PlacingRules)
 }
 
 /** How many a GPU can take if it falls back; 0 where it may not. */
-export function roomByFallback({ state, slotsUsed }: GpuRoom, rules: PlacingRules): number {
-  const may = rules.allowFallback && state === 'spatial' && (rules.canSwitchUnderTenants || slotsUsed === 0n);
-  return may ? Math.max(0, rules.turns - bitsOf(slotsUsed)) : 0;
+export function roomByFallback(gpu: GpuRoom, rules: PlacingRules): number {
+  const may = rules.allowFallback && gpu.state === 'spatial' && (rules.canSwitchUnderTenants || gpu.slotsUsed === 0n);
+  return may ? Math.max(0, rules.turns - tenantsOn(gpu)) : 0;
+}
+
+/** How many are on a GPU in Spatial that can fall back: no slice of it is larger than one slot, or none is leased. */
+export function tenantsOn({ slotsUsed }: GpuRoom): number {
+  return bitsOf(slotsUsed);
 }
 
 /**
- * Where `vgpus` slices of the profile go; null if and only if the pool cannot hold them. GPUs fall back only for what fits nowhere as it is, and
- * as few of them as can be.
+ * Where `vgpus` slices of the profile go; null if and only if the pool cannot hold them. GPUs fall back only for what
+ * fits nowhere as it is, and as few of them as can be.
  */
 export function planLeases(gpus: readonly GpuRoom[], profile: SliceProfile, vgpus: number, rules: PlacingRules): GpuPlan[] | null {
   const asIs = new Map(gpus.map((gpu) => [gpu, roomOn(gpu, profile, rules)]));
@@ -107,7 +117,7 @@ function fill(asIs: GpuRoom[], falling: GpuRoom[], profile: SliceProfile, vgpus:
     left -= count;
   }
   for (const gpu of falling) {
-    const tenants = bitsOf(gpu.slotsUsed);
+    const tenants = tenantsOn(gpu);
     const count = Math.min(left, rules.turns - tenants);
     if (count > 0) plans.push({ gpu, places: turnsFrom(maskOf(0, tenants), count), fallsBack: true });
     left -= count;

@@ -236,7 +236,7 @@ describe('a pool', () => {
     await fixture.settle();
     expect(await fixture.gpu({ node_id })).toMatchObject({ pool_id, mode: 'Spatial', slices: [] });
     const { code, message } = await errorOf(fixture.subscribe(team, { pool_id }));
-    expect([code, message]).toEqual(['insufficient_capacity', expect.stringContaining('Nothing would fit at present.')]);
+    expect([code, message]).toEqual(['insufficient_capacity', expect.stringContaining('Available: nothing.')]);
     await fixture.call(nodes.initialise, { node_id });
     await fixture.settle();
     const held = await fixture.subscribe(team, { pool_id, vgpus: 7 });

@@ -123,7 +123,7 @@ describe('what a pool offers', () => {
     const [profile, pool] = [`mps-${terms.replicas}`, await fixture.pool(terms)];
     await fixture.call(nodes.cordon, { node_id: pool.node_id });
     expect(await available(pool)).toEqual({ [profile]: 0 });
-    expect((await errorOf(take(pool, profile))).message).toContain('Nothing would fit at present.');
+    expect((await errorOf(take(pool, profile))).message).toContain('Available: nothing.');
     await fixture.call(nodes.uncordon, { node_id: pool.node_id });
     expect(await available(pool)).toEqual({ [profile]: 4 });
   });

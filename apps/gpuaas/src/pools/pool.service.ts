@@ -23,7 +23,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { GpuEntity } from '../gpus/gpu.entity.js';
 import { GpuSteps } from '../gpus/gpu-steps.js';
 import { invalidField } from '../invalid-field.js';
-import { Placement } from '../leases/placement.js';
+import { Allocation } from '../leases/allocation.js';
 import { KnownPrices } from '../prices/known-prices.js';
 import { GpuaasEntity } from '../regions/region.entity.js';
 import { Entitlements } from '../subscriptions/entitlements.js';
@@ -48,7 +48,7 @@ export class PoolsService {
     private readonly teams: TeamDirectory,
     private readonly gpus: GpuSteps,
     private readonly catalogue: PoolCatalogue,
-    private readonly placement: Placement,
+    private readonly allocation: Allocation,
     private readonly entitlements: Entitlements,
     private readonly prices: KnownPrices,
   ) {}
@@ -132,7 +132,7 @@ export class PoolsService {
     const leased = pools.filter(({ overcommit }) => overcommit === 1);
     const available = new Map([
       ...(entitled.length > 0 ? await this.entitlements.available(query, entitled) : []),
-      ...(leased.length > 0 ? await this.placement.roomsIn(query, leased) : []),
+      ...(leased.length > 0 ? await this.allocation.roomsIn(query, leased) : []),
     ]);
     const sold = pools.map((pool) => ({ pool, profiles: soldProfiles(pool) }));
     const skus = new Set(sold.flatMap(({ pool, profiles }) => profiles.map(({ name }) => skuOf(pool.board, name))));
@@ -172,7 +172,8 @@ export class PoolsService {
   }
 
   private async lockGpus(manager: EntityManager, { gpuaas_id, gpu_ids }: CreatePool): Promise<AskedGpu[]> {
-    // Their nodes first, as whoever moves a node does: none of them may become ready between this look and the end of the transaction.
+    // Their nodes first, as whoever moves a node does: none of them may become ready between this look and the end of
+    // the transaction.
     const nodes = await manager.query<{ node_id: string; gpuaas_id: string; is_ready: boolean }[]>(
       `SELECT node_id, gpuaas_id, state IN ('ready', 'cordoned') AS is_ready FROM node
        WHERE node_id IN (SELECT node_id FROM gpu WHERE gpu_id = ANY ($1::bigint[])) ORDER BY node_id FOR SHARE`,

@@ -1,34 +1,52 @@
-import { AppError } from '@atoll/errors';
+import type { AppError } from '@atoll/errors';
 import { room } from '@atoll/gpu';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { lockPool } from '../leases/allocation.js';
+import { capacityRefusal } from '../leases/refusal.js';
 import type { KnownPool } from '../pools/pool-catalogue.js';
 import { soldProfiles } from '../pools/pool-terms.js';
 import { liveSubscription } from './subscription.machine.js';
 
+interface Wanted {
+  readonly profile: string;
+  readonly vgpus: number;
+}
+
+/** In SQL: what a subscription is entitled to, or is about to be. */
+const entitled = `GREATEST(vgpus, CASE WHEN state IN ('growing', 'reverting') THEN resize_vgpus ELSE 0 END)`;
+
 /**
- * What is sold of a pool with overcommit: slices × overcommit in all. Where it sells several profiles, a subscription takes the part of a GPU that one
- * slice of its profile is, 1 / (slices of the profile that fit on a GPU): counted in parts so small that each is a whole number of them.
+ * What is sold of a pool with overcommit: slices × overcommit in all. Where it sells several profiles, a subscription
+ * takes the part of a GPU that one slice of its profile is, 1 / (slices of the profile that fit on a GPU): counted in
+ * parts so small that each is a whole number of them.
  */
 @Injectable()
 export class Entitlements {
-  /** The subscription, written by this transaction, is to hold `vgpus` more. Throws `insufficient_capacity`, saying what would fit. */
-  async require(manager: EntityManager, pool: KnownPool, asked: { subscriptionId: string; profile: string; vgpus: number }): Promise<void> {
-    // Who asks of one pool asks one after the other.
-    await manager.query('SELECT FROM pool WHERE pool_id = $1 FOR NO KEY UPDATE', [pool.poolId]);
+  /**
+   * Decides on entitlements in their order, as if each came when the one before it was granted; the transaction holds
+   * the lock of the pool from here on. undefined: it may be granted; otherwise an AppError `insufficient_capacity` that
+   * says what would be accepted.
+   */
+  async decide(manager: EntityManager, pool: KnownPool, all: readonly Wanted[]): Promise<(AppError | undefined)[]> {
+    await lockPool(manager, pool);
     const parts = partsOf(pool);
     const [{ gpus = 0 } = {}] = await manager.query<{ gpus: number }[]>(
       `SELECT count(*)::int AS gpus FROM gpu JOIN node USING (node_id) WHERE pool_id = $1 AND gpu.state <> 'offline' AND node.state = 'ready'`,
       [pool.poolId],
     );
     const held = await manager.query<{ profile: string; vgpus: number }[]>(
-      `SELECT profile, sum(vgpus)::int AS vgpus FROM subscription
-       WHERE pool_id = $1 AND ${liveSubscription} AND NOT (subscription_id = $2 AND state = 'subscribing') GROUP BY profile`,
-      [pool.poolId, asked.subscriptionId],
+      `SELECT profile, sum(${entitled})::int AS vgpus FROM subscription WHERE pool_id = $1 AND ${liveSubscription} GROUP BY profile`,
+      [pool.poolId],
     );
     const used = held.reduce((sum, { profile, vgpus }) => sum + vgpus * (parts.of.get(profile) ?? 0), 0);
-    const free = gpus * parts.perGpu * pool.overcommit - used;
-    if (asked.vgpus * (parts.of.get(asked.profile) ?? 0) > free) throw refusal(asked, free, parts.of);
+    let free = gpus * parts.perGpu * pool.overcommit - used;
+    return all.map((wanted) => {
+      const needed = wanted.vgpus * (parts.of.get(wanted.profile) ?? 0);
+      if (needed > free) return capacityRefusal(pool, wanted, { fits: fitsOf(parts.of, free) });
+      free -= needed;
+      return undefined;
+    });
   }
 
   /** How many more of each profile could be sold now, by pool. One statement for any number of pools. */
@@ -44,7 +62,7 @@ export class Entitlements {
        ) usable USING (pool_id)
        LEFT JOIN (
          SELECT pool_id, json_object_agg(profile, vgpus) AS held FROM (
-           SELECT pool_id, profile, sum(vgpus)::int AS vgpus FROM subscription WHERE pool_id = ANY ($1::bigint[]) AND ${liveSubscription} GROUP BY 1, 2
+           SELECT pool_id, profile, sum(${entitled})::int AS vgpus FROM subscription WHERE pool_id = ANY ($1::bigint[]) AND ${liveSubscription} GROUP BY 1, 2
          ) live GROUP BY pool_id
        ) sold USING (pool_id)`,
       [pools.map(({ poolId }) => poolId)],
@@ -56,7 +74,7 @@ export class Entitlements {
         const { gpus = 0, held = null } = byPool.get(pool.poolId) ?? {};
         const used = Object.entries(held ?? {}).reduce((sum, [profile, vgpus]) => sum + vgpus * (parts.of.get(profile) ?? 0), 0);
         const free = Math.max(0, gpus * parts.perGpu * pool.overcommit - used);
-        return [pool.poolId, new Map([...parts.of].map(([profile, part]) => [profile, Math.floor(free / part)]))];
+        return [pool.poolId, new Map(fitsOf(parts.of, free).map(({ profile, count }) => [profile, count]))];
       }),
     );
   }
@@ -76,11 +94,6 @@ function greatestCommonDivisor(one: number, other: number): number {
   return other === 0 ? one : greatestCommonDivisor(other, one % other);
 }
 
-function refusal({ profile, vgpus }: { profile: string; vgpus: number }, free: number, parts: Map<string, number>): AppError {
-  const fits = [...parts].flatMap(([name, part]) => (free >= part ? [`${Math.floor(free / part)} of ${name}`] : []));
-  const would = fits.length > 0 ? `What would fit: ${fits.join(', or ')}.` : 'Nothing would fit at present.';
-  return new AppError(
-    'insufficient_capacity',
-    `The pool is sold out: it has no ${vgpus} ${vgpus === 1 ? 'vGPU' : 'vGPUs'} of ${profile} left. ${would}`,
-  );
+function fitsOf(parts: ReadonlyMap<string, number>, free: number): { profile: string; count: number }[] {
+  return [...parts].map(([profile, part]) => ({ profile, count: Math.max(0, Math.floor(free / part)) }));
 }

@@ -29,7 +29,10 @@ interface Booked {
   vgpus: number;
 }
 
-/** What is booked of a pool by the rows of its leases, whether the masks of its GPUs say the same, and what its subscriptions were promised. */
+/**
+ * What is booked of a pool by the rows of its leases, whether the masks of its GPUs say the same, and what its
+ * subscriptions were promised.
+ */
 async function booked(poolId: string): Promise<Booked | undefined> {
   const [row] = await fixture.query<Booked>(
     `SELECT count(lease_id)::int AS leases,
@@ -44,30 +47,30 @@ async function booked(poolId: string): Promise<Booked | undefined> {
 
 describe('subscribing by fifty at once', () => {
   it('takes exactly the slices there are; who comes too late is told that nothing would fit', async () => {
-    const { pool_id } = await fixture.pool({ profiles: ['1g.10gb', '2g.20gb'] }, { count: 2 });
+    const { pool_id, pool_name } = await fixture.pool({ profiles: ['1g.10gb', '2g.20gb'] }, { count: 2 });
     const { accepted, refused } = await all(Array.from({ length: callers }, () => ask({ pool_id })));
     expect(accepted).toBe(14);
     for (const { code, message } of refused) {
       expect(code).toBe('insufficient_capacity');
-      expect(message).toBe('The pool has no room for 1 vGPU of 1g.10gb. Nothing would fit at present.');
+      expect(message).toBe(`Pool ${pool_name} has no capacity for 1 vGPU of 1g.10gb. Available: nothing.`);
     }
     expect(await booked(pool_id)).toEqual({ leases: 14, isCounted: true, vgpus: 14 });
   });
 
   it('of several slices each gives all that was asked for or nothing, and tells who is refused what would fit', async () => {
-    const { pool_id } = await fixture.pool({ profiles: ['1g.10gb'] });
+    const { pool_id, pool_name } = await fixture.pool({ profiles: ['1g.10gb'] });
     const { accepted, refused } = await all(Array.from({ length: callers }, () => ask({ pool_id, vgpus: 3 })));
     expect(accepted).toBe(2);
-    expect(refused[0]?.message).toBe('The pool has no room for 3 vGPUs of 1g.10gb. What would fit: 1 of 1g.10gb.');
+    expect(refused[0]?.message).toBe(`Pool ${pool_name} has no capacity for 3 vGPUs of 1g.10gb. Available: 1 of 1g.10gb.`);
     expect(await booked(pool_id)).toEqual({ leases: 6, isCounted: true, vgpus: 6 });
     expect((await ask({ pool_id })).status).toBe('subscribing');
   });
 
   it('of an entitlement sells slices × overcommit, and leases nothing', async () => {
-    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 3, overcommit: 4 });
+    const { pool_id, pool_name } = await fixture.pool({ mechanism: 'mps', replicas: 3, overcommit: 4 });
     const { accepted, refused } = await all(Array.from({ length: callers }, () => ask({ pool_id })));
     expect(accepted).toBe(12);
-    expect(refused[0]?.message).toBe('The pool is sold out: it has no 1 vGPU of mps-3 left. Nothing would fit at present.');
+    expect(refused[0]?.message).toBe(`Pool ${pool_name} has no capacity for 1 vGPU of mps-3. Available: nothing.`);
     expect(await booked(pool_id)).toEqual({ leases: 0, isCounted: true, vgpus: 12 });
   });
 
@@ -87,12 +90,12 @@ describe('subscribing by fifty at once', () => {
 
 describe('a refusal for want of room', () => {
   it('names how many of each profile would fit instead, and writes nothing', async () => {
-    const { pool_id } = await fixture.pool({ profiles: ['1g.10gb', '3g.40gb', '7g.80gb'] });
+    const { pool_id, pool_name } = await fixture.pool({ profiles: ['1g.10gb', '3g.40gb', '7g.80gb'] });
     await ask({ pool_id, profile: '3g.40gb' });
     const { code, message } = await errorOf(ask({ pool_id, profile: '7g.80gb' }));
     expect([code, message]).toEqual([
       'insufficient_capacity',
-      'The pool has no room for 1 vGPU of 7g.80gb. What would fit: 4 of 1g.10gb, or 1 of 3g.40gb.',
+      `Pool ${pool_name} has no capacity for 1 vGPU of 7g.80gb. Available: 4 of 1g.10gb, or 1 of 3g.40gb.`,
     ]);
     expect(await booked(pool_id)).toEqual({ leases: 1, isCounted: true, vgpus: 1 });
   });
@@ -107,12 +110,12 @@ describe('a refusal for want of room', () => {
   });
 
   it('of an entitlement counts the part of a GPU that each profile is', async () => {
-    const { pool_id } = await fixture.pool({ profiles: ['1g.10gb', '3g.40gb'], overcommit: 2 });
+    const { pool_id, pool_name } = await fixture.pool({ profiles: ['1g.10gb', '3g.40gb'], overcommit: 2 });
     await ask({ pool_id, profile: '3g.40gb', vgpus: 2 });
     const { message } = await errorOf(ask({ pool_id, profile: '3g.40gb', vgpus: 3 }));
-    expect(message).toBe('The pool is sold out: it has no 3 vGPUs of 3g.40gb left. What would fit: 7 of 1g.10gb, or 2 of 3g.40gb.');
+    expect(message).toBe(`Pool ${pool_name} has no capacity for 3 vGPUs of 3g.40gb. Available: 7 of 1g.10gb, or 2 of 3g.40gb.`);
     await ask({ pool_id, profile: '1g.10gb', vgpus: 7 });
-    expect((await errorOf(ask({ pool_id }))).message).toContain('Nothing would fit at present.');
+    expect((await errorOf(ask({ pool_id }))).message).toContain('Available: nothing.');
   });
 });
 
@@ -133,6 +136,7 @@ describe('a subscription', () => {
       profile: '2g.20gb',
       v_ram_gb: 20,
       vgpus_allocated: 1,
+      resize: null,
       created_at: expect.stringMatching(/\.\d{3}Z$/),
     });
   });

@@ -3,14 +3,27 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { NodeDriver } from '../driver/node-driver.js';
-import { countHeld, heldBy, isOnLastNode, lanesOf, nodesLeft, noteInstances, type HeldLease, type Query } from '../leases/lease-store.js';
+import {
+  countHeld,
+  heldBy,
+  isOnLastNode,
+  lanesOf,
+  nodesLeft,
+  noteInstances,
+  type HeldFilter,
+  type HeldLease,
+  type Query,
+} from '../leases/lease-store.js';
 import { readiness } from '../leases/readiness.js';
 import { Placement } from '../leases/placement.js';
+import { Waiting } from '../leases/waiting.js';
+import { withdrawRequest } from '../leases/waiting-requests.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import { WorkloadSteps } from '../workloads/workload-steps.js';
 import { liveWorkload } from '../workloads/workload.machine.js';
 import { SubscriptionEntity } from './subscription.entity.js';
+import { isResizing } from './subscription-view.js';
 import { subscriptionMachine, type SubscriptionEvent, type SubscriptionState } from './subscription.machine.js';
 
 type Found = Outcome<SubscriptionEntity, SubscriptionEvent>;
@@ -20,13 +33,14 @@ const lookAgainMs = 250;
 /** Subscriptions: granted when their GPUs are where they are to be, ended when what ran on them has stopped. */
 @Injectable()
 export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, SubscriptionState, SubscriptionEvent> {
-  protected readonly lanes = lanesOf('subscription');
+  protected readonly lanes = lanesOf('subscription', `subscription.state NOT IN ('growing', 'reverting') OR is_added`);
 
   constructor(
     dataSource: DataSource,
     private readonly driver: NodeDriver,
     private readonly pools: PoolCatalogue,
     private readonly placement: Placement,
+    private readonly waiting: Waiting,
     private readonly workloads: WorkloadSteps,
     private readonly usage: UsageFacts,
     private readonly capacity: TeamCapacity,
@@ -36,10 +50,18 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
 
   /** One node at a time: what hangs holds up those who wait for the same node, and nobody else. */
   async step(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
-    if (subscription.state === 'subscribing') return this.grant(subscription, context);
-    if (subscription.state === 'unsubscribing') return this.giveBack(subscription, context);
-    if (subscription.state === 'undoing') return this.undo(subscription, context);
-    return 'rest';
+    switch (subscription.state as SubscriptionState) {
+      case 'subscribing':
+      case 'growing':
+        return this.grant(subscription, context);
+      case 'unsubscribing':
+        return this.giveBack(subscription, context);
+      case 'undoing':
+      case 'reverting':
+        return this.undo(subscription, context);
+      default:
+        return 'rest';
+    }
   }
 
   protected override async entered(
@@ -47,32 +69,30 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     subscription: SubscriptionEntity,
     { from, event, cause }: Passage<SubscriptionState, SubscriptionEvent>,
   ): Promise<void> {
-    const { subscriptionId, teamId, vgpus } = subscription;
+    const { subscriptionId, teamId } = subscription;
     switch (subscription.state as SubscriptionState) {
+      case 'active':
+        await this.enteredActive(manager, subscription, event, cause);
+        break;
       case 'undoing':
         await manager.query(`UPDATE subscription SET failure = last_error->>'message' WHERE subscription_id = $1`, [subscriptionId]);
+        return withdrawRequest(manager, 'subscription', subscriptionId);
+      case 'reverting':
+        await manager.query(`UPDATE subscription SET resize_failure = last_error->>'message' WHERE subscription_id = $1`, [subscriptionId]);
+        return withdrawRequest(manager, 'subscription', subscriptionId);
+      case 'unsubscribing':
+        await withdrawRequest(manager, 'subscription', subscriptionId);
+        await manager.update(SubscriptionEntity, { subscriptionId }, { resizeVgpus: null, resizeFailure: null });
+        // Where it was growing, its lanes were those of what was added.
+        if (isResizing(from)) await this.assignLanes(manager, [subscriptionId]);
         return;
-      case 'active':
-        await this.usage.tell(manager, subscription, vgpus);
-        if (from === 'subscribing') {
-          await manager.update(SubscriptionEntity, { subscriptionId }, { activeSince: subscription.enteredAt });
-        }
-        break;
       case 'unsubscribed':
       case 'failed':
-        if (event === 'FAILED') await this.abandon(manager, subscriptionId, cause);
-        // A node that did not give back what was held is looked after before anybody else comes there.
         if (event === 'FAILED') {
-          await this.placement.distrust(
-            manager,
-            'subscription_id',
-            subscriptionId,
-            nodesLeft(subscription),
-            subscription.lastError?.message ?? 'It did not give back what was held.',
-            cause,
-          );
+          await this.abandon(manager, subscriptionId, cause);
+          await this.distrust(manager, subscription, { of: 'subscription_id', id: subscriptionId }, cause);
         }
-        await this.placement.release(manager, 'subscription_id', subscriptionId, cause);
+        await this.placement.release(manager, { of: 'subscription_id', id: subscriptionId }, cause);
         if (subscription.activeSince) await this.usage.tell(manager, subscription, 0);
         break;
       default:
@@ -81,17 +101,48 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     await this.capacity.note(manager, teamId);
   }
 
+  /** It was granted, or its size has changed, or could not be changed. */
+  private async enteredActive(
+    manager: EntityManager,
+    subscription: SubscriptionEntity,
+    event: SubscriptionEvent,
+    cause: Cause,
+  ): Promise<void> {
+    const { subscriptionId, vgpus, resizeVgpus } = subscription;
+    const added = { of: 'subscription_id', id: subscriptionId, isAdded: true } as const;
+    switch (event) {
+      case 'GRANTED':
+        await manager.query('UPDATE subscription SET active_since = entered_at WHERE subscription_id = $1', [subscriptionId]);
+        return this.usage.tell(manager, subscription, vgpus);
+      case 'SHRUNK':
+        return this.usage.tell(manager, subscription, vgpus);
+      case 'GROWN':
+        await manager.query('UPDATE subscription SET vgpus = resize_vgpus, resize_vgpus = NULL WHERE subscription_id = $1', [
+          subscriptionId,
+        ]);
+        await manager.query('UPDATE lease SET is_added = false WHERE subscription_id = $1 AND is_added', [subscriptionId]);
+        return this.usage.tell(manager, subscription, resizeVgpus ?? vgpus);
+      default:
+        if (event === 'FAILED') await this.distrust(manager, subscription, added, cause);
+        return this.placement.release(manager, added, cause);
+    }
+  }
+
   private async grant(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
-    const { subscriptionId, poolId, vgpus } = subscription;
+    const { subscriptionId, poolId, vgpus, resizeVgpus } = subscription;
+    const isGrowing = subscription.state === 'growing';
+    const event = isGrowing ? 'GROWN' : 'GRANTED';
     const { overcommit } = await this.pools.pool(poolId);
     // An entitlement: its workloads take the leases.
-    if (overcommit > 1) return { event: 'GRANTED' };
+    if (overcommit > 1) return { event };
     const query: Query = (sql, values) => this.query(sql, values);
+    const all = await countHeld(query, { of: 'subscription_id', id: subscriptionId, isAdded: isGrowing });
+    if (all.isWaiting) return this.waiting.attend('subscription', subscriptionId);
     const leases = await this.leasesHere(subscription);
-    const verdict = readiness(await countHeld(query, 'subscription_id', subscriptionId), leases, vgpus);
+    const verdict = readiness(all, leases, isGrowing ? (resizeVgpus ?? vgpus) - vgpus : vgpus);
     if (verdict) return verdict;
     await noteInstances(query, await this.driver.confirm(leases, context.signal));
-    return isOnLastNode(subscription) ? { event: 'GRANTED' } : 'lane done';
+    return isOnLastNode(subscription) ? { event } : 'lane done';
   }
 
   private async giveBack(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
@@ -108,8 +159,14 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
   private async abandon(manager: EntityManager, subscriptionId: string, cause: Cause): Promise<void> {
     const live = await this.workloads.lockLive(manager, subscriptionId);
     // The GPUs of all of them in one order, before each gives back its own.
-    await this.placement.lockHeld(manager, 'subscription_id', subscriptionId);
+    await this.placement.lockHeld(manager, { of: 'subscription_id', id: subscriptionId });
     await this.workloads.moveAll(manager, live, 'FAILED', cause);
+  }
+
+  /** A node that did not give back what was held is initialised before anybody else is placed there. */
+  private async distrust(manager: EntityManager, subscription: SubscriptionEntity, held: HeldFilter, cause: Cause): Promise<void> {
+    const message = subscription.lastError?.message ?? 'The node did not give back what was held.';
+    await this.placement.distrust(manager, held, nodesLeft(subscription), message, cause);
   }
 
   private async undo(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
@@ -117,7 +174,9 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     return isOnLastNode(subscription) ? { event: 'UNDONE' } : 'lane done';
   }
 
-  private leasesHere({ subscriptionId, lane }: SubscriptionEntity): Promise<HeldLease[]> {
-    return heldBy((sql, values) => this.query(sql, values), 'subscription_id', subscriptionId, lane);
+  /** Those that the present state is about, on the node of its lane. */
+  private leasesHere({ subscriptionId, state, lane }: SubscriptionEntity): Promise<HeldLease[]> {
+    const filter = { of: 'subscription_id', id: subscriptionId, isAdded: isResizing(state) } as const;
+    return heldBy((sql, values) => this.query(sql, values), filter, lane);
   }
 }

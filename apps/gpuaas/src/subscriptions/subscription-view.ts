@@ -2,24 +2,8 @@ import type { Subscription, SubscriptionStatus } from '@atoll/contracts';
 import type { KnownPool } from '../pools/pool-catalogue.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
 
-type Row = Pick<
-  SubscriptionEntity,
-  | 'subscriptionId'
-  | 'teamId'
-  | 'workspaceId'
-  | 'name'
-  | 'poolId'
-  | 'state'
-  | 'lastError'
-  | 'failure'
-  | 'profile'
-  | 'vRamGb'
-  | 'vgpus'
-  | 'createdAt'
->;
-
 /** The row on the wire. */
-export function subscriptionView(row: Row, pool: Pick<KnownPool, 'poolName' | 'gpuaasId' | 'regionId'>): Subscription {
+export function subscriptionView(row: SubscriptionEntity, pool: Pick<KnownPool, 'poolName' | 'gpuaasId' | 'regionId'>): Subscription {
   const status = statusOf(row.state);
   return {
     subscription_id: row.subscriptionId,
@@ -31,15 +15,28 @@ export function subscriptionView(row: Row, pool: Pick<KnownPool, 'poolName' | 'g
     gpuaas_id: pool.gpuaasId,
     region_id: pool.regionId,
     status,
-    reason: row.failure ?? row.lastError?.message ?? null,
+    reason: status === 'active' ? null : (row.failure ?? row.lastError?.message ?? null),
     profile: row.profile,
     v_ram_gb: Number(row.vRamGb),
     vgpus_allocated: status === 'unsubscribed' || status === 'failed' ? 0 : row.vgpus,
+    resize: resizeOf(row),
     created_at: row.createdAt.toISOString(),
   };
 }
 
 /** A subscription that could not be granted has failed, whatever is still to be taken back on its nodes. */
 export function statusOf(state: string): SubscriptionStatus {
+  if (isResizing(state)) return 'active';
   return state === 'undoing' ? 'failed' : (state as SubscriptionStatus);
+}
+
+/** Whether a resize is pending. */
+export function isResizing(state: string): boolean {
+  return state === 'growing' || state === 'reverting';
+}
+
+function resizeOf({ state, resizeVgpus, resizeFailure, lastError }: SubscriptionEntity): Subscription['resize'] {
+  if (resizeVgpus === null || statusOf(state) !== 'active') return null;
+  if (!isResizing(state)) return { vgpus: resizeVgpus, status: 'failed', reason: resizeFailure };
+  return { vgpus: resizeVgpus, status: 'pending', reason: resizeFailure ?? lastError?.message ?? null };
 }

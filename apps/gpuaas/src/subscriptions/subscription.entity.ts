@@ -36,6 +36,14 @@ export class SubscriptionEntity extends MachineRow {
   @Column('integer')
   vgpus!: number;
 
+  /** The size that it is to have, or could not have; null: it was not asked for another. */
+  @Column('integer', { nullable: true })
+  resizeVgpus!: number | null;
+
+  /** Why it could not have that size. */
+  @Column('text', { nullable: true })
+  resizeFailure!: string | null;
+
   /** Why it could not be granted; null: it was, or may yet be. */
   @Column('text', { nullable: true })
   failure!: string | null;

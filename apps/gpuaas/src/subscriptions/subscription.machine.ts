@@ -3,27 +3,42 @@ import { setup } from 'xstate';
 import { SubscriptionEntity } from './subscription.entity.js';
 
 const givingBack: TransientRule = { deadlineMs: 180_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 }, givesBack: true };
+const granting: TransientRule = { deadlineMs: 180_000, givesUpBy: 'FAILED', tries: 5, backOff: { firstMs: 500, maxMs: 8_000 } };
 
 /** `failed`: holds nothing and costs nothing, whatever it failed of. */
 const logic = setup({
   types: {
     meta: {} as TransientRule,
-    events: {} as { type: 'GRANTED' | 'RESIZED' | 'UNSUBSCRIBE' | 'RELEASED' | 'UNDONE' | 'FAILED' },
+    events: {} as { type: 'GRANTED' | 'GROW' | 'GROWN' | 'SHRUNK' | 'UNSUBSCRIBE' | 'RELEASED' | 'UNDONE' | 'FAILED' },
   },
 }).createMachine({
   id: 'subscription',
   initial: 'subscribing',
   states: {
     subscribing: {
-      meta: { deadlineMs: 180_000, givesUpBy: 'FAILED', tries: 5, backOff: { firstMs: 500, maxMs: 8_000 } },
+      meta: granting,
       on: { GRANTED: 'active', UNSUBSCRIBE: 'unsubscribing', FAILED: 'undoing' },
     },
-    active: { on: { RESIZED: 'active', UNSUBSCRIBE: 'unsubscribing' } },
+    active: { on: { GROW: 'growing', SHRUNK: 'active', UNSUBSCRIBE: 'unsubscribing' } },
+    /** Active at its size, and nodes are asked to confirm what is added to it. */
+    growing: {
+      meta: granting,
+      on: { GROWN: 'active', UNSUBSCRIBE: 'unsubscribing', FAILED: 'reverting' },
+    },
+    /**
+     * Active at its size: what was to be added could not be granted, and is taken back before anybody else comes there.
+     */
+    reverting: {
+      meta: givingBack,
+      on: { UNDONE: 'active', UNSUBSCRIBE: 'unsubscribing', FAILED: 'active' },
+    },
     unsubscribing: {
       meta: givingBack,
       on: { RELEASED: 'unsubscribed', FAILED: 'failed' },
     },
-    /** It could not be granted, and may have been in part: what was done is taken back before anybody else comes there. */
+    /**
+     * It could not be granted, and may have been in part: what was done is taken back before anybody else comes there.
+     */
     undoing: {
       meta: givingBack,
       on: { UNDONE: 'failed', FAILED: 'failed' },
@@ -41,5 +56,7 @@ export const subscriptionMachine: Machine<SubscriptionEntity, SubscriptionState,
 };
 /** In SQL: those that still hold something. */
 export const liveSubscription = `state NOT IN ('unsubscribed', 'failed')`;
+/** In SQL: those that may be unsubscribed. */
+export const unendedSubscription = `state IN ('subscribing', 'active', 'growing', 'reverting')`;
 /** In SQL: those whose status is not `unsubscribed` or `failed`. */
 export const listedSubscription = `${liveSubscription} AND state <> 'undoing'`;

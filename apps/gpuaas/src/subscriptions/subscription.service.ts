@@ -8,12 +8,13 @@ import {
   type Unsubscribe,
 } from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
-import { AppError } from '@atoll/errors';
-import { causeOf } from '@atoll/state-machine';
+import { AppError, isAppError } from '@atoll/errors';
+import { causeOf, type Cause, type MachineError } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { invalidField } from '../invalid-field.js';
+import { Allocation, type Admission, type Asked } from '../leases/allocation.js';
 import { Placement } from '../leases/placement.js';
 import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
 import { soldProfiles } from '../pools/pool-terms.js';
@@ -24,7 +25,7 @@ import { liveWorkload } from '../workloads/workload.machine.js';
 import { Entitlements } from './entitlements.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
 import { SubscriptionSteps } from './subscription-steps.js';
-import { statusOf, subscriptionView } from './subscription-view.js';
+import { isResizing, statusOf, subscriptionView } from './subscription-view.js';
 
 /** Subscribing to pools, changing what is held, and giving it back. */
 @Injectable()
@@ -34,6 +35,7 @@ export class SubscriptionsService {
     private readonly transactions: Transactions,
     private readonly gate: TeamGate,
     private readonly pools: PoolCatalogue,
+    private readonly allocation: Allocation,
     private readonly placement: Placement,
     private readonly entitlements: Entitlements,
     private readonly subscriptions: SubscriptionSteps,
@@ -45,7 +47,6 @@ export class SubscriptionsService {
     const workspaceId = await this.gate.requireGrowth(context.caller, team_id, workspace_id);
     const pool = await this.pools.pool(pool_id);
     const sold = requireSold(pool, profile);
-    const cause = causeOf(context);
     const values = {
       teamId: team_id,
       workspaceId,
@@ -55,40 +56,37 @@ export class SubscriptionsService {
       vRamGb: String(sold.vRamGb),
       vgpus,
     };
-    return this.placement.placing((isThorough) =>
-      this.transactions.once(context, async (manager) => {
-        await this.gate.holdOpen(manager, team_id, workspaceId);
-        const subscription = await this.subscriptions.insert(manager, values, cause);
-        await this.reserve(manager, pool, subscription, vgpus, isThorough, context);
-        if (pool.overcommit === 1) await this.subscriptions.assignLanes(manager, [subscription.subscriptionId]);
-        await this.capacity.note(manager, team_id);
-        return subscriptionView(subscription, pool);
-      }),
-    );
+    return this.transactions.once(context, async (manager) => {
+      await this.gate.holdOpen(manager, team_id, workspaceId);
+      const admission = await this.admit(manager, pool, { teamId: team_id, profile: sold.name, vgpus });
+      const cause = causeOf(context);
+      const subscription = await this.subscriptions.insert(manager, { ...values, lastError: shownAs(admission) }, cause);
+      if (admission) await this.hold(manager, pool, admission, subscription, false, cause);
+      await this.capacity.note(manager, team_id);
+      return subscriptionView(subscription, pool);
+    });
   }
 
-  /** More or less of the same: what is added must fit on GPUs as they are now, what is taken away must not be in use. */
+  /**
+   * To more takes effect when the nodes have confirmed what is added; to fewer at once, since what is taken away must
+   * not be in use.
+   */
   async resize({ subscription_id, vgpus }: ResizeSubscription, context: CallContext): Promise<Subscription> {
     const { teamId, poolId } = await this.find(subscription_id, context);
     const pool = await this.pools.pool(poolId);
     const refusal = await this.gate.growthRefusal(context.caller, teamId, 'subscription');
-    return this.placement.placing((isThorough) =>
-      this.transactions.run(async (manager) => {
-        const held = await this.lock(manager, subscription_id);
-        if (held.state !== 'active')
-          throw new AppError('conflict', `The subscription is ${statusOf(held.state)}: only an active one can be changed.`);
-        if (vgpus === held.vgpus) return subscriptionView(held, pool);
-        if (vgpus > held.vgpus) {
-          if (refusal) throw refusal;
-          await this.gate.holdOpen(manager, teamId, held.workspaceId);
-          await this.reserve(manager, pool, held, vgpus - held.vgpus, isThorough, context);
-        } else await this.shrink(manager, pool, held, vgpus, context);
-        const changed = await this.subscriptions.move(manager, held, 'RESIZED', causeOf(context, `from ${held.vgpus} to ${vgpus} vGPUs`), {
-          vgpus,
-        });
-        return subscriptionView(changed ?? held, pool);
-      }),
-    );
+    return this.transactions.run(async (manager) => {
+      const held = await this.lock(manager, subscription_id);
+      if (isResizing(held.state))
+        throw new AppError('conflict', `A change to ${held.resizeVgpus} vGPUs is pending: wait until it has succeeded or failed.`);
+      if (held.state !== 'active')
+        throw new AppError('conflict', `The subscription is ${statusOf(held.state)}: only an active one can be changed.`);
+      if (vgpus > held.vgpus && refusal) throw refusal;
+      const changed = await (vgpus > held.vgpus
+        ? this.grow(manager, pool, held, vgpus, context)
+        : this.shrink(manager, pool, held, vgpus, context));
+      return subscriptionView(changed ?? held, pool);
+    });
   }
 
   /** Repeated it changes nothing. With `force` what runs is stopped first. */
@@ -98,7 +96,7 @@ export class SubscriptionsService {
     const cause = causeOf(context);
     return this.transactions.once(context, async (manager) => {
       const held = await this.lock(manager, subscription_id);
-      if (held.state !== 'subscribing' && held.state !== 'active') return subscriptionView(held, pool);
+      if (statusOf(held.state) !== 'subscribing' && statusOf(held.state) !== 'active') return subscriptionView(held, pool);
       const running = await this.workloads.lockLive(manager, subscription_id);
       const shown = running.filter(({ state }) => state !== 'undoing');
       if (shown.length > 0 && !force) throw inUse(shown);
@@ -108,34 +106,69 @@ export class SubscriptionsService {
     });
   }
 
-  private async reserve(
+  /**
+   * Leases, or a place in the queue; undefined: an entitlement, whose workloads take the leases. Throws
+   * `insufficient_capacity`.
+   */
+  private async admit(manager: EntityManager, pool: KnownPool, asked: Asked): Promise<Admission | undefined> {
+    const [decided] = await (pool.overcommit > 1
+      ? this.entitlements.decide(manager, pool, [asked])
+      : this.allocation.decide(manager, pool, [asked]));
+    if (isAppError(decided)) throw decided;
+    return decided;
+  }
+
+  private async hold(
     manager: EntityManager,
     pool: KnownPool,
-    { subscriptionId, profile, state }: SubscriptionEntity,
-    vgpus: number,
-    isThorough: boolean,
-    context: CallContext,
+    admission: Admission,
+    { subscriptionId }: SubscriptionEntity,
+    isAdded: boolean,
+    cause: Cause,
   ): Promise<void> {
-    if (pool.overcommit > 1) return this.entitlements.require(manager, pool, { subscriptionId, profile, vgpus });
-    const isForNow = state === 'active';
-    return this.placement.take(manager, pool, { subscriptionId, workloadId: null, profile, vgpus, isForNow }, isThorough, causeOf(context));
+    await this.allocation.hold(manager, pool, [{ admission, holder: { subscriptionId, workloadId: null, isAdded } }], cause);
+    await this.subscriptions.assignLanes(manager, [subscriptionId]);
+  }
+
+  private async grow(
+    manager: EntityManager,
+    pool: KnownPool,
+    held: SubscriptionEntity,
+    vgpus: number,
+    context: CallContext,
+  ): Promise<SubscriptionEntity | undefined> {
+    const { teamId, workspaceId, profile } = held;
+    const cause = causeOf(context, `from ${held.vgpus} to ${vgpus} vGPUs`);
+    await this.gate.holdOpen(manager, teamId, workspaceId);
+    const admission = await this.admit(manager, pool, { teamId, profile, vgpus: vgpus - held.vgpus });
+    const values = { resizeVgpus: vgpus, resizeFailure: null };
+    const growing = await this.subscriptions.move(manager, held, 'GROW', cause, values, admission?.reason ?? null);
+    if (admission) await this.hold(manager, pool, admission, held, true, cause);
+    await this.capacity.note(manager, teamId);
+    return growing;
   }
 
   private async shrink(
     manager: EntityManager,
     pool: KnownPool,
-    { subscriptionId, vgpus: before }: SubscriptionEntity,
+    held: SubscriptionEntity,
     vgpus: number,
     context: CallContext,
-  ): Promise<void> {
+  ): Promise<SubscriptionEntity | undefined> {
+    const { subscriptionId, vgpus: before, resizeVgpus } = held;
+    // The size that it has: a resize that failed is not shown any more.
+    if (vgpus === before && resizeVgpus === null) return held;
     const [{ used = 0 } = {}] = await manager.query<{ used: number }[]>(
       `SELECT coalesce(sum(vgpus), 0)::int AS used FROM workload WHERE subscription_id = $1 AND ${liveWorkload}`,
       [subscriptionId],
     );
     if (used > vgpus)
       throw new AppError('conflict', `${used} of its ${before} vGPUs are in use: stop workloads first, or keep at least ${used}.`);
-    if (pool.overcommit > 1) return;
-    await this.placement.release(manager, 'subscription_id', subscriptionId, causeOf(context), before - vgpus);
+    const cause = causeOf(context, `from ${before} to ${vgpus} vGPUs`);
+    if (pool.overcommit === 1 && vgpus < before) {
+      await this.placement.release(manager, { of: 'subscription_id', id: subscriptionId, idle: before - vgpus }, cause);
+    }
+    return this.subscriptions.move(manager, held, 'SHRUNK', cause, { vgpus, resizeVgpus: null, resizeFailure: null });
   }
 
   /** The subscription's team and pool, for its members alone. */
@@ -154,6 +187,11 @@ export class SubscriptionsService {
     if (!held) throw notFound('subscription');
     return held;
   }
+}
+
+/** What a row says of its admission until its first step. */
+function shownAs(admission: Admission | undefined): MachineError | null {
+  return admission?.reason ? { ...admission.reason, at: new Date().toISOString() } : null;
 }
 
 function requireSold(pool: KnownPool, profile?: string): ReturnType<typeof soldProfiles>[number] {

@@ -29,7 +29,7 @@ async function active(pool_id: string, vgpus: number): Promise<Held> {
 /** What of a pool can still be subscribed to, of its smallest profile. */
 async function left(poolId: string): Promise<number> {
   const message = (await errorOf(fixture.subscribe(team, { pool_id: poolId, vgpus: 1_000 }))).message;
-  return Number(/fit: (\d+)/.exec(message)?.[1] ?? 0);
+  return Number(/Available: (\d+)/.exec(message)?.[1] ?? 0);
 }
 
 describe('a subscription that its node does not grant', () => {

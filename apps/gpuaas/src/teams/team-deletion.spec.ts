@@ -140,7 +140,7 @@ describe('a team that is to be deleted', () => {
     expect((await subscribe()).status).toBe('subscribing');
     await fixture.settle();
     const { subscription_id } = held;
-    expect((await fixture.call(subscriptions.resize, { subscription_id, vgpus: 2 }, team.member)).vgpus_allocated).toBe(2);
+    expect((await fixture.call(subscriptions.resize, { subscription_id, vgpus: 2 }, team.member)).resize).toMatchObject({ vgpus: 2 });
   });
 
   it('gets nothing new once it was said that it holds nothing, before anybody told that it is being deleted; the others do', async () => {

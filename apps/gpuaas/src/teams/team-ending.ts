@@ -2,6 +2,7 @@ import type { Cause } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
+import { unendedSubscription } from '../subscriptions/subscription.machine.js';
 import { WorkloadSteps } from '../workloads/workload-steps.js';
 import { liveWorkload } from '../workloads/workload.machine.js';
 
@@ -19,7 +20,7 @@ export class TeamEnding {
   /** Begins to end up to 500 subscriptions that nobody has begun to end, with what runs on them. May be repeated. */
   async endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void> {
     const held = await manager.query<{ subscription_id: string }[]>(
-      `SELECT * FROM subscription WHERE team_id = $1 AND state IN ('subscribing', 'active') ORDER BY subscription_id LIMIT $2 FOR NO KEY UPDATE`,
+      `SELECT * FROM subscription WHERE team_id = $1 AND ${unendedSubscription} ORDER BY subscription_id LIMIT $2 FOR NO KEY UPDATE`,
       [teamId, batch],
     );
     if (held.length === 0) return;

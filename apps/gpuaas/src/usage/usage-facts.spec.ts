@@ -21,7 +21,7 @@ interface Transition {
   at: Date;
 }
 
-const billed = ['GRANTED', 'RESIZED', 'RELEASED'];
+const billed = ['GRANTED', 'GROWN', 'SHRUNK', 'RELEASED'];
 
 /** The facts of a subscription, once all that the service had to tell is told. */
 async function factsOf({ subscription_id }: Held): Promise<Fact[]> {
@@ -84,7 +84,10 @@ describe('what billing is told', () => {
 
   it('is one fact for each change of what is held, at the millisecond of that change, ending with 0', async () => {
     const held = await active({}, 3);
-    for (const vgpus of [7, 2, 2, 12]) await resize(held, vgpus);
+    for (const vgpus of [7, 2, 2, 12]) {
+      await resize(held, vgpus);
+      await fixture.settle();
+    }
     await fixture.unsubscribe(team, held);
     await fixture.settle();
     const told = await factsOf(held);
@@ -176,19 +179,19 @@ describe('what billing is told', () => {
     const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 48 }, { count: 2 });
     const held = await Promise.all(Array.from({ length: 12 }, () => fixture.subscribe(team, { pool_id })));
     await Promise.all([fixture.work(), fixture.work()]);
-    await Promise.all(held.flatMap((each, at) => [2, 3, 4].map((vgpus) => resize(each, vgpus + (at % 2)))));
+    for (const more of [4, 1, 3]) {
+      await Promise.allSettled(held.flatMap((each, at) => [resize(each, more + (at % 2)), resize(each, more + (at % 2))]));
+      await Promise.all([fixture.work(), fixture.work()]);
+    }
     await Promise.all([...held.map((each) => fixture.unsubscribe(team, each)), fixture.work(), fixture.work()]);
     await fixture.settle();
     for (const each of held) {
       const told = (await factsOf(each)).toSorted((one, other) => (one.sequence ?? 0) - (other.sequence ?? 0));
       const transitions = await transitionsOf(each);
       expect(told.map(({ time }) => time)).toEqual(transitions.map(({ at }) => at.toISOString()));
-      expect(transitions.map(({ event }) => event)).toEqual(['GRANTED', 'RESIZED', 'RESIZED', 'RESIZED', 'RELEASED']);
-      expect([quantities(told)[0], quantities(told).slice(1, 4).toSorted(), told.at(-1)?.quantity]).toEqual([
-        '1',
-        [2, 3, 4].map((vgpus) => String(vgpus + (held.indexOf(each) % 2))),
-        '0',
-      ]);
+      expect(transitions.map(({ event }) => event)).toEqual(['GRANTED', 'GROWN', 'SHRUNK', 'GROWN', 'RELEASED']);
+      const sizes = [4, 1, 3].map((vgpus) => String(vgpus + (held.indexOf(each) % 2)));
+      expect(quantities(told)).toEqual(['1', ...sizes, '0']);
     }
   });
 });

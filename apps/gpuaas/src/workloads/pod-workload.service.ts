@@ -14,7 +14,6 @@ import { AppError, isAppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { Placement } from '../leases/placement.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
@@ -33,7 +32,6 @@ export class PodWorkloadsService {
     private readonly transactions: Transactions,
     private readonly gate: TeamGate,
     private readonly pools: PoolCatalogue,
-    private readonly placement: Placement,
     private readonly subscriptions: SubscriptionSteps,
     private readonly workloads: WorkloadSteps,
     private readonly room: WorkloadPlacement,
@@ -65,26 +63,19 @@ export class PodWorkloadsService {
     if (known) return this.viewOf(known);
     const teamId = await this.teamOf(subscription_id);
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
-    const found = await this.placement.placing((isThorough) =>
-      this.transactions.run(async (manager): Promise<WorkloadEntity | PodWorkload> => {
-        if (await this.hasEnded(manager, pod_id, start)) return without(asked, 'stopped', 'The pod was stopped.');
-        const subscription = await this.subscriptions.lock(manager, subscription_id);
-        if (!subscription) throw notFound('subscription');
-        // Its row is locked: whoever requested the same at the same time has committed.
-        const same = await this.find(pod_id, start, manager);
-        if (same) return same;
-        if (subscription.state === 'subscribing') {
-          return without(asked, 'waiting', 'It waits for its subscription to become active.');
-        }
-        if (subscription.state !== 'active') return without(asked, 'failed', isOver(subscription));
-        await this.room.requireFree(manager, subscription, vgpus);
-        const values = { subscriptionId: subscription_id, teamId, name: pod_name, vgpus, podId: pod_id, podStart: start };
-        const workload = await this.workloads.insert(manager, values, causeOf(context));
-        await this.room.occupy(manager, subscription, workload, { isThorough, isOnOneNode: true }, causeOf(context));
-        await this.workloads.assignLanes(manager, [workload.workloadId]);
-        return workload;
-      }),
-    );
+    const found = await this.transactions.run(async (manager): Promise<WorkloadEntity | PodWorkload> => {
+      if (await this.hasEnded(manager, pod_id, start)) return without(asked, 'stopped', 'The pod was stopped.');
+      const subscription = await this.subscriptions.lock(manager, subscription_id);
+      if (!subscription) throw notFound('subscription');
+      // Its row is locked: whoever requested the same at the same time has committed.
+      const same = await this.find(pod_id, start, manager);
+      if (same) return same;
+      const status = statusOf(subscription.state);
+      if (status === 'subscribing') return without(asked, 'waiting', 'It waits for its subscription to become active.');
+      if (status !== 'active') return without(asked, 'failed', isOver(subscription));
+      const values = { subscriptionId: subscription_id, teamId, name: pod_name, vgpus, podId: pod_id, podStart: start };
+      return this.room.begin(manager, subscription, values, causeOf(context));
+    });
     return 'pod_id' in found ? found : this.viewOf(found);
   }
 
@@ -126,10 +117,11 @@ export class PodWorkloadsService {
   }
 
   private async refusal(manager: EntityManager, subscription: SubscriptionEntity, vgpus: number): Promise<PodSubscription['refusal']> {
-    if (subscription.state !== 'active' && subscription.state !== 'subscribing') return { code: 'conflict', message: isOver(subscription) };
+    const status = statusOf(subscription.state);
+    if (status !== 'active' && status !== 'subscribing') return { code: 'conflict', message: isOver(subscription) };
     try {
       await this.room.requireFree(manager, subscription, vgpus);
-      if (subscription.state === 'active') await this.room.requireOneNode(manager, subscription, vgpus);
+      if (status === 'active') await this.room.requireOneNode(manager, subscription, vgpus);
       return null;
     } catch (error) {
       if (isAppError(error) && error.code === 'insufficient_capacity') return { code: error.code, message: error.message };

@@ -8,6 +8,8 @@ import { NodeDriver } from '../driver/node-driver.js';
 import { countHeld, heldBy, isOnLastNode, lanesOf, nodesLeft, noteInstances, type HeldLease, type Query } from '../leases/lease-store.js';
 import { readiness } from '../leases/readiness.js';
 import { Placement } from '../leases/placement.js';
+import { Waiting } from '../leases/waiting.js';
+import { withdrawRequest } from '../leases/waiting-requests.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { subscriptionMachine } from '../subscriptions/subscription.machine.js';
 import type { WorkloadEntity } from './workload.entity.js';
@@ -27,6 +29,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     private readonly driver: NodeDriver,
     private readonly pools: PoolCatalogue,
     private readonly placement: Placement,
+    private readonly waiting: Waiting,
     private readonly capacity: TeamCapacity,
     private readonly outbox: Outbox,
   ) {
@@ -46,7 +49,10 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     return { event: 'UNDONE' };
   }
 
-  /** The workloads of a subscription that have not ended, locked in the order of their ids. The subscription's row is locked by the transaction. */
+  /**
+   * The workloads of a subscription that have not ended, locked in the order of their ids. The subscription's row is
+   * locked by the transaction.
+   */
   async lockLive(manager: EntityManager, subscriptionId: string): Promise<WorkloadEntity[]> {
     const rows = await manager.query<object[]>(
       `SELECT * FROM workload WHERE subscription_id = $1 AND ${liveWorkload} ORDER BY workload_id FOR NO KEY UPDATE`,
@@ -71,14 +77,15 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     if (workload.state === 'undoing') {
       await manager.query(`UPDATE workload SET failure = last_error->>'message' WHERE workload_id = $1`, [workloadId]);
     }
+    const isLeft = ['draining', 'stopping', 'undoing'].includes(workload.state);
+    if (isLeft) await withdrawRequest(manager, 'workload', workloadId);
     await this.tellPod(manager, workload);
     if (workload.state !== 'stopped' && workload.state !== 'failed') return;
     // A node that did not give back what was held is looked after before anybody else comes there.
     if (event === 'FAILED') {
       await this.placement.distrust(
         manager,
-        'workload_id',
-        workloadId,
+        { of: 'workload_id', id: workloadId },
         nodesLeft(workload),
         workload.lastError?.message ?? 'It did not give back what was held.',
         cause,
@@ -89,7 +96,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     ]);
     const { overcommit } = await this.pools.pool(pool?.pool_id ?? '', manager);
     if (overcommit > 1) {
-      await this.placement.release(manager, 'workload_id', workloadId, cause);
+      await this.placement.release(manager, { of: 'workload_id', id: workloadId }, cause);
       await this.capacity.note(manager, teamId);
     } else {
       await manager.query('UPDATE lease SET workload_id = NULL WHERE workload_id = $1', [workloadId]);
@@ -106,14 +113,16 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
 
   private async occupy(workload: WorkloadEntity, leases: HeldLease[], context: StepContext): Promise<Found> {
     const query: Query = (sql, values) => this.query(sql, values);
-    const verdict = readiness(await countHeld(query, 'workload_id', workload.workloadId), leases, workload.vgpus);
+    const all = await countHeld(query, { of: 'workload_id', id: workload.workloadId });
+    if (all.isWaiting) return this.waiting.attend('workload', workload.workloadId);
+    const verdict = readiness(all, leases, workload.vgpus);
     if (verdict) return verdict;
     await noteInstances(query, await this.driver.occupy(leases, context.signal));
     return isOnLastNode(workload) ? { event: 'STARTED' } : 'lane done';
   }
 
   private leasesHere({ workloadId, lane }: WorkloadEntity): Promise<HeldLease[]> {
-    return heldBy((sql, values) => this.query(sql, values), 'workload_id', workloadId, lane);
+    return heldBy((sql, values) => this.query(sql, values), { of: 'workload_id', id: workloadId }, lane);
   }
 }
 

@@ -15,7 +15,6 @@ import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Placement } from '../leases/placement.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { statusOf } from '../subscriptions/subscription-view.js';
 import { TeamGate } from '../teams/team-gate.js';
@@ -33,7 +32,6 @@ export class WorkloadsService {
     private readonly transactions: Transactions,
     private readonly gate: TeamGate,
     private readonly teams: TeamDirectory,
-    private readonly placement: Placement,
     private readonly subscriptions: SubscriptionSteps,
     private readonly workloads: WorkloadSteps,
     private readonly room: WorkloadPlacement,
@@ -42,20 +40,15 @@ export class WorkloadsService {
   async start({ subscription_id, name, vgpus = 1 }: StartWorkload, context: CallContext): Promise<Workload> {
     const teamId = await this.teamOf(subscription_id, context);
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
-    const cause = causeOf(context);
-    return this.placement.placing((isThorough) =>
-      this.transactions.once(context, async (manager) => {
-        const subscription = await this.subscriptions.lock(manager, subscription_id);
-        if (subscription?.state !== 'active') {
-          throw new AppError('conflict', `The subscription is ${statusOf(subscription?.state ?? '')}: workloads start on an active one.`);
-        }
-        await this.room.requireFree(manager, subscription, vgpus);
-        const workload = await this.workloads.insert(manager, { subscriptionId: subscription_id, teamId, name, vgpus }, cause);
-        await this.room.occupy(manager, subscription, workload, { isThorough }, cause);
-        await this.workloads.assignLanes(manager, [workload.workloadId]);
-        return workloadView(workload);
-      }),
-    );
+    return this.transactions.once(context, async (manager) => {
+      const subscription = await this.subscriptions.lock(manager, subscription_id);
+      const status = statusOf(subscription?.state ?? '');
+      if (!subscription || status !== 'active') {
+        throw new AppError('conflict', `The subscription is ${status}: workloads start on an active one.`);
+      }
+      const values = { subscriptionId: subscription_id, teamId, name, vgpus };
+      return workloadView(await this.room.begin(manager, subscription, values, causeOf(context)));
+    });
   }
 
   /** Repeated it changes nothing. */

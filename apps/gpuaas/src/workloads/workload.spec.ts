@@ -81,7 +81,7 @@ describe('a workload', () => {
     const held = await active((await fixture.pool(mps(8))).pool_id, 5);
     await start(held, { vgpus: 3 });
     const { code, message } = await errorOf(start(held, { vgpus: 3 }));
-    expect([code, message]).toEqual(['insufficient_capacity', 'The subscription has 5 vGPUs, of which 3 are in use. What would fit: 2.']);
+    expect([code, message]).toEqual(['insufficient_capacity', 'The subscription has 5 vGPUs and 3 of them are in use. Available: 2.']);
     expect([(await list()).length, await occupied(held)]).toEqual([1, [3, 5]]);
     expect((await start(held, { vgpus: 2 })).status).toBe('pending');
   });
@@ -189,7 +189,10 @@ describe('a workload with overcommit', () => {
     await fixture.settle();
     expect(await occupied(held)).toEqual([2, 2]);
     const { code, message } = await errorOf(start(held));
-    expect([code, message]).toEqual(['insufficient_capacity', 'The pool has no room for 1 vGPU of mps-2. Nothing would fit at present.']);
+    expect([code, message]).toEqual([
+      'insufficient_capacity',
+      `Pool ${pool.pool_name} has no capacity for 1 vGPU of mps-2. Available: nothing.`,
+    ]);
     await fixture.stopWorkload(team, job);
     await fixture.settle();
     expect(await occupied(held)).toEqual([0, 0]);

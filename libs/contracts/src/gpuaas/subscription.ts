@@ -54,6 +54,20 @@ export class ResizeSubscription extends IntersectionType(SubscriptionPath, Resiz
 export const subscriptionStatuses = ['subscribing', 'active', 'unsubscribing', 'unsubscribed', 'failed'] as const;
 export type SubscriptionStatus = (typeof subscriptionStatuses)[number];
 
+/** A change of size that was accepted. */
+export class SubscriptionResize {
+  @ApiProperty({ type: 'integer', example: 4, description: 'Number of vGPUs asked for.' })
+  vgpus!: number;
+
+  @OneOf('ResizeStatus', ['pending', 'failed'], {
+    description: 'State of the resize: pending until the nodes have confirmed it. One that has succeeded is not shown any more.',
+  })
+  status!: 'pending' | 'failed';
+
+  @Text({ max: 500, nullable: true, description: 'Reason of the failure, or what the resize waits for.' })
+  reason!: string | null;
+}
+
 export class Subscription {
   @NumberedId({ example: '42' })
   subscription_id!: string;
@@ -91,8 +105,11 @@ export class Subscription {
   @ApiProperty({ type: Number, example: 10, description: 'Memory of each vGPU in GB.' })
   v_ram_gb!: number;
 
-  @ApiProperty({ type: 'integer', example: 2, description: 'Number of vGPUs held, from acceptance to the end; 0 afterwards.' })
+  @ApiProperty({ type: 'integer', example: 2, description: 'Number of vGPUs confirmed, from acceptance to the end; 0 afterwards.' })
   vgpus_allocated!: number;
+
+  @Nested(() => SubscriptionResize, { nullable: true, description: 'Resize that is pending or has failed; null otherwise.' })
+  resize!: SubscriptionResize | null;
 
   @Instant()
   created_at!: string;

@@ -1,0 +1,95 @@
+import { expect } from '@jest/globals';
+import type { AppError } from '@atoll/errors';
+import { maxWaiting } from '../leases/admission.js';
+import type { World } from './world-fixture.js';
+
+interface Request {
+  waitingId: string;
+  poolId: string;
+  teamId: string;
+  profile: string;
+  vgpus: number;
+  refusal: string | null;
+  /** Of the row that waits. */
+  holder: string;
+  state: string;
+  leases: number;
+}
+
+/** Those that wait, and how many leases the rows that wait have: none, or they would not. */
+function requestsOf({ fixture }: World): Promise<Request[]> {
+  return fixture.query<Request>(
+    `SELECT waiting_id AS "waitingId", waiting_request.pool_id AS "poolId", waiting_request.team_id AS "teamId", waiting_request.profile,
+       waiting_request.vgpus, refusal, coalesce('workload ' || waiting_request.workload_id, 'subscription ' || waiting_request.subscription_id) AS holder,
+       coalesce(workload.state, subscription.state) AS state,
+       (SELECT count(*)::int FROM lease WHERE CASE WHEN waiting_request.workload_id IS NULL
+          THEN lease.subscription_id = waiting_request.subscription_id AND lease.is_added = waiting_request.is_added
+          ELSE lease.workload_id = waiting_request.workload_id END) AS leases
+     FROM waiting_request JOIN subscription USING (subscription_id) LEFT JOIN workload ON workload.workload_id = waiting_request.workload_id ORDER BY waiting_id`,
+  );
+}
+
+/**
+ * The queue of each pool, seen from outside after each happening: by this alone, and not by the code that serves it, is
+ * it judged.
+ */
+export class QueueCheck {
+  private readonly arrived: Request[] = [];
+
+  constructor(private readonly world: World) {}
+
+  /**
+   * Who waits is alive and has nothing yet, their number is bounded, and nobody was passed by a later one who asked for
+   * the same.
+   */
+  async check(): Promise<void> {
+    const now = await requestsOf(this.world);
+    for (const { state, leases } of now) expect([['subscribing', 'growing', 'pending'].includes(state), leases]).toEqual([true, 0]);
+    for (const ofPool of Map.groupBy(now, ({ poolId }) => poolId).values()) {
+      expect(ofPool.length).toBeLessThanOrEqual(maxWaiting.pool);
+      for (const ofTeam of Map.groupBy(ofPool, ({ teamId }) => teamId).values()) expect(ofTeam.length).toBeLessThanOrEqual(maxWaiting.team);
+    }
+    this.arrived.push(...now.filter(({ waitingId }) => !this.arrived.some((known) => known.waitingId === waitingId)));
+    const waiting = new Set(now.filter(({ refusal }) => refusal === null).map(({ waitingId }) => waitingId));
+    const served = new Set(await this.served());
+    for (const [at, later] of this.arrived.entries()) {
+      if (!served.has(later.holder) || waiting.has(later.waitingId)) continue;
+      const passed = this.arrived.slice(0, at).filter((earlier) => waiting.has(earlier.waitingId) && isAlike(earlier, later));
+      expect([later, passed]).toEqual([later, []]);
+    }
+  }
+
+  /** Once everything is at rest nothing waits. */
+  async checkAtRest(): Promise<void> {
+    expect(await requestsOf(this.world)).toEqual([]);
+  }
+
+  /**
+   * The MPS pools have one GPU each, and room for four tenants, in whatever mode it is: a request for that pool is
+   * refused only where those who hold or wait and it are more than four; or where nobody could be placed, since the
+   * node or the GPU is out of service. `error`: of a refused request, which has changed nothing.
+   */
+  async checkRefusal(poolAt: number, vgpus: number, error: AppError): Promise<void> {
+    const pool = this.world.pools[poolAt];
+    if (error.code !== 'insufficient_capacity' || !pool || pool.mechanism !== 'mps' || !error.message.startsWith('Pool ')) return;
+    const [found] = await this.world.fixture.query<{ tenants: number; isUsable: boolean }>(
+      `SELECT (SELECT count(*)::int FROM lease JOIN gpu USING (gpu_id) WHERE pool_id = $1 AND lost_reason IS NULL)
+           + (SELECT coalesce(sum(vgpus), 0)::int FROM waiting_request WHERE pool_id = $1) AS tenants,
+         (SELECT bool_and(node.state = 'ready' AND gpu.state <> 'offline') FROM gpu JOIN node USING (node_id) WHERE pool_id = $1) AS "isUsable"`,
+      [pool.pool_id],
+    );
+    const fits = found?.isUsable === true && found.tenants + vgpus <= 4;
+    expect([error.message, fits]).toEqual([error.message, false]);
+  }
+
+  private async served(): Promise<string[]> {
+    const rows = await this.world.fixture.query<{ holder: string }>(
+      `SELECT DISTINCT coalesce('workload ' || workload_id, 'subscription ' || subscription_id) AS holder FROM lease`,
+    );
+    return rows.map(({ holder }) => holder);
+  }
+}
+
+function isAlike(one: Request, other: Request): boolean {
+  return one.poolId === other.poolId && one.profile === other.profile && one.vgpus <= other.vgpus;
+}
