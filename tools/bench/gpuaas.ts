@@ -68,11 +68,11 @@ async function showSubscribing(url: string, folder: string): Promise<void> {
   for (const { vgpus, accepted, activated, fullMs, activeMs } of await measureSubscribing(url, folder, load)) {
     console.log(
       `  ${`${vgpus} vGPU`.padEnd(8)} accepted ${accepted.product.toFixed(0).padStart(6)} /s   floor ${accepted.floor.toFixed(0).padStart(6)} /s   ` +
-        `ratio ${accepted.ratio.toFixed(3)}   (goal 0.2: ${met(accepted.ratio >= 0.2)})   full after ${(fullMs / 1000).toFixed(2)} s`,
+        `ratio ${accepted.ratio.toFixed(3)}   (goal 0.5: ${met(accepted.ratio >= 0.5)})   full after ${(fullMs / 1000).toFixed(2)} s`,
     );
     console.log(
       `  ${''.padEnd(8)} active   ${activated.product.toFixed(0).padStart(6)} /s   floor ${activated.floor.toFixed(0).padStart(6)} /s   ` +
-        `ratio ${activated.ratio.toFixed(3)}   all active after ${(activeMs / 1000).toFixed(2)} s`,
+        `ratio ${activated.ratio.toFixed(3)}   (goal 0.3: ${met(activated.ratio >= 0.3)})   all active after ${(activeMs / 1000).toFixed(2)} s`,
     );
   }
 }
