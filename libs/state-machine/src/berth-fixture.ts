@@ -82,6 +82,14 @@ export class BerthMachine extends DurableMachine<BerthEntity, BerthState, BerthE
   does: Partial<Record<BerthState, Step>> = {};
   onEntered: (berth: BerthEntity) => Promise<void> = () => Promise.resolve();
   protected readonly lanes = 'piers';
+  override steppedTogether: readonly BerthState[] = [];
+  /** The ships of each step that was done of several berths together. */
+  readonly together: string[][] = [];
+
+  override stepAll(berths: readonly BerthEntity[], context: StepContext): Promise<Outcome<BerthEntity, BerthEvent>[]> {
+    this.together.push(berths.map(({ ship }) => ship));
+    return Promise.all(berths.map((berth) => this.step(berth, context)));
+  }
 
   async step(berth: BerthEntity, context: StepContext): Promise<Outcome<BerthEntity, BerthEvent>> {
     this.begun.push(`${berth.state}:${berth.ship}`);

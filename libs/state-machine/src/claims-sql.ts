@@ -98,6 +98,17 @@ export function claimOverdueSql(of: Table): string {
     ${claimed(of)}`;
 }
 
+/** Claims more rows of one lane and state. $1 token, $2 milliseconds, $3 limit, $4 lane, $5 state. */
+export function claimAlikeSql(of: Table): string {
+  const { key } = of;
+  return `WITH ${clock},
+    chosen AS MATERIALIZED (
+      SELECT ${key} AS key FROM ${claimable(of, kinds.fresh, '$4')} AND state = $5
+      ORDER BY due_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
+    )
+    ${claimed(of)}`;
+}
+
 /** Makes rows due that were parked until now. */
 export function unparkSql({ table, key }: Table): string {
   return `UPDATE ${table} SET due_at = coalesce(due_at, parked_until), parked_until = NULL WHERE ${key} IN (

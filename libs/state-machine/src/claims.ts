@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Statements } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
-import { claimDueSql, claimOverdueSql, unparkSql } from './claims-sql.js';
+import { claimAlikeSql, claimDueSql, claimOverdueSql, unparkSql } from './claims-sql.js';
 import type { DurableMachine } from './durable-machine.js';
 import type { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
@@ -91,15 +91,21 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     return this.claim('overdue', claimOverdueSql(this.machine), [limit, givingBack, lanes.hanging]);
   }
 
-  /** Locks the row and returns it, with whether it is past its deadline; undefined if the claim is lost. */
-  async held(manager: EntityManager, row: Row): Promise<{ row: Row; isOverdue: boolean } | undefined> {
-    const { table, key } = this.machine;
-    const [held] = await manager.query<(object & { is_overdue: boolean })[]>(
-      `SELECT *, coalesce(deadline_at <= clock_timestamp(), false) AS is_overdue FROM ${table}
-       WHERE ${key} = $1 AND claim_token = $2 FOR NO KEY UPDATE`,
-      [this.machine.keyOf(row), row.claimToken],
+  /** Claims up to `limit` more rows that are due in the lane and the state of a claimed one and have not failed yet. */
+  async makeAlike({ row }: Claim<Row>, limit: number): Promise<Claim<Row>[]> {
+    return this.claim('alike', claimAlikeSql(this.machine), [limit, row.lane, row.state]);
+  }
+
+  /** Locks those of the rows whose claims still hold and returns them, each with whether it is past its deadline. */
+  async held(manager: EntityManager, rows: readonly Row[]): Promise<{ row: Row; isOverdue: boolean }[]> {
+    const { table, key, keyType } = this.machine;
+    const held = await manager.query<(object & { is_overdue: boolean })[]>(
+      `SELECT ${table}.*, coalesce(deadline_at <= clock_timestamp(), false) AS is_overdue
+       FROM ${table} JOIN unnest($1::${keyType}[], $2::uuid[]) claimed (key, token) ON ${key} = claimed.key AND claim_token = claimed.token
+       ORDER BY ${key} FOR NO KEY UPDATE OF ${table}`,
+      [rows.map((row) => this.machine.keyOf(row)), rows.map(({ claimToken }) => claimToken)],
     );
-    return held && { row: this.machine.rowOf(held), isOverdue: held.is_overdue };
+    return held.map((raw) => ({ row: this.machine.rowOf(raw), isOverdue: raw.is_overdue }));
   }
 
   /** Releases the claim on a locked row. */

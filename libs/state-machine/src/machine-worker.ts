@@ -1,14 +1,14 @@
 import { inBackground, type Transactions } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { Logger } from '@nestjs/common';
-import type { DataSource, EntityManager } from 'typeorm';
-import { backOffMs, type BackOff } from './back-off.js';
+import type { DataSource } from 'typeorm';
 import { ClaimKeeper, type KeptClaim } from './claim-keeper.js';
 import { Claims, type Claim } from './claims.js';
 import type { DurableMachine } from './durable-machine.js';
 import { Lanes } from './lanes.js';
-import type { MachineError, MachineRow } from './machine-row.js';
-import { runStep, stepTimeoutMs, type Failure, type Found } from './run-step.js';
+import type { MachineRow } from './machine-row.js';
+import { deadlineExceeded, OutcomeWriter, wasTouched } from './outcome-writer.js';
+import { isAnswer, isTimeout, runStep, stepTimeoutMs, type Found } from './run-step.js';
 import { WakeUp } from './wake-up.js';
 
 export interface WorkerOptions {
@@ -29,9 +29,10 @@ export interface WorkerOptions {
   readonly sweepMs?: number;
 }
 
-const defaultBackOff: BackOff = { firstMs: 500, maxMs: 30_000 };
 /** Rows past their deadline that one worker gives up at a time. */
 const maxOverdue = 50;
+/** Rows of one lane whose steps run together, at most. */
+const maxTogether = 100;
 
 /**
  * Claims the due rows of one machine, runs their steps, and applies the results if the claim still holds. Any number of
@@ -47,6 +48,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private readonly sweepMs: number;
   private readonly claims: Claims<Row, State, Event>;
   private readonly lanes: Lanes;
+  private readonly writer: OutcomeWriter<Row, State, Event>;
   private pollAtMs = 0;
   private sweepAtMs = 0;
   private overdue = 0;
@@ -57,13 +59,15 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     private readonly machine: DurableMachine<Row, State, Event>,
     dataSource: DataSource,
     private readonly transactions: Transactions,
-    private readonly options: WorkerOptions,
+    options: WorkerOptions,
     private readonly keeper = new ClaimKeeper(dataSource),
   ) {
     const { concurrency = 500, laneConcurrency = 4 } = options;
     ({ pollMs: this.pollMs = 500, stepMs: this.stepMs = 10_000, sweepMs: this.sweepMs = 30_000 } = options);
     this.claims = new Claims(machine, dataSource, keeper.claimMs);
     this.lanes = new Lanes({ concurrency, laneConcurrency });
+    const dueIn = (inMs: number) => (this.pollAtMs = Math.min(this.pollAtMs, performance.now() + inMs));
+    this.writer = new OutcomeWriter(machine, this.claims, `system:${options.service}`, dueIn);
   }
 
   start(): void {
@@ -143,24 +147,102 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     this.underWay.add(work);
   }
 
-  /** Runs the step of a claimed row and applies its result. Never throws. */
+  /** Runs the step of a claimed row, and of those that run together with it, and applies the results. Never throws. */
   private async take(claim: Claim<Row>): Promise<void> {
-    const isGivenUp = this.isGivenUp(claim);
-    if (isGivenUp) this.overdue += 1;
-    else this.lanes.begin(claim.row.lane);
-    const kept = this.keeper.keep(this.machine, claim);
+    if (this.isGivenUp(claim)) return this.giveUp(claim);
+    const { lane } = claim.row;
+    this.lanes.begin(lane);
+    const claims = [this.keep(claim)];
     try {
-      await this.apply(kept, claim, isGivenUp ? deadlineExceeded(claim.row) : await this.find(claim, kept));
+      claims.push(...(await this.alike(claim)).map((other) => this.keep(other)));
+      if (claims.length === 1 || !(await this.doTogether(claims))) await this.doEach(claims);
     } catch (error) {
-      // The claim expires, and another worker runs the step again.
-      const sentence = `Cannot apply the result of a step of ${this.machine.definition.id} in ${claim.row.state}; it will run again: ${messageOf(error)}`;
-      if (isAppError(error) && error.code === 'unavailable') this.logger.warn(sentence);
-      else this.logger.error(sentence);
+      this.logFailure(claim.row, error);
     } finally {
-      this.keeper.drop(kept);
-      if (isGivenUp) this.overdue -= 1;
-      else this.lanes.end(claim.row.lane);
+      for (const { kept } of claims) this.keeper.drop(kept);
+      this.lanes.end(lane);
     }
+  }
+
+  private async giveUp(claim: Claim<Row>): Promise<void> {
+    this.overdue += 1;
+    const held = this.keep(claim);
+    try {
+      await this.apply([{ ...held, found: deadlineExceeded(claim.row) }]);
+    } catch (error) {
+      this.logFailure(claim.row, error);
+    } finally {
+      this.keeper.drop(held.kept);
+      this.overdue -= 1;
+    }
+  }
+
+  private keep(claim: Claim<Row>): Held<Row> {
+    return { claim, kept: this.keeper.keep(this.machine, claim) };
+  }
+
+  /** Claims more rows whose steps run together with this one's. Together they count as one step of their lane. */
+  private async alike(claim: Claim<Row>): Promise<Claim<Row>[]> {
+    const { state, attempts } = claim.row;
+    if (attempts > 0 || !(this.machine.steppedTogether as readonly string[]).includes(state)) return [];
+    return this.claims.makeAlike(claim, maxTogether - 1);
+  }
+
+  /** Returns false if nothing was written and the step of each row has to run by itself. */
+  private async doTogether(all: readonly Held<Row>[]): Promise<boolean> {
+    if (all.some(({ claim }) => this.isGivenUp(claim))) return false;
+    const timeoutMs = Math.min(...all.map(({ claim }) => stepTimeoutMs(claim.leftMs, this.stepMs)));
+    const rows = all.map(({ claim }) => claim.row);
+    const limits = { timeoutMs, stopping: this.stopping.signal, claims: all.map(({ kept }) => kept) };
+    const found = await runStep(this.machine, rows, limits, (context) => this.machine.stepAll(rows, context));
+    // One row was moved meanwhile, or may be at fault: the others are not held up by it.
+    if (found === undefined ? !this.stopping.signal.aborted : !Array.isArray(found) && !isTimeout(found)) return false;
+    const results = all.map((each, at) => ({ ...each, found: Array.isArray(found) ? found[at] : found }));
+    try {
+      await this.apply(results);
+    } catch (error) {
+      if (isAppError(error) && error.code === 'unavailable') throw error;
+      return false;
+    }
+    this.noteAnswer(results, timeoutMs);
+    return true;
+  }
+
+  /** Runs the step of each row by itself. After a timeout the rows that are left are released as they are. */
+  private async doEach(all: readonly Held<Row>[]): Promise<void> {
+    for (const [at, each] of all.entries()) {
+      const found = await this.doOne(each);
+      if (isTimeout(found)) return this.apply(all.slice(at + 1).map((left) => ({ ...left, found: undefined })));
+    }
+  }
+
+  private async doOne(held: Held<Row>): Promise<Found<Row, Event>> {
+    const { row, leftMs } = held.claim;
+    const timeoutMs = stepTimeoutMs(leftMs, this.stepMs);
+    const limits = { timeoutMs, stopping: this.stopping.signal, claims: [held.kept] };
+    const isGivenUp = this.isGivenUp(held.claim);
+    const found = isGivenUp
+      ? deadlineExceeded(row)
+      : await runStep(this.machine, [row], limits, (context) => this.machine.step(row, context));
+    if (!isGivenUp) this.noteAnswer([{ ...held, found }], timeoutMs);
+    await this.apply([{ ...held, found }]).catch((error: unknown) => this.logFailure(row, error));
+    return found;
+  }
+
+  /** Notes whether the lane of these rows hangs. */
+  private noteAnswer(results: readonly Result<Row, Event>[], timeoutMs: number): void {
+    const lane = results[0]?.claim.row.lane;
+    if (lane === undefined) return;
+    if (results.some(({ found }) => isAnswer(found))) this.lanes.answered(lane);
+    // A timeout after next to no time says nothing about the lane.
+    else if (results.some(({ found }) => isTimeout(found)) && timeoutMs >= Math.min(this.stepMs, 1_000)) this.lanes.hung(lane);
+  }
+
+  /** The claim expires, and another worker runs the step again. */
+  private logFailure({ state }: Row, error: unknown): void {
+    const sentence = `Cannot apply the result of a step of ${this.machine.definition.id} in ${state}; it will run again: ${messageOf(error)}`;
+    if (isAppError(error) && error.code === 'unavailable') this.logger.warn(sentence);
+    else this.logger.error(sentence);
   }
 
   /** Whether the row is past its deadline and gets no late try. */
@@ -170,104 +252,35 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     return !isTriedLate || this.lanes.hanging.includes(lane);
   }
 
-  private async find({ row, leftMs }: Claim<Row>, kept: KeptClaim): Promise<Found<Row, Event>> {
-    const timeoutMs = stepTimeoutMs(leftMs, this.stepMs);
-    const found = await runStep(this.machine, row, { timeoutMs, stopping: this.stopping.signal, claim: kept });
-    if (typeof found === 'object' && 'isPermanent' in found && found.code === 'timeout') {
-      // A timeout after next to no time says nothing about the lane.
-      if (timeoutMs >= Math.min(this.stepMs, 1_000)) this.lanes.hung(row.lane);
-    } else if (isAnswer(found)) this.lanes.answered(row.lane);
-    return found;
-  }
-
-  private async apply(kept: KeptClaim, { row }: Claim<Row>, found: Found<Row, Event>): Promise<void> {
-    const isHeld = await this.transactions.run(async (manager) => {
-      const held = await this.claims.held(manager, row);
-      if (held) await this.applyHeld(manager, held.row, found, { isOverdue: held.isOverdue, wasTouched: wasTouched(row, held.row) });
-      return held !== undefined;
+  /** Applies results in one transaction, those whose claims still hold. */
+  private async apply(results: readonly Result<Row, Event>[]): Promise<void> {
+    if (results.length === 0) return;
+    const claimed = results.map(({ claim }) => claim.row);
+    const held = await this.transactions.run(async (manager) => {
+      const rows = await this.claims.held(manager, claimed);
+      const byKey = new Map(rows.map((each) => [this.machine.keyOf(each.row), each]));
+      const findings = results.flatMap(({ claim, found }) => {
+        const now = byKey.get(this.machine.keyOf(claim.row));
+        return now ? [{ row: now.row, found, at: { isOverdue: now.isOverdue, wasTouched: wasTouched(claim.row, now.row) } }] : [];
+      });
+      await this.writer.writeAll(manager, findings);
+      return byKey;
     });
-    if (!isHeld && (await this.claims.endSuperseded(row, kept.until))) this.wake();
-  }
-
-  private async applyHeld(manager: EntityManager, row: Row, found: Found<Row, Event>, at: Circumstances): Promise<void> {
-    if (found === undefined) return this.claims.release(manager, row, {}, 'as it is');
-    if (found === 'rest') return this.rest(manager, row, at);
-    if (found === 'lane done') return this.goOn(manager, row);
-    if (found === 'other lanes') {
-      await this.machine.assignLanes(manager, [String(this.machine.keyOf(row))]);
-      return this.claims.release(manager, row, {}, { inMs: 0 });
+    for (const { claim, kept } of results) {
+      if (held.has(this.machine.keyOf(claim.row))) continue;
+      if (await this.claims.endSuperseded(claim.row, kept.until)) this.wake();
     }
-    if ('isPermanent' in found) return this.fail(manager, row, found, at);
-    if ('againAfterMs' in found) {
-      if (at.isOverdue) return this.fail(manager, row, deadlineExceeded(row), at);
-      const { reason } = found;
-      const lastError = reason === undefined ? row.lastError : reason && { ...reason, at: new Date().toISOString() };
-      return this.release(manager, row, { ...found.values, lastError }, at, found.againAfterMs);
-    }
-    if ('decide' in found) {
-      if (!(await found.decide(manager, row))) return this.rest(manager, row, at);
-      return this.claims.release(manager, row, {}, 'as it is');
-    }
-    await this.move(manager, row, found.event, found.reason);
-  }
-
-  private async rest(manager: EntityManager, row: Row, { wasTouched }: Circumstances): Promise<void> {
-    if (this.machine.ruleOf(row.state)) throw new Error(`${row.state} is transient: it cannot be left to rest.`);
-    await this.claims.release(manager, row, {}, wasTouched ? 'as it is' : 'not by itself');
-  }
-
-  private async goOn(manager: EntityManager, row: Row): Promise<void> {
-    if (row.furtherLanes.length === 0) throw new Error(`${row.state} has no further lane.`);
-    await this.claims.release(manager, row, {}, { inMs: 0 }, 'done');
-  }
-
-  private async release(manager: EntityManager, row: Row, values: Partial<MachineRow>, at: Circumstances, inMs: number): Promise<void> {
-    await this.claims.release(manager, row, values, at.wasTouched ? 'as it is' : { inMs });
-    if (!at.wasTouched) this.pollAtMs = Math.min(this.pollAtMs, performance.now() + inMs);
-  }
-
-  private async fail(manager: EntityManager, row: Row, { code, message, isPermanent }: Failure, at: Circumstances): Promise<void> {
-    const rule = this.machine.ruleOf(row.state);
-    const attempts = row.attempts + 1;
-    const isHopeless = isPermanent && !(rule?.givesBack && row.furtherLanes.length >= attempts);
-    if (rule && (isHopeless || at.isOverdue || attempts >= (rule.tries ?? Infinity))) {
-      return this.move(manager, row, rule.givesUpBy as Event, { code, message });
-    }
-    const lastError = { code, message, at: new Date().toISOString() };
-    const inMs = backOffMs(rule?.backOff ?? defaultBackOff, attempts);
-    await this.claims.release(manager, row, { attempts, lastError }, { inMs }, 'later');
-    this.pollAtMs = Math.min(this.pollAtMs, performance.now() + inMs);
-  }
-
-  private async move(manager: EntityManager, row: Row, event: Event, error?: Omit<MachineError, 'at'>): Promise<void> {
-    const free = { claimedUntil: null } as Partial<Row>;
-    const moved = await this.machine.move(manager, row, event, { actor: `system:${this.options.service}` }, free, error ?? null);
-    if (!moved) throw new Error(`${event} leads nowhere from ${row.state}.`);
   }
 }
 
-/** Whether a step got so far that its lane does not hang. One that only waits or looks may not have needed its lane. */
-function isAnswer(found: Found<MachineRow, string>): boolean {
-  if (found === undefined || found === 'rest' || found === 'other lanes') return false;
-  return found === 'lane done' || 'event' in found || 'isPermanent' in found;
+/** A claim that this process keeps alive. */
+interface Held<Row> {
+  readonly claim: Claim<Row>;
+  readonly kept: KeptClaim;
 }
 
-/** What is found under the row lock when a result is applied. */
-interface Circumstances {
-  readonly isOverdue: boolean;
-  /** Whether the row was touched while its step ran. */
-  readonly wasTouched: boolean;
-}
-
-/** With what was last wrong. An error that was kept from the state before may say so already. */
-function deadlineExceeded({ lastError }: MachineRow): Failure {
-  const said = 'Deadline exceeded';
-  const message = !lastError ? `${said}.` : lastError.message.startsWith(said) ? lastError.message : `${said}: ${lastError.message}`;
-  return { code: lastError?.code ?? 'deadline_exceeded', message, isPermanent: true };
-}
-
-function wasTouched(claimed: MachineRow, held: MachineRow): boolean {
-  return held.dueAt?.getTime() !== claimed.dueAt?.getTime();
+interface Result<Row, Event extends string> extends Held<Row> {
+  readonly found: Found<Row, Event>;
 }
 
 function messageOf(error: unknown): string {

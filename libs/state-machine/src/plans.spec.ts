@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Harbour } from './berth-fixture.js';
 import { beatSql } from './claim-keeper.js';
-import { claimDueSql, claimOverdueSql, unparkSql } from './claims-sql.js';
+import { claimAlikeSql, claimDueSql, claimOverdueSql, unparkSql } from './claims-sql.js';
 import { touchSql } from './touch-rows.js';
 
 const berth = { table: 'berth', key: 'berth_id' };
@@ -9,6 +9,7 @@ const token = '00000000-0000-0000-0000-000000000000';
 const statements: [name: string, sql: string, values: string][] = [
   ['claims what is due', claimDueSql(berth), `('${token}'::uuid, 4000, 500, 4, '{"7": [1, 3]}'::jsonb, '', '', 250)`],
   ['claims what is overdue', claimOverdueSql(berth), `('${token}'::uuid, 4000, 50, '{clearing}'::text[], '{}'::text[])`],
+  ['claims more of a lane', claimAlikeSql(berth), `('${token}'::uuid, 4000, 99, '7', 'dredging')`],
   ['makes due what was parked', unparkSql(berth), ''],
   [
     'extends claims',

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { KeptClaim } from './claim-keeper.js';
-import type { DurableMachine, Outcome } from './durable-machine.js';
+import type { DurableMachine, Outcome, StepContext } from './durable-machine.js';
 import type { MachineError, MachineRow } from './machine-row.js';
 import { StepFailed } from './step-failed.js';
 
@@ -14,33 +14,53 @@ export interface StepLimits {
   /** Time limit in whole milliseconds. */
   readonly timeoutMs: number;
   readonly stopping: AbortSignal;
-  readonly claim: KeptClaim;
+  /** Those of all rows whose step it is. */
+  readonly claims: readonly KeptClaim[];
 }
 
-/** Runs the step of a row until it ends or a limit is reached, even if it ignores its signal. Never throws. */
-export async function runStep<Row extends MachineRow, State extends string, Event extends string>(
+/**
+ * Runs a step, of one row or of several in one state, until it ends or a limit is reached, even if it ignores its
+ * signal. Never throws.
+ */
+export async function runStep<Row extends MachineRow, State extends string, Event extends string, Answer>(
   machine: DurableMachine<Row, State, Event>,
-  row: Row,
-  { timeoutMs, stopping, claim }: StepLimits,
-): Promise<Found<Row, Event>> {
+  rows: readonly Row[],
+  { timeoutMs, stopping, claims }: StepLimits,
+  step: (context: StepContext) => Promise<Answer>,
+): Promise<Answer | Failure | undefined> {
   if (stopping.aborted) return undefined;
   const timeout = AbortSignal.timeout(timeoutMs);
-  const signal = AbortSignal.any([stopping, timeout, claim.lost]);
+  const lost = AbortSignal.any(claims.map((claim) => claim.lost));
+  const signal = AbortSignal.any([stopping, timeout, lost]);
+  // Reading `lost` notices a claim that has expired while the process was frozen.
+  const isLost = () => claims.some((claim) => claim.lost.aborted);
   const context = {
     get signal() {
-      // Reading `lost` notices a claim that has expired while the process was frozen.
-      return claim.lost.aborted ? claim.lost : signal;
+      return isLost() ? lost : signal;
     },
   };
   try {
-    return await Promise.race([machine.step(row, context), aborted(signal)]);
+    return await Promise.race([step(context), aborted(signal)]);
   } catch (error) {
-    if (stopping.aborted || claim.lost.aborted) return undefined;
+    if (stopping.aborted || isLost()) return undefined;
     if (error instanceof StepFailed) return { code: error.code, message: error.message, isPermanent: error.isPermanent };
     if (timeout.aborted) return { code: 'timeout', message: 'There was no answer in time.', isPermanent: false };
-    logger.error(`A step of ${machine.definition.id} in ${row.state} failed: ${error instanceof Error ? error.message : String(error)}`);
+    logger.error(
+      `A step of ${machine.definition.id} in ${rows[0]?.state} failed: ${error instanceof Error ? error.message : String(error)}`,
+    );
     return { code: 'internal', message: 'An internal error.', isPermanent: false };
   }
+}
+
+/** Whether a step got so far that its lane does not hang. One that only waits or looks may not have needed its lane. */
+export function isAnswer(found: Found<MachineRow, string>): boolean {
+  if (found === undefined || found === 'rest' || found === 'other lanes' || isTimeout(found)) return false;
+  return found === 'lane done' || 'event' in found || 'isPermanent' in found;
+}
+
+/** Whether a step did not answer in time. */
+export function isTimeout(found: unknown): boolean {
+  return typeof found === 'object' && found !== null && 'isPermanent' in found && 'code' in found && found.code === 'timeout';
 }
 
 /**
