@@ -34,6 +34,8 @@ import { PriceSnapshot } from './prices/price-snapshot.js';
 import { RegionsController } from './regions/region.controller.js';
 import { RegionsService } from './regions/region.service.js';
 import { Entitlements } from './subscriptions/entitlements.js';
+import { Admissions } from './subscriptions/admissions.js';
+import { SubscriptionAccepting } from './subscriptions/subscription-accepting.js';
 import { SubscriptionsController } from './subscriptions/subscription.controller.js';
 import { SubscriptionListing } from './subscriptions/subscription-listing.js';
 import { SubscriptionSteps } from './subscriptions/subscription-steps.js';
@@ -85,6 +87,7 @@ const workers: Provider = {
   ],
   providers: [
     ...baremetalProviders,
+    Admissions,
     Allocation,
     ConnectionRefresh,
     ConnectionsService,
@@ -104,6 +107,7 @@ const workers: Provider = {
     PriceSnapshot,
     RegionsService,
     SimulatedFaults,
+    SubscriptionAccepting,
     SubscriptionListing,
     SubscriptionSteps,
     SubscriptionsService,

@@ -46,14 +46,31 @@ export class TeamGate {
    * told.
    */
   async holdOpen(manager: EntityManager, teamId: string, workspaceId: string): Promise<void> {
-    await manager.query(`SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' team ' || $1::text, 0))`, [teamId]);
-    // A statement of its own, so that it sees what was committed before the lock was had.
-    const [closing] = await manager.query<{ what: string }[]>(
-      `SELECT 'team' AS what FROM team_closing WHERE team_id = $1 AND until > clock_timestamp()
-       UNION ALL SELECT 'workspace' FROM workspace_closing WHERE workspace_id = $2 AND until > clock_timestamp()`,
-      [teamId, workspaceId],
+    const [refusal] = await this.holdAllOpen(manager, [{ teamId, workspaceId }]);
+    if (refusal) throw refusal;
+  }
+
+  /** As `holdOpen`, for any number of them: two statements. Returns for each, in their order, what that would throw. */
+  async holdAllOpen(
+    manager: EntityManager,
+    all: readonly { readonly teamId: string; readonly workspaceId: string }[],
+  ): Promise<(AppError | undefined)[]> {
+    const [teamIds, workspaceIds] = [new Set(all.map(({ teamId }) => teamId)), new Set(all.map(({ workspaceId }) => workspaceId))];
+    await manager.query(
+      `SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' team ' || team_id, 0)) FROM unnest($1::text[]) team_id`,
+      [[...teamIds].toSorted()],
     );
-    if (closing) throw isBeingDeleted(closing.what);
+    // A statement of its own, so that it sees what was committed before the locks were had.
+    const closing = await manager.query<{ id: string; what: string }[]>(
+      `SELECT team_id AS id, 'team' AS what FROM team_closing WHERE team_id = ANY ($1::uuid[]) AND until > clock_timestamp()
+       UNION ALL SELECT workspace_id, 'workspace' FROM workspace_closing WHERE workspace_id = ANY ($2::uuid[]) AND until > clock_timestamp()`,
+      [[...teamIds], [...workspaceIds]],
+    );
+    const closed = new Map(closing.map(({ id, what }) => [id, what]));
+    return all.map(({ teamId, workspaceId }) => {
+      const what = closed.get(teamId) ?? closed.get(workspaceId);
+      return what === undefined ? undefined : isBeingDeleted(what);
+    });
   }
 }
 

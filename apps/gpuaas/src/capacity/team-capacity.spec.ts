@@ -80,8 +80,8 @@ describe('what a team holds', () => {
     const other = await fixture.team();
     await fixture.get(Transactions).run(async (manager) => {
       for (let count = 0; count < 50; count += 1) {
-        await fixture.get(TeamCapacity).note(manager, team.team_id);
-        await fixture.get(TeamCapacity).note(manager, other.team_id);
+        await fixture.get(TeamCapacity).note(manager, [team.team_id]);
+        await fixture.get(TeamCapacity).note(manager, [other.team_id]);
       }
     });
     for (const each of [team, other]) {
@@ -91,7 +91,7 @@ describe('what a team holds', () => {
 
   it('is not told of a change that was not made', async () => {
     const failing = fixture.get(Transactions).run(async (manager) => {
-      await fixture.get(TeamCapacity).note(manager, team.team_id);
+      await fixture.get(TeamCapacity).note(manager, [team.team_id]);
       throw new Error('It was not made.');
     });
     await expect(failing).rejects.toThrow('It was not made.');

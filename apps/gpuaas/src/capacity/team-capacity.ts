@@ -37,9 +37,9 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
     await this.loop;
   }
 
-  /** What the team holds changes in this transaction. */
-  async note(manager: EntityManager, teamId: string): Promise<void> {
-    await manager.query('INSERT INTO capacity_change (team_id) VALUES ($1)', [teamId]);
+  /** Notes, in the transaction that changes what these teams hold, that it is to be published. */
+  async note(manager: EntityManager, teamIds: readonly string[]): Promise<void> {
+    await manager.query('INSERT INTO capacity_change (team_id) SELECT * FROM unnest($1::uuid[])', [[...new Set(teamIds)]]);
     afterCommit(manager, () => this.bell.abort());
   }
 

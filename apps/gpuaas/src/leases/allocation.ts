@@ -77,8 +77,7 @@ export class Allocation {
   async hold(
     manager: EntityManager,
     pool: KnownPool,
-    all: readonly { readonly admission: Admission; readonly holder: LeaseHolder }[],
-    cause: Cause,
+    all: readonly { readonly admission: Admission; readonly holder: LeaseHolder; readonly cause: Cause }[],
   ): Promise<void> {
     const rules = this.rulesOf(pool);
     const leases: NewLease[] = [];
@@ -86,6 +85,7 @@ export class Allocation {
     for (const {
       admission: { asked, decision, gpus },
       holder,
+      cause,
     } of all) {
       if (decision.kind === 'wait') waiting.push({ ...asked, holder });
       else {
@@ -116,7 +116,7 @@ export class Allocation {
       // One that was withdrawn meanwhile keeps its place free for the next look.
       if (decision?.kind !== 'lease' || !(await takeFromQueue(manager, request))) continue;
       const admission = { asked: request, decision, gpus, reason: null };
-      await this.hold(manager, pool, [{ admission, holder: request.holder }], cause);
+      await this.hold(manager, pool, [{ admission, holder: request.holder, cause }]);
       await wakeRequest(manager, request);
       served.add(request.teamId);
     }

@@ -131,32 +131,55 @@ export async function noteInstances(query: Query, ids: InstanceIds): Promise<voi
 }
 
 export interface HeldLease extends HeldSlice {
-  readonly gpuId: string;
+  /** The subscription, or the workload, that was asked about. */
+  readonly holderId: string;
   readonly gpuState: string;
-  readonly lostReason: string | null;
 }
 
-/** Leases by their holder; with `isAdded` those alone by which a subscription grows. */
+/** Leases by their holders; with `isAdded` those alone by which a subscription grows. */
 export interface HeldFilter {
   readonly of: 'subscription_id' | 'workload_id';
-  readonly id: string;
+  readonly ids: readonly string[];
   readonly isAdded?: boolean;
 }
 
 function whereHeld({ of, isAdded = false }: HeldFilter): string {
-  return `lease.${of} = $1${isAdded ? ' AND is_added' : ''}`;
+  return `lease.${of} = ANY ($1::bigint[])${isAdded ? ' AND is_added' : ''}`;
 }
 
-/** What a subscription, or one of its workloads, holds, and where. Where the lane is that of a node: on this node. */
+/** What subscriptions, or workloads, hold, and where. Where the lane is that of a node: on this node. */
 export async function heldBy(query: Query, filter: HeldFilter, lane: string): Promise<HeldLease[]> {
   return query<HeldLease>(
-    `SELECT lease_id AS "leaseId", lease.profile, slot_start AS "slotStart", lost_reason AS "lostReason", gpu_id AS "gpuId", gpu.state AS "gpuState", gpu.uuid,
+    `SELECT lease.${filter.of} AS "holderId", lease_id AS "leaseId", lease.profile, slot_start AS "slotStart", gpu.state AS "gpuState", gpu.uuid,
        node_name AS "nodeName", gpuaas_id AS "gpuaasId"
      FROM lease JOIN gpu USING (gpu_id) JOIN node USING (node_id)
      WHERE ${whereHeld(filter)} AND ($2::bigint IS NULL OR node_id = $2) ORDER BY lease_id`,
-    [filter.id, isNode(lane) ? lane : null],
+    [filter.ids, isNode(lane) ? lane : null],
   );
 }
+
+/** How a holder stands with its leases: how many it has, why one of them was lost, if one was, and whether it waits for some. */
+export interface HeldCount {
+  readonly count: number;
+  readonly lostReason: string | null;
+  readonly isWaiting: boolean;
+}
+
+/** By holder; one without leases, that waits for none, is left out. */
+export async function countHeld(query: Query, filter: HeldFilter): Promise<Map<string, HeldCount>> {
+  const rows = await query<HeldCount & { holderId: string }>(
+    `SELECT holder_id AS "holderId", coalesce(held.count, 0)::int AS count, lost_reason AS "lostReason", waits.holder_id IS NOT NULL AS "isWaiting"
+     FROM (SELECT ${filter.of} AS holder_id, count(*), min(lost_reason) AS lost_reason FROM lease WHERE ${whereHeld(filter)} GROUP BY 1) held
+     FULL JOIN (
+       SELECT ${filter.of} AS holder_id FROM waiting_request
+       WHERE ${filter.of} = ANY ($1::bigint[])${filter.of === 'subscription_id' ? ' AND workload_id IS NULL' : ''}
+     ) waits USING (holder_id)`,
+    [filter.ids],
+  );
+  return new Map(rows.map((row) => [row.holderId, row]));
+}
+
+export const nothingHeld: HeldCount = { count: 0, lostReason: null, isWaiting: false };
 
 /**
  * In SQL: the lanes of a subscription, or of a workload, are the nodes of its leases, or of those that `which` chooses;
@@ -180,24 +203,4 @@ export function nodesLeft({ lane, furtherLanes }: MachineRow): string[] {
 /** Whether a lane is a node; otherwise its row waits with others of its team. */
 function isNode(lane: string): boolean {
   return /^\d+$/.test(lane);
-}
-
-/**
- * How a holder stands with its leases: how many it has, why one of them was lost, if one was, and whether it waits for
- * some.
- */
-export interface HeldCount {
-  readonly count: number;
-  readonly lostReason: string | null;
-  readonly isWaiting: boolean;
-}
-
-export async function countHeld(query: Query, filter: HeldFilter): Promise<HeldCount> {
-  const [held] = await query<HeldCount>(
-    `SELECT count(*)::int AS count, min(lost_reason) AS "lostReason",
-       EXISTS (SELECT FROM waiting_request WHERE ${filter.of} = $1 ${filter.of === 'subscription_id' ? 'AND workload_id IS NULL' : ''}) AS "isWaiting"
-     FROM lease WHERE ${whereHeld(filter)}`,
-    [filter.id],
-  );
-  return held ?? { count: 0, lostReason: null, isWaiting: false };
 }

@@ -23,12 +23,12 @@ export class Placement {
    * Gives back leases of a subscription, or of a workload its own; what still runs may return to Spatial, and those
    * that wait for the pool look for room. The subscription's, or the workload's, row is locked by the transaction.
    */
-  async release(manager: EntityManager, { of, id, isAdded = false, idle }: Released, cause: Cause): Promise<void> {
+  async release(manager: EntityManager, { of, ids, isAdded = false, idle }: Released, cause: Cause): Promise<void> {
     // Chosen once: a look after the wait for the GPUs could see others.
     const chosen = await manager.query<{ lease_id: string; gpu_id: string }[]>(
       `SELECT lease_id, gpu_id FROM lease
-       WHERE ${of} = $1 ${idle === undefined ? '' : 'AND workload_id IS NULL'} ${isAdded ? 'AND is_added' : ''} ORDER BY lease_id DESC LIMIT $2`,
-      [id, idle ?? null],
+       WHERE ${of} = ANY ($1::bigint[]) ${idle === undefined ? '' : 'AND workload_id IS NULL'} ${isAdded ? 'AND is_added' : ''} ORDER BY lease_id DESC LIMIT $2`,
+      [ids, idle ?? null],
     );
     if (chosen.length === 0) return;
     const gpus = await this.lock(
@@ -56,10 +56,10 @@ export class Placement {
   }
 
   /** Locks the GPUs of what is held, as everybody does: in the order of their ids. */
-  async lockHeld(manager: EntityManager, { of, id, isAdded = false }: HeldFilter): Promise<GpuEntity[]> {
+  async lockHeld(manager: EntityManager, { of, ids, isAdded = false }: HeldFilter): Promise<GpuEntity[]> {
     const held = await manager.query<{ gpu_id: string }[]>(
-      `SELECT DISTINCT gpu_id FROM lease WHERE ${of} = $1 ${isAdded ? 'AND is_added' : ''}`,
-      [id],
+      `SELECT DISTINCT gpu_id FROM lease WHERE ${of} = ANY ($1::bigint[]) ${isAdded ? 'AND is_added' : ''}`,
+      [ids],
     );
     return this.lock(
       manager,

@@ -40,7 +40,7 @@ export class Waiting {
     const pool = await this.pools.pool(request.poolId);
     await this.transactions.run(async (manager) => {
       const teamIds = await this.allocation.serve(manager, pool, { actor: 'system:gpuaas', reason: 'served in order of arrival' });
-      for (const teamId of teamIds) await this.capacity.note(manager, teamId);
+      if (teamIds.size > 0) await this.capacity.note(manager, [...teamIds]);
     });
     const left = await this.requestOf(of, id);
     return left ? { againAfterMs: left.refusal === null ? lookAgainMs : 0, reason: waitsForGpu } : 'other lanes';

@@ -10,6 +10,8 @@ import {
   lanesOf,
   nodesLeft,
   noteInstances,
+  nothingHeld,
+  type HeldCount,
   type HeldFilter,
   type HeldLease,
   type Query,
@@ -53,7 +55,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     switch (subscription.state as SubscriptionState) {
       case 'subscribing':
       case 'growing':
-        return this.grant(subscription, context);
+        return (await this.grant([subscription], context))[0] ?? 'rest';
       case 'unsubscribing':
         return this.giveBack(subscription, context);
       case 'undoing':
@@ -62,6 +64,31 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
       default:
         return 'rest';
     }
+  }
+
+  /** A node confirms what many subscriptions hold by one call. */
+  override readonly steppedTogether = ['subscribing'] as const;
+
+  override stepAll(subscriptions: readonly SubscriptionEntity[], context: StepContext): Promise<Found[]> {
+    return this.grant(subscriptions, context);
+  }
+
+  protected override async enteredAll(
+    manager: EntityManager,
+    subscriptions: readonly SubscriptionEntity[],
+    passage: Passage<SubscriptionState, SubscriptionEvent>,
+  ): Promise<void> {
+    if (passage.event !== 'GRANTED') return super.enteredAll(manager, subscriptions, passage);
+    const ids = subscriptions.map(({ subscriptionId }) => subscriptionId);
+    await manager.query('UPDATE subscription SET active_since = entered_at WHERE subscription_id = ANY ($1)', [ids]);
+    await this.usage.tell(
+      manager,
+      subscriptions.map((subscription) => ({ subscription, vgpus: subscription.vgpus })),
+    );
+    await this.capacity.note(
+      manager,
+      subscriptions.map(({ teamId }) => teamId),
+    );
   }
 
   protected override async entered(
@@ -90,18 +117,18 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
       case 'failed':
         if (event === 'FAILED') {
           await this.abandon(manager, subscriptionId, cause);
-          await this.distrust(manager, subscription, { of: 'subscription_id', id: subscriptionId }, cause);
+          await this.distrust(manager, subscription, { of: 'subscription_id', ids: [subscriptionId] }, cause);
         }
-        await this.placement.release(manager, { of: 'subscription_id', id: subscriptionId }, cause);
-        if (subscription.activeSince) await this.usage.tell(manager, subscription, 0);
+        await this.placement.release(manager, { of: 'subscription_id', ids: [subscriptionId] }, cause);
+        if (subscription.activeSince) await this.usage.tell(manager, [{ subscription, vgpus: 0 }]);
         break;
       default:
         return;
     }
-    await this.capacity.note(manager, teamId);
+    await this.capacity.note(manager, [teamId]);
   }
 
-  /** It was granted, or its size has changed, or could not be changed. */
+  /** Its size has changed, or could not be changed. */
   private async enteredActive(
     manager: EntityManager,
     subscription: SubscriptionEntity,
@@ -109,40 +136,51 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     cause: Cause,
   ): Promise<void> {
     const { subscriptionId, vgpus, resizeVgpus } = subscription;
-    const added = { of: 'subscription_id', id: subscriptionId, isAdded: true } as const;
+    const added = { of: 'subscription_id', ids: [subscriptionId], isAdded: true } as const;
     switch (event) {
-      case 'GRANTED':
-        await manager.query('UPDATE subscription SET active_since = entered_at WHERE subscription_id = $1', [subscriptionId]);
-        return this.usage.tell(manager, subscription, vgpus);
       case 'SHRUNK':
-        return this.usage.tell(manager, subscription, vgpus);
+        return this.usage.tell(manager, [{ subscription, vgpus }]);
       case 'GROWN':
         await manager.query('UPDATE subscription SET vgpus = resize_vgpus, resize_vgpus = NULL WHERE subscription_id = $1', [
           subscriptionId,
         ]);
         await manager.query('UPDATE lease SET is_added = false WHERE subscription_id = $1 AND is_added', [subscriptionId]);
-        return this.usage.tell(manager, subscription, resizeVgpus ?? vgpus);
+        return this.usage.tell(manager, [{ subscription, vgpus: resizeVgpus ?? vgpus }]);
       default:
         if (event === 'FAILED') await this.distrust(manager, subscription, added, cause);
         return this.placement.release(manager, added, cause);
     }
   }
 
-  private async grant(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
-    const { subscriptionId, poolId, vgpus, resizeVgpus } = subscription;
-    const isGrowing = subscription.state === 'growing';
-    const event = isGrowing ? 'GROWN' : 'GRANTED';
-    const { overcommit } = await this.pools.pool(poolId);
-    // An entitlement: its workloads take the leases.
-    if (overcommit > 1) return { event };
+  /** Asks a node once for all of the subscriptions, which are in one state and lane. */
+  private async grant(all: readonly SubscriptionEntity[], context: StepContext): Promise<Found[]> {
+    const [first] = all;
+    if (!first) return [];
+    const event = first.state === 'growing' ? 'GROWN' : 'GRANTED';
+    const pools = await this.pools.poolsOf(all.map(({ poolId }) => poolId));
     const query: Query = (sql, values) => this.query(sql, values);
-    const all = await countHeld(query, { of: 'subscription_id', id: subscriptionId, isAdded: isGrowing });
-    if (all.isWaiting) return this.waiting.attend('subscription', subscriptionId);
-    const leases = await this.leasesHere(subscription);
-    const verdict = readiness(all, leases, isGrowing ? (resizeVgpus ?? vgpus) - vgpus : vgpus);
-    if (verdict) return verdict;
-    await noteInstances(query, await this.driver.confirm(leases, context.signal));
-    return isOnLastNode(subscription) ? { event } : 'lane done';
+    // With overcommit a subscription is an entitlement: its workloads take the leases.
+    const leased = all.filter(({ poolId }) => pools.get(poolId)?.overcommit === 1);
+    const ids = leased.map(({ subscriptionId }) => subscriptionId);
+    const filter = { of: 'subscription_id', ids, isAdded: first.state === 'growing' } as const;
+    const counts = leased.length > 0 ? await countHeld(query, filter) : new Map<string, HeldCount>();
+    const here = Map.groupBy(leased.length > 0 ? await heldBy(query, filter, first.lane) : [], ({ holderId }) => holderId);
+    const found: (Found | undefined)[] = [];
+    for (const subscription of all) found.push(leased.includes(subscription) ? await this.notYet(subscription, counts, here) : { event });
+    const ready = all.flatMap(({ subscriptionId }, at) => (found[at] === undefined ? (here.get(subscriptionId) ?? []) : []));
+    if (ready.length > 0) await noteInstances(query, await this.driver.confirm(ready, context.signal));
+    return all.map((subscription, at) => found[at] ?? (isOnLastNode(subscription) ? { event } : 'lane done'));
+  }
+
+  /** Returns what the subscription waits for; undefined if its node can be asked. */
+  private async notYet(
+    { subscriptionId, state, vgpus, resizeVgpus }: SubscriptionEntity,
+    counts: ReadonlyMap<string, HeldCount>,
+    here: ReadonlyMap<string, readonly HeldLease[]>,
+  ): Promise<Found | undefined> {
+    const count = counts.get(subscriptionId) ?? nothingHeld;
+    if (count.isWaiting) return this.waiting.attend('subscription', subscriptionId);
+    return readiness(count, here.get(subscriptionId) ?? [], state === 'growing' ? (resizeVgpus ?? vgpus) - vgpus : vgpus);
   }
 
   private async giveBack(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
@@ -159,7 +197,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
   private async abandon(manager: EntityManager, subscriptionId: string, cause: Cause): Promise<void> {
     const live = await this.workloads.lockLive(manager, subscriptionId);
     // The GPUs of all of them in one order, before each gives back its own.
-    await this.placement.lockHeld(manager, { of: 'subscription_id', id: subscriptionId });
+    await this.placement.lockHeld(manager, { of: 'subscription_id', ids: [subscriptionId] });
     await this.workloads.moveAll(manager, live, 'FAILED', cause);
   }
 
@@ -176,7 +214,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
 
   /** Those that the present state is about, on the node of its lane. */
   private leasesHere({ subscriptionId, state, lane }: SubscriptionEntity): Promise<HeldLease[]> {
-    const filter = { of: 'subscription_id', id: subscriptionId, isAdded: isResizing(state) } as const;
+    const filter = { of: 'subscription_id', ids: [subscriptionId], isAdded: isResizing(state) } as const;
     return heldBy((sql, values) => this.query(sql, values), filter, lane);
   }
 }

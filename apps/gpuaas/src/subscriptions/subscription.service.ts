@@ -9,12 +9,11 @@ import {
 } from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
-import { causeOf, type Cause, type MachineError } from '@atoll/state-machine';
+import { causeOf } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { invalidField } from '../invalid-field.js';
-import { Allocation, type Admission, type Asked } from '../leases/allocation.js';
 import { Placement } from '../leases/placement.js';
 import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
 import { soldProfiles } from '../pools/pool-terms.js';
@@ -22,7 +21,8 @@ import { TeamGate } from '../teams/team-gate.js';
 import type { WorkloadEntity } from '../workloads/workload.entity.js';
 import { WorkloadSteps } from '../workloads/workload-steps.js';
 import { liveWorkload } from '../workloads/workload.machine.js';
-import { Entitlements } from './entitlements.js';
+import { Admissions } from './admissions.js';
+import { SubscriptionAccepting } from './subscription-accepting.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 import { isResizing, statusOf, subscriptionView } from './subscription-view.js';
@@ -35,9 +35,9 @@ export class SubscriptionsService {
     private readonly transactions: Transactions,
     private readonly gate: TeamGate,
     private readonly pools: PoolCatalogue,
-    private readonly allocation: Allocation,
+    private readonly accepting: SubscriptionAccepting,
+    private readonly admissions: Admissions,
     private readonly placement: Placement,
-    private readonly entitlements: Entitlements,
     private readonly subscriptions: SubscriptionSteps,
     private readonly workloads: WorkloadSteps,
     private readonly capacity: TeamCapacity,
@@ -56,15 +56,7 @@ export class SubscriptionsService {
       vRamGb: String(sold.vRamGb),
       vgpus,
     };
-    return this.transactions.once(context, async (manager) => {
-      await this.gate.holdOpen(manager, team_id, workspaceId);
-      const admission = await this.admit(manager, pool, { teamId: team_id, profile: sold.name, vgpus });
-      const cause = causeOf(context);
-      const subscription = await this.subscriptions.insert(manager, { ...values, lastError: shownAs(admission) }, cause);
-      if (admission) await this.hold(manager, pool, admission, subscription, false, cause);
-      await this.capacity.note(manager, team_id);
-      return subscriptionView(subscription, pool);
-    });
+    return this.accepting.accept(pool, values, context);
   }
 
   /**
@@ -106,30 +98,6 @@ export class SubscriptionsService {
     });
   }
 
-  /**
-   * Leases, or a place in the queue; undefined: an entitlement, whose workloads take the leases. Throws
-   * `insufficient_capacity`.
-   */
-  private async admit(manager: EntityManager, pool: KnownPool, asked: Asked): Promise<Admission | undefined> {
-    const [decided] = await (pool.overcommit > 1
-      ? this.entitlements.decide(manager, pool, [asked])
-      : this.allocation.decide(manager, pool, [asked]));
-    if (isAppError(decided)) throw decided;
-    return decided;
-  }
-
-  private async hold(
-    manager: EntityManager,
-    pool: KnownPool,
-    admission: Admission,
-    { subscriptionId }: SubscriptionEntity,
-    isAdded: boolean,
-    cause: Cause,
-  ): Promise<void> {
-    await this.allocation.hold(manager, pool, [{ admission, holder: { subscriptionId, workloadId: null, isAdded } }], cause);
-    await this.subscriptions.assignLanes(manager, [subscriptionId]);
-  }
-
   private async grow(
     manager: EntityManager,
     pool: KnownPool,
@@ -140,11 +108,12 @@ export class SubscriptionsService {
     const { teamId, workspaceId, profile } = held;
     const cause = causeOf(context, `from ${held.vgpus} to ${vgpus} vGPUs`);
     await this.gate.holdOpen(manager, teamId, workspaceId);
-    const admission = await this.admit(manager, pool, { teamId, profile, vgpus: vgpus - held.vgpus });
+    const [decided] = await this.admissions.decide(manager, pool, [{ teamId, profile, vgpus: vgpus - held.vgpus }]);
+    if (!decided || isAppError(decided)) throw decided ?? new Error('A request was not decided on.');
     const values = { resizeVgpus: vgpus, resizeFailure: null };
-    const growing = await this.subscriptions.move(manager, held, 'GROW', cause, values, admission?.reason ?? null);
-    if (admission) await this.hold(manager, pool, admission, held, true, cause);
-    await this.capacity.note(manager, teamId);
+    const growing = await this.subscriptions.move(manager, held, 'GROW', cause, values, decided.reason);
+    await this.admissions.hold(manager, pool, [{ decided, subscription: held, isAdded: true, cause }]);
+    await this.capacity.note(manager, [teamId]);
     return growing;
   }
 
@@ -166,7 +135,7 @@ export class SubscriptionsService {
       throw new AppError('conflict', `${used} of its ${before} vGPUs are in use: stop workloads first, or keep at least ${used}.`);
     const cause = causeOf(context, `from ${before} to ${vgpus} vGPUs`);
     if (pool.overcommit === 1 && vgpus < before) {
-      await this.placement.release(manager, { of: 'subscription_id', id: subscriptionId, idle: before - vgpus }, cause);
+      await this.placement.release(manager, { of: 'subscription_id', ids: [subscriptionId], idle: before - vgpus }, cause);
     }
     return this.subscriptions.move(manager, held, 'SHRUNK', cause, { vgpus, resizeVgpus: null, resizeFailure: null });
   }
@@ -187,11 +156,6 @@ export class SubscriptionsService {
     if (!held) throw notFound('subscription');
     return held;
   }
-}
-
-/** What a row says of its admission until its first step. */
-function shownAs(admission: Admission | undefined): MachineError | null {
-  return admission?.reason ? { ...admission.reason, at: new Date().toISOString() } : null;
 }
 
 function requireSold(pool: KnownPool, profile?: string): ReturnType<typeof soldProfiles>[number] {

@@ -1,8 +1,8 @@
-import { gpuUsageTold } from '@atoll/contracts';
+import { gpuUsageTold, type UsageTold } from '@atoll/contracts';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { PoolCatalogue } from '../pools/pool-catalogue.js';
+import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
 import { skuOf } from '../pools/pool-terms.js';
 import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 
@@ -14,25 +14,38 @@ export class UsageFacts {
     private readonly pools: PoolCatalogue,
   ) {}
 
-  /** From the subscription's `enteredAt` on it holds this many vGPUs. The fact is one for ever: its id is the transition's. */
-  async tell(manager: EntityManager, subscription: SubscriptionEntity, vgpus: number): Promise<void> {
-    const { subscriptionId, enteredAt, revision, name, profile, teamId, workspaceId, poolId, vRamGb } = subscription;
-    const pool = await this.pools.pool(poolId, manager);
-    const fact = {
-      id: `subscription:${subscriptionId}:${revision}`,
-      time: enteredAt.toISOString(),
-      sequence: revision,
-      resource_id: `gpuaas_pool:${subscriptionId}`,
-      ...(name !== null && { resource_name: name }),
-      kind: 'gpuaas_pool' as const,
-      sku: skuOf(pool.board, profile),
-      quantity: String(vgpus),
-      team_id: teamId,
-      workspace_id: workspaceId,
-      region_id: pool.regionId,
-      pool_id: poolId,
-      attributes: { pool_name: pool.poolName, pool_profiles: pool.profiles.length, profile, v_ram_gb: Number(vRamGb) },
-    };
-    await this.outbox.add(manager, gpuUsageTold, { facts: [fact] });
+  /**
+   * Publishes that each of these subscriptions, at most 1000, holds this many vGPUs from its `enteredAt` on. The id of a
+   * fact is that of the transition, so that it counts once, however often it is published.
+   */
+  async tell(manager: EntityManager, held: readonly { subscription: SubscriptionEntity; vgpus: number }[]): Promise<void> {
+    const pools = await this.pools.poolsOf(
+      held.map(({ subscription }) => subscription.poolId),
+      manager,
+    );
+    const facts = held.flatMap(({ subscription, vgpus }) => {
+      const pool = pools.get(subscription.poolId);
+      return pool ? [factOf(subscription, vgpus, pool)] : [];
+    });
+    await this.outbox.add(manager, gpuUsageTold, { facts });
   }
+}
+
+function factOf(subscription: SubscriptionEntity, vgpus: number, pool: KnownPool): UsageTold['facts'][number] {
+  const { subscriptionId, enteredAt, revision, name, profile, teamId, workspaceId, poolId, vRamGb } = subscription;
+  return {
+    id: `subscription:${subscriptionId}:${revision}`,
+    time: enteredAt.toISOString(),
+    sequence: revision,
+    resource_id: `gpuaas_pool:${subscriptionId}`,
+    ...(name !== null && { resource_name: name }),
+    kind: 'gpuaas_pool',
+    sku: skuOf(pool.board, profile),
+    quantity: String(vgpus),
+    team_id: teamId,
+    workspace_id: workspaceId,
+    region_id: pool.regionId,
+    pool_id: poolId,
+    attributes: { pool_name: pool.poolName, pool_profiles: pool.profiles.length, profile, v_ram_gb: Number(vRamGb) },
+  };
 }

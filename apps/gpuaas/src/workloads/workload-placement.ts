@@ -88,8 +88,8 @@ export class WorkloadPlacement {
     const lastError = admission.reason && { ...admission.reason, at: new Date().toISOString() };
     const workload = await this.workloads.insert(manager, { ...values, lastError }, cause);
     const holder = { subscriptionId, workloadId: workload.workloadId, isAdded: false };
-    await this.allocation.hold(manager, pool, [{ admission, holder }], cause);
-    await this.capacity.note(manager, teamId);
+    await this.allocation.hold(manager, pool, [{ admission, holder, cause }]);
+    await this.capacity.note(manager, [teamId]);
     return workload;
   }
 

@@ -5,7 +5,17 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { NodeDriver } from '../driver/node-driver.js';
-import { countHeld, heldBy, isOnLastNode, lanesOf, nodesLeft, noteInstances, type HeldLease, type Query } from '../leases/lease-store.js';
+import {
+  countHeld,
+  heldBy,
+  isOnLastNode,
+  lanesOf,
+  nodesLeft,
+  noteInstances,
+  nothingHeld,
+  type HeldLease,
+  type Query,
+} from '../leases/lease-store.js';
 import { readiness } from '../leases/readiness.js';
 import { Placement } from '../leases/placement.js';
 import { Waiting } from '../leases/waiting.js';
@@ -85,7 +95,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     if (event === 'FAILED') {
       await this.placement.distrust(
         manager,
-        { of: 'workload_id', id: workloadId },
+        { of: 'workload_id', ids: [workloadId] },
         nodesLeft(workload),
         workload.lastError?.message ?? 'It did not give back what was held.',
         cause,
@@ -96,8 +106,8 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     ]);
     const { overcommit } = await this.pools.pool(pool?.pool_id ?? '', manager);
     if (overcommit > 1) {
-      await this.placement.release(manager, { of: 'workload_id', id: workloadId }, cause);
-      await this.capacity.note(manager, teamId);
+      await this.placement.release(manager, { of: 'workload_id', ids: [workloadId] }, cause);
+      await this.capacity.note(manager, [teamId]);
     } else {
       await manager.query('UPDATE lease SET workload_id = NULL WHERE workload_id = $1', [workloadId]);
     }
@@ -113,7 +123,8 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
 
   private async occupy(workload: WorkloadEntity, leases: HeldLease[], context: StepContext): Promise<Found> {
     const query: Query = (sql, values) => this.query(sql, values);
-    const all = await countHeld(query, { of: 'workload_id', id: workload.workloadId });
+    const counts = await countHeld(query, { of: 'workload_id', ids: [workload.workloadId] });
+    const all = counts.get(workload.workloadId) ?? nothingHeld;
     if (all.isWaiting) return this.waiting.attend('workload', workload.workloadId);
     const verdict = readiness(all, leases, workload.vgpus);
     if (verdict) return verdict;
@@ -122,7 +133,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
   }
 
   private leasesHere({ workloadId, lane }: WorkloadEntity): Promise<HeldLease[]> {
-    return heldBy((sql, values) => this.query(sql, values), { of: 'workload_id', id: workloadId }, lane);
+    return heldBy((sql, values) => this.query(sql, values), { of: 'workload_id', ids: [workloadId] }, lane);
   }
 }
 

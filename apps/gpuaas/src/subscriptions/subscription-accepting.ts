@@ -1,0 +1,123 @@
+import type { CallContext, Subscription } from '@atoll/contracts';
+import { Transactions } from '@atoll/database';
+import { AppError, isAppError } from '@atoll/errors';
+import { causeOf } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { TeamCapacity } from '../capacity/team-capacity.js';
+import type { KnownPool } from '../pools/pool-catalogue.js';
+import { TeamGate } from '../teams/team-gate.js';
+import { Admissions, type Decided } from './admissions.js';
+import type { SubscriptionEntity } from './subscription.entity.js';
+import { SubscriptionSteps } from './subscription-steps.js';
+import { subscriptionView } from './subscription-view.js';
+import { Together } from './together.js';
+
+type NewSubscription = Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId' | 'name' | 'profile' | 'vRamGb' | 'vgpus'>;
+
+interface Request {
+  readonly pool: KnownPool;
+  readonly values: NewSubscription;
+  readonly context: CallContext;
+}
+
+/** Subscriptions that one transaction accepts, at most. */
+const maxTogether = 100;
+
+/**
+ * Accepts subscriptions. Requests for one pool and profile that arrive while this process has a transaction under way
+ * for others share the next one (ADR 24). It costs little more than one request alone, and takes one connection.
+ */
+@Injectable()
+export class SubscriptionAccepting {
+  private readonly together = new Together<Request, Subscription>(maxTogether, (all) => this.acceptInTime(all));
+
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly gate: TeamGate,
+    private readonly admissions: Admissions,
+    private readonly subscriptions: SubscriptionSteps,
+    private readonly capacity: TeamCapacity,
+  ) {}
+
+  /**
+   * Throws `insufficient_capacity`, with what would be accepted, and `conflict` if the team or the workspace is being
+   * deleted.
+   */
+  async accept(pool: KnownPool, values: NewSubscription, context: CallContext): Promise<Subscription> {
+    const request = { pool, values, context };
+    if (!context.idempotency) return this.together.add(`${pool.poolId} ${values.profile}`, request);
+    // The reply is kept in the transaction of its effect, which therefore is one of its own.
+    return this.transactions.once(context, async (manager) => {
+      const [answer] = await this.acceptAll(manager, [request]);
+      if (!answer || isAppError(answer)) throw answer ?? new Error('A request was not answered.');
+      return answer;
+    });
+  }
+
+  /** Skips requests whose deadline has passed: their callers have been answered. */
+  private async acceptInTime(all: readonly Request[]): Promise<(Subscription | AppError)[]> {
+    const nowMs = Date.now();
+    const inTime = all.filter(({ context }) => context.deadlineAtMs > nowMs);
+    const answers = await this.transactions.run((manager) => this.acceptAll(manager, inTime));
+    const late = new AppError('deadline_exceeded', 'The request waited too long to be decided on.');
+    return all.map((request) => answers[inTime.indexOf(request)] ?? late);
+  }
+
+  /** Accepts or refuses each request by itself. All are for one pool. */
+  private async acceptAll(manager: EntityManager, all: readonly Request[]): Promise<(Subscription | AppError)[]> {
+    const [first] = all;
+    if (!first) return [];
+    const { pool } = first;
+    const answers: (Subscription | AppError | undefined)[] = await this.gate.holdAllOpen(
+      manager,
+      all.map(({ values }) => values),
+    );
+    const open = all.flatMap((request, at) => (answers[at] === undefined ? [{ ...request, at }] : []));
+    const decisions = await this.admissions.decide(
+      manager,
+      pool,
+      open.map(({ values }) => values),
+    );
+    const accepted: Accepted[] = [];
+    open.forEach((request, place) => {
+      const decided = decisions[place];
+      if (isAppError(decided)) answers[request.at] = decided;
+      else if (decided) accepted.push({ ...request, decided });
+    });
+    const rows = await this.write(manager, pool, accepted);
+    accepted.forEach(({ at }, place) => (answers[at] = rows[place] && subscriptionView(rows[place], pool)));
+    return answers.map((answer) => {
+      if (!answer) throw new Error('A request was not decided on.');
+      return answer;
+    });
+  }
+
+  private async write(manager: EntityManager, pool: KnownPool, accepted: readonly Accepted[]): Promise<SubscriptionEntity[]> {
+    if (accepted.length === 0) return [];
+    const all = accepted.map(({ values, context, decided }) => ({
+      values: { ...values, lastError: shownAs(decided) },
+      cause: causeOf(context),
+      decided,
+    }));
+    const rows = await this.subscriptions.insertAll(manager, all);
+    const held = all.flatMap(({ decided, cause }, at) => (rows[at] ? [{ decided, subscription: rows[at], isAdded: false, cause }] : []));
+    await this.admissions.hold(manager, pool, held);
+    await this.capacity.note(
+      manager,
+      rows.map(({ teamId }) => teamId),
+    );
+    return rows;
+  }
+}
+
+interface Accepted extends Request {
+  /** Its index in the batch. */
+  readonly at: number;
+  readonly decided: Decided;
+}
+
+/** The reason that a row shows until its first step. */
+function shownAs({ reason }: Decided): SubscriptionEntity['lastError'] {
+  return reason && { ...reason, at: new Date().toISOString() };
+}
