@@ -46,7 +46,7 @@ export async function makeFloor(client: pg.Client): Promise<void> {
 
 /** Clears what was filled in the product's tables or the floor's. */
 export async function clear(client: pg.Client, schema: 'gpuaas' | 'floor'): Promise<void> {
-  const more = schema === 'gpuaas' ? ', gpuaas.connection, gpuaas.waiting_request' : '';
+  const more = schema === 'gpuaas' ? ', gpuaas.connection, gpuaas.waiting_request, gpuaas.held_slice' : '';
   await client.query(`TRUNCATE ${filled.map((table) => `${schema}.${table}`).join()}${more}`);
   await client.query(`UPDATE ${schema}.gpu SET slots_used = 0 WHERE slots_used <> 0`);
   for (const table of [...inventory, ...filled]) await client.query(`VACUUM (ANALYZE) ${schema}.${table}`);

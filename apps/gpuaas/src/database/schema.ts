@@ -13,6 +13,7 @@ import { WaitingRequestEntity } from '../leases/waiting-request.entity.js';
 import { NodeEntity } from '../nodes/node.entity.js';
 import { PoolEntity } from '../pools/pool.entity.js';
 import { KnownPriceEntity, PriceSnapshotEntity } from '../prices/known-price.entity.js';
+import { HeldSliceEntity } from '../metrics/held-slice.entity.js';
 import { GpuaasEntity, RegionEntity } from '../regions/region.entity.js';
 import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { TeamClosingEntity } from '../teams/team-closing.entity.js';
@@ -31,6 +32,7 @@ import { PodWorkloads1807000000000 } from './migrations/1807000000000-pod-worklo
 import { Baremetal1820000000000 } from './migrations/1820000000000-baremetal.js';
 import { Failures1807500000000 } from './migrations/1807500000000-failures.js';
 import { WaitingRequests1808000000000 } from './migrations/1808000000000-waiting-requests.js';
+import { HeldSlices1809000000000 } from './migrations/1809000000000-held-slices.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -46,6 +48,7 @@ export const gpuaasSchema = {
     CredentialReadEntity,
     GpuEntity,
     GpuaasEntity,
+    HeldSliceEntity,
     KnownPriceEntity,
     LeaseEntity,
     MachineHistory,
@@ -77,5 +80,6 @@ export const gpuaasSchema = {
     Baremetal1820000000000,
     Failures1807500000000,
     WaitingRequests1808000000000,
+    HeldSlices1809000000000,
   ],
 };

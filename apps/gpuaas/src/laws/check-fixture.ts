@@ -46,6 +46,15 @@ export async function checkLaws({ fixture }: World): Promise<void> {
   ).toEqual([]);
   expect(await fixture.query(`${heldBySubscriptions} WHERE NOT ${isWhole}`)).toEqual([]);
   expect(await fixture.query(`${heldByWorkloads} WHERE NOT ${isWhole}`)).toEqual([]);
+  // What is held is what metrics are read for.
+  expect(
+    await fixture.query(
+      `SELECT coalesce(lease.lease_id, held_slice.lease_id) FROM (SELECT * FROM lease WHERE NOT is_added AND lost_reason IS NULL) lease
+       FULL JOIN (SELECT * FROM held_slice WHERE held_until IS NULL) held_slice USING (lease_id)
+       WHERE (lease.subscription_id, lease.gpu_id, turn IS NULL, lease.gpu_instance_id)
+         IS DISTINCT FROM (held_slice.subscription_id, held_slice.gpu_id, is_slot, held_slice.gpu_instance_id)`,
+    ),
+  ).toEqual([]);
   // Each sentence of a reason says something new.
   const reasons = await fixture.query<{ reason: string }>(
     `SELECT DISTINCT reason FROM machine_history WHERE reason IS NOT NULL

@@ -20,6 +20,7 @@ import { readiness } from '../leases/readiness.js';
 import { Placement } from '../leases/placement.js';
 import { Waiting } from '../leases/waiting.js';
 import { withdrawRequest } from '../leases/waiting-requests.js';
+import { forgetHeldSlices } from '../metrics/held-slices.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import { WorkloadSteps } from '../workloads/workload-steps.js';
@@ -71,6 +72,12 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
 
   override stepAll(subscriptions: readonly SubscriptionEntity[], context: StepContext): Promise<Found[]> {
     return this.grant(subscriptions, context);
+  }
+
+  /** Forgets what was held before any metric window. */
+  override async sweep(): Promise<readonly string[]> {
+    await forgetHeldSlices((sql, values) => this.query(sql, values));
+    return [];
   }
 
   protected override async enteredAll(
