@@ -5,12 +5,19 @@ export const nowMs = Date.UTC(2026, 2, 1, 12);
 export const nowS = nowMs / 1000;
 export const now = () => nowMs;
 
-export function turn(gpuUuid: string): MeasuredSlice {
-  return { gpuUuid, mechanism: 'time_slicing', mode: 'Temporal', gpuInstanceId: null };
+export function ago(seconds: number): Date {
+  return new Date(nowMs - seconds * 1000);
 }
 
-export function migSlice(gpuUuid: string, gpuInstanceId: number | null): MeasuredSlice {
-  return { gpuUuid, mechanism: 'mig', mode: 'Spatial', gpuInstanceId };
+/** Held for 90 days, and still, unless told. */
+const held = { heldFrom: ago(90 * 86_400), heldUntil: null };
+
+export function turn(gpuUuid: string, given: Partial<MeasuredSlice> = {}): MeasuredSlice {
+  return { gpuUuid, isMigInstance: false, gpuInstanceId: null, ...held, ...given };
+}
+
+export function migSlice(gpuUuid: string, gpuInstanceId: number | null, given: Partial<MeasuredSlice> = {}): MeasuredSlice {
+  return { gpuUuid, isMigInstance: true, gpuInstanceId, ...held, ...given };
 }
 
 /** Active for 90 days unless told. */
@@ -19,5 +26,5 @@ export function subscription(
   slices: MeasuredSlice[],
   activeForS: number | null = 90 * 86_400,
 ): MeasuredSubscription {
-  return { subscriptionId, slices, activeSince: activeForS === null ? null : new Date(nowMs - activeForS * 1000) };
+  return { subscriptionId, slices, activeSince: activeForS === null ? null : ago(activeForS) };
 }

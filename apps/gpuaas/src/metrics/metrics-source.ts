@@ -1,23 +1,23 @@
 import type { MetricWindow } from '@atoll/contracts';
-import type { Mechanism, SharingMode } from '@atoll/gpu';
 
-/** A slice, or a turn, that a subscription holds: what its GPU figures are read from. */
+/** A slice, or a turn, that a subscription holds or has held: what its GPU figures are read from. */
 export interface MeasuredSlice {
   readonly gpuUuid: string;
-  /** Of its pool. */
-  readonly mechanism: Mechanism;
-  /** Of its GPU now: a MIG slice whose GPU fell back to time slicing is measured as the whole device. */
-  readonly mode: SharingMode;
+  /** Whether it has figures of its own. All else shows those of its GPU: DCGM cannot separate who shares by MPS or by turns. */
+  readonly isMigInstance: boolean;
   /**
-   * NVML's id of the MIG instance, DCGM's label `GPU_I_ID`. It is **not** the placement's start, and only who made the instance knows it.
-   * Null where there is none, or it is unknown: better no figure than that of another tenant's slice.
+   * NVML's id of the MIG instance, DCGM's label `GPU_I_ID`. It is **not** the placement's start, and only the node that
+   * created the instance knows it. Null where there is none, or it is unknown: no figure is better than that of another
+   * tenant's slice.
    */
   readonly gpuInstanceId: number | null;
+  readonly heldFrom: Date;
+  /** Null while it is held. */
+  readonly heldUntil: Date | null;
 }
 
 export interface MeasuredSubscription {
   readonly subscriptionId: string;
-  /** Those it holds now. */
   readonly slices: readonly MeasuredSlice[];
   /** Null if it never was active. What was measured before belongs to somebody else. */
   readonly activeSince: Date | null;
@@ -26,7 +26,7 @@ export interface MeasuredSubscription {
 /** Averages in percent, two decimals; 0 where there is no sample. */
 export interface SubscriptionMetrics {
   readonly cpu_usage: number;
-  /** Of the GPU memory. */
+  /** Share of the GPU memory. */
   readonly memory_usage: number;
   readonly gpu_utilization: number;
   /** `ok`: each figure has samples of all it is made of; `partial`: of some; `no_data`: nothing was measured. */
@@ -36,9 +36,9 @@ export interface SubscriptionMetrics {
 /** Where the figures of subscriptions come from. */
 export abstract class MetricsSource {
   /**
-   * The averages of each subscription over the window, or over its life where that is shorter, by `subscriptionId`. One query for a page.
-   * Never throws, and answers within about two seconds: where the source is down every subscription is `no_data`, and the log says so once
-   * per outage.
+   * Returns the averages of each subscription, by `subscriptionId`, over the parts of the window in which it was active
+   * and held a slice. Never throws, and answers within about 250 ms: where the source is slow or down every subscription
+   * is `no_data`, and the log says so once per outage.
    */
   abstract read(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<Map<string, SubscriptionMetrics>>;
 }

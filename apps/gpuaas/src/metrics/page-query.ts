@@ -1,54 +1,104 @@
-import { isMigInstance, type Figure } from './averages.js';
-import type { MeasuredSubscription } from './metrics-source.js';
+import type { GpuFigure, Figure } from './averages.js';
+import type { Span } from './spans.js';
 
-export interface PageQuery {
-  readonly expression: string;
-  /** How many series it can answer at most. */
-  readonly seriesAtMost: number;
-}
-
-/** Tells the figures of one answer apart. */
+/** Labels by which the figures of one answer are told apart. */
 export const figureLabel = 'atoll_figure';
+export const spanLabel = 'atoll_span';
 export const subscriptionLabel = 'atoll_subscription_id';
 const cpuShare = 'atoll_subscription:cpu_usage:ratio_rate5m';
 
+/** Times that one query asks about, at most: each takes some hundred characters, and its own look at the samples. */
+const maxTimes = 400;
+
+type Time = Pick<Span, 'fromMs' | 'untilMs'>;
+
+export interface PageQuery {
+  readonly expression: string;
+  /** The value of `atoll_span` for a span; undefined: it is not asked about. */
+  readonly placeOf: (span: Span) => string | undefined;
+}
+
 /**
- * One PromQL expression for all figures of the subscriptions, each in percent and named by the label `atoll_figure`. Exporters that name
- * pods, and scrapers that run twice, show a device several times: hence the averages, which also make the labels match.
+ * One PromQL expression, to be evaluated at `nowMs`, for all figures of subscriptions, each in percent. Spans of the same
+ * time share a term. An average is the sum of all samples by their number, so that it is exact whatever the window is,
+ * and an exporter whose labels name a device's pods, or a scraper that runs twice, changes nothing.
  */
-export function pageQuery(subscriptions: readonly MeasuredSubscription[]): PageQuery {
-  const slices = subscriptions.flatMap((subscription) => subscription.slices);
-  const devices = unique(slices.filter((slice) => !isMigInstance(slice)).map(({ gpuUuid }) => gpuUuid));
-  const instances = slices.filter((slice) => isMigInstance(slice) && slice.gpuInstanceId !== null);
-  const cutGpus = unique(instances.map(({ gpuUuid }) => gpuUuid));
-  const instanceIds = unique(instances.map(({ gpuInstanceId }) => String(gpuInstanceId)));
-  const ids = unique(subscriptions.map(({ subscriptionId }) => subscriptionId));
-
-  const parts = [named('cpu_usage', `100 * avg by (${subscriptionLabel}) (${cpuShare}{${subscriptionLabel}=~${anyOf(ids)}})`)];
-  if (devices.length > 0) {
-    const device = `{UUID=~${anyOf(devices)},GPU_I_ID=""}`;
-    parts.push(named('gpu_utilization', bySlice(`DCGM_FI_DEV_GPU_UTIL${device}`)), named('memory_usage', memoryShare(device)));
+export function pageQuery(subscriptionIds: readonly string[], spans: readonly Span[], windowMs: number, nowMs: number): PageQuery {
+  const { times, placeOf } = timesOf(spans);
+  const parts = [cpuTerm(subscriptionIds, windowMs)];
+  for (const [place, { time, of }] of times) {
+    const range = rangeOf(time, nowMs);
+    const devices = unique(of.filter(({ gpuInstanceId }) => gpuInstanceId === null).map(({ gpuUuid }) => gpuUuid));
+    const cut = of.filter(({ gpuInstanceId }) => gpuInstanceId !== null);
+    if (devices.length > 0) parts.push(...gpuTerms(place, `UUID=~${anyOf(devices)},GPU_I_ID=""`, range, 'DCGM_FI_DEV_GPU_UTIL', ''));
+    if (cut.length > 0) {
+      // More than was asked for where GPUs have instances of the same ids; the reader of the answer chooses.
+      const ids = unique(cut.map(({ gpuInstanceId }) => String(gpuInstanceId)));
+      const instances = `UUID=~${anyOf(unique(cut.map(({ gpuUuid }) => gpuUuid)))},GPU_I_ID=~${anyOf(ids)}`;
+      parts.push(...gpuTerms(place, instances, range, 'DCGM_FI_PROF_GR_ENGINE_ACTIVE', '100 * '));
+    }
   }
-  if (cutGpus.length > 0) {
-    // More than was asked for where GPUs have instances of the same ids; who reads the answer picks.
-    const instance = `{UUID=~${anyOf(cutGpus)},GPU_I_ID=~${anyOf(instanceIds)}}`;
-    parts.push(named('gpu_utilization', `100 * ${bySlice(`DCGM_FI_PROF_GR_ENGINE_ACTIVE${instance}`)}`));
-    parts.push(named('memory_usage', memoryShare(instance)));
-  }
-  return { expression: parts.join(' or '), seriesAtMost: ids.length + 2 * (devices.length + cutGpus.length * instanceIds.length) };
+  return { expression: parts.join(' or '), placeOf };
 }
 
-function named(figure: Figure, expression: string): string {
-  return `label_replace(${expression}, "${figureLabel}", "${figure}", "", "")`;
+/** The times of the spans. Where they are too many they are made alike, and then the shortest are left out. */
+function timesOf(spans: readonly Span[]): { times: Map<string, { time: Time; of: Span[] }>; placeOf: PageQuery['placeOf'] } {
+  const grouped = (timeOf: (span: Span) => Time) =>
+    Map.groupBy(spans, (span) => {
+      const { fromMs, untilMs } = timeOf(span);
+      return `${fromMs}-${untilMs}`;
+    });
+  let timeOf = (span: Span): Time => span;
+  let groups = grouped(timeOf);
+  if (groups.size > maxTimes) groups = grouped((timeOf = coarse));
+  const chosen = [...groups.values()]
+    .flatMap(([first, ...others]) => (first ? [{ time: timeOf(first), of: [first, ...others] }] : []))
+    .toSorted((one, other) => lengthOf(other.time) - lengthOf(one.time))
+    .slice(0, maxTimes);
+  const times = new Map(chosen.map((each, at) => [String(at), each]));
+  const places = new Map(chosen.flatMap(({ of }, at) => of.map((span) => [span, String(at)] as const)));
+  return { times, placeOf: (span) => places.get(span) };
 }
 
-function bySlice(selector: string): string {
-  return `avg by (UUID, GPU_I_ID) (${selector})`;
+/** A time within this one, shorter by less than a sixteenth, whose ends many times share. */
+function coarse({ fromMs, untilMs }: Time): Time {
+  const gridMs = 2 ** Math.max(0, Math.floor(Math.log2(untilMs - fromMs)) - 5);
+  return { fromMs: Math.ceil(fromMs / gridMs) * gridMs, untilMs: Math.floor(untilMs / gridMs) * gridMs };
 }
 
-function memoryShare(labels: string): string {
-  const used = bySlice(`DCGM_FI_DEV_FB_USED${labels}`);
-  return `100 * ${used} / (${used} + ${bySlice(`DCGM_FI_DEV_FB_FREE${labels}`)})`;
+function lengthOf({ fromMs, untilMs }: Time): number {
+  return untilMs - fromMs;
+}
+
+/** The samples after `fromMs`, until `untilMs`. A range of Prometheus 2 includes its first instant, which is another tenant's. */
+function rangeOf({ fromMs, untilMs }: Time, nowMs: number): string {
+  const range = `[${Math.max(1, untilMs - fromMs - 1)}ms]`;
+  return untilMs === nowMs ? range : `${range} @ ${(untilMs / 1_000).toFixed(3)}`;
+}
+
+/** Its series are the subscription's own, whatever the time. */
+function cpuTerm(subscriptionIds: readonly string[], windowMs: number): string {
+  const [sum, count] = sumAndCount(
+    `${cpuShare}{${subscriptionLabel}=~${anyOf(unique(subscriptionIds))}}[${windowMs}ms]`,
+    subscriptionLabel,
+  );
+  return named('cpu_usage', '', `100 * ${sum} / ${count}`);
+}
+
+function gpuTerms(place: string, labels: string, range: string, utilization: string, factor: string): string[] {
+  const of = (name: string) => sumAndCount(`${name}{${labels}}${range}`, 'UUID, GPU_I_ID');
+  const [[sum, count], [used], [free]] = [of(utilization), of('DCGM_FI_DEV_FB_USED'), of('DCGM_FI_DEV_FB_FREE')];
+  const figure = (name: GpuFigure, expression: string) => named(name, place, expression);
+  return [figure('gpu_utilization', `${factor}${sum} / ${count}`), figure('memory_usage', `100 * ${used} / (${used} + ${free})`)];
+}
+
+function sumAndCount(selector: string, by: string): [string, string] {
+  return [`sum by (${by}) (sum_over_time(${selector}))`, `sum by (${by}) (count_over_time(${selector}))`];
+}
+
+function named(figure: Figure, place: string, expression: string): string {
+  const ofFigure = `label_replace(${expression}, "${figureLabel}", "${figure}", "", "")`;
+  return place === '' ? ofFigure : `label_replace(${ofFigure}, "${spanLabel}", "${place}", "", "")`;
 }
 
 /** A PromQL string that matches each of the values and nothing else. JSON's escapes are among those of Go, which PromQL has. */

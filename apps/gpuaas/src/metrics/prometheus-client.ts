@@ -1,8 +1,6 @@
-import type { Timeline } from './timeline.js';
+const maxAnswerBytes = 8 * 1024 * 1024;
 
-const answerBytesAtMost = 32 * 1024 * 1024;
-
-/** Why there is no answer, in words of our own: nothing of what was sent or received is in it. */
+/** Why there is no answer. The message repeats nothing that was sent or received. */
 export class PrometheusFault extends Error {}
 
 /** The query API of a Prometheus, or of what speaks like one (Thanos, Mimir, VictoriaMetrics). */
@@ -20,21 +18,19 @@ export class PrometheusClient {
     this.#headers = url.username || url.password ? { authorization: basicAuthorization(url) } : {};
     // Fetch refuses an address with credentials, and repeats it in the error.
     url.username = url.password = url.hash = '';
-    url.pathname = `${url.pathname.replace(/\/+$/, '')}/api/v1/query_range`;
+    url.pathname = `${url.pathname.replace(/\/+$/, '')}/api/v1/query`;
     this.#address = url;
   }
 
-  /** What it answers, parsed. By POST, as the expression can be longer than an address may be. Throws `PrometheusFault` alone. */
-  async queryRange(query: string, { startS, endS, stepS }: Timeline): Promise<unknown> {
-    const form = { query, start: String(startS), end: String(endS), step: String(stepS), timeout: `${this.deadlineMs}ms` };
-    const text = await this.#send(new URLSearchParams(form)).catch((error: unknown) => {
+  /**
+   * Returns what it answers to an expression, evaluated at an instant in ms, as text. By POST, as the expression can be
+   * longer than an address may be. Throws `PrometheusFault` alone.
+   */
+  async query(query: string, atMs: number): Promise<string> {
+    const form = { query, time: (atMs / 1_000).toFixed(3), timeout: `${this.deadlineMs}ms` };
+    return this.#send(new URLSearchParams(form)).catch((error: unknown) => {
       throw error instanceof PrometheusFault ? error : new PrometheusFault(this.#reason(error));
     });
-    try {
-      return JSON.parse(text) as unknown;
-    } catch {
-      throw new PrometheusFault('the answer is not JSON');
-    }
   }
 
   async #send(form: URLSearchParams): Promise<string> {
@@ -50,7 +46,7 @@ export class PrometheusClient {
     let bytes = 0;
     for await (const chunk of body ?? []) {
       bytes += chunk.byteLength;
-      if (bytes > answerBytesAtMost) throw new PrometheusFault(`the answer is longer than ${answerBytesAtMost} bytes`);
+      if (bytes > maxAnswerBytes) throw new PrometheusFault(`the answer is longer than ${maxAnswerBytes} bytes`);
       chunks.push(chunk);
     }
     return Buffer.concat(chunks).toString('utf8');

@@ -18,7 +18,10 @@ export interface FakePrometheus {
   stop: () => Promise<void>;
 }
 
-/** A server on the loopback address that evaluates as much of PromQL as a page's query has, over the series that are put into it. */
+/**
+ * A server on the loopback address that evaluates as much of PromQL as a page's query has, over the series that are put
+ * into it, each scraped once a minute.
+ */
 export async function startPrometheus(): Promise<FakePrometheus> {
   const server = createServer((request, response) => void serve(request, response));
   const fake: FakePrometheus = {
@@ -48,52 +51,80 @@ export async function startPrometheus(): Promise<FakePrometheus> {
 }
 
 const kept = ['UUID', 'GPU_I_ID', 'atoll_subscription_id'];
+const scrapeS = 60;
 
 function evaluate(stored: readonly StoredSeries[], form: URLSearchParams): unknown {
-  const [startS, endS, stepS] = ['start', 'end', 'step'].map((name) => Number(form.get(name))) as [number, number, number];
-  const result = (form.get('query') ?? '').split(' or label_replace(').flatMap((part) => {
-    const figure = /"atoll_figure", "(\w+)", "", ""\)$/.exec(part)?.[1] ?? '';
-    const [first = [], , free] = selectorsOf(part).map((selector) => stored.filter((series) => matches(series, selector)));
-    return [...Map.groupBy(first, groupOf)].map(([group, members]) => {
-      const others = free?.filter((series) => groupOf(series) === group);
-      const values: [number, string][] = [];
-      for (let atS = startS; atS <= endS; atS += stepS) {
-        const value = average(members, atS);
-        const besides = others && average(others, atS);
-        if (value === null || besides === null) continue;
-        const shown = besides === undefined ? value : value / (value + besides);
-        values.push([atS, text(part.includes('100 * ') ? 100 * shown : shown)]);
-      }
+  const nowS = Number(form.get('time'));
+  const result = (form.get('query') ?? '').split(/ or (?=label_replace\()/).flatMap((part) => {
+    const figure = /"atoll_figure", "(\w+)"/.exec(part)?.[1] ?? '';
+    const place = /"atoll_span", "(\w+)"/.exec(part)?.[1] ?? '';
+    const [sum, count, free] = selectorsOf(part, nowS);
+    if (!sum || !count) throw new Error(`The fixture does not understand ${part}`);
+    return [...Map.groupBy(stored.filter(sum.matches), groupOf)].flatMap(([group, members]) => {
+      const total = sumOf(samplesOf(members, sum));
+      const by = free
+        ? total +
+          sumOf(
+            samplesOf(
+              stored.filter(free.matches).filter((series) => groupOf(series) === group),
+              free,
+            ),
+          )
+        : samplesOf(
+            stored.filter(count.matches).filter((series) => groupOf(series) === group),
+            count,
+          ).length;
+      if (samplesOf(members, sum).length === 0) return [];
       const labels = kept.flatMap((name) => (members[0]?.labels[name] ? [[name, members[0].labels[name]]] : []));
-      return { metric: { ...(Object.fromEntries(labels) as object), atoll_figure: figure }, values };
+      const metric = { ...(Object.fromEntries(labels) as object), atoll_figure: figure, ...(place && { atoll_span: place }) };
+      return [{ metric, value: [nowS, text(((part.includes('100 * ') ? 100 : 1) * total) / by)] }];
     });
   });
-  return { status: 'success', data: { resultType: 'matrix', result } };
+  return { status: 'success', data: { resultType: 'vector', result } };
+}
+
+interface Selector {
+  readonly matches: (series: StoredSeries) => boolean;
+  readonly fromS: number;
+  readonly untilS: number;
+}
+
+/** As Prometheus 2 does: both ends of a range belong to it. */
+function samplesOf(members: readonly StoredSeries[], { fromS, untilS }: Selector): number[] {
+  return members.flatMap(({ at }) => {
+    const values: number[] = [];
+    for (let atS = Math.ceil(fromS / scrapeS) * scrapeS; atS <= untilS; atS += scrapeS) {
+      const value = at(atS);
+      if (value !== null) values.push(number(value));
+    }
+    return values;
+  });
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 type Matcher = (labels: Readonly<Record<string, string>>) => boolean;
 
-function selectorsOf(part: string): { name: string; matchers: Matcher[] }[] {
-  return [...part.matchAll(/([\w:]+)\{((?:\w+=~?"(?:[^"\\]|\\.)*",?)+)\}/g)].map(([, name = '', labels = '']) => ({
-    name,
-    matchers: [...labels.matchAll(/(\w+)(=~?)("(?:[^"\\]|\\.)*")/g)].map(([, label = '', operator, quoted = '""']): Matcher => {
+function selectorsOf(part: string, nowS: number): Selector[] {
+  const selectors = /over_time\(([\w:]+)\{((?:\w+=~?"(?:[^"\\]|\\.)*",?)+)\}\[(\d+)ms\](?: @ ([\d.]+))?\)/g;
+  return [...part.matchAll(selectors)].map(([, name = '', labels = '', rangeMs = '', at]) => {
+    const untilS = at === undefined ? nowS : Number(at);
+    const matchers = [...labels.matchAll(/(\w+)(=~?)("(?:[^"\\]|\\.)*")/g)].map(([, label = '', operator, quoted = '""']): Matcher => {
       const value = JSON.parse(quoted) as string;
       return (has) => (operator === '=' ? (has[label] ?? '') === value : new RegExp(`^(?:${value})$`).test(has[label] ?? ''));
-    }),
-  }));
-}
-
-function matches(series: StoredSeries, { name, matchers }: { name: string; matchers: Matcher[] }): boolean {
-  return series.name === name && matchers.every((matcher) => matcher(series.labels));
+    });
+    return {
+      matches: (series) => series.name === name && matchers.every((matcher) => matcher(series.labels)),
+      fromS: untilS - Number(rangeMs) / 1_000,
+      untilS,
+    };
+  });
 }
 
 function groupOf({ labels }: StoredSeries): string {
   return kept.map((name) => labels[name] ?? '').join(' ');
-}
-
-function average(members: readonly StoredSeries[], atS: number): number | null {
-  const values = members.map(({ at }) => at(atS)).filter((value) => value !== null);
-  return values.length === 0 ? null : values.reduce((sum, value) => sum + number(value), 0) / values.length;
 }
 
 function number(value: string): number {
@@ -101,5 +132,5 @@ function number(value: string): number {
 }
 
 function text(value: number): string {
-  return value === Infinity ? '+Inf' : String(value);
+  return Number.isFinite(value) || Number.isNaN(value) ? String(value) : '+Inf';
 }

@@ -1,26 +1,35 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { MetricWindow } from '@atoll/contracts';
 import { Logger } from '@nestjs/common';
-import { averages, noData, type SamplesOf } from './averages.js';
+import { averages, noData, type Means } from './averages.js';
 import { MetricsSource, type MeasuredSubscription, type SubscriptionMetrics } from './metrics-source.js';
 import { pageQuery } from './page-query.js';
-import { samplesOfAnswer } from './prometheus-answer.js';
+import { valuesOfAnswer } from './prometheus-answer.js';
 import { PrometheusClient, PrometheusFault } from './prometheus-client.js';
-import { measuredFromMs, timeline } from './timeline.js';
+import { RecentAnswers } from './recent-answers.js';
+import { spansOf } from './spans.js';
+import { windowMs } from './windows.js';
 
 export interface PrometheusMetricsOptions {
   /** `http(s)://[user:password@]host[:port][/path]` */
   readonly url: string;
-  /** 2 s unless given. */
+  /** How long a query may take. Default 10 s. */
   readonly deadlineMs?: number;
+  /** How long a listing waits for it. Default 250 ms. */
+  readonly patienceMs?: number;
   readonly now?: () => number;
 }
 
-const stepsAtMost = 600;
-/** Bounds the answer to some 6 MB: a long page is measured at fewer instants. */
-const pointsAtMost = 200_000;
+type PageMetrics = ReadonlyMap<string, SubscriptionMetrics>;
+
+/** Queries under way at once; while Prometheus is slow, one. */
+const maxQueries = 8;
+/** For this long after a listing has waited in vain, listings do not wait. */
+const slowForMs = 10_000;
 
 /**
- * Figures from Prometheus, by one `query_range` for a page. What an operator must have there:
+ * Figures from Prometheus, by one query for a page. An operator must have there:
  *
  * - GPUs: NVIDIA's dcgm-exporter with its labels `UUID` (of the physical GPU) and, on MIG instances, `GPU_I_ID`; the fields
  *   `DCGM_FI_DEV_GPU_UTIL`, `DCGM_FI_DEV_FB_USED`, `DCGM_FI_DEV_FB_FREE` and, for MIG, where `GPU_UTIL` does not exist,
@@ -52,48 +61,90 @@ export class PrometheusMetrics extends MetricsSource {
   readonly #logger = new Logger(PrometheusMetrics.name);
   readonly #client: PrometheusClient;
   readonly #now: () => number;
+  readonly #patienceMs: number;
+  /** By the page: one that is asked for again, or whose answer came too late for its listing, is not queried again. */
+  readonly #recent = new RecentAnswers<PageMetrics>();
+  #queries = 0;
+  #slowUntilMs = 0;
   #isOut = false;
 
-  constructor({ url, deadlineMs = 2_000, now = Date.now }: PrometheusMetricsOptions) {
+  constructor({ url, deadlineMs = 10_000, patienceMs = 250, now = Date.now }: PrometheusMetricsOptions) {
     super();
     this.#client = new PrometheusClient(url, deadlineMs);
+    this.#patienceMs = patienceMs;
     this.#now = now;
   }
 
   override async read(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<Map<string, SubscriptionMetrics>> {
-    const nowMs = this.#now();
-    const spans = subscriptions.flatMap((subscription) => {
-      const fromMs = measuredFromMs(subscription, window, nowMs);
-      return fromMs === null ? [] : [{ subscription, fromMs }];
-    });
     const result = new Map(subscriptions.map(({ subscriptionId }) => [subscriptionId, noData]));
-    if (spans.length === 0) return result;
-    const oldestMs = spans.reduce((least, { fromMs }) => Math.min(least, fromMs), nowMs);
-    const measured = spans.map(({ subscription }) => subscription);
-    const samplesOf = await this.#ask(measured, oldestMs, nowMs);
-    if (!samplesOf) return result;
-    for (const { subscription, fromMs } of spans) result.set(subscription.subscriptionId, averages(subscription, fromMs, nowMs, samplesOf));
+    if (subscriptions.every(({ activeSince }) => activeSince === null)) return result;
+    for (const [id, metrics] of (await this.#page(window, subscriptions)) ?? []) result.set(id, metrics);
     return result;
   }
 
-  async #ask(subscriptions: readonly MeasuredSubscription[], fromMs: number, nowMs: number): Promise<SamplesOf | null> {
-    const { expression, seriesAtMost } = pageQuery(subscriptions);
-    const steps = Math.max(1, Math.min(stepsAtMost, Math.floor(pointsAtMost / seriesAtMost)));
+  /** The metrics of a page, if they can be had in time. */
+  async #page(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<PageMetrics | null> {
+    const key = createHash('sha256')
+      .update(JSON.stringify([window, subscriptions]))
+      .digest('base64');
+    const isSlow = performance.now() < this.#slowUntilMs;
+    let page = this.#recent.get(key);
+    if (!page) {
+      if (this.#queries >= (isSlow ? 1 : maxQueries)) return null;
+      page = this.#recent.add(key, this.#query(window, subscriptions));
+    }
+    if (page.answer !== undefined) return page.answer;
+    if (isSlow) return null;
+    const abandoned = new AbortController();
+    const late = delay(this.#patienceMs, 'late' as const, { signal: abandoned.signal });
+    const answer = await Promise.race([page.coming, late.catch(() => 'late' as const)]);
+    abandoned.abort();
+    if (answer !== 'late') return answer;
+    this.#slowUntilMs = performance.now() + slowForMs;
+    this.#note(`no answer within ${this.#patienceMs} ms`);
+    return null;
+  }
+
+  async #query(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<PageMetrics | null> {
+    this.#queries += 1;
+    const beganMs = performance.now();
     try {
-      const samplesOf = samplesOfAnswer(await this.#client.queryRange(expression, timeline(fromMs, nowMs, steps)));
-      if (!samplesOf) throw new PrometheusFault('the answer is not a matrix');
-      this.#note(null);
-      return samplesOf;
+      const metrics = await this.#ask(window, subscriptions);
+      if (performance.now() - beganMs <= this.#patienceMs) {
+        this.#slowUntilMs = 0;
+        this.#note(null);
+      }
+      return metrics;
     } catch (error) {
       this.#note(error instanceof PrometheusFault ? error.message : 'it failed');
       return null;
+    } finally {
+      this.#queries -= 1;
     }
   }
 
-  /** Says once that an outage begins, and once that it is over. */
+  async #ask(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<PageMetrics> {
+    const nowMs = this.#now();
+    const measured = subscriptions.flatMap((subscription) => spansOf(subscription, window, nowMs) ?? []);
+    const ids = measured.map(({ subscriptionId }) => subscriptionId);
+    const spans = measured.flatMap((each) => each.spans);
+    const { expression, placeOf } = pageQuery(ids, spans, windowMs[window], nowMs);
+    const valueOf = await valuesOfAnswer(await this.#client.query(expression, nowMs));
+    if (!valueOf) throw new PrometheusFault('the answer is not a vector');
+    const means: Means = {
+      cpu: (subscriptionId) => valueOf('cpu_usage', subscriptionId) ?? null,
+      gpu: (figure, span) => {
+        const place = placeOf(span);
+        return place === undefined ? null : (valueOf(figure, { ...span, place }) ?? null);
+      },
+    };
+    return new Map(measured.map((each) => [each.subscriptionId, averages(each, means)]));
+  }
+
+  /** Logs once that an outage begins, and once that it is over. */
   #note(fault: string | null): void {
-    if (fault !== null && !this.#isOut) this.#logger.warn(`Prometheus gives no metrics: ${fault}`);
-    if (fault === null && this.#isOut) this.#logger.log('Prometheus gives metrics again');
+    if (fault !== null && !this.#isOut) this.#logger.warn(`Cannot read metrics from Prometheus; listings show no_data: ${fault}`);
+    if (fault === null && this.#isOut) this.#logger.log('Reading metrics from Prometheus again');
     this.#isOut = fault !== null;
   }
 }

@@ -1,8 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { metricsSource } from './choose-metrics-source.js';
 import { now, subscription, turn } from './metrics-fixture.js';
 import { startPrometheus, type FakePrometheus } from './prometheus-fixture.js';
+import { valuesOfAnswer } from './prometheus-answer.js';
+import { PrometheusClient } from './prometheus-client.js';
 import { PrometheusMetrics } from './prometheus-metrics.js';
 import { SimulatedMetrics } from './simulated-metrics.js';
 
@@ -18,6 +21,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   Logger.overrideLogger(false);
+  jest.restoreAllMocks();
   await prometheus.stop();
 });
 
@@ -30,7 +34,8 @@ const answers: Record<string, NonNullable<FakePrometheus['answer']>> = {
   'answers with a page': (response) => response.end('<html>Sign in</html>'),
   'answers nothing': (response) => response.end(),
   'answers an error with 200': (response) => response.end('{"status":"error","error":"too many"}'),
-  'answers another kind': (response) => response.end('{"status":"success","data":{"resultType":"vector","result":[]}}'),
+  'answers another kind': (response) => response.end('{"status":"success","data":{"resultType":"matrix","result":[]}}'),
+  'stops in the middle': (response) => response.end('{"status":"success","data":{"resultType":"vector","result":[{"metric":{"UUID":"GPU'),
   'answers null': (response) => response.end('null'),
   'hangs up': (response) => response.destroy(),
   'never answers': () => undefined,
@@ -45,13 +50,13 @@ describe('a Prometheus that is out', () => {
     expect(await statusOf(metrics)).toBe('no_data');
     expect(lines).toHaveLength(1);
     prometheus.answer = null;
-    expect(await statusOf(metrics)).toBe('partial');
+    while ((await statusOf(metrics)) !== 'partial') await new Promise((resolve) => setTimeout(resolve, 5));
     expect(lines).toHaveLength(2);
     expect(lines[1]).toContain('again');
   });
 
   it('makes no error where nobody listens', async () => {
-    const metrics = new PrometheusMetrics({ url: prometheus.url, now });
+    const metrics = new PrometheusMetrics({ url: prometheus.url, now, patienceMs: 60_000 });
     await prometheus.stop();
     expect(await statusOf(metrics)).toBe('no_data');
     expect(lines[0]).toContain('ECONNREFUSED');
@@ -62,25 +67,100 @@ describe('a Prometheus that is out', () => {
     prometheus.answer = () => undefined;
     await statusOf(new PrometheusMetrics({ url: prometheus.url, now, deadlineMs: 50 }));
     expect(lines[0]).toContain('no answer within 50 ms');
+    await statusOf(new PrometheusMetrics({ url: prometheus.url, now, patienceMs: 60 }));
+    expect(lines[1]).toContain('no answer within 60 ms');
   });
 
   it('is given up where its answer is huge', async () => {
-    const metrics = new PrometheusMetrics({ url: prometheus.url, now, deadlineMs: 20_000 });
-    prometheus.answer = (response) => response.end(JSON.stringify({ status: 'success', data: ' '.repeat(33 * 1024 * 1024) }));
+    const metrics = new PrometheusMetrics({ url: prometheus.url, now, patienceMs: 20_000 });
+    prometheus.answer = (response) => response.end(JSON.stringify({ status: 'success', data: ' '.repeat(9 * 1024 * 1024) }));
     expect(await statusOf(metrics)).toBe('no_data');
     expect(lines[0]).toContain('longer than');
   });
 
   it('is not out where parts of its answer make no sense', async () => {
-    const good = {
-      metric: { atoll_figure: 'gpu_utilization', UUID: 'GPU-a' },
-      values: [[now() / 1000, '50'], ['x', '1'], [1], null, [now() / 1000, '']],
-    };
-    const result = [null, 7, {}, { metric: {}, values: [] }, { metric: { atoll_figure: 'constructor' }, values: [[1, '1']] }, good];
-    prometheus.answer = (response) => response.end(JSON.stringify({ status: 'success', data: { resultType: 'matrix', result } }));
-    const metrics = new PrometheusMetrics({ url: prometheus.url, now });
+    const good = { metric: { atoll_figure: 'gpu_utilization', atoll_span: '0', UUID: 'GPU-a' }, value: [now() / 1000, '50'] };
+    const odd = { metric: { ...good.metric, UUID: 'a "} ],\\' }, value: [1, '1'] };
+    const result = [null, 7, '],', {}, { metric: {}, value: [] }, { metric: { atoll_figure: 'constructor' }, value: [1, '1'] }, odd, good];
+    prometheus.answer = (response) => response.end(JSON.stringify({ status: 'success', data: { resultType: 'vector', result } }, null, 1));
+    const metrics = new PrometheusMetrics({ url: prometheus.url, now, patienceMs: 60_000 });
     expect((await metrics.read('last_24h', page)).get('1')?.gpu_utilization).toBe(50);
     expect(lines).toEqual([]);
+  });
+});
+
+describe('a Prometheus that is slow', () => {
+  const others = Array.from({ length: 20 }, (_, at) => [subscription(`other-${at}`, [turn('GPU-a')])]);
+  const pending: ServerResponse[] = [];
+  const right = () =>
+    JSON.stringify({
+      status: 'success',
+      data: {
+        resultType: 'vector',
+        result: [{ metric: { atoll_figure: 'gpu_utilization', atoll_span: '0', UUID: 'GPU-a' }, value: [1, '50'] }],
+      },
+    });
+  const answered = async (metrics: PrometheusMetrics) => {
+    pending.splice(0).forEach((response) => response.end(right()));
+    while ((await metrics.read('last_24h', page)).get('1')?.gpu_utilization !== 50) await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  beforeEach(() => {
+    pending.length = 0;
+    prometheus.answer = (response) => pending.push(response);
+  });
+
+  it('is waited for once: the listings after that show no_data at once, and one query probes it', async () => {
+    const asked = jest.spyOn(PrometheusClient.prototype, 'query');
+    const metrics = new PrometheusMetrics({ url: prometheus.url, now, patienceMs: 1_000 });
+    expect(await statusOf(metrics)).toBe('no_data');
+    const listings = async () => {
+      for (const other of [...others, ...others.map(() => page)]) await metrics.read('last_24h', other);
+    };
+    // Each would wait for a second.
+    const waited = new Promise<'waited'>((resolve) => setTimeout(resolve, 15_000, 'waited').unref());
+    expect(await Promise.race([listings(), waited])).not.toBe('waited');
+    expect(asked).toHaveBeenCalledTimes(1);
+    expect(lines).toHaveLength(1);
+  });
+
+  it('shows what it has answered too late to the next who ask for the same', async () => {
+    const metrics = new PrometheusMetrics({ url: prometheus.url, now, patienceMs: 50 });
+    expect(await statusOf(metrics)).toBe('no_data');
+    await answered(metrics);
+    expect(prometheus.requests).toHaveLength(1);
+  });
+
+  it('is asked a few things at once, and no more', async () => {
+    const metrics = new PrometheusMetrics({ url: prometheus.url, now, patienceMs: 60_000 });
+    const reading = others.map((other) => metrics.read('last_24h', other));
+    expect((await Promise.all(reading.slice(8))).every((read) => [...read.values()].every(({ status }) => status === 'no_data'))).toBe(
+      true,
+    );
+    while (pending.length < 8) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(prometheus.requests).toHaveLength(8);
+    pending.splice(0).forEach((response) => response.end(right()));
+    expect(
+      (await Promise.all(reading.slice(0, 8))).every((read) => [...read.values()].every(({ gpu_utilization }) => gpu_utilization === 50)),
+    ).toBe(true);
+  });
+});
+
+describe('a large answer', () => {
+  it('is parsed in slices: other work has its turn meanwhile', async () => {
+    const series = (at: number) =>
+      `{"metric":{"atoll_figure":"gpu_utilization","atoll_span":"${at}","UUID":"GPU-a"},"value":[1,"${at % 100}"]}`;
+    const text = `{"status":"success","data":{"resultType":"vector","result":[${Array.from({ length: 60_000 }, (_, at) => series(at)).join()}]}}`;
+    let turns = 0;
+    let isParsing = true;
+    const turn = () => {
+      turns += 1;
+      if (isParsing) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const valueOf = await valuesOfAnswer(text);
+    isParsing = false;
+    expect(turns).toBeGreaterThanOrEqual(Math.floor(text.length / (64 * 1024)) - 1);
+    expect(valueOf?.('gpu_utilization', { place: '59999', gpuUuid: 'GPU-a', gpuInstanceId: null })).toBe(99);
   });
 });
 
@@ -88,10 +168,10 @@ describe('the address', () => {
   const withCredentials = () => prometheus.url.replace('//', '//reader:s%3Acr%20et@');
 
   it('may have a path and credentials, which are sent as basic authentication', async () => {
-    const metrics = new PrometheusMetrics({ url: `${withCredentials()}/monitoring/`, now });
+    const metrics = new PrometheusMetrics({ url: `${withCredentials()}/monitoring/`, now, patienceMs: 60_000 });
     expect(await statusOf(metrics)).toBe('partial');
     const [request] = prometheus.requests;
-    expect(request?.path).toBe('/monitoring/api/v1/query_range');
+    expect(request?.path).toBe('/monitoring/api/v1/query');
     expect(Buffer.from(request?.authorization?.split(' ')[1] ?? '', 'base64').toString()).toBe('reader:s:cr et');
   });
 

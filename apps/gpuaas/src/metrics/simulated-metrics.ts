@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { MetricWindow } from '@atoll/contracts';
-import { averages, noData, type Figure, type Sample } from './averages.js';
+import { averages, noData, type Figure } from './averages.js';
 import { MetricsSource, type MeasuredSubscription, type SubscriptionMetrics } from './metrics-source.js';
-import { measuredFromMs, timeline } from './timeline.js';
+import { spansOf } from './spans.js';
+import { windowMs } from './windows.js';
 
 export interface SimulatedMetricsOptions {
   readonly now?: () => number;
@@ -31,22 +32,25 @@ export class SimulatedMetrics extends MetricsSource {
     const nowMs = this.#options.now();
     const isDown = this.#options.isDown();
     const one = (subscription: MeasuredSubscription): SubscriptionMetrics => {
-      const fromMs = measuredFromMs(subscription, window, nowMs);
-      if (fromMs === null || isDown) return noData;
-      return averages(subscription, fromMs, nowMs, (figure, series) => this.#samples(figure, series, fromMs, nowMs));
+      const measured = spansOf(subscription, window, nowMs);
+      if (measured === undefined || isDown) return noData;
+      const cpuFromMs = Math.max(nowMs - windowMs[window], subscription.activeSince?.getTime() ?? nowMs);
+      return averages(measured, {
+        cpu: (subscriptionId) => this.#mean('cpu_usage', subscriptionId, cpuFromMs, nowMs),
+        gpu: (figure, { gpuUuid, gpuInstanceId, fromMs, untilMs }) =>
+          this.#mean(figure, gpuInstanceId === null ? gpuUuid : `${gpuUuid}/${gpuInstanceId}`, fromMs, untilMs),
+      });
     };
     return Promise.resolve(new Map(subscriptions.map((subscription) => [subscription.subscriptionId, one(subscription)])));
   }
 
-  #samples(figure: Figure, series: string, fromMs: number, nowMs: number): Sample[] {
-    const { startS, endS, stepS } = timeline(fromMs, nowMs, 60);
+  /** The average of at most 61 samples at equal distances of a minute or more, the last of which is the latest. */
+  #mean(figure: Figure, series: string, fromMs: number, untilMs: number): number | null {
     const percentAt = wave(`${figure} ${series}`);
-    const samples: Sample[] = [];
-    for (let atS = startS; atS <= endS; atS += stepS) {
-      const atMs = atS * 1000;
-      if (!this.#options.isGap(figure, series, atMs)) samples.push({ atMs, percent: percentAt(atMs) });
-    }
-    return samples;
+    const stepMs = Math.max(60_000, Math.ceil((untilMs - fromMs) / 60));
+    const samples: number[] = [];
+    for (let atMs = untilMs; atMs >= fromMs; atMs -= stepMs) if (!this.#options.isGap(figure, series, atMs)) samples.push(percentAt(atMs));
+    return samples.length === 0 ? null : samples.reduce((sum, percent) => sum + percent, 0) / samples.length;
   }
 }
 

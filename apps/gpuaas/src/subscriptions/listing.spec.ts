@@ -162,7 +162,7 @@ describe('the figures of a listing', () => {
     ]);
   });
 
-  it('are asked for the slices that are held now: none of what ended, and by its MIG instance what MIG cut', async () => {
+  it('are asked for by the slices that were held, and when; by its MIG instance what MIG cut', async () => {
     const mig = await fixture.pool({ profiles: ['3g.40gb'] });
     const { subscription_id } = await fixture.subscribe(team, { pool_id: mig.pool_id, vgpus: 2 });
     await fixture.settle();
@@ -171,13 +171,30 @@ describe('the figures of a listing', () => {
     const { uuid } = await fixture.gpu(mig);
     const { slices = [], activeSince = null } = asked.get(subscription_id) ?? {};
     expect(activeSince).toBeInstanceOf(Date);
-    expect(slices.map(({ gpuUuid, mechanism, mode }) => [gpuUuid, mechanism, mode])).toEqual([
-      [uuid, 'mig', 'Spatial'],
-      [uuid, 'mig', 'Spatial'],
-    ]);
+    const shape = { gpuUuid: uuid, isMigInstance: true, gpuInstanceId: expect.any(Number), heldFrom: expect.any(Date), heldUntil: null };
+    expect(slices).toEqual([shape, shape]);
     expect(new Set(slices.map(({ gpuInstanceId }) => gpuInstanceId)).size).toBe(2);
-    expect(slices.every(({ gpuInstanceId }) => typeof gpuInstanceId === 'number')).toBe(true);
-    expect(asked.get(held[0] ?? '')?.slices).toEqual([]);
-    expect(asked.get(held[2] ?? '')?.slices).toEqual([expect.objectContaining({ mechanism: 'mps', gpuInstanceId: null })]);
+    expect(asked.get(held[2] ?? '')?.slices).toEqual([
+      expect.objectContaining({ isMigInstance: false, gpuInstanceId: null, heldUntil: null }),
+    ]);
+    const [ended] = asked.get(held[0] ?? '')?.slices ?? [];
+    expect(ended?.heldUntil?.getTime()).toBeGreaterThan(ended?.heldFrom.getTime() ?? NaN);
+  });
+
+  it('are not asked for by what was held before the window', async () => {
+    const { subscription_id } = await fixture.subscribe(team, { pool_id: pool.pool_id });
+    await fixture.settle();
+    await fixture.query(
+      `INSERT INTO held_slice (lease_id, subscription_id, gpu_id, is_slot, held_from, held_until)
+       SELECT -1, $1, gpu_id, true, clock_timestamp() - interval '5 hours', clock_timestamp() - interval '3 hours' FROM gpu LIMIT 1`,
+      [subscription_id],
+    );
+    for (const [metric_window, count] of [
+      ['last_1h', 1],
+      ['last_6h', 2],
+    ] as const) {
+      await ofTeam({ subscription_id, metric_window });
+      expect(meter.asked.at(-1)?.subscriptions[0]?.slices).toHaveLength(count);
+    }
   });
 });

@@ -15,6 +15,7 @@ import { readPage, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { MetricsSource, type MeasuredSlice } from '../metrics/metrics-source.js';
+import { windowMs } from '../metrics/windows.js';
 import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
 import { SubscriptionSteps } from './subscription-steps.js';
@@ -24,9 +25,14 @@ import { listedSubscription } from './subscription.machine.js';
 interface SliceRow {
   subscriptionId: string;
   gpuUuid: string;
-  gpuState: string;
+  isSlot: boolean;
   gpuInstanceId: number | null;
+  heldFrom: Date;
+  heldUntil: Date | null;
 }
+
+/** Times in which one subscription held a slice, at most, the latest of the window: more than workloads of an hour in a month. */
+const maxHeld = 1_000;
 
 /** Subscriptions with their metrics: a page is two statements and one query of the metrics' source. */
 @Injectable()
@@ -106,7 +112,7 @@ export class SubscriptionListing {
 
   private async measured(rows: readonly SubscriptionEntity[], window: MetricWindow): Promise<MeteredSubscription[]> {
     const pools = await this.pools.poolsOf(rows.map(({ poolId }) => poolId));
-    const slices = Map.groupBy(await this.slicesOf(rows), ({ subscriptionId }) => subscriptionId);
+    const slices = Map.groupBy(await this.slicesOf(rows, window), ({ subscriptionId }) => subscriptionId);
     const shown = rows.map((row) => ({ row, pool: poolIn(pools, row) }));
     const figures = await this.metrics.read(
       window,
@@ -122,13 +128,20 @@ export class SubscriptionListing {
     });
   }
 
-  private async slicesOf(rows: readonly SubscriptionEntity[]): Promise<SliceRow[]> {
+  /** What was held within the window. */
+  private async slicesOf(rows: readonly SubscriptionEntity[], window: MetricWindow): Promise<SliceRow[]> {
     if (rows.length === 0) return [];
     return this.statements.query<SliceRow>(
-      'subscriptions.slices',
-      `SELECT subscription_id AS "subscriptionId", uuid AS "gpuUuid", gpu.state AS "gpuState", gpu_instance_id AS "gpuInstanceId"
-       FROM lease JOIN gpu USING (gpu_id) WHERE subscription_id = ANY ($1::bigint[]) AND lost_reason IS NULL`,
-      [rows.map(({ subscriptionId }) => subscriptionId)],
+      'subscriptions.held-slices',
+      `SELECT held.subscription_id AS "subscriptionId", uuid AS "gpuUuid", is_slot AS "isSlot", gpu_instance_id AS "gpuInstanceId",
+         held_from AS "heldFrom", held_until AS "heldUntil"
+       FROM unnest($1::bigint[]) asked (subscription_id)
+       CROSS JOIN LATERAL (
+         SELECT * FROM held_slice WHERE held_slice.subscription_id = asked.subscription_id
+           AND (held_until IS NULL OR held_until > clock_timestamp() - $2 * interval '1 millisecond')
+         ORDER BY held_from DESC LIMIT ${maxHeld}
+       ) held JOIN gpu USING (gpu_id)`,
+      [rows.map(({ subscriptionId }) => subscriptionId), windowMs[window]],
     );
   }
 }
@@ -139,8 +152,8 @@ function poolIn(pools: ReadonlyMap<string, KnownPool>, { poolId }: SubscriptionE
   return pool;
 }
 
-function measurable({ gpuUuid, gpuState, gpuInstanceId }: SliceRow, { mechanism }: KnownPool): MeasuredSlice {
-  return { gpuUuid, mechanism, mode: gpuState === 'spatial' || gpuState === 'to_temporal' ? 'Spatial' : 'Temporal', gpuInstanceId };
+function measurable({ isSlot, gpuUuid, gpuInstanceId, heldFrom, heldUntil }: SliceRow, { mechanism }: KnownPool): MeasuredSlice {
+  return { gpuUuid, gpuInstanceId, isMigInstance: mechanism === 'mig' && isSlot, heldFrom, heldUntil };
 }
 
 const noFigures = { cpu_usage: 0, memory_usage: 0, gpu_utilization: 0, status: 'no_data' as const };
