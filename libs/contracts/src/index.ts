@@ -220,7 +220,16 @@ export {
 } from './pods/exposed-service.js';
 export type { ExposedServiceStatus, ServiceProtocol } from './pods/exposed-service.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
-export { LookUpTeams, TeamUpdates, TeamsAfter, teamDirectory } from './teams/directory.js';
+export {
+  LookUpRoles,
+  LookUpTeams,
+  RoleInTeam,
+  RolesInTeams,
+  TeamUpdates,
+  TeamsAfter,
+  UserInTeam,
+  teamDirectory,
+} from './teams/directory.js';
 export { Credential, CredentialTeam, CredentialsChanged, KeyDigest, credentials, credentialsChanged } from './teams/credential.js';
 export {
   MembershipChanged,

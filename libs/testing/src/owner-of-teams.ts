@@ -1,4 +1,13 @@
-import { teamDirectory, type LookUpTeams, type Operation, type TeamChanged, type TeamsAfter, type TeamUpdate } from '@atoll/contracts';
+import {
+  teamDirectory,
+  type LookUpRoles,
+  type LookUpTeams,
+  type Operation,
+  type RoleInTeam,
+  type TeamChanged,
+  type TeamsAfter,
+  type TeamUpdate,
+} from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import type { AppError } from '@atoll/errors';
 import type { InProcessBus } from '@atoll/rpc';
@@ -6,6 +15,8 @@ import type { InProcessBus } from '@atoll/rpc';
 /** The teams service as others see it: what it owns, and whether it answers. */
 export class OwnerOfTeams {
   readonly teams: TeamChanged[] = [];
+  /** Who is a member of what. */
+  members: RoleInTeam[] = [];
   /** Subjects that were asked for. */
   readonly asked: string[] = [];
   #stops: (() => void)[] = [];
@@ -28,6 +39,9 @@ export class OwnerOfTeams {
       });
       return { updates };
     });
+    this.#serve(teamDirectory.roles, ({ members }: LookUpRoles) => ({
+      members: this.members.filter((one) => members.some(({ user_id, team_id }) => one.user_id === user_id && one.team_id === team_id)),
+    }));
     // Three workspaces a page, so that a few teams are several pages, and a page may end within a team.
     this.#serve(teamDirectory.page, ({ team_id = '', workspace_id = '' }: TeamsAfter) => {
       const later = this.teams

@@ -1,4 +1,12 @@
-import { teamDirectory, type CallContext, type LookUpTeams, type TeamsAfter, type TeamUpdates } from '@atoll/contracts';
+import {
+  teamDirectory,
+  type CallContext,
+  type LookUpRoles,
+  type LookUpTeams,
+  type RolesInTeams,
+  type TeamsAfter,
+  type TeamUpdates,
+} from '@atoll/contracts';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { TeamDirectoryService } from './team-directory.service.js';
@@ -15,5 +23,10 @@ export class TeamDirectoryController implements Handlers<typeof teamDirectory> {
   @Handle(teamDirectory.lookUp)
   lookUp(input: LookUpTeams, context: CallContext): Promise<TeamUpdates> {
     return this.directory.lookUp(input, context);
+  }
+
+  @Handle(teamDirectory.roles)
+  roles(input: LookUpRoles, context: CallContext): Promise<RolesInTeams> {
+    return this.directory.roles(input, context);
   }
 }

@@ -2,7 +2,10 @@ import {
   maxWorkspacesPerUpdate,
   type CallContext,
   type Caller,
+  type LookUpRoles,
   type LookUpTeams,
+  type RoleInTeam,
+  type RolesInTeams,
   type TeamsAfter,
   type TeamStanding,
   type TeamUpdate,
@@ -40,6 +43,12 @@ const lookUpQuery = `SELECT ${columns} FROM team t LEFT JOIN workspace w ON fals
     WHERE w.id = ANY ($2::uuid[]) AND ($3::uuid[] IS NULL OR t.id = ANY ($3))
   ORDER BY team_id, workspace_id`;
 
+/** Of the pairs of the users `$1` and the teams `$2`. */
+const rolesQuery = `SELECT m.user_id, m.team_id, m.role, t.is_suspended
+  FROM unnest($1::uuid[], $2::uuid[]) AS asked (user_id, team_id)
+    JOIN membership m ON m.team_id = asked.team_id AND m.user_id = asked.user_id
+    JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL`;
+
 /** Teams for the other services' projections. */
 @Injectable()
 export class TeamDirectoryService {
@@ -64,6 +73,12 @@ export class TeamDirectoryService {
     requireService(caller);
     const values = [team_ids, workspace_ids, within_team_ids ?? null];
     return { updates: updatesOf(await this.statements.query<DirectoryRow>('directory.look-up', lookUpQuery, values)) };
+  }
+
+  async roles({ members }: LookUpRoles, { caller }: CallContext): Promise<RolesInTeams> {
+    requireService(caller);
+    const values = [members.map(({ user_id }) => user_id), members.map(({ team_id }) => team_id)];
+    return { members: await this.statements.query<RoleInTeam>('directory.roles', rolesQuery, values) };
   }
 }
 

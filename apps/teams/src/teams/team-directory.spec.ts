@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { maxWorkspacesPerUpdate, teamDirectory, teams, teamUpdated, workspaces, type TeamUpdate } from '@atoll/contracts';
+import { maxWorkspacesPerUpdate, members, teamDirectory, teams, teamUpdated, workspaces, type TeamUpdate } from '@atoll/contracts';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 
@@ -99,7 +99,30 @@ describe('the directory of teams for other services', () => {
     expect(new Set(updates.flatMap(({ workspaces: some }) => some.map((each) => each.id))).size).toBe(1_000);
   });
 
+  it('tells what users are in teams now, and nothing of who is no member, or of a team that is gone', async () => {
+    const { team, userIds } = await fixture.createTeam('member', 'viewer');
+    const gone = await fixture.createTeam('member');
+    await fixture.call(fixture.admin, teams.delete, { team_id: gone.team.id });
+    const [member = '', viewer = ''] = userIds;
+    const roles = async (...pairs: [string, string][]) => {
+      const asked = pairs.map(([user_id, team_id]) => ({ user_id, team_id }));
+      const { members: found } = await fixture.ask(teamDirectory.roles, { members: asked }, billing());
+      return found.map(({ user_id, role, is_suspended }) => [user_id, role, is_suspended]).toSorted();
+    };
+    const all = [[member, team.id] as [string, string], [viewer, team.id] as [string, string]];
+    const both = [
+      [member, 'member', false],
+      [viewer, 'viewer', false],
+    ].toSorted();
+    expect(await roles(...all, [unknownId, team.id], [member, gone.team.id], [gone.userIds[0] ?? '', gone.team.id])).toEqual(both);
+    await fixture.call(fixture.admin, teams.suspend, { team_id: team.id });
+    await fixture.call(fixture.admin, members.changeRole, { team_id: team.id, user_id: viewer, role: 'team_admin' });
+    expect(await roles([viewer, team.id])).toEqual([[viewer, 'team_admin', true]]);
+    expect(await roles()).toEqual([]);
+  });
+
   it('is for services alone, not even for the operator', async () => {
+    expect((await errorOf(fixture.call(fixture.admin, teamDirectory.roles, { members: [] }))).code).toBe('forbidden');
     expect((await errorOf(fixture.call(fixture.admin, teamDirectory.page, {}))).code).toBe('forbidden');
     expect((await errorOf(fixture.call(fixture.admin, teamDirectory.lookUp, { team_ids: [unknownId] }))).code).toBe('forbidden');
   });

@@ -1,5 +1,6 @@
+import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { ListOf, Uuid, Uuids } from '../fields.js';
+import { Flag, ListOf, OneOf, Uuid, Uuids } from '../fields.js';
 import { TeamUpdate } from './events.js';
 
 /** Where the previous page ended: at this workspace of this team. Both are left out for the first page. */
@@ -28,10 +29,42 @@ export class TeamUpdates {
   updates!: TeamUpdate[];
 }
 
+/** A user and a team of which they may be a member. */
+export class UserInTeam {
+  @Uuid()
+  user_id!: string;
+
+  @Uuid()
+  team_id!: string;
+}
+
+export class LookUpRoles {
+  @ListOf(() => UserInTeam, { max: 1000 })
+  members!: UserInTeam[];
+}
+
+/** What a member is in a team now. */
+export class RoleInTeam extends UserInTeam {
+  @OneOf('TeamRole', teamRoles)
+  role!: TeamRole;
+
+  @Flag({ description: 'Whether the team is suspended.' })
+  is_suspended!: boolean;
+}
+
+export class RolesInTeams {
+  @ListOf(() => RoleInTeam, { max: 1000 })
+  members!: RoleInTeam[];
+}
+
 /** Teams for the projections of other services: those that start without any, and those that miss one. For services alone. */
 export const teamDirectory = contract('teams.directory', {
   /** The next 500 workspaces of all teams, deleted teams included, in the order of team and workspace id. Empty after the last. */
   page: operation(TeamsAfter, TeamUpdates),
   /** What exists of that which was asked for; nothing is said about the rest. */
   lookUp: operation(LookUpTeams, TeamUpdates),
+  /**
+   * The roles of those who are members now; nothing is said about the rest, nor about deleted teams. For a log-in that does not come through the gateway: by SSH.
+   */
+  roles: operation(LookUpRoles, RolesInTeams),
 });
