@@ -37,6 +37,7 @@ import { RegionsController } from './routes/regions.controller.js';
 import { SecondFactorsController } from './routes/second-factors.controller.js';
 import { SessionsController } from './routes/sessions.controller.js';
 import { SsoController } from './routes/sso.controller.js';
+import { SshKeysController } from './routes/ssh-keys.controller.js';
 import { TeamsController } from './routes/teams.controller.js';
 import { UsageEventsController } from './routes/usage-events.controller.js';
 import { UsersController } from './routes/users.controller.js';
@@ -82,6 +83,7 @@ export class GatewayModule {
         ConnectionsController,
         ExposedServicesController,
         PodsController,
+        SshKeysController,
         ErrorsController,
         HealthController,
       ],

@@ -221,6 +221,17 @@ export {
 export type { ExposedServiceStatus, ServiceProtocol } from './pods/exposed-service.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
 export {
+  AddSshKey,
+  RenameSshKey,
+  RenameSshKeyBody,
+  SshKey,
+  SshKeyPage,
+  SshKeyPath,
+  SshKeysChanged,
+  sshKeys,
+  sshKeysChanged,
+} from './pods/ssh-key.js';
+export {
   LookUpRoles,
   LookUpTeams,
   RoleInTeam,

@@ -19,6 +19,7 @@ import {
   regions,
   secondFactors,
   sessions,
+  sshKeys,
   subscriptions,
   teams,
   users,
@@ -41,6 +42,7 @@ const ofPath: Record<string, string> = {
   workload_id: '9',
   pod_name: 'notebook-qwrtz',
   instance_id: uuid,
+  ssh_key_id: uuid,
 };
 const ofTeam = { team_id: teamId };
 const page = { page: 2, limit: 5 };
@@ -141,6 +143,12 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['GET /pods/exposed-services', 200, exposedServices.list, { pod_name: 'a-bcdfg' }],
   ['PUT /pods/update-exposed-service', 200, exposedServices.update, { service_id: '3', external_port: 30100 }],
   ['DELETE /pods/delete-exposed-service/{id}', 200, exposedServices.delete],
+  ['GET /instance', 200, instances.list, { ...ofTeam, ...page, include_ended: 'true' }],
+  ['POST /user/ssh-key', 201, sshKeys.add, { name: 'laptop', public_key: 'ssh-ed25519 AAAA' }],
+  ['GET /user/ssh-key', 200, sshKeys.list, page],
+  ['GET /user/ssh-key/{ssh_key_id}', 200, sshKeys.get],
+  ['PUT /user/ssh-key/{ssh_key_id}', 200, sshKeys.rename, { name: 'desktop' }],
+  ['DELETE /user/ssh-key/{ssh_key_id}', 204, sshKeys.remove],
   ['GET /gpuaas/connection-info', 200, connections.read, { ...ofTeam, gpuaas_id: '1', search: '50%_a', ...page }],
   ['POST /gpuaas/refresh-connections?team_id={team_id}', 202, connections.refresh],
   ['GET /gpuaas/compatible-instances/{team_id}', 200, connections.compatibleInstances],

@@ -1,0 +1,29 @@
+import { Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
+
+/** A user's public key. Two users may have the same one: who signs with it is whichever of them may come in. */
+@Entity('ssh_key')
+@Unique(['userId', 'fingerprint'])
+export class SshKeyEntity {
+  @PrimaryColumn('uuid')
+  sshKeyId!: string;
+
+  @Column('uuid')
+  userId!: string;
+
+  @Column('text')
+  name!: string;
+
+  @Column('text')
+  type!: string;
+
+  @Index()
+  @Column('text')
+  fingerprint!: string;
+
+  /** As in `authorized_keys`, without its comment. */
+  @Column('text')
+  publicKey!: string;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  createdAt!: Date;
+}

@@ -1,0 +1,125 @@
+import {
+  notFound,
+  pageWindow,
+  requireUser,
+  sshKeysChanged,
+  type AddSshKey,
+  type CallContext,
+  type Nothing,
+  type PageFromOne,
+  type RenameSshKey,
+  type SshKey,
+  type SshKeyPage,
+  type SshKeyPath,
+} from '@atoll/contracts';
+import { isUniqueViolation, newId, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Rpc } from '@atoll/rpc';
+import { BadPublicKey, parsePublicKey, type PublicKey } from '@atoll/ssh';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { SshKeyEntity } from './ssh-key.entity.js';
+
+const keysAtMost = 100;
+
+/** The public keys of users, each for its own user alone. */
+@Injectable()
+export class SshKeysService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly rpc: Rpc,
+  ) {}
+
+  async add({ name, public_key }: AddSshKey, context: CallContext): Promise<SshKey> {
+    const userId = wholeUser(context);
+    const { comment, fingerprint, line: publicKey, type } = readKey(public_key);
+    const added = await this.transactions.once(context, async (manager) => {
+      await requireRoom(manager, userId);
+      const values = { userId, name: name ?? (comment.slice(0, 100) || type), type, fingerprint, publicKey };
+      const key = manager.create(SshKeyEntity, { sshKeyId: newId(), createdAt: new Date(), ...values });
+      await insertNew(manager, key);
+      return view(key);
+    });
+    this.rpc.publish(sshKeysChanged, { user_id: userId });
+    return added;
+  }
+
+  async list(asked: PageFromOne, context: CallContext): Promise<SshKeyPage> {
+    const { page, limit, offset } = pageWindow(asked, 1);
+    const [keys, total] = await this.dataSource.manager.findAndCount(SshKeyEntity, {
+      where: { userId: wholeUser(context) },
+      order: { createdAt: 'ASC', sshKeyId: 'ASC' },
+      take: limit,
+      skip: offset,
+    });
+    return { data: keys.map(view), pagination: { page, limit, total } };
+  }
+
+  async get({ ssh_key_id: sshKeyId }: SshKeyPath, context: CallContext): Promise<SshKey> {
+    const key = await this.dataSource.manager.findOneBy(SshKeyEntity, { sshKeyId, userId: wholeUser(context) });
+    if (!key) throw notFound('SSH key');
+    return view(key);
+  }
+
+  async rename({ ssh_key_id: sshKeyId, name }: RenameSshKey, context: CallContext): Promise<SshKey> {
+    const userId = wholeUser(context);
+    return this.transactions.run(async (manager) => {
+      await manager.update(SshKeyEntity, { sshKeyId, userId }, { name });
+      const key = await manager.findOneBy(SshKeyEntity, { sshKeyId, userId });
+      if (!key) throw notFound('SSH key');
+      return view(key);
+    });
+  }
+
+  /** From then on the key opens nothing, and what it has opened is closed. */
+  async remove({ ssh_key_id: sshKeyId }: SshKeyPath, context: CallContext): Promise<Nothing> {
+    const userId = wholeUser(context);
+    const { affected } = await this.transactions.run((manager) => manager.delete(SshKeyEntity, { sshKeyId, userId }));
+    if (!affected) throw notFound('SSH key');
+    this.rpc.publish(sshKeysChanged, { user_id: userId });
+    return {};
+  }
+}
+
+function wholeUser({ caller }: CallContext): string {
+  const { scope, userId } = requireUser(caller);
+  if (scope === 'membership') {
+    throw new AppError(
+      'forbidden',
+      'A key to one team cannot see or change what belongs to its user. Use a session or a key without a team.',
+    );
+  }
+  return userId;
+}
+
+function readKey(text: string): PublicKey {
+  try {
+    return parsePublicKey(text);
+  } catch (error) {
+    if (!(error instanceof BadPublicKey)) throw error;
+    throw new AppError('invalid_input', `public_key: ${error.message}`, {
+      errors: [{ path: 'public_key', code: 'public_key', message: error.message }],
+    });
+  }
+}
+
+/** Under a lock of the user, so that calls at once come to no more than the limit. */
+async function requireRoom(manager: EntityManager, userId: string): Promise<void> {
+  await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('ssh_key ' || $1, 0))`, [userId]);
+  if ((await manager.countBy(SshKeyEntity, { userId })) < keysAtMost) return;
+  throw new AppError('conflict', `A user has at most ${keysAtMost} SSH keys. Delete one first.`);
+}
+
+async function insertNew(manager: EntityManager, key: SshKeyEntity): Promise<void> {
+  try {
+    await manager.insert(SshKeyEntity, key);
+  } catch (error) {
+    if (isUniqueViolation(error)) throw new AppError('conflict', 'You have added this key already.');
+    throw error;
+  }
+}
+
+function view({ sshKeyId, name, type, fingerprint, publicKey, createdAt }: SshKeyEntity): SshKey {
+  return { ssh_key_id: sshKeyId, name, type, fingerprint, public_key: publicKey, created_at: createdAt.toISOString() };
+}

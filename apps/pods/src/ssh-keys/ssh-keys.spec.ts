@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sshKeys, sshKeysChanged, type SshKey, type UserCaller } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { Rpc } from '@atoll/rpc';
+import ssh2 from 'ssh2';
+import { errorOf, PodsFixture } from '../pods-fixture.js';
+
+let fixture: PodsFixture;
+const changed: string[] = [];
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+  fixture.get(Rpc).listen(sshKeysChanged, ({ user_id }) => changed.push(user_id));
+});
+afterAll(() => fixture.stop());
+
+const aUser = (): Partial<UserCaller> & { userId: string } => ({ userId: newId(), scope: 'user' });
+/** A line as ssh-keygen writes it. */
+const aKey = (comment = 'ada@laptop', type = 'ed25519', bits?: number): string => {
+  const { public: line } = ssh2.utils.generateKeyPairSync(type as 'ed25519', { ...(bits && { bits }) } as object);
+  return `${line.trim()} ${comment}\n`;
+};
+const add = (user: Partial<UserCaller>, public_key = aKey(), name?: string) =>
+  fixture.call(sshKeys.add, { public_key, ...(name !== undefined && { name }) }, user);
+const list = async (user: Partial<UserCaller>): Promise<SshKey[]> => (await fixture.call(sshKeys.list, {}, user)).data;
+
+describe('the SSH keys of a user', () => {
+  it('are added as the file of ssh-keygen has them, listed in that order, renamed and deleted', async () => {
+    const user = aUser();
+    const line = aKey();
+    const first = await add(user, line);
+    expect(first).toMatchObject({ name: 'ada@laptop', type: 'ssh-ed25519', fingerprint: expect.stringMatching(/^SHA256:[\w+/]{43}$/) });
+    expect(line.startsWith(`${first.public_key} `)).toBe(true);
+    const second = await add(user, aKey(''), 'desktop');
+    const third = await add(user, aKey('', 'ecdsa', 256));
+    expect(third.name).toBe('ecdsa-sha2-nistp256');
+    expect(await list(user)).toEqual([first, second, third]);
+    const { ssh_key_id } = first;
+    expect(await fixture.call(sshKeys.get, { ssh_key_id }, user)).toEqual(first);
+    const renamed = await fixture.call(sshKeys.rename, { ssh_key_id, name: 'old laptop' }, user);
+    expect(renamed).toEqual({ ...first, name: 'old laptop' });
+    await fixture.call(sshKeys.remove, { ssh_key_id }, user);
+    expect(await list(user)).toEqual([second, third]);
+  });
+
+  it('are nobody else’s: another user’s key is one that does not exist', async () => {
+    const [user, other] = [aUser(), aUser()];
+    const { ssh_key_id } = await add(user);
+    const missing = newId();
+    for (const operation of [sshKeys.get, sshKeys.remove] as const) {
+      const refusals = [
+        await errorOf(fixture.call(operation, { ssh_key_id }, other)),
+        await errorOf(fixture.call(operation, { ssh_key_id: missing }, other)),
+      ];
+      expect(refusals.map(({ code, message }) => [code, message])).toEqual(Array(2).fill(['not_found', 'No such SSH key.']));
+    }
+    expect((await errorOf(fixture.call(sshKeys.rename, { ssh_key_id, name: 'x' }, other))).code).toBe('not_found');
+    expect(await list(other)).toEqual([]);
+    expect(await list(user)).toHaveLength(1);
+  });
+
+  it('are not for a key to one team', async () => {
+    const user: Partial<UserCaller> = { ...aUser(), scope: 'membership' };
+    expect((await errorOf(add(user))).code).toBe('forbidden');
+    expect((await errorOf(fixture.call(sshKeys.list, {}, user))).code).toBe('forbidden');
+  });
+
+  it('are there once for a user, and may be there for two', async () => {
+    const [user, other] = [aUser(), aUser()];
+    const line = aKey();
+    const outcomes = await Promise.allSettled([add(user, line), add(user, line), add(other, line)]);
+    expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+    expect((await errorOf(add(user, line))).code).toBe('conflict');
+  });
+
+  it('are a hundred at most, however many are added at once', async () => {
+    const user = aUser();
+    await fixture.query(
+      `INSERT INTO ssh_key (ssh_key_id, user_id, name, type, fingerprint, public_key)
+       SELECT gen_random_uuid(), $1, 'key', 'ssh-ed25519', n::text, '' FROM generate_series(1, 98) n`,
+      [user.userId],
+    );
+    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => add(user)));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    expect((await errorOf(add(user))).code).toBe('conflict');
+  });
+
+  it('are added once for one Idempotency-Key', async () => {
+    const user = aUser();
+    const input = { public_key: aKey() };
+    const once = { key: 'the same', fingerprint: 'f' };
+    const first = await fixture.call(sshKeys.add, input, user, once);
+    expect(await fixture.call(sshKeys.add, input, user, once)).toEqual(first);
+  });
+
+  it.each([
+    ['an RSA key of 2048 bits', () => aKey('', 'rsa', 2048)],
+    ['a private key', () => ssh2.utils.generateKeyPairSync('ed25519').private],
+    ['two keys', () => aKey() + aKey()],
+    ['options before the key', () => `command="id" ${aKey()}`],
+    ['a type without a key', () => 'ssh-ed25519'],
+    ['a key of another type than it says', () => aKey().replace('ssh-ed25519', 'ecdsa-sha2-nistp256')],
+    ['bytes that are no key', () => `ssh-ed25519 ${Buffer.from('no key').toString('base64')}`],
+  ])('refuses %s, and names the field', async (_what, make) => {
+    const refusal = await errorOf(add(aUser(), make()));
+    expect(refusal.code).toBe('invalid_input');
+    expect(refusal.details.errors).toMatchObject([{ path: 'public_key' }]);
+    expect(refusal.message).not.toContain('PRIVATE KEY-----');
+  });
+
+  it('are told of when one is added or deleted, and when none is nobody is told', async () => {
+    const user = aUser();
+    const { ssh_key_id } = await add(user);
+    await fixture.call(sshKeys.remove, { ssh_key_id }, user);
+    await errorOf(fixture.call(sshKeys.remove, { ssh_key_id }, user));
+    expect(changed.filter((id) => id === user.userId)).toHaveLength(2);
+  });
+});
