@@ -1,0 +1,32 @@
+import type { ClusterDriver, ObjectRef } from '@atoll/cluster';
+
+/** Whom a key lets into which pod. */
+export interface Admission {
+  readonly podId: string;
+  readonly podName: string;
+  readonly teamId: string;
+  readonly userId: string;
+  readonly sshKeyId: string;
+  readonly fingerprint: string;
+  /** The run that was there at the log-in; null where the pod does not run. */
+  readonly run: { readonly ref: ObjectRef; readonly driver: ClusterDriver } | null;
+}
+
+/** Decides who may come in, and who may stay. */
+export abstract class Doorkeeper {
+  /**
+   * null where there is no such pod, where nobody has the key, and where nobody who has it may use the pod. All three take the same way, so that a
+   * stranger learns nothing of what exists. Throws where it cannot be decided now.
+   */
+  abstract admit(podName: string, fingerprint: string): Promise<Admission | null>;
+
+  /** Those of the admissions that hold no more, each with the reason, a sentence for its user. Throws where it cannot be decided now. */
+  abstract expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>>;
+}
+
+/** The audit trail of log-ins. */
+export abstract class LogInTrail {
+  /** Returns what `ended` is called with. */
+  abstract began(admission: Admission, address: string): Promise<string>;
+  abstract ended(logInId: string, reason: string): Promise<void>;
+}

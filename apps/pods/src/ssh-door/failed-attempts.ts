@@ -1,0 +1,51 @@
+import { isIPv6 } from 'node:net';
+
+const windowMs = 60_000;
+const addressesAtMost = 10_000;
+
+/** Counts failed log-ins by address and minute. An IPv6 address counts by its /64, which one customer usually has whole. */
+export class FailedAttempts {
+  readonly #counts = new Map<string, { count: number; readonly sinceMs: number }>();
+
+  constructor(
+    private readonly atMost: number,
+    private readonly nowMs: () => number = Date.now,
+  ) {}
+
+  add(address: string): void {
+    const network = networkOf(address);
+    const known = this.#current(network);
+    if (known) known.count += 1;
+    else this.#begin(network);
+  }
+
+  areTooMany(address: string): boolean {
+    return (this.#current(networkOf(address))?.count ?? 0) >= this.atMost;
+  }
+
+  #current(network: string): { count: number } | undefined {
+    const known = this.#counts.get(network);
+    return known && this.nowMs() - known.sinceMs < windowMs ? known : undefined;
+  }
+
+  /** The oldest is forgotten where there are too many: the order of insertion is the order in time. */
+  #begin(network: string): void {
+    this.#counts.delete(network);
+    this.#counts.set(network, { count: 1, sinceMs: this.nowMs() });
+    const [oldest] = this.#counts.keys();
+    if (this.#counts.size > addressesAtMost && oldest !== undefined) this.#counts.delete(oldest);
+  }
+}
+
+function networkOf(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
+  if (!isIPv6(plain)) return plain;
+  const [head = '', tail] = plain.split('::');
+  const [before, after] = [head.split(':').filter(Boolean), (tail ?? '').split(':').filter(Boolean)];
+  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
+  const groups = [...before, ...Array.from({ length: zeros }, () => '0'), ...after];
+  return groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':');
+}

@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { credentialsChanged, sshKeys, teamRoles, type Pod, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { Rpc } from '@atoll/rpc';
+import { fingerprintOf } from '@atoll/ssh';
+import ssh2 from 'ssh2';
+import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { Doorkeeper, type Admission } from './doorkeeper.js';
+import { SshHostKey } from './ssh-host-key.js';
+import { SshServer } from './ssh-server.js';
+
+let fixture: PodsFixture;
+let team: ToldTeam;
+let pod: Pod;
+beforeAll(async () => {
+  fixture = await PodsFixture.start({ sshPort: '0' });
+  team = await fixture.team();
+  pod = await fixture.running(team);
+});
+afterAll(() => fixture.stop());
+
+interface KeyHolder {
+  readonly user: Partial<UserCaller> & { readonly userId: string };
+  readonly privateKey: string;
+  readonly sshKeyId: string;
+  readonly fingerprint: string;
+}
+
+/** A user with an SSH key, in a role of the team where one is given. */
+async function holder(role?: TeamRole, is_suspended = false, keys = ssh2.utils.generateKeyPairSync('ed25519')): Promise<KeyHolder> {
+  const user = { userId: newId(), scope: 'user' } as const;
+  const { fingerprint, ssh_key_id: sshKeyId } = await fixture.call(sshKeys.add, { public_key: keys.public }, user);
+  if (role) fixture.owner.members.push({ user_id: user.userId, team_id: team.team_id, role, is_suspended });
+  return { user, privateKey: keys.private, sshKeyId, fingerprint };
+}
+
+const doorkeeper = () => fixture.get(Doorkeeper);
+const admit = ({ fingerprint }: { fingerprint: string }, name = pod.pod_name) => doorkeeper().admit(name, fingerprint);
+const reasons = async (...admissions: (Admission | null)[]) => {
+  const found = await doorkeeper().expelled(admissions as Admission[]);
+  return admissions.map((admission) => found.get(admission as Admission) ?? null);
+};
+
+describe('who comes in by SSH', () => {
+  it.each(teamRoles)('decides about a %s by what the role may do', async (role) => {
+    const admission = await admit(await holder(role));
+    expect(admission !== null).toBe(['team_owner', 'team_admin', 'member'].includes(role));
+  });
+
+  it('leads to the present run of the pod', async () => {
+    const { user, sshKeyId, fingerprint } = await holder('member');
+    expect(await admit({ fingerprint })).toEqual({
+      podId: pod.pod_id,
+      podName: pod.pod_name,
+      teamId: team.team_id,
+      userId: user.userId,
+      sshKeyId,
+      fingerprint,
+      run: { ref: { kind: 'pod', id: pod.pod_id, run: 1 }, driver: expect.anything() },
+    });
+  });
+
+  it('turns away strangers, members of other teams and of suspended ones, and who asks for a pod that is not there, all by the same question', async () => {
+    const elsewhere = await holder();
+    fixture.owner.members.push({ user_id: elsewhere.user.userId, team_id: newId(), role: 'team_owner', is_suspended: false });
+    const attempts = [
+      () => admit({ fingerprint: fingerprintOf(Buffer.from('unknown')) }),
+      async () => admit(await holder()),
+      () => admit(elsewhere),
+      async () => admit(await holder('member', true)),
+      async () => admit(await holder('member'), 'no-such-pod'),
+    ];
+    for (const attempt of attempts) {
+      fixture.owner.asked.length = 0;
+      expect(await attempt()).toBeNull();
+      expect(fixture.owner.asked).toEqual(['teams.directory.roles']);
+    }
+  });
+
+  it('lets in whichever holder of a key may come in, where two users have the same', async () => {
+    const keys = ssh2.utils.generateKeyPairSync('ed25519');
+    const [first, second] = [await holder(undefined, false, keys), await holder('member', false, keys)];
+    expect(first.fingerprint).toBe(second.fingerprint);
+    expect((await admit(first))?.userId).toBe(second.user.userId);
+  });
+
+  it('lets nobody in while nobody can say who is a member', async () => {
+    const member = await holder('member');
+    fixture.owner.leave();
+    await expect(admit(member)).rejects.toThrow();
+    fixture.owner.comeBack();
+    expect(await admit(member)).not.toBeNull();
+  });
+});
+
+describe('who stays', () => {
+  it('is told why not: the key is gone, the role, the membership, the run', async () => {
+    const other = await fixture.running(team);
+    const [noKey, noRole, noMember, noRun, well] = [
+      await holder('member'),
+      await holder('member'),
+      await holder('member'),
+      await holder('member'),
+      await holder('member'),
+    ];
+    const admissions = [
+      await admit(noKey),
+      await admit(noRole),
+      await admit(noMember),
+      await admit(noRun, other.pod_name),
+      await admit(well),
+    ];
+    expect(await reasons(...admissions)).toEqual([null, null, null, null, null]);
+    await fixture.call(sshKeys.remove, { ssh_key_id: noKey.sshKeyId }, noKey.user);
+    fixture.owner.members = fixture.owner.members.flatMap((member) => {
+      if (member.user_id === noMember.user.userId) return [];
+      return [member.user_id === noRole.user.userId ? { ...member, role: 'viewer' as const } : member];
+    });
+    await fixture.act(other, 'stop', team);
+    await fixture.until(other, 'stopped');
+    expect(await reasons(...admissions)).toEqual([
+      'Your SSH key was removed.',
+      'You may not use the pods of this team any more.',
+      'You may not use the pods of this team any more.',
+      `The pod ${other.pod_name} has stopped or restarted.`,
+      null,
+    ]);
+    expect((await admit(noRun, other.pod_name))?.run).toBeNull();
+  });
+});
+
+describe('the host key', () => {
+  it('is one for all replicas that start at once, and lies sealed in the database', async () => {
+    await fixture.query('DELETE FROM ssh_host_key');
+    const keys = await Promise.all(Array.from({ length: 5 }, () => fixture.get(SshHostKey).read()));
+    expect(new Set(keys).size).toBe(1);
+    expect(keys[0]).toContain('OPENSSH PRIVATE KEY');
+    const [row] = await fixture.query<{ sealed: string }>('SELECT sealed FROM ssh_host_key');
+    expect(row?.sealed).toMatch(/^v1\./);
+    expect(row?.sealed).not.toContain('PRIVATE');
+  });
+});
+
+describe('an open connection', () => {
+  const logIn = async ({ privateKey }: KeyHolder): Promise<ssh2.Client> => {
+    const client = new ssh2.Client().on('error', () => undefined);
+    client.connect({ host: '127.0.0.1', port: fixture.get(SshServer).port ?? 0, username: pod.pod_name, privateKey });
+    await once(client, 'ready');
+    return client;
+  };
+  const logIns = ({ user }: KeyHolder) =>
+    fixture.query<{ end_reason: string | null; address: string; is_over: boolean }>(
+      'SELECT end_reason, address, ended_at >= began_at AS is_over FROM ssh_log_in WHERE user_id = $1',
+      [user.userId],
+    );
+
+  it('ends as soon as its key is deleted, and the audit says why', async () => {
+    const member = await holder('member');
+    const client = await logIn(member);
+    const closed = once(client, 'close');
+    await fixture.call(sshKeys.remove, { ssh_key_id: member.sshKeyId }, member.user);
+    await closed;
+    for (;;) {
+      const [entry] = await logIns(member);
+      if (entry?.is_over) {
+        expect(entry).toEqual({ end_reason: 'Your SSH key was removed.', address: '127.0.0.1', is_over: true });
+        break;
+      }
+    }
+  });
+
+  it('ends as soon as the teams service tells that its user is no member any more, and others stay', async () => {
+    const [leaver, stayer] = [await holder('member'), await holder('member')];
+    const [client, other] = [await logIn(leaver), await logIn(stayer)];
+    fixture.owner.members = fixture.owner.members.filter(({ user_id }) => user_id !== leaver.user.userId);
+    const closed = once(client, 'close');
+    fixture.get(Rpc).publish(credentialsChanged, { user_id: leaver.user.userId });
+    await closed;
+    expect(await logIns(stayer)).toMatchObject([{ end_reason: null }]);
+    other.end();
+  });
+});

@@ -1,0 +1,97 @@
+import { permissions, teamDirectory, type RoleInTeam, type TeamRole, type UserInTeam } from '@atoll/contracts';
+import { Statements } from '@atoll/database';
+import { Rpc, systemContext } from '@atoll/rpc';
+import { Injectable } from '@nestjs/common';
+import { Clusters } from '../cluster/clusters.js';
+import { Doorkeeper, type Admission } from './doorkeeper.js';
+
+const askMs = 5_000;
+const nobody = '00000000-0000-0000-0000-000000000000';
+/** Who holds the key; with the pod, or nulls where there is none of this name. */
+const holdersQuery = `
+  SELECT k.ssh_key_id, k.user_id, p.pod_id, p.team_id, p.gpuaas_id, p.run, p.state
+  FROM ssh_key k LEFT JOIN pod p ON p.pod_name = $1 AND p.state <> 'deleted'
+  WHERE k.fingerprint = $2 ORDER BY k.created_at, k.ssh_key_id LIMIT 100`;
+
+interface Holder {
+  readonly ssh_key_id: string;
+  readonly user_id: string;
+  readonly pod_id: string | null;
+  readonly team_id: string | null;
+  readonly gpuaas_id: string | null;
+  readonly run: number | null;
+  readonly state: string | null;
+}
+
+/** Lets in the members whose role may use pods. A role is asked of the teams service, so that what it was a moment ago opens nothing. */
+@Injectable()
+export class PodDoorkeeper extends Doorkeeper {
+  constructor(
+    private readonly statements: Statements,
+    private readonly rpc: Rpc,
+    private readonly clusters: Clusters,
+  ) {
+    super();
+  }
+
+  async admit(podName: string, fingerprint: string): Promise<Admission | null> {
+    const holders = await this.statements.query<Holder>('ssh.holders', holdersQuery, [podName, fingerprint]);
+    // Asked in any case: the time that it takes must not tell whether there is such a pod or key.
+    const pairs = holders.map(({ user_id, team_id }) => ({ user_id, team_id: team_id ?? nobody }));
+    const roles = await this.#roles(pairs.length > 0 ? pairs : [{ user_id: nobody, team_id: nobody }]);
+    const holder = holders.find(({ user_id, team_id }) =>
+      roles.some((role) => role.user_id === user_id && role.team_id === team_id && mayComeIn(role)),
+    );
+    if (!holder?.pod_id || !holder.team_id) return null;
+    const { pod_id: podId, ssh_key_id: sshKeyId, team_id: teamId, user_id: userId } = holder;
+    return { podId, podName, teamId, userId, sshKeyId, fingerprint, run: await this.#runOf(podId, holder) };
+  }
+
+  async #runOf(podId: string, { gpuaas_id, run, state }: Holder): Promise<Admission['run']> {
+    if (state !== 'running' || gpuaas_id === null || run === null) return null;
+    return { ref: { kind: 'pod', id: podId, run }, driver: await this.clusters.driverOf(gpuaas_id) };
+  }
+
+  async expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
+    const [keys, runs, roles] = await Promise.all([
+      this.#keys(admissions.map(({ sshKeyId }) => sshKeyId)),
+      this.#runs(admissions.map(({ podId }) => podId)),
+      this.#roles(admissions.map(({ userId: user_id, teamId: team_id }) => ({ user_id, team_id }))),
+    ]);
+    const reasonOf = ({ podId, podName, run, sshKeyId, teamId, userId }: Admission): string | null => {
+      if (!keys.has(sshKeyId)) return 'Your SSH key was removed.';
+      const role = roles.find(({ user_id, team_id }) => user_id === userId && team_id === teamId);
+      if (!role || !isAllowed(role.role)) return 'You may not use the pods of this team any more.';
+      if (run && runs.get(podId) !== run.ref.run) return `The pod ${podName} has stopped or restarted.`;
+      return null;
+    };
+    return new Map(
+      admissions.flatMap((admission) => {
+        const reason = reasonOf(admission);
+        return reason ? [[admission, reason] as const] : [];
+      }),
+    );
+  }
+
+  async #keys(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const query = 'SELECT ssh_key_id FROM ssh_key WHERE ssh_key_id = ANY ($1::uuid[])';
+    const rows = await this.statements.query<{ ssh_key_id: string }>('ssh.keys-there', query, [ids]);
+    return new Set(rows.map(({ ssh_key_id }) => ssh_key_id));
+  }
+
+  async #runs(podIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const query = `SELECT pod_id, run FROM pod WHERE pod_id = ANY ($1::uuid[]) AND state = 'running'`;
+    const rows = await this.statements.query<{ pod_id: string; run: number }>('ssh.runs-there', query, [podIds]);
+    return new Map(rows.map(({ pod_id, run }) => [pod_id, run]));
+  }
+
+  async #roles(asked: readonly UserInTeam[]): Promise<readonly RoleInTeam[]> {
+    const context = systemContext('pods', { deadlineMs: askMs });
+    return (await this.rpc.call(teamDirectory.roles, { members: [...asked] }, context)).members;
+  }
+}
+
+const isAllowed = (role: TeamRole): boolean => (permissions.useResources as readonly TeamRole[]).includes(role);
+
+/** A suspended team's members start nothing new; what they have open stays. */
+const mayComeIn = ({ role, is_suspended }: RoleInTeam): boolean => isAllowed(role) && !is_suspended;

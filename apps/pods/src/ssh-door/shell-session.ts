@@ -1,0 +1,126 @@
+import { finished } from 'node:stream/promises';
+import { ClusterError, type Shell, type TerminalSize } from '@atoll/cluster';
+import { Logger } from '@nestjs/common';
+import type { ServerChannel, Session } from 'ssh2';
+import type { Admission } from './doorkeeper.js';
+import { commandOf, isAccepted, sftpCommand } from './session-command.js';
+
+const openMs = 30_000;
+const lostCode = 255;
+
+/** One session of a client: a shell, a command or sftp, run in the pod by the driver. */
+export class ShellSession {
+  readonly #logger = new Logger(ShellSession.name);
+  readonly #env = new Map<string, string>();
+  #terminal: (TerminalSize & { type: string }) | null = null;
+  #channel: ServerChannel | null = null;
+  #shell: Shell | null = null;
+  #isOver = false;
+
+  constructor(
+    session: Session,
+    private readonly run: Admission['run'],
+  ) {
+    session
+      .on('pty', (accept, _reject, { cols, rows, term }) => {
+        // An empty type is what a client without a terminal of its own sends.
+        this.#terminal = { ...sizeOf(cols, rows), type: /^[\w.+-]{1,64}$/.test(term) ? term : 'dumb' };
+        answer(accept);
+      })
+      .on('window-change', (accept, _reject, { cols, rows }) => {
+        answer(accept);
+        this.#resize(sizeOf(cols, rows));
+      })
+      .on('env', (accept, reject, { key, val }) => {
+        if (!isAccepted(this.#env, key, val)) return answer(reject);
+        this.#env.set(key, val);
+        answer(accept);
+      })
+      .on('signal', (accept, _reject, { name }) => {
+        answer(accept);
+        this.#shell?.signal(`SIG${name}`).catch(() => undefined);
+      })
+      .on('shell', (accept) => this.#begin(accept(), null))
+      .on('exec', (accept, _reject, { command }) => this.#begin(accept(), commandOf(command)))
+      .on('subsystem', (accept, reject, { name }) => (name === 'sftp' ? this.#begin(accept(), sftpCommand) : answer(reject)));
+  }
+
+  #resize(size: TerminalSize): void {
+    if (!this.#terminal) return;
+    this.#terminal = { ...this.#terminal, ...size };
+    this.#shell?.resize(size).catch(() => undefined);
+  }
+
+  #begin(channel: ServerChannel, command: readonly string[] | null): void {
+    this.#channel = channel;
+    channel.on('error', () => undefined);
+    void this.#serve(channel, command).catch((error: unknown) => {
+      if (!(error instanceof ClusterError)) this.#logger.warn({ message: 'SSH session failed', err: error });
+      this.#end(channel, error instanceof ClusterError ? error.message : 'The session failed.', lostCode);
+    });
+  }
+
+  async #serve(channel: ServerChannel, command: readonly string[] | null): Promise<void> {
+    if (!this.run) return this.#end(channel, 'The pod is not running. Start it, then log in again.', 1);
+    const { driver, ref } = this.run;
+    const left = new AbortController();
+    channel.once('close', () => left.abort());
+    const [terminal, env] = [this.#terminal, this.#env];
+    const shell = await driver.openShell(ref, { command, terminal, env }, AbortSignal.any([left.signal, AbortSignal.timeout(openMs)]));
+    this.#shell = shell;
+    channel.once(
+      'close',
+      () =>
+        void shell.close().catch((error: unknown) => this.#logger.warn({ message: 'Cannot end a process of an SSH session', err: error })),
+    );
+    if (left.signal.aborted) return shell.close();
+    // A window that changed while the shell was opened.
+    if (this.#terminal && this.#terminal !== terminal) this.#resize(this.#terminal);
+    const code = await passBytes(channel, shell);
+    if (code === null) return this.#end(channel, 'The connection to the pod was lost.', lostCode);
+    if (this.#isOver) return;
+    channel.exit(code);
+    channel.end();
+  }
+
+  /** Ends the process, with a sentence to the user. The process gets no more input, and nothing that it still writes is passed on. */
+  end(sentence: string): void {
+    const [channel, shell] = [this.#channel, this.#shell];
+    if (!channel) return;
+    channel.unpipe();
+    shell?.stdout.unpipe();
+    shell?.stderr.unpipe();
+    this.#end(channel, sentence, lostCode);
+    shell?.close().catch((error: unknown) => this.#logger.warn({ message: 'Cannot end a process of an SSH session', err: error }));
+  }
+
+  /** The sentence goes where the client shows it, and not into the output of a command, which may be data. */
+  #end(channel: ServerChannel, sentence: string, code: number): void {
+    if (this.#isOver || !channel.writable) return;
+    this.#isOver = true;
+    if (this.#terminal) channel.write(`\r\n${sentence}\r\n`);
+    else channel.stderr.write(`${sentence}\n`);
+    channel.exit(code);
+    channel.end();
+  }
+}
+
+/** Until the process has ended and all that it wrote has been passed on; its exit code, null where nobody can tell. */
+async function passBytes(channel: ServerChannel, shell: Shell): Promise<number | null> {
+  shell.stdin.on('error', () => undefined);
+  channel.pipe(shell.stdin);
+  shell.stdout.pipe(channel, { end: false });
+  shell.stderr.pipe(channel.stderr, { end: false });
+  const outputs = [shell.stdout, shell.stderr].map((stream) => finished(stream, { writable: false }).catch(() => undefined));
+  const { code } = await shell.exit;
+  await Promise.all(outputs);
+  return code;
+}
+
+/** A request without a wish for an answer has nothing to call. */
+const answer = (reply: (() => unknown) | undefined): void => void reply?.();
+
+const sizeOf = (columns: number, rows: number): TerminalSize => ({
+  columns: Math.min(Math.max(columns, 1), 10_000),
+  rows: Math.min(Math.max(rows, 1), 10_000),
+});

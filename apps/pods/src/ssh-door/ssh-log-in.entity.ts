@@ -1,0 +1,38 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+const instant = { type: 'timestamp with time zone', precision: 3 } as const;
+
+/** A log-in by SSH, for the audit. Of one that a crash has ended the end is not known. */
+@Entity('ssh_log_in')
+@Index(['teamId', 'beganAt'])
+export class SshLogInEntity {
+  @PrimaryColumn('uuid')
+  logInId!: string;
+
+  @Column('uuid')
+  podId!: string;
+
+  @Column('text')
+  podName!: string;
+
+  @Column('uuid')
+  teamId!: string;
+
+  @Column('uuid')
+  userId!: string;
+
+  @Column('text')
+  fingerprint!: string;
+
+  @Column('text')
+  address!: string;
+
+  @Column({ ...instant, default: () => 'clock_timestamp()' })
+  beganAt!: Date;
+
+  @Column({ ...instant, nullable: true })
+  endedAt!: Date | null;
+
+  @Column('text', { nullable: true })
+  endReason!: string | null;
+}

@@ -1,0 +1,168 @@
+import type { Socket } from 'node:net';
+import { pipeline } from 'node:stream';
+import type { PodConnection } from '@atoll/cluster';
+import { BadPublicKey, fingerprintOf, parsePublicKey } from '@atoll/ssh';
+import { Logger } from '@nestjs/common';
+import ssh2, { type AuthContext, type Connection, type PublicKeyAuthContext, type TcpipRequestInfo } from 'ssh2';
+import type { Admission, Doorkeeper } from './doorkeeper.js';
+import type { DoorLimits } from './limits.js';
+import { ShellSession } from './shell-session.js';
+
+const methods = ['publickey'] as const;
+const connectMs = 15_000;
+/** What a client has to answer to the end before its connection is cut. */
+const partingMs = 2_000;
+/** OpenSSH shows nothing more of its sessions once it is told of the disconnection. They are closed before. */
+const readingMs = 500;
+/** Forwarding reaches the pod's own loopback and nothing behind it. */
+const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1']);
+
+export interface VisitOptions {
+  readonly doorkeeper: Doorkeeper;
+  readonly limits: DoorLimits;
+  readonly socket: Socket;
+  readonly onFailure: () => void;
+  /** May the holder come in beside their other connections? */
+  readonly hasRoom: (admission: Admission) => boolean;
+}
+
+/** One connection of a client, from its log-in to its end. */
+export class Visit {
+  readonly #logger = new Logger(Visit.name);
+  /** By user name and key: a client asks for a key, then signs with it. */
+  readonly #asked = new Map<string, Promise<Admission | null>>();
+  readonly #sessions = new Set<ShellSession>();
+  #admission: Admission | null = null;
+  #failures = 0;
+  #forwards = 0;
+  readonly #forwarded = new Set<PodConnection>();
+  #isOver = false;
+  #authenticating: Promise<void> = Promise.resolve();
+  #reason = 'the client left';
+
+  constructor(
+    private readonly client: Connection,
+    private readonly options: VisitOptions,
+  ) {
+    client
+      .on('authentication', (context) => {
+        // In the order in which they came: their answers carry no number.
+        this.#authenticating = this.#authenticating.then(() => this.#authenticate(context));
+      })
+      .on('session', (accept, reject) => {
+        if (this.#isOver || this.#sessions.size >= options.limits.sessions) return reject();
+        const session = accept();
+        const served = new ShellSession(session, this.#admission?.run ?? null);
+        this.#sessions.add(served);
+        session.once('close', () => this.#sessions.delete(served));
+      })
+      .on('tcpip', (accept, reject, asked) => void this.#forward(asked, accept, reject))
+      // What strangers send, and connections that break: the client's affair.
+      .on('error', (error) => this.#logger.debug({ message: 'SSH client failed', err: error }));
+  }
+
+  /** null before the log-in. */
+  get admission(): Admission | null {
+    return this.#admission;
+  }
+
+  /** Why it ended, for the audit trail. */
+  get reason(): string {
+    return this.#reason;
+  }
+
+  async #authenticate(context: AuthContext): Promise<void> {
+    if (this.#failures > this.options.limits.tries) return;
+    const admission = context.method === 'publickey' ? await this.#admit(context) : null;
+    if (!admission || context.method !== 'publickey') return this.#refuse(context);
+    if (!context.signature) return context.accept();
+    if (!isSignedBy(context)) return this.#refuse(context);
+    if (!this.options.hasRoom(admission)) {
+      this.#logger.warn({ message: 'SSH log-in refused: the user has too many connections', user_id: admission.userId });
+      return this.#refuse(context);
+    }
+    this.#admission = admission;
+    context.accept();
+  }
+
+  #refuse(context: AuthContext): void {
+    // Each client begins with `none`, to learn the methods.
+    if (context.method !== 'none') {
+      this.#failures += 1;
+      this.options.onFailure();
+    }
+    if (this.#failures > this.options.limits.tries) this.client.end();
+    else context.reject([...methods]);
+  }
+
+  async #admit({ username, key, hashAlgo }: PublicKeyAuthContext): Promise<Admission | null> {
+    // RFC 8332: `ssh-rsa` without a hash is a signature with SHA-1.
+    if (key.algo === 'ssh-rsa' && !hashAlgo) return null;
+    const fingerprint = fingerprintOf(key.data);
+    const asked = `${username}\0${fingerprint}`;
+    const known = this.#asked.get(asked) ?? this.options.doorkeeper.admit(username, fingerprint);
+    this.#asked.set(asked, known);
+    try {
+      return await known;
+    } catch (error) {
+      this.#asked.delete(asked);
+      this.#logger.warn({ message: 'Cannot decide about an SSH log-in; it is refused', err: error });
+      return null;
+    }
+  }
+
+  async #forward({ destIP, destPort }: TcpipRequestInfo, accept: () => ssh2.ServerChannel, reject: () => void): Promise<void> {
+    const run = this.#isOver ? null : this.#admission?.run;
+    const { forwards } = this.options.limits;
+    if (!run || !loopback.has(destIP.toLowerCase()) || destPort < 1 || destPort > 65_535 || this.#forwards >= forwards) return reject();
+    this.#forwards += 1;
+    try {
+      // Before the channel is accepted: otherwise a refused port looks like one that answers nothing.
+      const connection = await run.driver.connect(run.ref, destPort, AbortSignal.timeout(connectMs));
+      const channel = accept() as ssh2.ServerChannel | undefined;
+      if (!channel || this.#isOver) return void connection.destroy();
+      this.#forwarded.add(connection);
+      await joined(channel, connection).finally(() => this.#forwarded.delete(connection));
+    } catch {
+      reject();
+    } finally {
+      this.#forwards -= 1;
+    }
+  }
+
+  /** `reason` is told to whoever sits at a shell. */
+  end(reason: string): void {
+    this.#reason = reason;
+    this.#isOver = true;
+    const wordMs = this.#sessions.size > 0 ? readingMs : 0;
+    for (const session of this.#sessions) session.end(reason);
+    for (const connection of this.#forwarded) connection.destroy();
+    setTimeout(() => this.client.end(), wordMs).unref();
+    setTimeout(() => this.cut(), partingMs).unref();
+  }
+
+  /** Without a word, as a client that does not answer deserves. */
+  cut(): void {
+    this.options.socket.destroy();
+  }
+}
+
+/** Also refuses types and sizes of keys that `parsePublicKey` does not take. */
+function isSignedBy({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): boolean {
+  if (!signature || !blob) return false;
+  try {
+    const { line } = parsePublicKey(`${key.algo} ${key.data.toString('base64')}`);
+    const parsed = ssh2.utils.parseKey(line);
+    return !(parsed instanceof Error) && parsed.verify(blob, signature, hashAlgo) === true;
+  } catch (error) {
+    if (error instanceof BadPublicKey) return false;
+    throw error;
+  }
+}
+
+/** Until both directions have ended. */
+function joined(one: NodeJS.ReadWriteStream, other: PodConnection): Promise<void> {
+  const way = (from: NodeJS.ReadableStream, to: NodeJS.WritableStream) =>
+    new Promise<void>((resolve) => pipeline(from, to, () => resolve()));
+  return Promise.all([way(one, other), way(other, one)]).then(() => undefined);
+}
