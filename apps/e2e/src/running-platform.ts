@@ -53,7 +53,15 @@ export async function startPlatform(
   const port = await freePort();
   const adminKey = env.ATOLL_ADMIN_KEY ?? createApiKey();
   const child = spawn(process.execPath, [entryPoints[topology]], {
-    env: { ...process.env, PORT: String(port), ATOLL_DATA_DIR: dataDir, ATOLL_ADMIN_KEY: adminKey, ATOLL_LIMITS: 'off', ...env },
+    env: {
+      ...process.env,
+      PORT: String(port),
+      ATOLL_DATA_DIR: dataDir,
+      ATOLL_ADMIN_KEY: adminKey,
+      ATOLL_LIMITS: 'off',
+      ATOLL_SSH_PORT: '0',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: options.ownGroup ?? false,
   });

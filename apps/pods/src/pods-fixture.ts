@@ -40,6 +40,7 @@ export class PodsFixture extends ServiceUnderTest {
   private constructor(
     started: StartedService,
     readonly neighbours: Neighbours,
+    readonly owner: OwnerOfTeams,
   ) {
     super(started);
   }
@@ -47,19 +48,20 @@ export class PodsFixture extends ServiceUnderTest {
   static async start(options: Partial<PodsSettings> & { isRunning?: boolean } = {}): Promise<PodsFixture> {
     const { isRunning = false, ...given } = options;
     const bus = new InProcessBus();
-    new OwnerOfTeams(bus);
+    const owner = new OwnerOfTeams(bus);
     const neighbours = new Neighbours(bus);
     const workers = { isIdle: !isRunning, pollMs: 50 };
     const settings = {
       sealKeys: Sealer.createKeys(),
       simulatedPullMs: 0,
+      sshPort: 'off',
       restartMs: 50,
       sweepMs: 200,
       exposedPorts: '21000-29999',
       workers,
       ...given,
     };
-    return new PodsFixture(await startServiceUnderTest(service, { bus, listensTo: told, settings }), neighbours);
+    return new PodsFixture(await startServiceUnderTest(service, { bus, listensTo: told, settings }), neighbours, owner);
   }
 
   async team(role: TeamRole = 'member', vgpus = 4): Promise<ToldTeam> {

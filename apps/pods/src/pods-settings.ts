@@ -1,6 +1,6 @@
 import { Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
-import { IsIn, IsOptional, IsString, Matches } from 'class-validator';
+import { IsIn, IsIP, IsOptional, IsString, Matches } from 'class-validator';
 
 /** What a deployment decides about the pods service. */
 export class PodsSettings {
@@ -11,8 +11,23 @@ export class PodsSettings {
 
   /** What runs the pods of a GPU service for which no cluster was set. */
   @Variable('ATOLL_CLUSTER')
-  @IsIn(['simulated'], { message: 'ATOLL_CLUSTER must be simulated' })
+  @IsIn(['simulated', 'docker'], { message: 'ATOLL_CLUSTER must be simulated or docker' })
   cluster: string = 'simulated';
+
+  /** Paths of the sockets of container engines, comma-separated; `ATOLL_CLUSTER=docker` uses the first. Whoever may write to one is root on its host. */
+  @Variable('ATOLL_DOCKER_SOCKETS')
+  @IsString()
+  dockerSockets: string = '';
+
+  /** The name or address at which the host of the container engine is reached from outside. */
+  @Variable('ATOLL_DOCKER_PUBLIC_HOST')
+  @IsString()
+  dockerPublicHost: string = '127.0.0.1';
+
+  /** The image of doors and of connections into pods, which deploy/door builds. */
+  @Variable('ATOLL_DOOR_IMAGE')
+  @IsString()
+  doorImage: string = 'localhost/atoll-door:1';
 
   /** The address on which the doors of simulated pods listen. */
   @Variable('ATOLL_SIMULATED_HOST')
@@ -40,6 +55,16 @@ export class PodsSettings {
 
   /** Of those, steps that talk to one cluster. Each replica counts for itself. */
   stepsPerCluster: number = 16;
+
+  /** The port of the SSH door in front of all pods; `off`: none. */
+  @Variable('ATOLL_SSH_PORT')
+  @Matches(/^(?:off|\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$/, { message: 'ATOLL_SSH_PORT must be a port or off' })
+  sshPort: string = '2222';
+
+  /** The address on which the SSH door listens. */
+  @Variable('ATOLL_SSH_HOST')
+  @IsIP(undefined, { message: 'ATOLL_SSH_HOST must be an IP address' })
+  sshHost: string = '127.0.0.1';
 
   /** Milliseconds for which a simulated image is pulled: long enough to be seen. */
   simulatedPullMs: number = 300;

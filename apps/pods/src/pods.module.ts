@@ -1,4 +1,5 @@
-import { Transactions } from '@atoll/database';
+import { Statements, Transactions } from '@atoll/database';
+import { Sealer } from '@atoll/seal';
 import { MachineWorkers } from '@atoll/state-machine';
 import { TeamDirectoryModule, TeamGate } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
@@ -7,6 +8,7 @@ import { CertificateRenewal } from './certificates/certificate-renewal.js';
 import { Certificates } from './certificates/certificates.js';
 import { ClusterWatch } from './cluster/cluster-watch.js';
 import { Clusters, SimulatedClusters } from './cluster/clusters.js';
+import { DockerClusters } from './cluster/docker-clusters.js';
 import { ExposuresController } from './exposures/exposure.controller.js';
 import { ExposureSteps } from './exposures/exposure-steps.js';
 import { ExposuresService } from './exposures/exposure.service.js';
@@ -21,6 +23,13 @@ import { PodsService } from './pods/pod.service.js';
 import { RunCollector } from './pods/run-collector.js';
 import { PodsSettings } from './pods-settings.js';
 import { sealer } from './sealer.js';
+import { Doorkeeper, LogInTrail } from './ssh-door/doorkeeper.js';
+import { KeptLogIns } from './ssh-door/kept-log-ins.js';
+import { PodDoorkeeper } from './ssh-door/pod-doorkeeper.js';
+import { SshHostKey } from './ssh-door/ssh-host-key.js';
+import { SshServer } from './ssh-door/ssh-server.js';
+import { SshKeysController } from './ssh-keys/ssh-keys.controller.js';
+import { SshKeysService } from './ssh-keys/ssh-keys.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
@@ -37,10 +46,17 @@ const workers: Provider = {
     }),
 };
 
+const clusters: Provider = {
+  provide: Clusters,
+  inject: [DataSource, Statements, PodsSettings, Sealer],
+  useFactory: (dataSource: DataSource, statements: Statements, settings: PodsSettings, seals: Sealer) =>
+    settings.cluster === 'docker' ? new DockerClusters(statements, settings) : new SimulatedClusters(dataSource, settings, seals),
+};
+
 /** Pods, and what they are reached by. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
-  controllers: [ExposuresController, PodsController],
+  controllers: [ExposuresController, PodsController, SshKeysController],
   providers: [
     CertificateRenewal,
     Certificates,
@@ -56,12 +72,17 @@ const workers: Provider = {
     PodWorkloadEvents,
     PodsService,
     RunCollector,
+    SshHostKey,
+    SshKeysService,
+    SshServer,
     TeamDeletion,
     TeamGate,
     UsageFacts,
     sealer,
     workers,
-    { provide: Clusters, useClass: SimulatedClusters },
+    clusters,
+    { provide: Doorkeeper, useClass: PodDoorkeeper },
+    { provide: LogInTrail, useClass: KeptLogIns },
   ],
 })
 export class PodsModule {}

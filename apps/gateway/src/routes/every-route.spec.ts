@@ -143,7 +143,6 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['GET /pods/exposed-services', 200, exposedServices.list, { pod_name: 'a-bcdfg' }],
   ['PUT /pods/update-exposed-service', 200, exposedServices.update, { service_id: '3', external_port: 30100 }],
   ['DELETE /pods/delete-exposed-service/{id}', 200, exposedServices.delete],
-  ['GET /instance', 200, instances.list, { ...ofTeam, ...page, include_ended: 'true' }],
   ['POST /user/ssh-key', 201, sshKeys.add, { name: 'laptop', public_key: 'ssh-ed25519 AAAA' }],
   ['GET /user/ssh-key', 200, sshKeys.list, page],
   ['GET /user/ssh-key/{ssh_key_id}', 200, sshKeys.get],

@@ -3,10 +3,16 @@ import { MachineHistory } from '@atoll/state-machine';
 import { TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from '@atoll/team-directory';
 import { CertificateEntity } from '../certificates/certificate.entity.js';
 import { ExposureEntity, ReservedPortEntity } from '../exposures/exposure.entity.js';
+import { EngineEntity, InstallationEntity } from '../cluster/engine.entity.js';
 import { PodEntity } from '../pods/pod.entity.js';
 import { PodRunEntity } from '../pods/pod-run.entity.js';
+import { SshHostKeyEntity } from '../ssh-door/ssh-host-key.entity.js';
+import { SshLogInEntity } from '../ssh-door/ssh-log-in.entity.js';
+import { SshKeyEntity } from '../ssh-keys/ssh-key.entity.js';
 import { Pods1807000000000 } from './migrations/1807000000000-pods.js';
 import { Exposures1808000000000 } from './migrations/1808000000000-exposures.js';
+import { Engines1812000000000 } from './migrations/1812000000000-engines.js';
+import { Ssh1811000000000 } from './migrations/1811000000000-ssh.js';
 
 /** The PostgreSQL schema that the pods service owns. */
 export const podsSchema = {
@@ -14,13 +20,18 @@ export const podsSchema = {
     ...eventEntities,
     ...teamDirectoryEntities,
     CertificateEntity,
+    EngineEntity,
     ExposureEntity,
+    InstallationEntity,
     MachineHistory,
     PodEntity,
     PodRunEntity,
     ReservedPortEntity,
+    SshHostKeyEntity,
+    SshKeyEntity,
+    SshLogInEntity,
     TeamClosingEntity,
     WorkspaceClosingEntity,
   ],
-  migrations: [Pods1807000000000, Exposures1808000000000],
+  migrations: [Pods1807000000000, Exposures1808000000000, Ssh1811000000000, Engines1812000000000],
 };

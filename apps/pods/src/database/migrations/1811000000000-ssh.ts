@@ -33,8 +33,8 @@ const tables = [
 ];
 
 /** Users' public keys, and the SSH door in front of pods. */
-export class Ssh1809000000000 implements MigrationInterface {
-  readonly name = 'Ssh1809000000000';
+export class Ssh1811000000000 implements MigrationInterface {
+  readonly name = 'Ssh1811000000000';
 
   async up(runner: QueryRunner): Promise<void> {
     for (const statement of tables) await runner.query(statement);

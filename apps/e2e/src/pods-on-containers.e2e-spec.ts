@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
+import ssh2 from 'ssh2';
+import { call, until, type Refusal } from './client.js';
+import { createNode, createPool, createTenant } from './gpu-inventory.js';
+import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
+
+interface PodView {
+  pod_id: string;
+  pod_name: string;
+  status: string;
+  exit_code: number | null;
+}
+
+interface ServiceView {
+  service_id: string;
+  status: string;
+  external_port: number;
+  url: string;
+}
+
+const patienceMs = 30_000;
+const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
+const startMs = 120_000;
+
+describeWhere(podmanLacks(), 'pods as real containers', () => {
+  let podman: Podman;
+  let platform: RunningPlatform;
+  let tenant: Awaited<ReturnType<typeof createTenant>>;
+  let subscriptionId: string;
+  const sshPort = freePort();
+  beforeAll(async () => {
+    podman = await startPodman();
+    const engine = { ATOLL_CLUSTER: 'docker', ATOLL_DOCKER_SOCKETS: podman.socketPath, ATOLL_DOOR_IMAGE: podmanImage };
+    platform = await startPlatform(topology, { ...engine, ATOLL_SSH_PORT: String(await sshPort) });
+    // The operator, who names no owner, is the owner.
+    tenant = await createTenant('Containers', ['member'], platform);
+    const node = await createNode({ gpus: [{ board: 'A100-80GB', count: 1 }], platform });
+    const { poolId } = await createPool(node, { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 4 }, platform);
+    subscriptionId = (await tenant.subscribe({ pool_id: poolId, vgpus: 2 })).body.subscription_id;
+  }, startMs);
+  afterAll(async () => {
+    await platform?.stop();
+    await podman?.stop();
+  }, startMs);
+
+  const api = <Body>(method: string, path: string, body?: unknown, key = tenant.key) =>
+    call<Body & Refusal>(method, path, { url: platform.url, key, ...(body !== undefined && { body }) });
+  const create = async (command: string[], more: object = {}) => {
+    const pod = { team_id: tenant.teamId, subscription_id: subscriptionId, name: 'train', image: podmanImage, memory_gb: 0.25 };
+    const { status, body } = await api<PodView>('POST', '/pods', { ...pod, command, ...more });
+    expect([status, body.detail]).toEqual([202, undefined]);
+    return body;
+  };
+  const comesTo = async ({ pod_name }: PodView, status: string) =>
+    (
+      await until(
+        () => api<PodView>('GET', `/pods/${pod_name}`),
+        ({ body }) => body.status === status,
+      )
+    ).body;
+  const containers = async () => (await podman.cli('ps', '--format', '{{.Names}}')).split('\n').filter(Boolean);
+
+  it('start from a subscription, are entered by SSH with a key of a member, and are gone when they are deleted', async () => {
+    const pod = await create(['bash', '-c', 'trap "exit 0" TERM; sleep infinity & wait']);
+    await comesTo(pod, 'running');
+    expect(await containers()).toEqual([expect.stringContaining(pod.pod_id)]);
+
+    const { private: privateKey, public: public_key } = ssh2.utils.generateKeyPairSync('ed25519');
+    const key = await api<{ ssh_key_id: string }>('POST', '/user/ssh-key', { public_key, name: 'laptop' }, platform.adminKey);
+    expect(key.status).toBe(201);
+    const client = new ssh2.Client();
+    client.connect({ host: '127.0.0.1', port: await sshPort, username: pod.pod_name, privateKey });
+    await once(client, 'ready');
+    const channel = await new Promise<ssh2.ClientChannel>((resolve, reject) => {
+      client.exec('echo "on $(hostname) with $ATOLL_SLICES"', (error, opened) => (error ? reject(error) : resolve(opened)));
+    });
+    expect(await text(channel)).toMatch(new RegExp(`^on ${pod.pod_name} with GPU-`));
+    const left = once(client, 'close');
+    const deleted = await api('DELETE', `/user/ssh-key/${key.body.ssh_key_id}`, undefined, platform.adminKey);
+    expect(deleted.status).toBe(204);
+    await left;
+
+    expect((await api('DELETE', `/pods/${pod.pod_name}`)).status).toBe(202);
+    await until(
+      () => api<PodView>('GET', `/pods/${pod.pod_name}`),
+      ({ status }) => status === 404,
+    );
+    expect(await containers()).toEqual([]);
+  });
+
+  it('are reached by the url of a service that they expose, on another port after an update, and not after its deletion', async () => {
+    const serve = 'mkdir -p /tmp/www && hostname > /tmp/www/index.html && exec busybox httpd -f -p 8080 -h /tmp/www';
+    const pod = await create(['bash', '-c', serve], { name: 'web' });
+    await comesTo(pod, 'running');
+    const terms = { pod_name: pod.pod_name, service_name: 'web', port: 8080, protocol: 'HTTP', ssl_enabled: false };
+    const made = await api<ServiceView>('POST', '/pods/expose-service', terms);
+    expect([made.status, made.body.detail]).toEqual([202, undefined]);
+    const { service_id } = made.body;
+    const status = () => api<ServiceView>('GET', `/pods/expose-service/status?service_id=${service_id}&pod_name=${pod.pod_name}`);
+    const active = async () => (await until(status, ({ body }) => body.status === 'active', patienceMs)).body;
+    const first = await active();
+    const page = (url: string) => fetch(url).then((answer) => answer.text());
+    expect(await page(first.url)).toBe(`${pod.pod_name}\n`);
+    const other = { service_id, external_port: first.external_port === 32_767 ? first.external_port - 1 : first.external_port + 1 };
+    expect((await api('PUT', '/pods/update-exposed-service', other)).status).toBe(200);
+    const second = await active();
+    expect(second.external_port).toBe(other.external_port);
+    expect(await page(second.url)).toBe(`${pod.pod_name}\n`);
+    expect((await api('DELETE', `/pods/delete-exposed-service/${service_id}`)).status).toBe(200);
+    await until(status, (found) => found.status === 404, patienceMs);
+    for (const { url } of [first, second]) await expect(page(url)).rejects.toThrow();
+    await api('DELETE', `/pods/${pod.pod_name}`);
+  });
+
+  it('tell the exit code of their process', async () => {
+    const pod = await create(['bash', '-c', 'exit 3'], { restart: 'never' });
+    expect((await comesTo(pod, 'failed')).exit_code).toBe(3);
+  });
+});

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { sshKeys, type CreatePod, type Pod } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { describeWhere, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
+import ssh2 from 'ssh2';
+import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { SshServer } from '../ssh-door/ssh-server.js';
+import { Clusters } from './clusters.js';
+import type { DockerClusters } from './docker-clusters.js';
+
+const patienceMs = 20_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+
+describeWhere(podmanLacks(), 'pods on a real container engine', () => {
+  let podman: Podman;
+  let fixture: PodsFixture;
+  let team: ToldTeam;
+  beforeAll(async () => {
+    podman = await startPodman();
+    const engine = { cluster: 'docker', dockerSockets: podman.socketPath, doorImage: podmanImage, sshPort: '0' };
+    fixture = await PodsFixture.start({ isRunning: true, ...engine });
+    team = await fixture.team('member', 8);
+  });
+  afterAll(async () => {
+    await fixture?.stop();
+    await podman?.stop();
+  });
+
+  const create = (command: string[], more: Partial<CreatePod> = {}) =>
+    fixture.create(team, { image: podmanImage, command, memory_gb: 0.25, ...more });
+  const idle = ['bash', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
+  const comesTo = async (pod: Pod, isAsItShould: (found: Pod) => boolean): Promise<Pod> => {
+    for (const lateMs = Date.now() + patienceMs; ; await delay(50)) {
+      const found = await fixture.pod(pod);
+      if (isAsItShould(found)) return found;
+      if (Date.now() > lateMs) throw new Error(`Still ${JSON.stringify(found)}.`);
+    }
+  };
+  const running = async (more: Partial<CreatePod> = {}) => comesTo(await create(idle, more), ({ status }) => status === 'running');
+  const containers = async () => (await podman.cli('ps', '--format', '{{.Names}} {{.Image}}')).split('\n').filter(Boolean);
+
+  it('run as containers of their image, and are gone with their pod', async () => {
+    const pod = await running();
+    expect(await containers()).toEqual([expect.stringMatching(new RegExp(`^atoll-.*-pod-${pod.pod_id}-1 ${podmanImage}$`))]);
+    await fixture.act(pod, 'stop', team);
+    await comesTo(pod, ({ status }) => status === 'stopped');
+    expect(await containers()).toEqual([]);
+  });
+
+  it('tell the exit code of their process, and start again with back-off by their policy', async () => {
+    const failing = await create(['bash', '-c', 'exit 3'], { restart: 'never' });
+    expect(await comesTo(failing, ({ status }) => status === 'failed')).toMatchObject({ exit_code: 3, restarts: 0 });
+    const again = await create(['bash', '-c', 'exit 4'], { restart: 'always' });
+    expect(await comesTo(again, ({ restarts }) => restarts >= 2)).toMatchObject({ exit_code: 4 });
+    await fixture.act(again, 'stop', team);
+  });
+
+  it('say that their image cannot be had', async () => {
+    const pod = await create(idle, { image: 'localhost/no-such-image:1' });
+    expect((await comesTo(pod, ({ reason }) => reason !== null && /image/i.test(reason))).status).not.toBe('running');
+    await fixture.act(pod, 'stop', team);
+  });
+
+  it('go on while the engine is killed and comes back, and what was removed by hand starts again', async () => {
+    const [staying, removed] = [await running(), await running()];
+    await podman.kill();
+    await podman.restart();
+    const name = (await containers()).find((line) => line.includes(removed.pod_id))?.split(' ')[0] ?? '';
+    await podman.cli('rm', '--force', '--time', '0', name);
+    await comesTo(removed, ({ status, restarts }) => status === 'running' && restarts === 1);
+    expect(await comesTo(staying, ({ status }) => status === 'running')).toMatchObject({ restarts: 0 });
+    for (const pod of [staying, removed]) await fixture.act(pod, 'stop', team);
+  });
+
+  it('are entered by SSH with a key of a member, and left when the member goes', async () => {
+    const pod = await running();
+    const user = { userId: newId(), scope: 'user' } as const;
+    const { private: privateKey, public: public_key } = ssh2.utils.generateKeyPairSync('ed25519');
+    const { ssh_key_id } = await fixture.call(sshKeys.add, { public_key }, user);
+    fixture.owner.members.push({ user_id: user.userId, team_id: team.team_id, role: 'member', is_suspended: false });
+    const client = new ssh2.Client();
+    client.connect({ host: '127.0.0.1', port: fixture.get(SshServer).port ?? 0, username: pod.pod_name, privateKey });
+    await once(client, 'ready');
+    const channel = await new Promise<ssh2.ClientChannel>((resolve, reject) => {
+      client.exec('hostname', (error, opened) => (error ? reject(error) : resolve(opened)));
+    });
+    expect(await text(channel)).toBe(`${pod.pod_name}\n`);
+    const closed = once(client, 'close');
+    await fixture.call(sshKeys.remove, { ssh_key_id }, user);
+    await closed;
+    await fixture.act(pod, 'stop', team);
+  });
+
+  it('are not looked for on another engine that took the place of theirs', async () => {
+    await fixture.query(`UPDATE engine SET identity = 'another'`);
+    const clusters = fixture.get(Clusters) as DockerClusters;
+    await clusters.onModuleDestroy();
+    await expect(clusters.driverOf()).rejects.toMatchObject({ code: 'another_cluster' });
+  });
+});
