@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -88,7 +89,8 @@ const removals = [
 export async function removePodmanFolder({ path, root, flags, env }: PodmanFolder): Promise<void> {
   for (const words of removals) await run('podman', [...flags, ...words], { env, cwd: path }).catch(() => undefined);
   await run('umount', ['--recursive', '--lazy', root]).catch(() => undefined);
-  rmSync(path, { recursive: true, force: true });
+  // The last container's mounts may take a moment to go.
+  await rm(path, { recursive: true, force: true, maxRetries: 30, retryDelay: 100 });
 }
 
 /** The same at the exit of the process, where nothing can be awaited. */
