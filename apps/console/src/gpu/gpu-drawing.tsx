@@ -45,8 +45,10 @@ export function GpuDrawing({ gpu, colourOf, nameOf }: { gpu: GpuShape } & Holder
   );
 }
 
+const transitions = { preparing: 'being prepared…', to_temporal: 'switching to Temporal…', to_spatial: 'switching to Spatial…' };
+
 function modeText({ mode, transition, isFallback }: GpuShape): string {
-  if (transition !== null) return transition === 'to_temporal' ? 'switching to Temporal…' : 'switching to Spatial…';
+  if (transition !== null) return transitions[transition];
   if (mode === null) return 'in no pool';
   return isFallback ? `${mode} (fallback)` : mode;
 }

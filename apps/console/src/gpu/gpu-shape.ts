@@ -17,7 +17,7 @@ export interface GpuShape {
   board: string;
   mode: 'Spatial' | 'Temporal' | null;
   isFallback: boolean;
-  transition: 'to_temporal' | 'to_spatial' | null;
+  transition: 'preparing' | 'to_temporal' | 'to_spatial' | null;
   reason: string | null;
   /** Memory slices of the board with MIG, replicas with MPS, turns where it is shared in time. */
   slots: number;
@@ -35,7 +35,7 @@ interface GpuFacts {
   board: string;
   mode: 'Spatial' | 'Temporal' | null;
   origin: 'configured' | 'dynamic_fallback';
-  transition: 'to_temporal' | 'to_spatial' | null;
+  transition: 'preparing' | 'to_temporal' | 'to_spatial' | null;
   slices: readonly { profile: string; start: number; size: number; state: HeldPart['state']; subscription_id: string | null }[];
   tenants: readonly { subscription_id: string | null; workload_id: string | null }[];
 }
