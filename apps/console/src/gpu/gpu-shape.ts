@@ -79,10 +79,12 @@ export function shapeOf(gpu: GpuFacts & { reason?: string | null; slots?: number
 
 const states = { reserved: 'reserved', leased: 'held, idle', occupied: 'in use', other: 'held' };
 
+const transitions = { preparing: 'being prepared', to_temporal: 'switching to Temporal', to_spatial: 'switching to Spatial' };
+
 /** The drawing in words. */
 export function describeGpu({ id, board, mode, transition, slots, parts }: GpuShape, nameOf: (holder: string | null) => string): string {
   const kind = mode === null ? 'in no pool' : mode;
-  const switching = transition === null ? '' : `, switching ${transition === 'to_temporal' ? 'to Temporal' : 'to Spatial'}`;
+  const switching = transition === null ? '' : `, ${transitions[transition]}`;
   const held = parts.map(({ holder, profile, state }) => `${profile} ${states[state ?? 'other']} by ${nameOf(holder)}`).join('; ');
   const used = parts.reduce((all, { size }) => all + size, 0);
   return `GPU ${id}, ${board}, ${kind}${switching}: ${used} of ${slots} slots held${held && `: ${held}`}.`;
