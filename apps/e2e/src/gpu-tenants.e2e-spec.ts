@@ -30,6 +30,7 @@ const operations: { operation: string; who: Who; query?: string; body?: object }
   { operation: 'GET /gpuaas/pool-subscriptions/all', who: 'platform_admin' },
   { operation: 'GET /gpuaas/available-regions', who: 'viewer', query: 'team_id={team_id}' },
   { operation: 'GET /gpuaas/available-pools', who: 'viewer', query: 'team_id={team_id}' },
+  { operation: 'GET /gpuaas/pool/{pool_id}/gpus', who: 'viewer', query: 'team_id={team_id}' },
   { operation: 'GET /gpuaas/pool-subscription', who: 'viewer', query: 'team_id={team_id}' },
   { operation: 'GET /gpuaas/workload', who: 'viewer', query: 'team_id={team_id}' },
   { operation: 'GET /gpuaas/compatible-instances/{team_id}', who: 'viewer' },
