@@ -4,6 +4,7 @@ import { teamDirectoryEntities } from '@atoll/team-directory';
 import { BaremetalInstanceEntity } from '../baremetal/baremetal-instance.entity.js';
 import { BaremetalNodeEntity } from '../baremetal/baremetal-node.entity.js';
 import { BaremetalAttemptEntity, CredentialReadEntity, SimulatedHostEntity } from '../baremetal/ledger.entity.js';
+import { MemberRoleEntity, UserSshKeysEntity } from '../baremetal/team-keys.entity.js';
 import { CapacityChangeEntity, TeamCapacityEntity } from '../capacity/capacity.entity.js';
 import { ConnectionEntity, ConnectionRefreshEntity } from '../connections/connection.entity.js';
 import { SimulatedDeviceEntity, SimulatedFaultEntity } from '../driver/simulated.entity.js';
@@ -29,6 +30,7 @@ import { PriceDirectorySnapshot1806500000000 } from './migrations/1806500000000-
 import { PodWorkloads1807000000000 } from './migrations/1807000000000-pod-workloads.js';
 import { Baremetal1820000000000 } from './migrations/1820000000000-baremetal.js';
 import { Failures1807500000000 } from './migrations/1807500000000-failures.js';
+import { TeamKeys1821000000000 } from './migrations/1821000000000-team-keys.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -47,6 +49,7 @@ export const gpuaasSchema = {
     KnownPriceEntity,
     LeaseEntity,
     MachineHistory,
+    MemberRoleEntity,
     NodeEntity,
     PodEndEntity,
     PoolEntity,
@@ -58,6 +61,7 @@ export const gpuaasSchema = {
     SubscriptionEntity,
     TeamCapacityEntity,
     TeamClosingEntity,
+    UserSshKeysEntity,
     WorkspaceClosingEntity,
     WorkloadEntity,
   ],
@@ -73,5 +77,6 @@ export const gpuaasSchema = {
     PodWorkloads1807000000000,
     Baremetal1820000000000,
     Failures1807500000000,
+    TeamKeys1821000000000,
   ],
 };
