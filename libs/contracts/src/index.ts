@@ -95,6 +95,7 @@ export {
   baremetalNodes,
 } from './gpuaas/baremetal-node.js';
 export { BaremetalChanged, BaremetalNodeSetAside, baremetalChanged, baremetalNodeSetAside } from './gpuaas/baremetal-events.js';
+export { UserKeysChanged, userKeysChanged } from './pods/user-keys.js';
 export {
   BaremetalDifference,
   BaremetalFindings,

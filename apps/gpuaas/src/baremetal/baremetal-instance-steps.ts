@@ -64,8 +64,8 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
   async step(instance: BaremetalInstanceEntity, context: StepContext): Promise<Found> {
     const state = instance.state as BaremetalInstanceState;
     if (state === 'requested') return { decide: (manager, row) => this.allocate(manager, row, instance.dueAt) };
-    if (state === 'active') return 'rest';
     const node = await this.nodeOf(instance);
+    if (state === 'active') return this.changeKeys(instance, node, context);
     const { instanceId, nodeId } = { ...instance, nodeId: node.nodeId };
     if (state === 'reaching') {
       const attempt = { instanceId, nodeId, action: 'provision', step: 'reach' } as const;
@@ -112,6 +112,19 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
     if (this.definition.states.get(state)?.isFinal) await this.giveBack(manager, instance, node, from, event, cause);
     else if (state !== 'active') await this.raiseFence(manager, instanceId, nodeId);
     if (state === 'reaching' || this.definition.states.get(state)?.isFinal) await this.capacity.note(manager, instance.teamId);
+  }
+
+  /** Gives the host the keys that the team has now. Tried again by time while the host cannot be reached. */
+  private async changeKeys(instance: BaremetalInstanceEntity, node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
+    const { instanceId, teamId, placedKeys } = instance;
+    const keys = await this.keys.of(teamId);
+    if (keys.join('\n') === placedKeys) return 'rest';
+    const tenancy = this.access.tenancyOf(instance, node, keys, instance.fence);
+    await this.ledger.record({ instanceId, nodeId: node.nodeId, action: 'keys', step: 'change_keys' }, () =>
+      this.access.driverOf(node).changeKeys(this.access.hostOf(node), tenancy, context),
+    );
+    await this.notePlaced(instance, keys);
+    return 'rest';
   }
 
   /** The first free node that fits, or the reason why it waits. */

@@ -6,6 +6,7 @@ import type { BaremetalInstanceState } from './baremetal-instance.machine.js';
 import type { BaremetalNodeEntity } from './baremetal-node.entity.js';
 import type { BaremetalNodeState } from './baremetal-node.machine.js';
 import { Ledger } from './ledger.js';
+import { TeamKeys } from './team-keys.js';
 
 const nodeStatuses: Record<BaremetalNodeState, BaremetalNodeStatus> = {
   checking: 'Checking',
@@ -42,7 +43,10 @@ export function statusOf({ state }: BaremetalInstanceEntity): BaremetalStatus {
 /** From rows to what is shown. Nothing secret is in it. */
 @Injectable()
 export class BaremetalReader {
-  constructor(private readonly ledger: Ledger) {}
+  constructor(
+    private readonly ledger: Ledger,
+    private readonly keys: TeamKeys,
+  ) {}
 
   async nodes(manager: EntityManager, nodes: readonly BaremetalNodeEntity[]): Promise<BaremetalNode[]> {
     const attempts = await this.ledger.ofNodes(
@@ -85,6 +89,9 @@ export class BaremetalReader {
       manager,
       instances.map(({ instanceId }) => instanceId),
     );
+    const teams = new Set(instances.filter(({ state }) => state === 'active').map(({ teamId }) => teamId));
+    const keys = new Map<string, string>();
+    for (const teamId of teams) keys.set(teamId, (await this.keys.of(teamId)).join('\n'));
     return instances.map((instance) => {
       const node = nodes.get(instance.nodeId ?? '');
       const isActive = instance.state === 'active';
@@ -109,7 +116,7 @@ export class BaremetalReader {
         },
         host_specs: node ? specsOf(node) : null,
         unreachable_since: isActive ? (node?.unreachableSince?.toISOString() ?? null) : null,
-        keys_stale: false,
+        keys_stale: isActive && keys.get(instance.teamId) !== instance.placedKeys,
         attempts: attempts.get(instance.instanceId) ?? [],
         created_at: instance.createdAt.toISOString(),
         active_since: instance.activeSince?.toISOString() ?? null,

@@ -4,6 +4,7 @@ import { teamDirectoryEntities } from '@atoll/team-directory';
 import { BaremetalInstanceEntity } from '../baremetal/baremetal-instance.entity.js';
 import { BaremetalNodeEntity } from '../baremetal/baremetal-node.entity.js';
 import { BaremetalAttemptEntity, CredentialReadEntity, SimulatedHostEntity } from '../baremetal/ledger.entity.js';
+import { MemberRoleEntity, UserSshKeysEntity } from '../baremetal/team-keys.entity.js';
 import { CapacityChangeEntity, TeamCapacityEntity } from '../capacity/capacity.entity.js';
 import { ConnectionEntity, ConnectionRefreshEntity } from '../connections/connection.entity.js';
 import { SimulatedDeviceEntity, SimulatedFaultEntity } from '../driver/simulated.entity.js';
@@ -33,6 +34,7 @@ import { Baremetal1820000000000 } from './migrations/1820000000000-baremetal.js'
 import { Failures1807500000000 } from './migrations/1807500000000-failures.js';
 import { WaitingRequests1808000000000 } from './migrations/1808000000000-waiting-requests.js';
 import { HeldSlices1809000000000 } from './migrations/1809000000000-held-slices.js';
+import { TeamKeys1821000000000 } from './migrations/1821000000000-team-keys.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -52,6 +54,7 @@ export const gpuaasSchema = {
     KnownPriceEntity,
     LeaseEntity,
     MachineHistory,
+    MemberRoleEntity,
     NodeEntity,
     PodEndEntity,
     PoolEntity,
@@ -63,6 +66,7 @@ export const gpuaasSchema = {
     SubscriptionEntity,
     TeamCapacityEntity,
     TeamClosingEntity,
+    UserSshKeysEntity,
     WorkspaceClosingEntity,
     WaitingRequestEntity,
     WorkloadEntity,
@@ -81,5 +85,6 @@ export const gpuaasSchema = {
     Failures1807500000000,
     WaitingRequests1808000000000,
     HeldSlices1809000000000,
+    TeamKeys1821000000000,
   ],
 };

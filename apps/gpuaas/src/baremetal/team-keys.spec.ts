@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { membershipChanged, userKeysChanged, type TeamRole } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { generateKeyPair } from '@atoll/ssh';
+import type { ToldTeam } from '../gpuaas-fixture.js';
+import { BaremetalFixture } from './baremetal-fixture.js';
+
+let fixture: BaremetalFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await BaremetalFixture.start();
+  team = await fixture.team();
+});
+afterAll(() => fixture.stop());
+
+const [ada, grace] = [newId(), newId()];
+const [one, other] = [generateKeyPair().publicKey, generateKeyPair().publicKey];
+const join = (user_id: string, role: TeamRole | null, revision: number) =>
+  fixture.gpuaas.tell(membershipChanged, { team_id: team.team_id, user_id, role, revision });
+const hold = (user_id: string, keys: string[], revision: number) => fixture.gpuaas.tell(userKeysChanged, { user_id, keys, revision });
+
+it('the keys of those who may use what the team has open its hosts; changes reach the host, whatever the order they come in', async () => {
+  await join(ada, 'member', 1);
+  await join(grace, 'viewer', 2);
+  await hold(ada, [one], 1);
+  await hold(grace, [other], 1);
+  const node = await fixture.available();
+  const instance = await fixture.settled(team, { specs: { gpu_count: 8 } });
+  const keysOnHost = async () => Object.values(await fixture.usersOf(node)).flatMap(({ keys }) => keys);
+  expect([await keysOnHost(), instance.keys_stale]).toEqual([[one], false]);
+  await join(grace, 'team_admin', 3);
+  await join(grace, 'viewer', 2);
+  expect((await fixture.instance(team, instance)).keys_stale).toBe(true);
+  await fixture.work();
+  expect((await keysOnHost()).sort()).toEqual([one, other].sort());
+  await hold(ada, [], 2);
+  await hold(ada, [one], 1);
+  await fixture.work();
+  expect(await keysOnHost()).toEqual([other]);
+  await join(grace, null, 4);
+  await fixture.gpuaas.query(`UPDATE baremetal_node SET name = 'away.keys-refuse' WHERE node_id = $1`, [node.node_id]);
+  await fixture.work();
+  expect(await fixture.instance(team, instance)).toMatchObject({ status: 'Active', keys_stale: true, error: null });
+  await fixture.gpuaas.query(`UPDATE baremetal_node SET name = 'back' WHERE node_id = $1`, [node.node_id]);
+  await fixture.pass(31);
+  await fixture.work();
+  expect([await keysOnHost(), (await fixture.instance(team, instance)).keys_stale]).toEqual([[], false]);
+  expect((await fixture.credentials(team, instance)).username).toBe(Object.keys(await fixture.usersOf(node))[0]);
+});

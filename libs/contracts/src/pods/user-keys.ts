@@ -1,0 +1,19 @@
+import { ArrayMaxSize, IsArray, Matches } from 'class-validator';
+import { event } from '../contract.js';
+import { Uuid, WholeNumber } from '../fields.js';
+
+export class UserKeysChanged {
+  @Uuid()
+  user_id!: string;
+
+  @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Grows with every change: the greatest holds.' })
+  revision!: number;
+
+  /** All SSH keys of the user, each as a line of `authorized_keys` without options and comment. */
+  @IsArray()
+  @ArrayMaxSize(1_000)
+  @Matches(/^[a-z0-9-]+ [A-Za-z0-9+/=]{1,16000}$/, { each: true })
+  keys!: string[];
+}
+/** The SSH keys of a user have changed. Bare-metal hosts of their teams let in who holds one of them. */
+export const userKeysChanged = event('pods.user_keys_changed', UserKeysChanged);
