@@ -40,7 +40,12 @@ const config = defineConfig({
   root: import.meta.dirname,
   base: '/',
   plugins: [{ ...locales.vite({ locales: ['en-US'] }), enforce: 'pre' }, react(), topLevelPaths(), precompress()],
-  resolve: { alias: { '@atoll/gpu': join(import.meta.dirname, '../../libs/gpu/src/index.ts') } },
+  resolve: {
+    alias: {
+      '@atoll/gpu': join(import.meta.dirname, '../../libs/gpu/src/index.ts'),
+      '@atoll/session-tab': join(import.meta.dirname, '../../libs/session-tab/src/index.ts'),
+    },
+  },
   build: {
     outDir,
     emptyOutDir: true,

@@ -10,10 +10,11 @@ import { I18nProvider } from 'react-aria-components/I18nProvider';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './api/query-client.js';
 import { router } from './router.js';
-import { currentSession, onSessionChange } from './session/session.js';
+import { currentSession, onSessionChange, resumeSession } from './session/session.js';
 import { startTheme } from './shell/theme.js';
 
 startTheme();
+await resumeSession();
 
 onSessionChange(() => {
   // What one person read is not for the next.

@@ -88,6 +88,25 @@ const subscriptionsRoute = createRoute({
   },
   component: lazyRouteComponent(() => import('./pages/team/subscriptions-page.js'), 'SubscriptionsPage'),
 });
+const endedToo = (search: Record<string, unknown>): { ended?: 'yes' } => (search.ended === 'yes' ? { ended: 'yes' } : {});
+
+const baremetalRoute = createRoute({
+  getParentRoute: () => teamRoute,
+  path: 'baremetal',
+  validateSearch: endedToo,
+  component: lazyRouteComponent(() => import('./pages/baremetal/baremetal-page.js'), 'BaremetalPage'),
+});
+const podsRoute = createRoute({
+  getParentRoute: () => teamRoute,
+  path: 'pods',
+  validateSearch: (search: Record<string, unknown>) => ({ ...page(search), ...endedToo(search) }),
+  component: lazyRouteComponent(() => import('./pages/pods/pods-page.js'), 'PodsPage'),
+});
+const podRoute = createRoute({
+  getParentRoute: () => teamRoute,
+  path: 'pods/$podName',
+  component: lazyRouteComponent(() => import('./pages/pods/pod-page.js'), 'PodPage'),
+});
 const membersRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'members',
@@ -133,6 +152,12 @@ const pricesRoute = createRoute({
   path: 'prices',
   component: lazyRouteComponent(() => import('./pages/operator/prices-page.js'), 'PricesPage'),
 });
+const baremetalNodesRoute = createRoute({
+  getParentRoute: () => operatorRoute,
+  path: 'baremetal',
+  validateSearch: page,
+  component: lazyRouteComponent(() => import('./pages/operator/baremetal-nodes-page.js'), 'BaremetalNodesPage'),
+});
 const policiesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'policies',
@@ -156,6 +181,9 @@ const routeTree = rootRoute.addChildren([
       comparisonRoute,
       teamPoolsRoute,
       subscriptionsRoute,
+      baremetalRoute,
+      podsRoute,
+      podRoute,
       membersRoute,
       settingsRoute,
     ]),
@@ -166,6 +194,7 @@ const routeTree = rootRoute.addChildren([
       allPoolsRoute,
       allSubscriptionsRoute,
       pricesRoute,
+      baremetalNodesRoute,
       policiesRoute,
       teamsRoute,
     ]),

@@ -32,7 +32,6 @@ describe('a newcomer', () => {
       name: 'Research',
       description: 'Protein folding',
       created_at: expect.stringMatching(instant),
-      require_second_factor: false,
       status: 'active',
       is_suspended: false,
       require_second_factor: false,

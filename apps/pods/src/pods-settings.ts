@@ -1,8 +1,7 @@
 import { Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
-import { IsIn, IsIP, IsOptional, IsString, Matches } from 'class-validator';
 import { Type } from 'class-transformer';
-import { IsIn, IsInt, IsOptional, IsString, IsUrl, Matches, Max, Min } from 'class-validator';
+import { IsIn, IsInt, IsIP, IsOptional, IsString, IsUrl, Matches, Max, Min } from 'class-validator';
 
 const logRetention = 'ATOLL_LOG_RETENTION must be a whole number of days from 1 to 365';
 

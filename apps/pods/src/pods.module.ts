@@ -71,9 +71,15 @@ const clusters: Provider = {
 /** Pods, and what they are reached by. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
-  controllers: [ExposuresController, PodsController, SshKeysController],
-  controllers: [ConnectionsController, ExposuresController, HoldingsController, InstancesController, PodsController],
-  controllers: [ExposuresController, LogsController, PodsController],
+  controllers: [
+    ConnectionsController,
+    ExposuresController,
+    HoldingsController,
+    InstancesController,
+    LogsController,
+    PodsController,
+    SshKeysController,
+  ],
   providers: [
     CertificateRenewal,
     Certificates,

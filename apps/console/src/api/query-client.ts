@@ -13,7 +13,8 @@ export const queryClient = new QueryClient({
       retryDelay: (failures, error) => (asProblem(error).retryAfterSeconds ?? 0) * 1_000 || Math.min(8_000, 500 * 2 ** failures),
       throwOnError: false,
     },
-    mutations: { retry: false },
+    // What a mutation answered may be a secret: it is gone with the dialog that showed it.
+    mutations: { retry: false, gcTime: 0 },
   },
 });
 

@@ -1,19 +1,10 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { Form } from 'react-aria-components/Form';
-import { api } from '../api/client.js';
-import { asProblem, problemOf, type Problem } from '../api/problem.js';
-import icon from '../icon.svg';
 import { Button } from '../parts/button.js';
-import { Field } from '../parts/fields.js';
-import { ProblemNote } from '../parts/states.js';
-import { currentSession, logInWithKey } from '../session/session.js';
-
-/** Throws a `Problem` where the key opens nothing. */
-async function requireKey(key: string): Promise<void> {
-  const { response, error } = await api.GET('/api/user/profile', { headers: { authorization: `Bearer ${key}` } });
-  if (!response.ok) throw problemOf(response, error);
-}
+import icon from '../icon.svg';
+import { currentSession } from '../session/session.js';
+import { KeyForm } from './login/key-form.js';
+import { PasswordForm } from './login/password-form.js';
 
 const reasons = {
   never: 'The console of your GPU cloud.',
@@ -24,24 +15,12 @@ const reasons = {
 export function LoginPage() {
   const navigate = useNavigate();
   const { next = '/' } = useSearch({ from: '/sign-in' });
-  const [key, setKey] = useState('');
-  const [isWorking, setWorking] = useState(false);
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const [isByKey, setByKey] = useState(false);
   const session = currentSession();
   useEffect(() => {
     document.title = 'Log in · Atoll';
   }, []);
-  const logIn = async () => {
-    setWorking(true);
-    try {
-      await requireKey(key.trim());
-      logInWithKey(key.trim());
-      await navigate({ href: next, replace: true });
-    } catch (error) {
-      setProblem(asProblem(error));
-      setWorking(false);
-    }
-  };
+  const goOn = () => void navigate({ href: next, replace: true });
   return (
     <main className="login">
       <div className="login-card">
@@ -52,27 +31,10 @@ export function LoginPage() {
             <p className="quiet">{reasons[session.kind === 'none' ? session.ended : 'never']}</p>
           </div>
         </header>
-        <Form
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (!isWorking) void logIn();
-          }}
-        >
-          <Field
-            label="API key"
-            type="password"
-            value={key}
-            onChange={setKey}
-            autoComplete="off"
-            hint="Kept in the memory of this tab alone, until it is closed or reloaded."
-            isRequired
-          />
-          {problem !== null && <ProblemNote problem={problem} />}
-          <Button type="submit" kind="primary" isBusy={isWorking}>
-            {isWorking ? 'Checking…' : 'Log in'}
-          </Button>
-        </Form>
-        <p className="hint">The operator’s key is printed at the first start. Members get theirs from an admin of their team.</p>
+        {isByKey ? <KeyForm onDone={goOn} /> : <PasswordForm onDone={goOn} />}
+        <Button kind="plain" onPress={() => setByKey(!isByKey)}>
+          {isByKey ? 'Use e-mail and password' : 'Use an API key'}
+        </Button>
       </div>
     </main>
   );

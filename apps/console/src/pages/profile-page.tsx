@@ -9,6 +9,7 @@ import { Secret } from '../parts/secret.js';
 import { Empty } from '../parts/states.js';
 import type { User } from '../session/access.js';
 import { useUser } from '../session/user-context.js';
+import { SessionsCard } from './profile/sessions-card.js';
 
 export function ProfilePage() {
   const user = useUser();
@@ -35,6 +36,7 @@ export function ProfilePage() {
           </ul>
         )}
       </Card>
+      <SessionsCard />
       <OwnKey />
     </Page>
   );

@@ -1,10 +1,23 @@
-/** How this tab is logged in. An API key is kept in memory alone: it is gone when the tab is reloaded or closed. */
-export type Session = { kind: 'none'; ended: 'never' | 'logout' | 'expired' } | { kind: 'key'; key: string };
+import { SessionTab, type LogInOutcome, type TabState } from '@atoll/session-tab';
+
+/**
+ * How this tab is logged in. Nothing of it is in any storage: an API key is gone when the tab is reloaded; a session goes on by its cookie, which no script
+ * can read.
+ */
+export type Session = { kind: 'none'; ended: 'never' | 'logout' | 'expired' } | { kind: 'key'; key: string } | { kind: 'session' };
 
 type Listener = () => void;
 
 let current: Session = { kind: 'none', ended: 'never' };
 const listeners = new Set<Listener>();
+
+/** The browser's session in this tab; it tells once whatever becomes of it, here or in another tab. */
+const tab = new SessionTab({ onChange: followTab });
+
+function followTab(state: TabState): void {
+  if (state.kind === 'in') become({ kind: 'session' });
+  else if (current.kind === 'session') become({ kind: 'none', ended: state.reason === 'logged_out' ? 'logout' : 'expired' });
+}
 
 export function currentSession(): Session {
   return current;
@@ -20,20 +33,44 @@ function become(next: Session): void {
   for (const listener of listeners) listener();
 }
 
+/** Goes on with the session of this browser, where it has one. A platform that does not answer is shown by the first page. */
+export async function resumeSession(): Promise<void> {
+  await tab.start().catch(() => undefined);
+}
+
 export function logInWithKey(key: string): void {
   become({ kind: 'key', key });
 }
 
+export function logInWithPassword(email: string, password: string): Promise<LogInOutcome> {
+  return tab.logIn(email, password);
+}
+
+export function logInWithCode(ticket: string, code: string): Promise<LogInOutcome> {
+  return tab.logInWithCode(ticket, code);
+}
+
 export function logOut(): void {
-  become({ kind: 'none', ended: 'logout' });
+  if (current.kind === 'session') void tab.logOut().catch(() => undefined);
+  else become({ kind: 'none', ended: 'logout' });
 }
 
-/** What was answered with 401: the session is over, once, however many calls are answered so. */
-export function sessionExpired(): void {
-  if (current.kind !== 'none') become({ kind: 'none', ended: 'expired' });
+/** A call to the platform as whoever is logged in. Of a session, the tab refreshes its token and sees its end. */
+export async function fetchAsCaller(request: Request): Promise<Response> {
+  if (request.headers.has('authorization') || current.kind === 'none') return fetch(request);
+  if (current.kind === 'key') {
+    request.headers.set('authorization', `Bearer ${current.key}`);
+    const response = await fetch(request);
+    if (response.status === 401) keyEnded();
+    return response;
+  }
+  const { pathname, search } = new URL(request.url);
+  const body = request.method === 'GET' ? undefined : await request.text();
+  const init = { method: request.method, headers: request.headers, ...(body && { body }) };
+  return tab.fetch(pathname.replace(/^\/api/, '') + search, init);
 }
 
-/** What authenticates a call; undefined while logged out. */
-export function authorization(): string | undefined {
-  return current.kind === 'key' ? `Bearer ${current.key}` : undefined;
+/** The platform answered 401: the key is worth nothing any more, once, however many calls are answered so. */
+function keyEnded(): void {
+  if (current.kind === 'key') become({ kind: 'none', ended: 'expired' });
 }

@@ -25,6 +25,8 @@ function teamDestinations(user: User, teamId: string): Destination[] {
       : []),
     { group, name: 'GPU pools', to: `${at}/pools` },
     { group, name: 'Subscriptions', to: `${at}/subscriptions` },
+    { group, name: 'Pods', to: `${at}/pods` },
+    { group, name: 'Bare metal', to: `${at}/baremetal` },
     { group, name: 'Members and keys', to: `${at}/members` },
     { group, name: 'Team settings', to: `${at}/settings` },
   ];
@@ -35,6 +37,7 @@ const operatorDestinations: readonly Destination[] = [
   { group: 'Operator', name: 'Nodes', to: '/operator/nodes' },
   { group: 'Operator', name: 'Pools', to: '/operator/pools' },
   { group: 'Operator', name: 'All subscriptions', to: '/operator/subscriptions' },
+  { group: 'Operator', name: 'Bare-metal nodes', to: '/operator/baremetal' },
   { group: 'Operator', name: 'Prices', to: '/operator/prices' },
   { group: 'Operator', name: 'Image policies', to: '/operator/policies' },
   { group: 'Operator', name: 'Teams', to: '/operator/teams' },

@@ -25,7 +25,7 @@ describeWhere(browserLack(), 'a working day in the console', () => {
     await demo.platform.stop();
   });
 
-  const follow = (name: string) => tab.page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name }).click();
+  const follow = (name: string) => tab.page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).click();
   const cents = (text: string | null) => Math.round(Number((text ?? '').replace(/[^\d.-]/g, '')) * 100);
 
   it('a bill is one total, in the figure, in each table, in the file and over the API', async () => {

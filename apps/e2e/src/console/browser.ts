@@ -91,6 +91,7 @@ export async function picture(page: Page, name: string): Promise<void> {
 /** Logs in by an API key, as somebody who types it. */
 export async function logInWithKey(page: Page, key: string, path = '/'): Promise<void> {
   await page.goto(path);
+  await page.getByRole('button', { name: 'Use an API key' }).click();
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.locator('nav[aria-label=Main]').waitFor({ state: 'attached' });

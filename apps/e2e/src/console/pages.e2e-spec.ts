@@ -50,6 +50,8 @@ describeWhere(browserLack(), 'every page of the console', () => {
     ['compare', 'Compare months', '/billing/compare'],
     ['pools', 'GPU pools', '/pools'],
     ['subscriptions', 'Subscriptions', '/subscriptions?ended=yes&window=last_7d'],
+    ['pods', 'Pods', '/pods'],
+    ['baremetal', 'Bare metal', '/baremetal?ended=yes'],
     ['members', 'Members and keys', '/members'],
     ['settings', 'Team settings', '/settings'],
   ];
@@ -58,6 +60,7 @@ describeWhere(browserLack(), 'every page of the console', () => {
     ['nodes', 'Nodes', '/operator/nodes'],
     ['operator-pools', 'Pools', '/operator/pools'],
     ['operator-subscriptions', 'All subscriptions', '/operator/subscriptions'],
+    ['baremetal-nodes', 'Bare-metal nodes', '/operator/baremetal'],
     ['prices', 'Prices', '/operator/prices'],
     ['policies', 'Image policies', '/operator/policies'],
     ['teams', 'Teams', '/operator/teams'],
@@ -76,7 +79,7 @@ describeWhere(browserLack(), 'every page of the console', () => {
         await picture(tab.page, `${name}-1440-${colorScheme}`);
       };
       await tab.page.goto('/');
-      await tab.page.getByLabel('API key').waitFor();
+      await tab.page.getByLabel('E-mail').waitFor();
       await check('login');
       await logInWithKey(tab.page, adminKey);
       for (const [name, heading, path] of ofTeam) {

@@ -111,7 +111,7 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
     }
     if (this.definition.states.get(state)?.isFinal) await this.giveBack(manager, instance, node, from, event, cause);
     else if (state !== 'active') await this.raiseFence(manager, instanceId, nodeId);
-    if (state === 'reaching' || this.definition.states.get(state)?.isFinal) await this.capacity.note(manager, instance.teamId);
+    if (state === 'reaching' || this.definition.states.get(state)?.isFinal) await this.capacity.note(manager, [instance.teamId]);
   }
 
   /** Gives the host the keys that the team has now. Tried again by time while the host cannot be reached. */

@@ -52,7 +52,7 @@ export function SubscriptionTable({ subscriptions, mayChange, before = [] }: Sub
     },
     { title: 'GPU', isNumber: true, cell: (row) => figure(row, 'gpu_utilization') },
     { title: 'Memory', isNumber: true, cell: (row) => figure(row, 'memory_usage') },
-    { title: 'Since', cell: ({ created_at }) => instant(created_at, timezone) },
+    { title: 'Since', cell: ({ created_at }) => <time dateTime={created_at}>{instant(created_at, timezone)}</time> },
     ...(mayChange ? [{ title: '', cell: (row: Subscription) => <Actions subscription={row} /> }] : []),
   ];
   return <Table label="Subscriptions" rows={subscriptions} keyOf={({ subscription_id }) => subscription_id} columns={columns} />;

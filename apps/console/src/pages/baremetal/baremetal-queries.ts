@@ -1,0 +1,22 @@
+import { queryOptions } from '@tanstack/react-query';
+import { answerOf, api } from '../../api/client.js';
+import { pollMs } from '../../api/query-client.js';
+
+const underWay: ReadonlySet<string> = new Set(['Requested', 'Provisioning', 'Releasing', 'Checking']);
+
+const pace = (statuses: readonly string[]) => (statuses.some((status) => underWay.has(status)) ? pollMs.busy : pollMs.calm);
+
+export const baremetalQuery = (team_id: string, include_ended: boolean) =>
+  queryOptions({
+    queryKey: ['baremetal', team_id, include_ended],
+    queryFn: () =>
+      answerOf(api.GET('/api/baremetal', { params: { query: { team_id, limit: 100, ...(include_ended && { include_ended }) } } })),
+    refetchInterval: ({ state }) => pace(state.data?.data.map(({ status }) => status) ?? []),
+  });
+
+export const baremetalNodesQuery = (page: number) =>
+  queryOptions({
+    queryKey: ['baremetal-nodes', page],
+    queryFn: () => answerOf(api.GET('/api/baremetal/node', { params: { query: { page, limit: 20 } } })),
+    refetchInterval: ({ state }) => pace(state.data?.data.map(({ status }) => status) ?? []),
+  });

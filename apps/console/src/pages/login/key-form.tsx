@@ -1,0 +1,36 @@
+import { useState } from 'react';
+import { api } from '../../api/client.js';
+import { problemOf } from '../../api/problem.js';
+import { Field } from '../../parts/fields.js';
+import { logInWithKey } from '../../session/session.js';
+import { LoginForm } from './login-form.js';
+
+/** Throws a `Problem` where the key opens nothing. */
+async function requireKey(key: string): Promise<void> {
+  const { response, error } = await api.GET('/api/user/profile', { headers: { authorization: `Bearer ${key}` } });
+  if (!response.ok) throw problemOf(response, error);
+}
+
+export function KeyForm({ onDone }: { onDone: () => void }) {
+  const [key, setKey] = useState('');
+  const logIn = async () => {
+    await requireKey(key.trim());
+    logInWithKey(key.trim());
+    onDone();
+  };
+  return (
+    <LoginForm submit="Log in" action={logIn}>
+      {() => (
+        <Field
+          label="API key"
+          type="password"
+          value={key}
+          onChange={setKey}
+          autoComplete="off"
+          hint="Kept in the memory of this tab alone, until it is closed or reloaded. The operator’s is printed at the first start."
+          isRequired
+        />
+      )}
+    </LoginForm>
+  );
+}

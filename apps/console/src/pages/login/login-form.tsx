@@ -1,0 +1,42 @@
+import { useState, type ReactNode } from 'react';
+import { Form } from 'react-aria-components/Form';
+import { asProblem, type Problem } from '../../api/problem.js';
+import { Button } from '../../parts/button.js';
+import { ProblemNote } from '../../parts/states.js';
+
+interface LoginFormProps {
+  submit: string;
+  action: () => Promise<void>;
+  children: (problem: Problem | null) => ReactNode;
+}
+
+/** A form of somebody who is not logged in: it does one thing, and says why not. */
+export function LoginForm({ submit, action, children }: LoginFormProps) {
+  const [isWorking, setWorking] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const run = async () => {
+    setWorking(true);
+    setProblem(null);
+    try {
+      await action();
+    } catch (error) {
+      setProblem(asProblem(error));
+    } finally {
+      setWorking(false);
+    }
+  };
+  return (
+    <Form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!isWorking) void run();
+      }}
+    >
+      {children(problem)}
+      {problem !== null && <ProblemNote problem={problem} />}
+      <Button type="submit" kind="primary" isBusy={isWorking}>
+        {isWorking ? 'Checking…' : submit}
+      </Button>
+    </Form>
+  );
+}

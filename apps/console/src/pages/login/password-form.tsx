@@ -1,0 +1,87 @@
+import { useState } from 'react';
+import type { LogInOutcome } from '@atoll/session-tab';
+import { answerOf, api } from '../../api/client.js';
+import { Problem } from '../../api/problem.js';
+import { Button } from '../../parts/button.js';
+import { Field } from '../../parts/fields.js';
+import { say } from '../../parts/toasts.js';
+import { logInWithCode, logInWithPassword } from '../../session/session.js';
+import { LoginForm } from './login-form.js';
+
+/** Throws a `Problem` where it was refused. Gives back the ticket of a second factor where one is wanted. */
+function ticketOf(outcome: LogInOutcome): string | null {
+  if (outcome.kind === 'refused') throw new Problem(outcome.status, 'refused', outcome.message, null);
+  return outcome.kind === 'second_factor' ? outcome.ticket : null;
+}
+
+export function PasswordForm({ onDone }: { onDone: () => void }) {
+  const [email, setEmail] = useState('');
+  const [password, setPassword] = useState('');
+  const [ticket, setTicket] = useState<string | null>(null);
+  if (ticket !== null) return <CodeForm ticket={ticket} onDone={onDone} />;
+  const logIn = async () => {
+    const wanted = ticketOf(await logInWithPassword(email, password));
+    if (wanted !== null) return setTicket(wanted);
+    onDone();
+  };
+  const reset = async () => {
+    await answerOf(api.POST('/api/user/password-reset', { body: { email } }));
+    say('If this address has an account, a link is on its way to it.');
+  };
+  return (
+    <>
+      <LoginForm submit="Log in" action={logIn}>
+        {(problem) => (
+          <>
+            <Field
+              label="E-mail"
+              type="email"
+              value={email}
+              onChange={setEmail}
+              autoComplete="username"
+              error={problem?.fields.email}
+              isRequired
+            />
+            <Field
+              label="Password"
+              type="password"
+              value={password}
+              onChange={setPassword}
+              autoComplete="current-password"
+              error={problem?.fields.password}
+              isRequired
+            />
+          </>
+        )}
+      </LoginForm>
+      {email !== '' && (
+        <Button kind="plain" onPress={() => void reset().catch(() => say('The link could not be asked for. Try again.'))}>
+          Send me a link for a new password
+        </Button>
+      )}
+    </>
+  );
+}
+
+function CodeForm({ ticket, onDone }: { ticket: string; onDone: () => void }) {
+  const [code, setCode] = useState('');
+  const confirm = async () => {
+    ticketOf(await logInWithCode(ticket, code.trim()));
+    onDone();
+  };
+  return (
+    <LoginForm submit="Confirm" action={confirm}>
+      {(problem) => (
+        <Field
+          label="Code"
+          value={code}
+          onChange={setCode}
+          autoComplete="one-time-code"
+          hint="Of your authenticator, or one of your recovery codes."
+          error={problem?.fields.code}
+          isRequired
+        />
+      )}
+    </LoginForm>
+  );
+}

@@ -1,0 +1,90 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { answerOf, api, type Schemas } from '../../api/client.js';
+import { Chip } from '../../parts/chip.js';
+import { Act } from '../../parts/dialogs.js';
+import { Page } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { Pager, Table } from '../../parts/table.js';
+import { baremetalNodesQuery } from '../baremetal/baremetal-queries.js';
+
+type Node = Schemas['BaremetalNode'];
+
+export function BaremetalNodesPage() {
+  const { page = '1' } = useSearch({ from: '/in/operator/baremetal' });
+  const navigate = useNavigate({ from: '/operator/baremetal' });
+  const nodes = useQuery(baremetalNodesQuery(Number(page)));
+  return (
+    <Page title="Bare-metal nodes" lead="Hosts that teams get whole. A node that failed is kept aside until somebody has looked at it.">
+      <Loaded query={nodes} height={240}>
+        {({ data, pagination }) =>
+          data.length === 0 ? (
+            <Empty title="No host is registered">Register one by POST /api/baremetal/node, with its address and a credential.</Empty>
+          ) : (
+            <div>
+              <Table
+                label="Bare-metal nodes"
+                rows={data}
+                keyOf={({ node_id }) => node_id}
+                columns={[
+                  {
+                    title: 'Node',
+                    isHead: true,
+                    cell: ({ name, host, port }) => (
+                      <span className="given">
+                        {name}
+                        <br />
+                        <span className="hint">
+                          {host}:{port}
+                        </span>
+                      </span>
+                    ),
+                  },
+                  {
+                    title: 'State',
+                    cell: ({ status, reason, maintenance, retired }) => (
+                      <>
+                        <Chip state={status} /> {maintenance && <Chip state="maintenance" />} {retired && <Chip state="retired" />}
+                        {reason !== null && <p className="hint given">{reason}</p>}
+                      </>
+                    ),
+                  },
+                  {
+                    title: 'Specs',
+                    cell: ({ specs: { gpu_count, gpu_model, cpu_cores, memory_gb } }) => (
+                      <span className="given">
+                        {gpu_count} × {gpu_model ?? 'GPU'}, {cpu_cores} cores, {memory_gb} GB
+                      </span>
+                    ),
+                  },
+                  { title: '', cell: (node) => <NodeActions node={node} /> },
+                ]}
+              />
+              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
+            </div>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function NodeActions({ node: { node_id, name, maintenance } }: { node: Node }) {
+  const params = { params: { path: { node_id } } };
+  return (
+    <div className="actions">
+      <Act
+        label="Check"
+        action={() => answerOf(api.POST('/api/baremetal/node/{node_id}/check', params))}
+        invalidates={['baremetal-nodes']}
+        done={`${name} is being checked.`}
+      />
+      <Act
+        label={maintenance ? 'End maintenance' : 'Maintain'}
+        action={() => answerOf(api.PUT('/api/baremetal/node/{node_id}', { ...params, body: { maintenance: !maintenance } }))}
+        invalidates={['baremetal-nodes']}
+        done={maintenance ? `${name} takes tenants again.` : `${name} takes no new tenant.`}
+      />
+    </div>
+  );
+}

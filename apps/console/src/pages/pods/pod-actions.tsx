@@ -1,0 +1,33 @@
+import { answerOf, api, type Schemas } from '../../api/client.js';
+import { Button } from '../../parts/button.js';
+import { Act, Ask } from '../../parts/dialogs.js';
+
+const touched = ['pods', 'services', 'workloads', 'subscriptions'];
+
+/** What can be done with a pod in its state. */
+export function PodActions({ pod: { pod_name, name, status } }: { pod: Schemas['Pod'] }) {
+  const act = (action: 'start' | 'stop' | 'restart') => () => answerOf(api.POST('/api/pods/action', { body: { pod_name, action } }));
+  const isDown = status === 'stopped' || status === 'failed';
+  return (
+    <div className="actions">
+      {isDown && <Act label="Start" kind="primary" action={act('start')} invalidates={touched} done={`${name} is being started.`} />}
+      {status === 'running' && <Act label="Restart" action={act('restart')} invalidates={touched} done={`${name} is being restarted.`} />}
+      {!isDown && status !== 'stopping' && (
+        <Act label="Stop" action={act('stop')} invalidates={touched} done={`${name} is being stopped.`} />
+      )}
+      <Ask
+        title={`Delete ${name}`}
+        question={<p>The pod and its exposed services are gone for good; what is on volumes stays.</p>}
+        trigger={
+          <Button isSmall kind="danger">
+            Delete
+          </Button>
+        }
+        submit="Delete"
+        action={() => answerOf(api.DELETE('/api/pods/{pod_name}', { params: { path: { pod_name } } }))}
+        invalidates={touched}
+        done={`${name} is being deleted.`}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,53 @@
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import type { Schemas } from '../../api/client.js';
+import { instant } from '../../format/format.js';
+import { Chip } from '../../parts/chip.js';
+import { Card, Figure, Page } from '../../parts/page.js';
+import { Loaded } from '../../parts/states.js';
+import { may } from '../../session/access.js';
+import { useUser } from '../../session/user-context.js';
+import { ExposedServices } from './exposed-services.js';
+import { PodActions } from './pod-actions.js';
+import { podQuery } from './pod-queries.js';
+
+export function PodPage() {
+  const { teamId, podName } = useParams({ from: '/in/teams/$teamId/pods/$podName' });
+  const user = useUser();
+  const mayUse = may(user, teamId, 'useResources');
+  const pod = useQuery(podQuery(podName));
+  return (
+    <Page
+      title={pod.data?.name ?? podName}
+      lead={pod.data && <Chip state={pod.data.status} />}
+      actions={pod.data && mayUse && <PodActions pod={pod.data} />}
+    >
+      <Loaded query={pod} height={220}>
+        {(data) => (
+          <div className="stack">
+            {data.reason !== null && <p className="notice given">{data.reason}</p>}
+            <Facts pod={data} zone={user.timezone} />
+            <ExposedServices podName={podName} mayUse={mayUse} />
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Facts({ pod, zone }: { pod: Schemas['Pod']; zone: string }) {
+  return (
+    <Card title="What runs">
+      <dl className="figures">
+        <Figure name="Image" value={<code className="small given">{pod.image}</code>} />
+        <Figure name="Holds" value={`${pod.vgpus} × ${pod.profile}`} />
+        <Figure name="Started" value={<span className="small">{pod.started_at === null ? '–' : instant(pod.started_at, zone)}</span>} />
+        <Figure name="Restarts" value={pod.restarts} hint={pod.exit_code === null ? undefined : `last exit code ${pod.exit_code}`} />
+        {pod.stops_at !== null && <Figure name="Stops at" value={<span className="small">{instant(pod.stops_at, zone)}</span>} />}
+      </dl>
+      <p className="hint">
+        Pod <code>{pod.pod_name}</code>
+      </p>
+    </Card>
+  );
+}

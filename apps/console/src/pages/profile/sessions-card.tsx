@@ -1,0 +1,96 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { answerOf, api } from '../../api/client.js';
+import { instant } from '../../format/format.js';
+import { Button } from '../../parts/button.js';
+import { Act, ActionForm, ModalBox } from '../../parts/dialogs.js';
+import { Field } from '../../parts/fields.js';
+import { Card } from '../../parts/page.js';
+import { Loaded } from '../../parts/states.js';
+import { useUser } from '../../session/user-context.js';
+
+const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => answerOf(api.GET('/api/user/sessions')) });
+
+/** Where this user is logged in. A key to one team may not see it. */
+export function SessionsCard() {
+  const { timezone } = useUser();
+  const sessions = useQuery(sessionsQuery);
+  return (
+    <Card title="Sessions and password" actions={<ChangePassword />}>
+      <Loaded query={sessions} height={100}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <p className="hint">You are logged in by a key, and nowhere by password.</p>
+          ) : (
+            <ul className="list">
+              {data.map(({ id, device, address, last_used_at, current }) => (
+                <li key={id}>
+                  <span className="given">
+                    {device || 'Unknown device'}
+                    <br />
+                    <span className="hint">
+                      {address}, last used {instant(last_used_at, timezone)}
+                      {current && ' (this one)'}
+                    </span>
+                  </span>
+                  {!current && (
+                    <Act
+                      label="End"
+                      action={() => answerOf(api.DELETE('/api/user/sessions/{id}', { params: { path: { id } } }))}
+                      invalidates={['sessions']}
+                      done="The session was ended."
+                    />
+                  )}
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
+
+function ChangePassword() {
+  const [current, setCurrent] = useState('');
+  const [next, setNext] = useState('');
+  const change = () => answerOf(api.PUT('/api/user/password', { body: { current, new: next } }));
+  return (
+    <ModalBox title="Change your password" trigger={<Button>Change the password</Button>}>
+      {(close) => (
+        <ActionForm
+          submit="Change"
+          action={change}
+          invalidates={['sessions']}
+          done="The password was changed; your other sessions ended."
+          onDone={close}
+          onCancel={close}
+        >
+          {(problem) => (
+            <>
+              <Field
+                label="Password so far"
+                type="password"
+                value={current}
+                onChange={setCurrent}
+                autoComplete="current-password"
+                error={problem?.fields.current}
+                isRequired
+              />
+              <Field
+                label="New password"
+                type="password"
+                value={next}
+                onChange={setNext}
+                autoComplete="new-password"
+                hint="At least 12 characters."
+                error={problem?.fields.new}
+                isRequired
+              />
+            </>
+          )}
+        </ActionForm>
+      )}
+    </ModalBox>
+  );
+}

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { describeWhere } from '@atoll/testing';
+import { adminKey, call, createTeam, platformUrl, succeed } from '../client.js';
+import { browserLack, closeBrowser, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
+
+const longMs = 90_000;
+const password = 'correct horse battery staple';
+
+describeWhere(browserLack(), 'a session in the console', () => {
+  let email: string;
+  beforeAll(async () => {
+    await openBrowser();
+    const { team } = await createTeam('Sessions', ['team_owner']);
+    email = team.members[0]?.email ?? '';
+    const { url } = await succeed<{ url: string }>('POST', '/user/login-link', { key: adminKey, body: { email } });
+    await succeed('POST', '/user/link', { body: { token: new URL(url).hash.slice(1), password } });
+  }, longMs);
+  afterAll(closeBrowser);
+
+  async function logIn({ page }: Tab): Promise<void> {
+    await page.goto('/');
+    await page.getByLabel('E-mail').fill(email);
+    await page.getByLabel('Password', { exact: true }).fill(password);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.locator('nav[aria-label=Main]').waitFor({ state: 'attached' });
+  }
+
+  it('begins by password, on a page that everybody can use', async () => {
+    const tab = await openTab(platformUrl);
+    await tab.page.goto('/');
+    await tab.page.getByLabel('E-mail').waitFor();
+    expect(await violations(tab.page)).toEqual([]);
+    await picture(tab.page, 'story-login');
+    await tab.page.getByLabel('E-mail').fill(email);
+    await tab.page.getByLabel('Password', { exact: true }).fill('not the password at all');
+    await tab.page.getByRole('button', { name: 'Log in' }).click();
+    await tab.page.getByRole('alert').waitFor();
+    expect(await violations(tab.page)).toEqual([]);
+    await logIn(tab);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('goes on after the page is loaded again, with nothing of it where a script could read it', async () => {
+    const tab = await openTab(platformUrl);
+    await logIn(tab);
+    await tab.page.goto('/profile');
+    await tab.page.getByText('(this one)').waitFor();
+    const kept = await tab.page.evaluate('JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + document.cookie');
+    expect(String(kept)).not.toMatch(/eyJ|atl_|[\w-]{43}/);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('ends in all tabs by one log-out, and by one call', async () => {
+    const tab = await openTab(platformUrl);
+    await logIn(tab);
+    const context = tab.page.context();
+    const others = [await context.newPage(), await context.newPage()];
+    const calls: string[] = [];
+    context.on('request', (request) => calls.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    for (const page of others) {
+      await page.goto('/profile');
+      await page.getByText('(this one)').waitFor();
+    }
+    await tab.page.getByRole('button', { name: 'Log out' }).click();
+    for (const page of [tab.page, ...others]) await page.getByText('You are logged out.').waitFor();
+    expect(calls.filter((made) => made.includes('logout'))).toEqual(['POST /api/user/logout']);
+    expect((await call('POST', '/user/refresh')).status).toBe(401);
+    await others[0]?.goto('/profile');
+    await others[0]?.getByRole('heading', { name: 'Log in to Atoll' }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('that was ended elsewhere ends here with one 401, and goes on where it was after a new log-in', async () => {
+    const tab = await openTab(platformUrl);
+    await logIn(tab);
+    const { page } = tab;
+    await page.goto('/profile');
+    await page.getByText('(this one)').waitFor();
+    const link = await succeed<{ url: string }>('POST', '/user/login-link', { key: adminKey, body: { email } });
+    const body = { token: new URL(link.url).hash.slice(1), password };
+    await succeed('POST', '/user/link', { body });
+    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.getByRole('dialog').getByLabel('Password so far').fill(password);
+    await page.getByRole('dialog').getByLabel('New password').fill(`${password} 2`);
+    await page.getByRole('dialog').getByRole('button', { name: 'Change', exact: true }).click();
+    await page.getByText('Your session has ended.').waitFor();
+    await page.getByLabel('E-mail').fill(email);
+    await page.getByLabel('Password', { exact: true }).fill(password);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Your profile' }).waitFor();
+    await tab.close();
+  });
+});
