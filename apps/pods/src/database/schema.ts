@@ -41,5 +41,12 @@ export const podsSchema = {
     TeamClosingEntity,
     WorkspaceClosingEntity,
   ],
-  migrations: [Pods1807000000000, Exposures1808000000000, RegionNames1809000000000, PodLogs1811000000000, Ssh1811000000000, Engines1812000000000],
+  migrations: [
+    Pods1807000000000,
+    Exposures1808000000000,
+    RegionNames1809000000000,
+    PodLogs1811000000000,
+    Ssh1811000000000,
+    Engines1812000000000,
+  ],
 };

@@ -41,6 +41,7 @@ export class PodsService {
     if (kept) return kept;
     await this.gate.requireGrowth(context.caller, team_id, workspace_id);
     requireMountsApart(asked);
+    requireNoIdleStop(asked);
     const subscription = await this.requireSubscription(asked.subscription_id, vgpus, team_id, context);
     await this.starts.requireImage(team_id, image, context.requestId);
     await this.volumes.require(team_id, asked.volumes ?? []);
@@ -83,7 +84,7 @@ export class PodsService {
 
   private valuesOf(asked: CreatePod, { gpuaas_id, region_id, region_name, profile }: PodSubscription): Partial<PodEntity> {
     const podId = newId();
-    const { env = {}, idle_stop, cpu, memory_gb } = asked;
+    const { env = {}, cpu, memory_gb } = asked;
     return {
       podId,
       podName: podNameOf(asked.name),
@@ -103,7 +104,7 @@ export class PodsService {
       volumes: asked.volumes ?? [],
       restart: asked.restart ?? 'always',
       maxDurationMinutes: asked.max_duration_minutes ?? null,
-      idleStop: idle_stop ? { minutes: idle_stop.minutes, gpu_below_percent: idle_stop.gpu_below_percent } : null,
+      idleStop: null,
       start: 1,
       run: 0,
       restarts: 0,
@@ -121,4 +122,10 @@ function requireMountsApart({ volumes = [] }: Pick<CreatePod, 'volumes'>): void 
   throw new AppError('invalid_input', 'volumes must not mount two volumes at one path.', {
     errors: [{ path: 'volumes', code: 'isUniquePath', message: 'volumes must not mount two volumes at one path' }],
   });
+}
+
+/** Refused rather than taken and not done: nothing watches the use of a pod's slices. */
+function requireNoIdleStop({ idle_stop }: Pick<CreatePod, 'idle_stop'>): void {
+  if (idle_stop)
+    throw new AppError('not_supported', 'idle_stop is not supported by this release: leave it out, or use max_duration_minutes.');
 }
