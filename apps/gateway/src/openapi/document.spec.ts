@@ -130,13 +130,8 @@ describe('the OpenAPI document', () => {
     const parameters = everyOperation().flatMap(([operation, { parameters = [] }]) =>
       parameters.flatMap((one) => ('name' in one ? [[operation, one.name, one.description]] : [])),
     );
-    for (const [place, name, description] of [...fields, ...parameters]) {
-      expect([place, name, description]).toEqual([
-        place,
-        name,
-        expect.stringMatching(/^(?!Where|When|What|How|Of|Whoever)(?:[A-Z]|vGPU).*\.$/s),
-      ]);
-    }
+    const nounPhrase = /^(?!Where|When|What|How|Of|Whoever)(?:[A-Z]|vGPU).*\.$/s;
+    expect([...fields, ...parameters].filter(([, , description]) => !nounPhrase.test(description ?? ''))).toEqual([]);
   });
 
   it('names every list of words, so that clients have one type for it', () => {

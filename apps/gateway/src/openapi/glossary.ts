@@ -67,6 +67,7 @@ const glossary: Readonly<Record<string, string>> = {
   policy_info: 'Image policy of the team.',
   policy_name: 'Name of the image policy.',
   pool_id: 'Id of the pool.',
+  ssh_key_id: 'Id of the SSH key.',
   pool_name: 'Name of the pool.',
   pools: 'Usage and cost by pool.',
   port: 'TCP port, 1 to 65535.',

@@ -30,7 +30,7 @@ export class Instance {
   @NumberedId({ example: '1' })
   region_id!: string;
 
-  @Flag({ optional: true, description: 'Of a VM: whether it is started again when its guest stops by itself.' })
+  @Flag({ optional: true, description: 'Restart of a VM whose guest stops by itself; absent for other kinds.' })
   auto_restart?: boolean;
 
   @Instant()
