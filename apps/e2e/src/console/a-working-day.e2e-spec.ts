@@ -95,7 +95,7 @@ describeWhere(browserLack(), 'a working day in the console', () => {
     const dialog = await subscribe('1');
     const problem = dialog.getByRole('alert');
     await problem.waitFor();
-    expect(await problem.textContent()).toMatch(/no room.*Request id [0-9a-f-]{36}/s);
+    expect(await problem.textContent()).toMatch(/no capacity.*Request id [0-9a-f-]{36}/s);
     await picture(page, 'story-full');
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     const ours = card.getByRole('img', { name: /3g\.40gb .* by subscription \d+/ });
