@@ -2,8 +2,14 @@ import { natsAuthorization, natsUsers } from '@atoll/service';
 import { serviceDefinitions } from './service-definitions.js';
 
 /**
- * `npm run --silent nats-users`: the users of NATS for the services that were built, one each, as a block of the configuration of
- * nats-server. Passwords are variables of its environment, such as `$ATOLL_NATS_PASSWORD_TEAMS`.
+ * The configuration of nats-server for `docker-compose.yml`, as `deploy/nats.conf` has it: JetStream, its health, and a user for each service that was built.
+ * Passwords are variables of its environment, such as `$ATOLL_NATS_PASSWORD_TEAMS`.
  */
-const services = (await serviceDefinitions()).map(({ name }) => name);
-console.log(natsAuthorization(natsUsers(services), (name) => `$ATOLL_NATS_PASSWORD_${name.toUpperCase().replaceAll('-', '_')}`));
+export async function natsConfiguration(): Promise<string> {
+  const services = (await serviceDefinitions()).map(({ name }) => name);
+  const users = natsAuthorization(natsUsers(services), (name) => `$ATOLL_NATS_PASSWORD_${name.toUpperCase().replaceAll('-', '_')}`);
+  return `# Made by: npm run --silent nats-users > deploy/nats.conf\nhttp_port: 8222\njetstream { store_dir: /data }\n${users.trim()}\n`;
+}
+
+// `npm run --silent nats-users` prints it.
+if (import.meta.main) process.stdout.write(await natsConfiguration());

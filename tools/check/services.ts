@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ServiceEnv, variablesOf, type ServiceDefinition } from '@atoll/service';
 import { parse } from 'yaml';
+import { natsConfiguration } from '../nats-users.js';
 import { serviceDefinitions } from '../service-definitions.js';
 
 /** What differs between a laptop and a container, and the image sets: nothing an operator would pass through compose. */
@@ -59,7 +60,12 @@ async function problems(): Promise<string[]> {
     { name: 'gateway', variables: variables(gateway.GatewayProcessEnv, gateway.GatewayEnv) },
     ...services.map(({ name, settings }) => ({ name, variables: variables(ServiceEnv, settings) })),
   ];
-  return [...missingFromPlatform(services, platform), ...missingPieces(processes, containers, readFileSync('docs/operations.md', 'utf8'))];
+  const isNatsStale = readFileSync('deploy/nats.conf', 'utf8') !== (await natsConfiguration());
+  return [
+    ...(isNatsStale ? ['deploy/nats.conf: not what the contracts say; run npm run --silent nats-users > deploy/nats.conf'] : []),
+    ...missingFromPlatform(services, platform),
+    ...missingPieces(processes, containers, readFileSync('docs/operations.md', 'utf8')),
+  ];
 }
 
 if (import.meta.main) {

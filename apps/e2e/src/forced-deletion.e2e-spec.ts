@@ -1,5 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
 import { createApiKey } from '@atoll/api-keys';
 import { createDatabase } from '@atoll/testing';
@@ -63,7 +66,9 @@ describe('a team that is deleted with what it holds', () => {
     'says after 8 s what is left, and goes on though every process is killed',
     async () => {
       const database = await createDatabase();
-      const env = { DATABASE_URL: database.url, ATOLL_ADMIN_KEY: createApiKey() };
+      // With the secrets of the first start, under which the database holds what is sealed.
+      const folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+      const env = { DATABASE_URL: database.url, ATOLL_ADMIN_KEY: createApiKey(), ATOLL_DATA_DIR: folder };
       const client = new pg.Client({ connectionString: database.url });
       await client.connect();
       let platform: RunningPlatform = await startPlatform(topology, env, { ownGroup: true });
@@ -99,6 +104,7 @@ describe('a team that is deleted with what it holds', () => {
         await client.end();
         await platform.stop();
         await database.drop();
+        rmSync(folder, { recursive: true, force: true });
       }
     },
     crashTimeoutMs,

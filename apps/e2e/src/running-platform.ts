@@ -33,8 +33,9 @@ async function untilReady(platform: RunningPlatform): Promise<void> {
   while (platform.process.exitCode === null && Date.now() < deadline) {
     const headers = { authorization: `Bearer ${platform.adminKey || createApiKey()}` };
     const answer = await fetch(`${platform.url}/api/user/profile`, { headers }).catch(() => null);
-    const isReady = platform.adminKey ? answer?.ok : answer?.status === 401 && platform.output().includes('Try it');
-    if (isReady) return;
+    const isAnswered = platform.adminKey ? answer?.ok : answer?.status === 401 && platform.output().includes('Try it');
+    // Only from then on does it end by a signal as it should.
+    if (isAnswered && platform.output().includes('Atoll is ready')) return;
     await delay(50);
   }
   throw new Error(`The platform did not become ready:\n${platform.output()}`);
@@ -73,7 +74,7 @@ export async function startPlatform(
     process: child,
     output: () => output,
     stop: async () => {
-      const ended = child.exitCode === null ? once(child, 'exit') : null;
+      const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : null;
       child.kill('SIGTERM');
       await ended;
       if (!env.ATOLL_DATA_DIR) rmSync(dataDir, { recursive: true, force: true });
