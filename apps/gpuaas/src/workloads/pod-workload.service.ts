@@ -56,7 +56,7 @@ export class PodWorkloadsService {
       region_id: regionId,
       region_name: region?.region_name ?? '',
       profile,
-      refusal: await this.refusal(manager, subscription, vgpus),
+      refusal: (await this.clusterRefusal(gpuaasId)) ?? (await this.refusal(manager, subscription, vgpus)),
     };
   }
 
@@ -131,6 +131,17 @@ export class PodWorkloadsService {
       if (isAppError(error) && error.code === 'insufficient_capacity') return { code: error.code, message: error.message };
       throw error;
     }
+  }
+
+  /** A cluster that has not answered for a minute takes nothing new. */
+  private async clusterRefusal(gpuaasId: string): Promise<PodSubscription['refusal']> {
+    const found = await this.dataSource.query<object[]>(
+      `SELECT FROM cluster WHERE gpuaas_id = $1 AND status = 'unreachable' AND since < clock_timestamp() - interval '1 minute'`,
+      [gpuaasId],
+    );
+    return found.length > 0
+      ? { code: 'conflict', message: 'The cluster of this GPU service does not answer: nothing new starts there.' }
+      : null;
   }
 
   private async viewOf(workload: WorkloadEntity): Promise<PodWorkload> {
