@@ -15,6 +15,7 @@ import { ExposuresController } from './exposures/exposure.controller.js';
 import { ExposureSteps } from './exposures/exposure-steps.js';
 import { ExposuresService } from './exposures/exposure.service.js';
 import { ExternalPorts } from './exposures/ports.js';
+import { BaremetalInstances } from './instances/baremetal-instances.js';
 import { InstancesController } from './instances/instance.controller.js';
 import { InstancesService } from './instances/instance.service.js';
 import { LogClaims } from './logs/log-claims.js';
@@ -81,6 +82,7 @@ const clusters: Provider = {
     SshKeysController,
   ],
   providers: [
+    BaremetalInstances,
     CertificateRenewal,
     Certificates,
     ClusterWatch,
