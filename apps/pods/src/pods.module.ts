@@ -1,7 +1,7 @@
 import { Statements, Transactions } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
 import { MachineWorkers } from '@atoll/state-machine';
-import { TeamDirectoryModule, TeamGate } from '@atoll/team-directory';
+import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { CertificateRenewal } from './certificates/certificate-renewal.js';
@@ -111,7 +111,6 @@ const clusters: Provider = {
     SshServer,
     SearchBounds,
     TeamDeletion,
-    TeamGate,
     UsageFacts,
     logStore,
     sealer,
