@@ -41,7 +41,12 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
 
   async beforeApplicationShutdown(): Promise<void> {
     clearInterval(this.timer);
-    await Promise.all(this.underWay);
+    await this.settled();
+  }
+
+  /** Resolves when no check is under way that began by itself. */
+  async settled(): Promise<void> {
+    while (this.underWay.size > 0) await Promise.all(this.underWay);
   }
 
   /** Checks one cluster, keeps what was found, and returns it. One that hangs takes `clusterPatienceMs`, and nobody else waits for it. */
@@ -106,9 +111,10 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
           .setOnLocked('skip_locked')
           .getMany();
         const ids = rows.map(({ gpuaasId }) => gpuaasId);
-        await manager.query(`UPDATE cluster SET next_check_at = clock_timestamp() + interval '1 minute' WHERE gpuaas_id = ANY ($1::bigint[])`, [
-          ids,
-        ]);
+        await manager.query(
+          `UPDATE cluster SET next_check_at = clock_timestamp() + interval '1 minute' WHERE gpuaas_id = ANY ($1::bigint[])`,
+          [ids],
+        );
         return rows;
       });
       for (const cluster of due) this.track(this.check(cluster).then(() => undefined));

@@ -1,4 +1,4 @@
-import { clusters, type CallContext, type Cluster, type GpuaasPath, type SetCluster } from '@atoll/contracts';
+import { clusters, type CallContext, type Cluster, type ClusterChanged, type GpuaasPath, type SetCluster } from '@atoll/contracts';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ClustersService } from './cluster.service.js';
@@ -20,5 +20,10 @@ export class ClustersController implements Handlers<typeof clusters> {
   @Handle(clusters.check)
   check(input: GpuaasPath, context: CallContext): Promise<Cluster> {
     return this.clusters.check(input, context);
+  }
+
+  @Handle(clusters.lookUp)
+  lookUp(input: GpuaasPath, context: CallContext): Promise<ClusterChanged> {
+    return this.clusters.lookUp(input, context);
   }
 }

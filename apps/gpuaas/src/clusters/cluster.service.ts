@@ -1,19 +1,32 @@
-import { dockerCapabilities, simulatedCapabilities, type DockerSettings } from '@atoll/cluster';
-import { clusterChanged, requirePlatformAdmin, type CallContext, type Cluster, type GpuaasPath, type SetCluster } from '@atoll/contracts';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { dockerCapabilities, simulatedCapabilities } from '@atoll/cluster';
+import {
+  clusterChanged,
+  clusterPurpose,
+  requirePlatformAdmin,
+  type CallContext,
+  type Cluster,
+  type ClusterChanged,
+  type GpuaasPath,
+  type SetCluster,
+} from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
-import { Sealer } from '@atoll/seal';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { BaremetalSecrets } from '../baremetal/baremetal-secrets.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { invalidField } from '../invalid-field.js';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import { liveWorkload } from '../workloads/workload.machine.js';
 import { ClusterChecks } from './cluster-checks.js';
-import { ClusterEntity, clusterPurpose } from './cluster.entity.js';
+import { ClusterRows } from './cluster-rows.js';
+import { clusterToTell, type ClusterEntity } from './cluster.entity.js';
 
 const defaultHost = '127.0.0.1';
+
+type Address = Pick<ClusterEntity, 'driver' | 'socket' | 'url' | 'doorImage' | 'sealedTls'>;
 
 /** What runs the pods of each GPU service. */
 @Injectable()
@@ -23,106 +36,130 @@ export class ClustersService {
     private readonly transactions: Transactions,
     private readonly outbox: Outbox,
     private readonly pools: PoolCatalogue,
-    private readonly sealer: Sealer,
+    private readonly rows: ClusterRows,
     private readonly checks: ClusterChecks,
+    private readonly secrets: BaremetalSecrets,
     private readonly settings: GpuaasSettings,
   ) {}
 
   /** It is kept whether it answers or not: the answer says which. */
   async set(asked: SetCluster, context: CallContext): Promise<Cluster> {
     requirePlatformAdmin(context.caller);
-    const { gpuaas_id, driver, public_host = defaultHost } = asked;
+    const { gpuaas_id, public_host = defaultHost } = asked;
     await this.pools.requireGpuaas(gpuaas_id);
-    if (driver === 'kubernetes') throw new AppError('not_supported', 'This release has no driver for Kubernetes; use simulated or docker.');
-    const settings = this.settingsFor(asked);
-    const sealed = settings && this.sealer.seal(JSON.stringify(settings), clusterPurpose(gpuaas_id));
+    const address = this.addressOf(asked);
     const cluster = await this.transactions.run(async (manager) => {
-      await manager.query('SELECT FROM gpuaas WHERE gpuaas_id = $1 FOR UPDATE', [gpuaas_id]);
-      const known = await manager.findOneBy(ClusterEntity, { gpuaasId: gpuaas_id });
-      if ((known?.driver ?? this.settings.cluster) !== driver) await this.requireIdle(manager, gpuaas_id);
-      const revision = String(Number(known?.revision ?? 0) + 1);
-      const never = { identity: null, status: 'unreachable' as const, since: null, checks: [], nextCheckAt: new Date() };
-      const entity = manager.create(ClusterEntity, {
-        gpuaasId: gpuaas_id,
-        driver,
-        publicHost: public_host,
-        sealedSettings: sealed,
-        revision,
-        ...never,
-      });
-      await manager.save(entity);
-      const payload = { gpuaas_id, driver, public_host, sealed_settings: sealed, revision: Number(revision) };
-      await this.outbox.add(manager, clusterChanged, payload, context);
-      return entity;
+      const known = await this.rows.read(manager, gpuaas_id, 'change');
+      if (!isSameEngine(known, address)) await requireIdle(manager, gpuaas_id);
+      const isDocker = address.driver === 'docker';
+      const unchecked = {
+        identity: null,
+        status: isDocker ? 'unreachable' : 'ok',
+        since: null,
+        checks: [],
+        nextCheckAt: new Date(),
+      } as const;
+      const [setting, revision] = [known.setting, known.revision].map((count) => String(Number(count) + 1));
+      Object.assign(known, { ...address, publicHost: public_host, setting, revision, ...unchecked });
+      await manager.save(known);
+      await this.outbox.add(manager, clusterChanged, clusterToTell(known), context);
+      return known;
     });
-    return this.view(await this.checks.check(cluster));
+    return view(await this.checks.check(cluster));
   }
 
   async get({ gpuaas_id }: GpuaasPath, { caller }: CallContext): Promise<Cluster> {
     requirePlatformAdmin(caller);
-    await this.pools.requireGpuaas(gpuaas_id);
-    return this.view(await this.read(gpuaas_id));
+    return view(await this.read(gpuaas_id));
   }
 
   async check({ gpuaas_id }: GpuaasPath, { caller }: CallContext): Promise<Cluster> {
     requirePlatformAdmin(caller);
-    await this.pools.requireGpuaas(gpuaas_id);
-    const cluster = await this.read(gpuaas_id);
-    return this.view(cluster.nextCheckAt ? await this.checks.check(cluster) : cluster);
+    return view(await this.checks.check(await this.read(gpuaas_id)));
+  }
+
+  async lookUp({ gpuaas_id }: GpuaasPath, { caller }: CallContext): Promise<ClusterChanged> {
+    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    return clusterToTell(await this.read(gpuaas_id));
   }
 
   private async read(gpuaasId: string): Promise<ClusterEntity> {
-    const found = await this.dataSource.manager.findOneBy(ClusterEntity, { gpuaasId });
-    if (found) return found;
-    const { cluster: driver } = this.settings;
-    const checks = [{ name: 'reachable', ok: true, detail: 'The cluster is simulated.', how_to_fix: null }];
-    const values = { gpuaasId, driver, publicHost: defaultHost, sealedSettings: null, status: 'ok' as const, since: null, checks };
-    return this.dataSource.manager.create(ClusterEntity, values);
+    await this.pools.requireGpuaas(gpuaasId);
+    return this.rows.read(this.dataSource.manager, gpuaasId);
   }
 
-  private settingsFor({ driver, socket, url, ca, cert, key, door_image }: SetCluster): DockerSettings | null {
+  /** Throws `invalid_input` for what does not fit the driver, `not_supported` for a driver that there is not. */
+  private addressOf({ gpuaas_id, driver, socket, url, ca, cert, key, door_image }: SetCluster): Address {
+    if (driver === 'kubernetes') throw new AppError('not_supported', 'There is no driver for Kubernetes yet; use simulated or docker.');
+    const doorImage = door_image ?? this.settings.doorImage;
     const given = Object.entries({ socket, url, ca, cert, key, door_image }).filter(([, value]) => value !== undefined);
+    const [first] = given;
     if (driver === 'simulated') {
-      const [first] = given;
       if (first) throw invalidField(first[0], 'isFitting', 'must be left out with the driver simulated');
-      return null;
+      return { driver, socket: null, url: null, doorImage: null, sealedTls: null };
     }
-    if ((socket === undefined) === (url === undefined))
+    if ((socket === undefined) === (url === undefined)) {
       throw invalidField('socket', 'isFitting', 'must be sent, or url in its place, and not both');
-    if (socket !== undefined && !this.settings.sockets.includes(socket)) {
-      throw invalidField('socket', 'isAllowed', 'must be one of ATOLL_DOCKER_SOCKETS');
     }
-    for (const [name, value] of Object.entries({ ca, cert, key })) {
-      if (url !== undefined && value === undefined) throw invalidField(name, 'isDefined', 'must be sent with url');
-      if (socket !== undefined && value !== undefined) throw invalidField(name, 'isFitting', 'must be left out with socket');
+    if (socket !== undefined) {
+      for (const [name, value] of Object.entries({ ca, cert, key })) {
+        if (value !== undefined) throw invalidField(name, 'isFitting', 'must be left out with socket');
+      }
+      if (!this.settings.sockets.includes(socket)) throw invalidField('socket', 'isAllowed', 'must be one of ATOLL_DOCKER_SOCKETS');
+      return { driver, socket, url: null, doorImage, sealedTls: null };
     }
-    const tls = url !== undefined && ca !== undefined && cert !== undefined && key !== undefined ? { url, ca, cert, key } : {};
-    return { ...(socket !== undefined && { socket }), ...tls, doorImage: door_image ?? this.settings.doorImage };
+    const sealedTls = this.secrets.required().seal(JSON.stringify(tlsOf({ ca, cert, key })), clusterPurpose(gpuaas_id));
+    return { driver, socket: null, url: url ?? null, doorImage, sealedTls };
   }
+}
 
-  private async requireIdle(manager: EntityManager, gpuaasId: string): Promise<void> {
-    const [{ running = 0 } = {}] = await manager.query<{ running: number }[]>(
-      `SELECT count(*)::int AS running FROM workload JOIN subscription USING (subscription_id) JOIN pool USING (pool_id)
-       WHERE gpuaas_id = $1 AND pod_id IS NOT NULL AND workload.${liveWorkload}`,
-      [gpuaasId],
-    );
-    if (running > 0) throw new AppError('conflict', `${running} pods run there: stop them before another driver takes over.`);
-  }
+/** Throws `invalid_input` for what is no certificate or key, and for a key that is not that of the certificate. */
+function tlsOf({ ca, cert, key }: Pick<SetCluster, 'ca' | 'cert' | 'key'>): Record<'ca' | 'cert' | 'key', string> {
+  const authority = readPem('ca', ca, (pem) => new X509Certificate(pem));
+  const certificate = readPem('cert', cert, (pem) => new X509Certificate(pem));
+  const privateKey = readPem('key', key, (pem) => createPrivateKey(pem));
+  if (!certificate.value.checkPrivateKey(privateKey.value)) throw invalidField('key', 'isFitting', 'must be the private key of cert');
+  return { ca: authority.pem, cert: certificate.pem, key: privateKey.pem };
+}
 
-  private view(cluster: ClusterEntity): Cluster {
-    const settings = this.checks.settingsOf(cluster);
-    const { tls, udp, volumes, vms, shell } = cluster.driver === 'docker' ? dockerCapabilities : simulatedCapabilities;
-    return {
-      gpuaas_id: cluster.gpuaasId,
-      driver: cluster.driver,
-      public_host: cluster.publicHost,
-      socket: settings?.socket ?? null,
-      url: settings?.url ?? null,
-      door_image: settings?.doorImage ?? null,
-      status: cluster.status,
-      since: cluster.since?.toISOString() ?? null,
-      checks: cluster.checks,
-      capabilities: { tls, udp, volumes, vms, shell: shell.by },
-    };
+function readPem<T>(name: string, pem: string | undefined, read: (pem: string) => T): { pem: string; value: T } {
+  if (pem === undefined) throw invalidField(name, 'isDefined', 'must be sent with url');
+  try {
+    return { pem, value: read(pem) };
+  } catch {
+    // What the library says may quote the key.
+    throw invalidField(name, 'isPem', name === 'key' ? 'must be a private key (PEM), without a passphrase' : 'must be a certificate (PEM)');
   }
+}
+
+function isSameEngine(one: Address, other: Address): boolean {
+  return one.driver === other.driver && one.socket === other.socket && one.url === other.url;
+}
+
+async function requireIdle(manager: EntityManager, gpuaasId: string): Promise<void> {
+  const [{ running = 0 } = {}] = await manager.query<{ running: number }[]>(
+    `SELECT count(*)::int AS running FROM workload JOIN subscription USING (subscription_id) JOIN pool USING (pool_id)
+     WHERE gpuaas_id = $1 AND pod_id IS NOT NULL AND workload.${liveWorkload}`,
+    [gpuaasId],
+  );
+  if (running === 0) return;
+  const pods = running === 1 ? '1 pod runs' : `${running} pods run`;
+  throw new AppError('conflict', `${pods} on the cluster: stop them before another driver or engine takes over.`);
+}
+
+function view(cluster: ClusterEntity): Cluster {
+  const { gpuaasId, driver, publicHost, socket, url, doorImage, status, since, checks } = cluster;
+  const { tls, udp, volumes, vms, shell } = driver === 'docker' ? dockerCapabilities : simulatedCapabilities;
+  return {
+    gpuaas_id: gpuaasId,
+    driver,
+    public_host: publicHost,
+    socket,
+    url,
+    door_image: doorImage,
+    status,
+    since: since?.toISOString() ?? null,
+    checks,
+    capabilities: { tls, udp, volumes, vms, shell: shell.by },
+  };
 }

@@ -4,7 +4,7 @@ import { TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from
 import { BaremetalInstanceEntity } from '../instances/baremetal-instance.entity.js';
 import { CertificateEntity } from '../certificates/certificate.entity.js';
 import { ExposureEntity, ReservedPortEntity } from '../exposures/exposure.entity.js';
-import { EngineEntity, InstallationEntity } from '../cluster/engine.entity.js';
+import { ClusterEntity, InstallationEntity } from '../cluster/cluster.entity.js';
 import { LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity } from '../logs/log-source.entity.js';
 import { PodEntity } from '../pods/pod.entity.js';
 import { PodRunEntity } from '../pods/pod-run.entity.js';
@@ -18,6 +18,7 @@ import { Ssh1811000000000 } from './migrations/1811000000000-ssh.js';
 import { RegionNames1809000000000 } from './migrations/1809000000000-region-names.js';
 import { BaremetalAndOwners1822000000000 } from './migrations/1822000000000-baremetal-and-owners.js';
 import { PodLogs1811000000000 } from './migrations/1811000000000-pod-logs.js';
+import { Clusters1823000000000 } from './migrations/1823000000000-clusters.js';
 
 /** The PostgreSQL schema that the pods service owns. */
 export const podsSchema = {
@@ -26,7 +27,7 @@ export const podsSchema = {
     ...teamDirectoryEntities,
     BaremetalInstanceEntity,
     CertificateEntity,
-    EngineEntity,
+    ClusterEntity,
     ExposureEntity,
     InstallationEntity,
     LogReaderEntity,
@@ -53,5 +54,6 @@ export const podsSchema = {
     Ssh1811000000000,
     Engines1812000000000,
     BaremetalAndOwners1822000000000,
+    Clusters1823000000000,
   ],
 };

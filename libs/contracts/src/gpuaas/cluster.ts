@@ -31,7 +31,7 @@ export class SetClusterBody {
     max: 255,
     optional: true,
     example: '/var/run/docker.sock',
-    description: 'Of docker: a socket that `ATOLL_DOCKER_SOCKETS` names.',
+    description: 'For docker: path of a socket that `ATOLL_DOCKER_SOCKETS` names.',
   })
   socket?: string;
 
@@ -41,11 +41,11 @@ export class SetClusterBody {
     pattern: /^https:\/\/[^\s/@?#]+\/?$/,
     patternHint: 'an https address such as https://gpu-01.example.com:2376',
     example: 'https://gpu-01.example.com:2376',
-    description: 'Of docker, in place of `socket`; with `ca`, `cert` and `key`.',
+    description: 'For docker: address of the engine, in place of `socket`; with `ca`, `cert` and `key`.',
   })
   url?: string;
 
-  @Text({ ...pem, description: 'Certificate of the authority that the engine is trusted by (PEM).' })
+  @Text({ ...pem, description: 'Certificate of the authority that signed the certificate of the engine (PEM).' })
   ca?: string;
 
   @Text({ ...pem, description: 'Certificate of the client (PEM).' })
@@ -58,7 +58,7 @@ export class SetClusterBody {
     max: 512,
     optional: true,
     example: 'docker.io/library/nginx:1.29',
-    description: 'Image of what stands in front of exposed services.',
+    description: 'Image of what stands in front of exposed services, `ATOLL_DOOR_IMAGE` if left out.',
   })
   door_image?: string;
 }
@@ -66,16 +66,16 @@ export class SetClusterBody {
 export class SetCluster extends IntersectionType(GpuaasPath, SetClusterBody) {}
 
 export class ClusterCheckResult {
-  @Text({ max: 64, example: 'reachable' })
+  @Text({ max: 64, example: 'reachable', description: 'What was checked.' })
   name!: string;
 
-  @Flag()
+  @Flag({ description: 'Whether nothing is wrong.' })
   ok!: boolean;
 
-  @Text({ max: 500 })
+  @Text({ max: 500, description: 'Sentence that says what was found.' })
   detail!: string;
 
-  @Text({ max: 500, nullable: true })
+  @Text({ max: 500, nullable: true, description: 'Sentence that says what an operator can do; null where nothing is wrong.' })
   how_to_fix!: string | null;
 }
 
@@ -84,13 +84,13 @@ export class ClusterCapabilities {
   @Flag({ description: 'Whether TLS can end in front of a pod.' })
   tls!: boolean;
 
-  @Flag()
+  @Flag({ description: 'Whether UDP can be exposed.' })
   udp!: boolean;
 
-  @Flag()
+  @Flag({ description: 'Whether there are shared volumes.' })
   volumes!: boolean;
 
-  @Flag()
+  @Flag({ description: 'Whether there are virtual machines.' })
   vms!: boolean;
 
   @OneOf('ClusterShell', ['exec', 'sshd', 'none'], { description: 'Way in which a shell in a pod is opened.' })
@@ -101,10 +101,46 @@ export class Cluster {
   @NumberedId({ example: '1' })
   gpuaas_id!: string;
 
-  @OneOf('ClusterDriver', clusterDrivers, { example: 'docker' })
+  @OneOf('ClusterDriver', clusterDrivers, { example: 'docker', description: 'Driver that runs the pods of the GPU service.' })
   driver!: ClusterDriverName;
 
-  @Text({ max: 253, example: 'gpu.example.com' })
+  @Text({ max: 253, example: 'gpu.example.com', description: 'Host under which exposed services are reached.' })
+  public_host!: string;
+
+  @Text({ max: 255, nullable: true, description: 'Path of the socket of the engine; null where it is reached by `url`, or simulated.' })
+  socket!: string | null;
+
+  @Text({ max: 300, nullable: true, description: 'Address of the engine; null where it is reached by `socket`, or simulated.' })
+  url!: string | null;
+
+  @Text({
+    max: 512,
+    nullable: true,
+    description: 'Image of what stands in front of exposed services; null where the cluster is simulated.',
+  })
+  door_image!: string | null;
+
+  @OneOf('ClusterStatus', ['ok', 'degraded', 'unreachable'], {
+    example: 'ok',
+    description: 'What the last check found. Nothing new starts while it is `unreachable`.',
+  })
+  status!: 'ok' | 'degraded' | 'unreachable';
+
+  @Instant({ nullable: true, description: 'Since when the status holds; null before the first check.' })
+  since!: string | null;
+
+  @ListOf(() => ClusterCheckResult, { max: 100, description: 'Results of the last check; empty before the first one.' })
+  checks!: ClusterCheckResult[];
+
+  @Nested(() => ClusterCapabilities, { description: 'What the driver can do.' })
+  capabilities!: ClusterCapabilities;
+}
+
+export class ClusterChanged extends GpuaasPath {
+  @OneOf('ClusterDriver', clusterDrivers)
+  driver!: ClusterDriverName;
+
+  @Text({ max: 253 })
   public_host!: string;
 
   @Text({ max: 255, nullable: true })
@@ -116,41 +152,31 @@ export class Cluster {
   @Text({ max: 512, nullable: true })
   door_image!: string | null;
 
-  @OneOf('ClusterStatus', ['ok', 'degraded', 'unreachable'], { example: 'ok' })
-  status!: 'ok' | 'degraded' | 'unreachable';
+  @Text({ max: 262_144, nullable: true, description: 'Sealed JSON of `ca`, `cert` and `key`, for `clusterPurpose`.' })
+  sealed_tls!: string | null;
 
-  @Instant({ nullable: true, description: 'Since when the status holds; null before the first check.' })
-  since!: string | null;
+  @Flag({ description: 'Whether the last check found it so: nothing new starts there.' })
+  is_unreachable!: boolean;
 
-  @ListOf(() => ClusterCheckResult, { max: 100 })
-  checks!: ClusterCheckResult[];
+  @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Counts how often the cluster was set.' })
+  setting!: number;
 
-  @Nested(() => ClusterCapabilities)
-  capabilities!: ClusterCapabilities;
+  @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Counts the changes of the cluster: the greatest is the present one.' })
+  revision!: number;
+}
+
+/** For libs/seal: where the certificates and the key of a cluster belong. */
+export function clusterPurpose(gpuaasId: string): string {
+  return `gpuaas.cluster:${gpuaasId}`;
 }
 
 export const clusters = contract('gpuaas.clusters', {
   set: operation(SetCluster, Cluster),
   get: operation(GpuaasPath, Cluster),
   check: operation(GpuaasPath, Cluster),
+  /** For other services: the cluster as they are told of its changes. */
+  lookUp: operation(GpuaasPath, ClusterChanged),
 });
 
-export class ClusterChanged extends GpuaasPath {
-  @OneOf('ClusterDriver', clusterDrivers)
-  driver!: ClusterDriverName;
-
-  @Text({ max: 253 })
-  public_host!: string;
-
-  @Text({ max: 262_144, nullable: true, description: 'Sealed JSON of what the driver needs, for `gpuaas.cluster:<gpuaas_id>`.' })
-  sealed_settings!: string | null;
-
-  @WholeNumber({
-    min: 1,
-    max: Number.MAX_SAFE_INTEGER,
-    description: 'Counts the changes of this cluster: the greatest is the present one.',
-  })
-  revision!: number;
-}
-/** What runs the pods of a GPU service was set. */
+/** What runs the pods of a GPU service was set, or its status has changed. */
 export const clusterChanged = event('gpuaas.cluster_changed', ClusterChanged);
