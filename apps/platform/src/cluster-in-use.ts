@@ -9,7 +9,7 @@ export interface ClusterEnv {
 }
 
 /** Where Docker and Podman listen unless they are told otherwise. */
-export function usualSockets({ XDG_RUNTIME_DIR: own }: ClusterEnv): string[] {
+function usualSockets({ XDG_RUNTIME_DIR: own }: ClusterEnv): string[] {
   return ['/var/run/docker.sock', '/run/podman/podman.sock', ...(own ? [`${own}/podman/podman.sock`] : [])];
 }
 

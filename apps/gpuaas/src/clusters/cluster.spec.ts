@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { clusters, podWorkloads, regions, type SetCluster } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { Outbox } from '@atoll/events';
@@ -17,6 +18,7 @@ import { ClusterChecks } from './cluster-checks.js';
 import { ClusterRows } from './cluster-rows.js';
 import { EngineFixture } from './engine-fixture.js';
 
+const run = promisify(execFile);
 const pods = systemContext('pods');
 let engine: EngineFixture;
 let fixture: GpuaasFixture;
@@ -39,7 +41,7 @@ beforeAll(async () => {
     '-days',
     '2',
   ];
-  execFileSync('openssl', [...request, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  await run('openssl', [...request, '-keyout', key, '-out', cert]);
   const certificate = readFileSync(cert, 'utf8');
   tls = { ca: certificate, cert: certificate, key: readFileSync(key, 'utf8') };
   fixture = await GpuaasFixture.start({
@@ -159,7 +161,7 @@ describe('the cluster of a GPU service', () => {
 
   it('says of a key that is not that of the certificate, and of one that cannot be read, what is wrong and nothing of the key', async () => {
     const gpuaas_id = await gpuaas();
-    const other = execFileSync('openssl', ['genpkey', '-algorithm', 'ed25519'], { encoding: 'utf8' });
+    const { stdout: other } = await run('openssl', ['genpkey', '-algorithm', 'ed25519']);
     for (const key of [other, tls.key.slice(0, 80)]) {
       const error = await errorOf(set(gpuaas_id, { driver: 'docker', url: 'https://127.0.0.1:9', ...tls, key }));
       expect([error.code, JSON.stringify(error)]).toEqual(['invalid_input', expect.not.stringContaining(key.split('\n')[1] ?? 'PRIVATE')]);

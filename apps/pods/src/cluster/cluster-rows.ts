@@ -3,7 +3,6 @@ import { newId, Statements } from '@atoll/database';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
 import type { ClusterEntity } from './cluster.entity.js';
 
 const askMs = 4_000;
