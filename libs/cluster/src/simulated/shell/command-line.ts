@@ -1,5 +1,5 @@
 /** A command of a line, with what has to hold of the one before it: `;` nothing, `&&` its success, `||` its failure. */
-export interface Command {
+interface Command {
   readonly after: ';' | '&&' | '||';
   /** As they are written. `expand` gives what they mean when the command runs. */
   readonly texts: readonly string[];
