@@ -11,7 +11,7 @@ import { SimulatedDoors } from './simulated-doors.js';
 import { SimulatedRuns } from './simulated-runs.js';
 import type { SimulatedWorld } from './simulated-world.js';
 
-const simulatedCapabilities: Capabilities = {
+export const simulatedCapabilities: Capabilities = {
   tls: true,
   udp: true,
   volumes: false,
