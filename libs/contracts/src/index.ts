@@ -345,7 +345,6 @@ export {
   TeamDeletion,
   TeamMember,
   TeamPage,
-  TeamPath,
   UpdateTeam,
   UpdateTeamBody,
   WorkspaceName,
@@ -353,6 +352,7 @@ export {
   teamStatuses,
   teams,
 } from './teams/team.js';
+export { TeamPath } from './team-path.js';
 export type { MemberStatus, TeamStatus } from './teams/team.js';
 export { UpdateProfile, User, UserKey, UserTeam, platformRoles, users } from './teams/user.js';
 export type { PlatformRole } from './teams/user.js';
