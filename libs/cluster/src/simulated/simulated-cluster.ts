@@ -1,6 +1,6 @@
 import { ClusterDriver, type Capabilities, type ClusterCheck } from '../cluster-driver.js';
 import { ClusterError } from '../cluster-error.js';
-import type { Door, ObjectRef, PodRun } from '../objects.js';
+import type { Door, ObjectRef, PodRun, Volume } from '../objects.js';
 import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from '../observations.js';
 import type { PodConnection, Shell } from '../shell.js';
 import type { SimulatedOperation } from './simulated-faults.js';
@@ -8,6 +8,7 @@ import { readSimulatedLogs } from './simulated-logs.js';
 import { freePorts } from './busy-ports.js';
 import { SimulatedDoors } from './simulated-doors.js';
 import { SimulatedRuns } from './simulated-runs.js';
+import { SimulatedVolumes } from './simulated-volumes.js';
 import type { SimulatedWorld } from './simulated-world.js';
 
 /** A cluster without containers: pods that live, write lines and end as their names say. What it is made of is in the database. */
@@ -15,9 +16,9 @@ export class SimulatedCluster extends ClusterDriver {
   readonly capabilities: Capabilities = {
     tls: true,
     udp: true,
-    volumes: false,
-    volumeUsage: false,
-    volumeQuota: false,
+    volumes: true,
+    volumeUsage: true,
+    volumeQuota: true,
     vms: false,
     shell: { by: 'none' },
     connect: false,
@@ -27,6 +28,7 @@ export class SimulatedCluster extends ClusterDriver {
   };
   readonly runs: SimulatedRuns;
   private readonly doors: SimulatedDoors;
+  private readonly volumes: SimulatedVolumes;
 
   constructor(
     private readonly world: SimulatedWorld,
@@ -34,7 +36,8 @@ export class SimulatedCluster extends ClusterDriver {
   ) {
     super();
     const { store, pullMs, secrets } = world.options;
-    this.runs = new SimulatedRuns(store, id, pullMs);
+    this.volumes = new SimulatedVolumes(store, id);
+    this.runs = new SimulatedRuns(store, id, pullMs, this.volumes);
     this.doors = new SimulatedDoors(store, id, secrets, () => world.ring());
   }
 
@@ -84,12 +87,14 @@ export class SimulatedCluster extends ClusterDriver {
     return new Set(ports.filter((port) => !free.has(port)));
   }
 
-  makeVolume(): Promise<void> {
-    return unsupported('volumes');
+  async makeVolume(volume: Volume, signal: AbortSignal): Promise<void> {
+    await this.meet('volume', signal);
+    await this.volumes.make(volume);
   }
 
-  observeVolumes(): Promise<readonly VolumeSight[]> {
-    return unsupported('volumes');
+  async observeVolumes(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly VolumeSight[]> {
+    await this.meet('observe', signal);
+    return this.volumes.observe(refs);
   }
 
   startVm(): Promise<void> {
@@ -108,12 +113,14 @@ export class SimulatedCluster extends ClusterDriver {
     await this.meet('stop', signal);
     if (ref.kind === 'pod') await this.runs.remove(ref);
     if (ref.kind === 'door') await this.doors.remove(ref);
+    if (ref.kind === 'volume') await this.volumes.remove(ref);
   }
 
   async *list(signal: AbortSignal): AsyncGenerator<FoundObject> {
     await this.meet('list', signal);
     yield* this.runs.list();
     yield* this.doors.list();
+    yield* this.volumes.list();
   }
 
   async *watch(signal: AbortSignal): AsyncGenerator<Hint> {
