@@ -32,6 +32,7 @@ import { PoolsController } from './pools/pool.controller.js';
 import { PoolsService } from './pools/pool.service.js';
 import { KnownPrices } from './prices/known-prices.js';
 import { PriceSnapshot } from './prices/price-snapshot.js';
+import { GpuServicesController } from './regions/gpu-service.controller.js';
 import { RegionsController } from './regions/region.controller.js';
 import { RegionsService } from './regions/region.service.js';
 import { Entitlements } from './subscriptions/entitlements.js';
@@ -77,6 +78,7 @@ const workers: Provider = {
   controllers: [
     ...baremetalControllers,
     ConnectionsController,
+    GpuServicesController,
     HoldingsController,
     NodesController,
     PodWorkloadsController,

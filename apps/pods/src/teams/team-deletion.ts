@@ -11,16 +11,18 @@ import { closeTo, lockForAnswer, reopen, type Doomed } from '@atoll/team-directo
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { PodSteps } from '../pods/pod-steps.js';
+import { VolumeSteps } from '../volumes/volume-steps.js';
 
-/** Pods of one transaction; a team with more is asked about again. */
+/** Objects of a kind in one transaction; a team with more is asked about again. */
 const batch = 500;
 
-/** Answers which pods a team that is to be deleted, or a workspace, still has; deletes them first where the deletion is forced. */
+/** Answers what a team that is to be deleted, or a workspace, still has of pods and volumes; deletes it first where the deletion is forced. */
 @Injectable()
 export class TeamDeletion {
   constructor(
     private readonly outbox: Outbox,
     private readonly pods: PodSteps,
+    private readonly volumes: VolumeSteps,
   ) {}
 
   @OnEvent(teamDeletionRequested, { consumer: 'team-deletion' })
@@ -46,14 +48,25 @@ export class TeamDeletion {
   }
 
   private async deleteSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void> {
-    const rows = await manager.query<object[]>(
+    const cause = { actor: 'system:teams', requestId, reason: 'The team is being deleted with what it holds.' };
+    const pods = await manager.query<object[]>(
       `SELECT * FROM pod WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY pod_id LIMIT $2 FOR NO KEY UPDATE`,
       [teamId, batch],
     );
-    const cause = { actor: 'system:teams', requestId, reason: 'The team is being deleted with what it holds.' };
     await this.pods.moveAll(
       manager,
-      rows.map((row) => this.pods.rowOf(row)),
+      pods.map((row) => this.pods.rowOf(row)),
+      'DELETE',
+      cause,
+    );
+    // A cluster keeps a volume for as long as a pod of them still has it.
+    const volumes = await manager.query<object[]>(
+      `SELECT * FROM shared_volume WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY volume_id LIMIT $2 FOR NO KEY UPDATE`,
+      [teamId, batch],
+    );
+    await this.volumes.moveAll(
+      manager,
+      volumes.map((row) => this.volumes.rowOf(row)),
       'DELETE',
       cause,
     );
@@ -61,13 +74,17 @@ export class TeamDeletion {
 
   private async answer(manager: EntityManager, doomed: Doomed, attempt_id: string): Promise<void> {
     const { team_id, workspace_id } = doomed;
-    const [{ held = 0 } = {}] = await manager.query<{ held: number }[]>(
-      `SELECT count(*)::int AS held FROM pod WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted'`,
+    const counts = await manager.query<{ kind: string; count: number }[]>(
+      `SELECT 'pod' AS kind, count(*)::int AS count FROM pod
+         WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted'
+       UNION ALL SELECT 'shared_volume', count(*)::int FROM shared_volume
+         WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted'`,
       [team_id, workspace_id ?? null],
     );
-    if (held === 0) await closeTo(manager, doomed, attempt_id);
-    const holds = held === 0 ? null : `${held} pod${held === 1 ? '' : 's'}`;
-    const remaining = held === 0 ? [] : [{ kind: 'pod', count: held }];
+    const remaining = counts.filter(({ count }) => count > 0);
+    if (remaining.length === 0) await closeTo(manager, doomed, attempt_id);
+    const words = remaining.map(({ kind, count }) => `${count} ${kind.replace('_', ' ')}${count === 1 ? '' : 's'}`);
+    const holds = words.length === 0 ? null : words.join(' and ');
     await this.outbox.add(manager, teamDeletionAnswered, { team_id, attempt_id, holder: 'pods', holds, remaining });
   }
 }
