@@ -28,7 +28,7 @@ export { errorOf } from '@atoll/testing';
 
 type UsageFact = UsageTold['facts'][number];
 
-const told = ['pods.usage_told', 'teams.team_deletion_answered'];
+const told = ['pods.usage_told', 'pods.user_keys_changed', 'teams.team_deletion_answered'];
 
 /** A team as the service was told of it, a member of it who may use resources, and a subscription. */
 export interface ToldTeam {
@@ -196,11 +196,16 @@ export class PodsFixture extends ServiceUnderTest {
 
   /** What billing was told of a resource, once all events are published, in order. */
   async usageOf(resourceId: string): Promise<UsageFact[]> {
-    while ((await this.get(Outbox).pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    return this.events
-      .filter(({ name }) => name === 'pods.usage_told')
-      .flatMap(({ payload }) => (payload as UsageTold).facts)
+    const told = await this.published<UsageTold>('pods.usage_told');
+    return told
+      .flatMap(({ facts }) => facts)
       .filter(({ resource_id }) => resource_id === resourceId)
       .toSorted((one, other) => one.time.localeCompare(other.time) || (one.sequence ?? 0) - (other.sequence ?? 0));
+  }
+
+  /** What was told by this name, once all events are published. */
+  async published<Payload>(name: string): Promise<Payload[]> {
+    while ((await this.get(Outbox).pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    return this.events.filter((event) => event.name === name).map(({ payload }) => payload as Payload);
   }
 }

@@ -95,7 +95,7 @@ describe('a team that is deleted', () => {
       { kind: 'shared_volume', count: 1 },
     ];
     await fixture.tell(teamDeletionRequested, { team_id, revision: 2, attempt_id: whole });
-    expect(await answerTo(whole)).toMatchObject({ holder: 'pods', holds: '1 pod and 1 shared volume', remaining: holdings });
+    expect(await answerTo(whole)).toMatchObject({ holder: 'pods', holds: '1 pod, 1 shared volume', remaining: holdings });
     await fixture.tell(workspaceDeletionRequested, { team_id, workspace_id, revision: 2, attempt_id: part });
     expect((await answerTo(part))?.remaining).toEqual(holdings);
     await fixture.tell(deletionCalledOff, { team_id, revision: 3, attempt_id: whole });
