@@ -32,6 +32,7 @@ import { PoolsController } from './catalogue/pool.controller.js';
 import { PoolsService } from './catalogue/pool.service.js';
 import { KnownPrices } from './prices/known-prices.js';
 import { PriceSnapshot } from './prices/price-snapshot.js';
+import { GpuServicesController } from './regions/gpu-service.controller.js';
 import { RegionsController } from './regions/region.controller.js';
 import { RegionsService } from './regions/region.service.js';
 import { Entitlements } from './allocation/entitlements.js';
@@ -76,6 +77,7 @@ const workers: Provider = {
   controllers: [
     ...baremetalControllers,
     ConnectionsController,
+    GpuServicesController,
     HoldingsController,
     NodesController,
     PodWorkloadsController,

@@ -118,6 +118,7 @@ export {
 } from './gpuaas/baremetal.js';
 export type { BaremetalStatus } from './gpuaas/baremetal.js';
 export { RegionAdded, TeamCapacityChanged, regionAdded, teamCapacityChanged } from './gpuaas/events.js';
+export { FindGpuService, GpuServiceOfRegion, gpuServices } from './gpuaas/gpu-service.js';
 export {
   Gpu,
   GpuNode,
@@ -225,6 +226,17 @@ export { Instance, InstanceList, ListInstances, instances } from './pods/instanc
 export { PodConnections, podConnections } from './pods/connection.js';
 export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
+export {
+  CreateSharedVolume,
+  ListSharedVolumes,
+  ResizeSharedVolume,
+  ResizeSharedVolumeBody,
+  SharedVolume,
+  SharedVolumePage,
+  SharedVolumePath,
+  sharedVolumes,
+} from './pods/shared-volume.js';
+export type { VolumeStatus } from './pods/shared-volume.js';
 export {
   AddSshKey,
   RenameSshKey,
