@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sshKeys, sshKeysChanged, type SshKey, type UserCaller } from '@atoll/contracts';
+import { sshKeys, sshKeysChanged, type SshKey, type UserCaller, type UserKeysChanged } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import ssh2 from 'ssh2';
@@ -42,6 +42,18 @@ describe('the SSH keys of a user', () => {
     expect(await list(user)).toEqual([second, third]);
   });
 
+  it('are told to bare metal whole with each change, in the order of the changes', async () => {
+    const user = aUser();
+    const [one, two] = [await add(user), await add(user)];
+    await fixture.call(sshKeys.remove, { ssh_key_id: one.ssh_key_id }, user);
+    const told = (await fixture.published<UserKeysChanged>('pods.user_keys_changed')).filter(({ user_id }) => user_id === user.userId);
+    expect(told.map(({ revision, keys }) => [revision, keys])).toEqual([
+      [1, [one.public_key]],
+      [2, [one.public_key, two.public_key]],
+      [3, [two.public_key]],
+    ]);
+  });
+
   it('are nobody else’s: another user’s key is one that does not exist', async () => {
     const [user, other] = [aUser(), aUser()];
     const { ssh_key_id } = await add(user);
@@ -76,7 +88,7 @@ describe('the SSH keys of a user', () => {
     const user = aUser();
     await fixture.query(
       `INSERT INTO ssh_key (ssh_key_id, user_id, name, type, fingerprint, public_key)
-       SELECT gen_random_uuid(), $1, 'key', 'ssh-ed25519', n::text, '' FROM generate_series(1, 98) n`,
+       SELECT gen_random_uuid(), $1, 'key', 'ssh-ed25519', n::text, 'ssh-ed25519 AAAA' FROM generate_series(1, 98) n`,
       [user.userId],
     );
     const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => add(user)));
