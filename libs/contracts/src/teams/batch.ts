@@ -66,7 +66,7 @@ export class FoundMembers {
   pagination!: Pagination;
 }
 
-export class NewMembers {
+class NewMembers {
   @ListOf(() => NewMember, { min: 1, max: 100 })
   members!: NewMember[];
 }
