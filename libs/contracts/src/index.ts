@@ -344,6 +344,18 @@ export {
   SessionPath,
   sessions,
 } from './teams/session.js';
+export {
+  AddMembers,
+  AddedMembers,
+  CreateTeamWithPolicy,
+  FindMembers,
+  FoundMember,
+  FoundMembers,
+  NamedTeam,
+  NamedTeams,
+  TeamsNamedAfter,
+  teamBatches,
+} from './teams/batch.js';
 export { RegionalHoldings, ResourceHoldings, ResourceOverview } from './teams/resource-overview.js';
 export { TeamHolding } from './teams/team-holding.js';
 export {
