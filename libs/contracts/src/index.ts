@@ -118,6 +118,7 @@ export {
 } from './gpuaas/baremetal.js';
 export type { BaremetalStatus } from './gpuaas/baremetal.js';
 export { RegionAdded, TeamCapacityChanged, regionAdded, teamCapacityChanged } from './gpuaas/events.js';
+export { FindGpuService, GpuServiceOfRegion, gpuServices } from './gpuaas/gpu-service.js';
 export {
   Gpu,
   GpuNode,
@@ -237,6 +238,17 @@ export { PodConnections, podConnections } from './pods/connection.js';
 export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
 export {
+  CreateSharedVolume,
+  ListSharedVolumes,
+  ResizeSharedVolume,
+  ResizeSharedVolumeBody,
+  SharedVolume,
+  SharedVolumePage,
+  SharedVolumePath,
+  sharedVolumes,
+} from './pods/shared-volume.js';
+export type { VolumeStatus } from './pods/shared-volume.js';
+export {
   AddSshKey,
   RenameSshKey,
   RenameSshKeyBody,
@@ -343,6 +355,18 @@ export {
   SessionPath,
   sessions,
 } from './teams/session.js';
+export {
+  AddMembers,
+  AddedMembers,
+  CreateTeamWithPolicy,
+  FindMembers,
+  FoundMember,
+  FoundMembers,
+  NamedTeam,
+  NamedTeams,
+  TeamsNamedAfter,
+  teamBatches,
+} from './teams/batch.js';
 export { RegionalHoldings, ResourceHoldings, ResourceOverview } from './teams/resource-overview.js';
 export { TeamHolding } from './teams/team-holding.js';
 export {
@@ -356,7 +380,6 @@ export {
   TeamDeletion,
   TeamMember,
   TeamPage,
-  TeamPath,
   UpdateTeam,
   UpdateTeamBody,
   WorkspaceName,
@@ -364,6 +387,7 @@ export {
   teamStatuses,
   teams,
 } from './teams/team.js';
+export { TeamPath } from './team-path.js';
 export type { MemberStatus, TeamStatus } from './teams/team.js';
 export { UpdateProfile, User, UserKey, UserTeam, platformRoles, users } from './teams/user.js';
 export type { PlatformRole } from './teams/user.js';

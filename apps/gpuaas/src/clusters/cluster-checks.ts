@@ -8,7 +8,7 @@ import { DataSource } from 'typeorm';
 import { BaremetalSecrets } from '../baremetal/baremetal-secrets.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { ClusterRows } from './cluster-rows.js';
-import { ClusterEntity, clusterToTell } from './cluster.entity.js';
+import { ClusterEntity, clusterToTell } from '../model/cluster.entity.js';
 
 const wellMs = 60_000;
 const unreachableMs = 10_000;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
-import { ClusterEntity } from './cluster.entity.js';
+import { ClusterEntity } from '../model/cluster.entity.js';
 
 /** The rows of clusters. One that nobody has set is what `ATOLL_CLUSTER` says when its GPU service is new. */
 @Injectable()

@@ -18,11 +18,11 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { BaremetalSecrets } from '../baremetal/baremetal-secrets.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { invalidField } from '../invalid-field.js';
-import { PoolCatalogue } from '../pools/pool-catalogue.js';
-import { liveWorkload } from '../workloads/workload.machine.js';
+import { PoolCatalogue } from '../sharing/pool-catalogue.js';
+import { liveWorkload } from '../model/workload.machine.js';
 import { ClusterChecks } from './cluster-checks.js';
 import { ClusterRows } from './cluster-rows.js';
-import { clusterToTell, type ClusterEntity } from './cluster.entity.js';
+import { clusterToTell, type ClusterEntity } from '../model/cluster.entity.js';
 
 const defaultHost = '127.0.0.1';
 

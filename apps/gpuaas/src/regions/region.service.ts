@@ -18,7 +18,7 @@ import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ClusterRows } from '../clusters/cluster-rows.js';
-import { GpuaasEntity, RegionEntity } from './region.entity.js';
+import { GpuaasEntity, RegionEntity } from '../model/region.entity.js';
 
 /** Regions, and the GPU service of each. */
 @Injectable()
