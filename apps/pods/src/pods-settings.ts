@@ -33,6 +33,18 @@ export class PodsSettings {
   @IsString()
   tlsKey: string | undefined = undefined;
 
+  /** Objects on one cluster that no row needs and that are removed at once. Where there are more, none is removed. */
+  @Variable('ATOLL_ORPHANS_AT_ONCE')
+  @Type(() => Number)
+  @IsInt({ message: 'ATOLL_ORPHANS_AT_ONCE must be a whole number from 0 to 100000' })
+  @Min(0, { message: 'ATOLL_ORPHANS_AT_ONCE must be a whole number from 0 to 100000' })
+  @Max(100_000, { message: 'ATOLL_ORPHANS_AT_ONCE must be a whole number from 0 to 100000' })
+  orphansAtOnce: number = 20;
+
+  /** Milliseconds between two looks for such objects, and for which one is left alone. */
+  orphanLookMs: number = 60_000;
+  orphanGraceMs: number = 600_000;
+
   /** Steps of one kind (of pods or exposed services) that one process has under way at once. */
   steps: number = 500;
 

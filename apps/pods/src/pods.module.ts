@@ -8,6 +8,7 @@ import { Certificates } from './certificates/certificates.js';
 import { ClusterWatch } from './cluster/cluster-watch.js';
 import { ClusterRows } from './cluster/cluster-rows.js';
 import { Clusters } from './cluster/clusters.js';
+import { Orphans } from './cluster/orphans.js';
 import { SetClusters } from './cluster/set-clusters.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionsService } from './connections/connection.service.js';
@@ -105,6 +106,7 @@ const workers: Provider = {
     LogWriter,
     LogsService,
     MountableVolumes,
+    Orphans,
     PlatformLines,
     PodActions,
     PodSteps,
