@@ -7,6 +7,8 @@ import { PricesService } from './prices/price.service.js';
 import { Catalogues } from './reports/catalogue.js';
 import { ComparisonService } from './reports/comparison.service.js';
 import { FactDetails } from './reports/fact-details.js';
+import { InstanceReportsController } from './reports/instances.controller.js';
+import { InstanceReportsService } from './reports/instances.service.js';
 import { ReportAccess } from './reports/report-access.js';
 import { ReportQueue } from './reports/report-queue.js';
 import { ReportsController } from './reports/report.controller.js';
@@ -25,12 +27,13 @@ import { UsageService } from './usage/usage.service.js';
 /** Usage facts, prices, and the billing queries. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'billing' })],
-  controllers: [PriceDirectoryController, PricesController, ReportsController, UsageController],
+  controllers: [InstanceReportsController, PriceDirectoryController, PricesController, ReportsController, UsageController],
   providers: [
     Catalogues,
     ComparisonService,
     FactDetails,
     FactStore,
+    InstanceReportsService,
     Numbering,
     PricesService,
     ReportAccess,

@@ -13,6 +13,7 @@ export {
   prices,
 } from './billing/price.js';
 export {
+  billingIntervals,
   ComparisonPath,
   ComparisonQuery,
   ComparisonZone,
@@ -21,7 +22,9 @@ export {
   WorkspaceBillingQuery,
 } from './billing/query.js';
 export type { BillingInterval, BillingRange } from './billing/query.js';
+export { BilledInstance, InstancesReport, instanceReports } from './billing/instances-report.js';
 export {
+  BilledGroup,
   BilledMonth,
   BilledPool,
   BilledSubscription,
