@@ -1,6 +1,7 @@
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module } from '@nestjs/common';
 import { Turns } from './pace/pace.js';
+import { CurrencyController } from './prices/currency.controller.js';
 import { PriceDirectoryController } from './prices/price-directory.controller.js';
 import { PricesController } from './prices/price.controller.js';
 import { PricesService } from './prices/price.service.js';
@@ -27,7 +28,14 @@ import { UsageService } from './usage/usage.service.js';
 /** Usage facts, prices, and the billing queries. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'billing' })],
-  controllers: [InstanceReportsController, PriceDirectoryController, PricesController, ReportsController, UsageController],
+  controllers: [
+    CurrencyController,
+    InstanceReportsController,
+    PriceDirectoryController,
+    PricesController,
+    ReportsController,
+    UsageController,
+  ],
   providers: [
     Catalogues,
     ComparisonService,

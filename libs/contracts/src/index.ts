@@ -2,6 +2,8 @@ export { eventLog, EventsAfter, EventsPage, PublishedEvent } from './event-log.j
 export { isPlatformAdmin, notFound, permissions, requirePermission, requirePlatformAdmin, requireUser } from './access.js';
 export type { Permission } from './access.js';
 export {
+  currencies,
+  Currency,
   CreatePrice,
   ListPrices,
   Price,
@@ -161,6 +163,8 @@ export {
   poolGpus,
 } from './gpuaas/pool-gpu.js';
 export { CreateGpuaas, CreateRegion, Gpuaas, GpuaasPage, Region, RegionPage, regions } from './gpuaas/region.js';
+export { EndSubscription, gpuaasBatches } from './gpuaas/batch.js';
+export { podBatches } from './pods/batch.js';
 export {
   ListAllSubscriptions,
   ListSubscriptions,
