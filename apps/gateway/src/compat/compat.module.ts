@@ -9,6 +9,9 @@ import { OldPoolBillsController } from './billing/old-pool-bills.controller.js';
 import { OldUsageController } from './billing/old-usage.controller.js';
 import { OldErrorFilter } from './http/old-error.js';
 import { ReadOldRequest } from './http/read-old-request.js';
+import { OldConnectionsController } from './pools/old-connections.controller.js';
+import { OldPoolsController } from './pools/old-pools.controller.js';
+import { OldSubscriptionsController } from './pools/old-subscriptions.controller.js';
 import { PoliciesController } from './roles-and-policies/policies.controller.js';
 import { ResourcePoliciesController } from './roles-and-policies/resource-policies.controller.js';
 import { OldMembersController } from './teams/old-members.controller.js';
@@ -33,6 +36,9 @@ export class CompatModule {
         OldBillsController,
         OldPoolBillsController,
         OldUsageController,
+        OldPoolsController,
+        OldSubscriptionsController,
+        OldConnectionsController,
       ],
       providers: [
         { provide: GatewaySettings, useValue: settings },

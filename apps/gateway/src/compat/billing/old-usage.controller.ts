@@ -7,7 +7,7 @@ import { oldStatusOf } from '../pools/old-status.js';
 import { OldAnswers } from '../http/old-answers.js';
 import { OldPage } from '../http/old-pages.js';
 import { exactNumber, nanoOf, quantityNanoOf } from './exact.js';
-import { UsageGraph, UsagePage, type SubscriptionUsage } from './old-bills.js';
+import { UsageGraph, UsagePage, type SubscriptionUsage } from './old-usage.js';
 import { endOf, endOfDay, OldTime, startOf } from './old-range.js';
 import { askReport, hoursNanoOf } from './reports.js';
 
