@@ -73,6 +73,7 @@ export class PodsSettings {
   @Variable('ATOLL_SSH_HOST')
   @IsIP(undefined, { message: 'ATOLL_SSH_HOST must be an IP address' })
   sshHost: string = '127.0.0.1';
+
   /** Where logs of pods are kept, `http://user:password@host:3100`; in the service's own database without. */
   @Variable('LOKI_URL')
   @IsOptional()
@@ -113,6 +114,9 @@ export class PodsSettings {
 
   /** Milliseconds between two looks at all pods that run. */
   sweepMs: number = 5_000;
+
+  /** Milliseconds between two looks at all shared volumes. */
+  volumeSweepMs: number = 30_000;
 
   /** Milliseconds before the first restart of a pod whose process ended; doubled with each further one. */
   restartMs: number = 2_000;

@@ -29,6 +29,7 @@ import { LogWriter } from './logs/log-writer.js';
 import { PlatformLines } from './logs/platform-lines.js';
 import { SearchBounds } from './logs/search-bounds.js';
 import { logStore } from './logs/store-in-use.js';
+import { GpuServices } from './placement/gpu-services.js';
 import { PodsController } from './pods/pod.controller.js';
 import { PodActions } from './pods/pod-actions.js';
 import { PodSteps } from './pods/pod-steps.js';
@@ -51,12 +52,23 @@ import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
+import { VolumesController } from './volumes/volume.controller.js';
+import { VolumesService } from './volumes/volume.service.js';
+import { VolumeSteps } from './volumes/volume-steps.js';
+import { VolumeWatch } from './volumes/volume-watch.js';
 
 const workers: Provider = {
   provide: MachineWorkers,
-  inject: [PodSteps, ExposureSteps, DataSource, Transactions, PodsSettings],
-  useFactory: (pods: PodSteps, exposures: ExposureSteps, dataSource: DataSource, transactions: Transactions, settings: PodsSettings) =>
-    new MachineWorkers([pods, exposures], dataSource, transactions, {
+  inject: [PodSteps, ExposureSteps, VolumeSteps, DataSource, Transactions, PodsSettings],
+  useFactory: (
+    pods: PodSteps,
+    exposures: ExposureSteps,
+    volumes: VolumeSteps,
+    dataSource: DataSource,
+    transactions: Transactions,
+    settings: PodsSettings,
+  ) =>
+    new MachineWorkers([pods, exposures, volumes], dataSource, transactions, {
       service: 'pods',
       concurrency: settings.steps,
       laneConcurrency: settings.stepsPerCluster,
@@ -83,6 +95,7 @@ const clusters: Provider = {
     LogsController,
     PodsController,
     SshKeysController,
+    VolumesController,
   ],
   providers: [
     BaremetalInstances,
@@ -90,6 +103,7 @@ const clusters: Provider = {
     Certificates,
     ClusterWatch,
     ConnectionsService,
+    GpuServices,
     HoldingsService,
     InstancesService,
     ExposureSteps,
@@ -116,6 +130,9 @@ const clusters: Provider = {
     SearchBounds,
     TeamDeletion,
     UsageFacts,
+    VolumeSteps,
+    VolumeWatch,
+    VolumesService,
     logStore,
     sealer,
     workers,

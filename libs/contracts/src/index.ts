@@ -123,6 +123,7 @@ export {
 } from './gpuaas/baremetal.js';
 export type { BaremetalStatus } from './gpuaas/baremetal.js';
 export { RegionAdded, TeamCapacityChanged, regionAdded, teamCapacityChanged } from './gpuaas/events.js';
+export { FindGpuService, GpuServiceOfRegion, gpuServices } from './gpuaas/gpu-service.js';
 export {
   Gpu,
   GpuNode,
@@ -232,6 +233,17 @@ export { Instance, InstanceList, ListInstances, instances } from './pods/instanc
 export { PodConnections, podConnections } from './pods/connection.js';
 export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
+export {
+  CreateSharedVolume,
+  ListSharedVolumes,
+  ResizeSharedVolume,
+  ResizeSharedVolumeBody,
+  SharedVolume,
+  SharedVolumePage,
+  SharedVolumePath,
+  sharedVolumes,
+} from './pods/shared-volume.js';
+export type { VolumeStatus } from './pods/shared-volume.js';
 export {
   AddSshKey,
   RenameSshKey,
@@ -364,7 +376,6 @@ export {
   TeamDeletion,
   TeamMember,
   TeamPage,
-  TeamPath,
   UpdateTeam,
   UpdateTeamBody,
   WorkspaceName,
@@ -372,6 +383,7 @@ export {
   teamStatuses,
   teams,
 } from './teams/team.js';
+export { TeamPath } from './team-path.js';
 export type { MemberStatus, TeamStatus } from './teams/team.js';
 export { UpdateProfile, User, UserKey, UserTeam, platformRoles, users } from './teams/user.js';
 export type { PlatformRole } from './teams/user.js';

@@ -1,32 +1,38 @@
 import { ClusterDriver, type Capabilities, type ClusterCheck } from '../cluster-driver.js';
 import { ClusterError } from '../cluster-error.js';
-import type { Door, ObjectRef, PodRun } from '../objects.js';
+import type { Door, ObjectRef, PodRun, Volume } from '../objects.js';
 import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from '../observations.js';
-import type { PodConnection, Shell } from '../shell.js';
+import type { PodConnection, Shell, ShellRequest } from '../shell.js';
 import type { SimulatedOperation } from './simulated-faults.js';
+import { SimulatedShell } from './shell/simulated-shell.js';
 import { readSimulatedLogs } from './simulated-logs.js';
 import { freePorts } from './busy-ports.js';
 import { SimulatedDoors } from './simulated-doors.js';
 import { SimulatedRuns } from './simulated-runs.js';
+import { SimulatedVolumes } from './simulated-volumes.js';
 import type { SimulatedWorld } from './simulated-world.js';
+
+const simulatedCapabilities: Capabilities = {
+  tls: true,
+  udp: true,
+  volumes: true,
+  volumeUsage: true,
+  volumeQuota: true,
+  vms: false,
+  shell: { by: 'exec' },
+  connect: false,
+  logHistory: 'engine',
+  transportsSharePorts: false,
+  granularity: 'slice',
+};
 
 /** A cluster without containers: pods that live, write lines and end as their names say. What it is made of is in the database. */
 export class SimulatedCluster extends ClusterDriver {
-  readonly capabilities: Capabilities = {
-    tls: true,
-    udp: true,
-    volumes: false,
-    volumeUsage: false,
-    volumeQuota: false,
-    vms: false,
-    shell: { by: 'none' },
-    connect: false,
-    logHistory: 'engine',
-    transportsSharePorts: false,
-    granularity: 'slice',
-  };
+  readonly capabilities = simulatedCapabilities;
   readonly runs: SimulatedRuns;
   private readonly doors: SimulatedDoors;
+  private readonly volumes: SimulatedVolumes;
+  readonly #shells = new Set<SimulatedShell>();
 
   constructor(
     private readonly world: SimulatedWorld,
@@ -34,7 +40,8 @@ export class SimulatedCluster extends ClusterDriver {
   ) {
     super();
     const { store, pullMs, secrets } = world.options;
-    this.runs = new SimulatedRuns(store, id, pullMs);
+    this.volumes = new SimulatedVolumes(store, id);
+    this.runs = new SimulatedRuns(store, id, pullMs, this.volumes);
     this.doors = new SimulatedDoors(store, id, secrets, () => world.ring());
   }
 
@@ -84,12 +91,14 @@ export class SimulatedCluster extends ClusterDriver {
     return new Set(ports.filter((port) => !free.has(port)));
   }
 
-  makeVolume(): Promise<void> {
-    return unsupported('volumes');
+  async makeVolume(volume: Volume, signal: AbortSignal): Promise<void> {
+    await this.meet('volume', signal);
+    await this.volumes.make(volume);
   }
 
-  observeVolumes(): Promise<readonly VolumeSight[]> {
-    return unsupported('volumes');
+  async observeVolumes(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly VolumeSight[]> {
+    await this.meet('observe', signal);
+    return this.volumes.observe(refs);
   }
 
   startVm(): Promise<void> {
@@ -108,12 +117,14 @@ export class SimulatedCluster extends ClusterDriver {
     await this.meet('stop', signal);
     if (ref.kind === 'pod') await this.runs.remove(ref);
     if (ref.kind === 'door') await this.doors.remove(ref);
+    if (ref.kind === 'volume') await this.volumes.remove(ref);
   }
 
   async *list(signal: AbortSignal): AsyncGenerator<FoundObject> {
     await this.meet('list', signal);
     yield* this.runs.list();
     yield* this.doors.list();
+    yield* this.volumes.list();
   }
 
   async *watch(signal: AbortSignal): AsyncGenerator<Hint> {
@@ -126,16 +137,30 @@ export class SimulatedCluster extends ClusterDriver {
     yield* readSimulatedLogs(this.world.options.store, this.id, ref, after, signal, () => this.runs.logged(ref));
   }
 
-  openShell(): Promise<Shell> {
-    return unsupported('shells');
+  async openShell(ref: ObjectRef, request: ShellRequest, signal: AbortSignal): Promise<Shell> {
+    await this.meet('shell', signal);
+    const shell = new SimulatedShell(await this.runs.requireRunning(ref), request);
+    this.#shells.add(shell);
+    void shell.exit.then(() => this.#shells.delete(shell));
+    void this.#endWithPod(shell, ref);
+    return shell;
   }
 
   connect(): Promise<PodConnection> {
     return unsupported('connections to pods');
   }
 
-  close(): Promise<void> {
-    return Promise.resolve();
+  async close(): Promise<void> {
+    await Promise.all([...this.#shells].map((shell) => shell.close()));
+  }
+
+  async #endWithPod(shell: SimulatedShell, ref: ObjectRef): Promise<void> {
+    for await (const { kind, id } of this.world.changes(this.id, shell.over)) {
+      if (kind !== 'pod' || id !== ref.id) continue;
+      // The database is away: the next hint, or whoever serves the session, ends it.
+      const [sight] = await this.runs.observe([ref]).catch(() => []);
+      if (sight && sight.phase !== 'running' && sight.phase !== 'stopping') shell.kill();
+    }
   }
 
   private async meet(operation: SimulatedOperation, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import { contract, operation } from '../contract.js';
-import { TeamPath } from '../teams/team.js';
+import { TeamPath } from '../team-path.js';
 import { ExposedServiceList } from './exposed-service.js';
 
 /** What the compatibility mount needs of many pods at once. */

@@ -2,7 +2,8 @@ import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Flag, Instant, ListOf, Nested, Text, Uuid, WholeNumber } from '../fields.js';
 import { Pagination } from '../page.js';
-import { CreateTeam, NewMember, Team, TeamDeletion, TeamMember, TeamPath } from './team.js';
+import { TeamPath } from '../team-path.js';
+import { CreateTeam, NewMember, Team, TeamDeletion, TeamMember } from './team.js';
 
 /** As `CreateTeam`; with an image policy only by a platform_admin. */
 export class CreateTeamWithPolicy extends CreateTeam {
