@@ -12,6 +12,8 @@ import { Orphans } from './cluster/orphans.js';
 import { SetClusters } from './cluster/set-clusters.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionsService } from './connections/connection.service.js';
+import { ExposureBatchesController } from './exposures/exposure-batch.controller.js';
+import { ExposuresOfTeam } from './exposures/exposures-of-team.js';
 import { ExposuresController } from './exposures/exposure.controller.js';
 import { ExposureSteps } from './exposures/exposure-steps.js';
 import { ExposuresService } from './exposures/exposure.service.js';
@@ -80,6 +82,7 @@ const workers: Provider = {
   imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
   controllers: [
     ConnectionsController,
+    ExposureBatchesController,
     ExposuresController,
     HoldingsController,
     InstancesController,
@@ -98,6 +101,7 @@ const workers: Provider = {
     HoldingsService,
     InstancesService,
     ExposureSteps,
+    ExposuresOfTeam,
     ExposuresService,
     ExternalPorts,
     LogClaims,
