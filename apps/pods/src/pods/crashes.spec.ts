@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import type { ClusterDriver } from '@atoll/cluster';
 import { pods, type Pod } from '@atoll/contracts';
 import { MachineWorkers } from '@atoll/state-machine';
 import { runs } from '@atoll/testing';
@@ -18,6 +17,8 @@ const patienceMs = 30_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FA
 const lawMs = 120_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
 const deaths = fc.array(fc.record({ atCall: fc.nat(7), hasEffect: fc.boolean() }), { minLength: 1, maxLength: 12 });
 
+const mortals: ReadonlySet<string | symbol> = new Set(['startPod', 'stopPod', 'observePods']);
+
 let fixture: PodsFixture;
 let team: ToldTeam;
 let planned: Death[] = [];
@@ -31,13 +32,14 @@ beforeAll(async () => {
   team = await fixture.team('member', 4);
   const driver = await fixture.simulated.driverOf('1');
   const mortal = new Proxy(driver, {
-    get: (target, name) => {
+    get: (target, name): unknown => {
       const value: unknown = Reflect.get(target, name, target);
-      if (!['startPod', 'stopPod', 'observePods'].includes(String(name))) return typeof value === 'function' ? value.bind(target) : value;
-      return (...words: unknown[]) => mayDie(() => (value as (...all: unknown[]) => Promise<unknown>).apply(target, words));
+      if (typeof value !== 'function') return value;
+      const call = (...words: unknown[]): Promise<unknown> => Reflect.apply(value, target, words) as Promise<unknown>;
+      return mortals.has(name) ? (...words: unknown[]) => mayDie(() => call(...words)) : call;
     },
   });
-  jest.spyOn(fixture.simulated, 'driverOf').mockImplementation(() => Promise.resolve(mortal as ClusterDriver));
+  jest.spyOn(fixture.simulated, 'driverOf').mockImplementation(() => Promise.resolve(mortal));
   const starts = fixture.get(PodStarts);
   const [workload, endWorkload] = [starts.workload.bind(starts), starts.endWorkload.bind(starts)];
   jest.spyOn(starts, 'workload').mockImplementation((pod) => mayDie(() => workload(pod)));
