@@ -76,6 +76,27 @@ describe('a subscription that must be the only one of its team on the pool', () 
   });
 });
 
+describe('where subscriptions are', () => {
+  it('is told of those of the caller’s teams alone, and of regions to everybody', async () => {
+    const { pool_id, pool_name, region_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
+    const other = await fixture.team('viewer');
+    const asked = { subscription_ids: [(await ask({ pool_id })).subscription_id, '999999'], region_ids: [region_id, '999999'] };
+    const find = (by: ToldTeam['member'] | undefined) => fixture.call(gpuaasBatches.places, asked, by);
+    const place = {
+      subscription_id: asked.subscription_ids[0],
+      pool_id,
+      pool_name,
+      board: 'A100-80GB',
+      v_ram_gb: expect.stringMatching(/^\d/),
+    };
+    const regions = [expect.objectContaining({ region_id })];
+    expect(await find(team.member)).toEqual({ subscriptions: [place], regions });
+    expect(await find(undefined)).toEqual({ subscriptions: [place], regions });
+    expect(await find(other.member)).toEqual({ subscriptions: [], regions });
+    expect(await fixture.call(gpuaasBatches.places, {}, team.member)).toEqual({ subscriptions: [], regions: [] });
+  });
+});
+
 describe('ending a subscription of a team and a pool that are named', () => {
   it('ends what runs on it, twice with the same answer', async () => {
     const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
