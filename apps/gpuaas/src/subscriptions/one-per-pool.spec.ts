@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { gpuaasBatches, subscriptions, type Subscribe } from '@atoll/contracts';
 import { isAppError } from '@atoll/errors';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
@@ -37,6 +37,9 @@ function asManyReplicas(): () => void {
   return () => void (accepting.together = together);
 }
 
+let restore = (): void => undefined;
+afterEach(() => restore());
+
 const taken = 'Already subscribed to this pool.';
 
 describe('a subscription that must be the only one of its team on the pool', () => {
@@ -54,9 +57,8 @@ describe('a subscription that must be the only one of its team on the pool', () 
 
   it('is one also where each is asked of another replica', async () => {
     const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 40, overcommit: 2 });
-    const restore = asManyReplicas();
+    restore = asManyReplicas();
     expect(await count(Array.from({ length: 12 }, () => ask({ pool_id })))).toEqual({ accepted: 1, [taken]: 11 });
-    restore();
   });
 
   it('is refused beside one that need not be, in one batch too, and says nothing to those that need not be', async () => {
