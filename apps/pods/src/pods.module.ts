@@ -37,6 +37,7 @@ import { RunCollector } from './pods/run-collector.js';
 import { PodsSettings } from './pods-settings.js';
 import { sealer } from './sealer.js';
 import { Doorkeeper, LogInTrail } from './ssh-door/doorkeeper.js';
+import { Guests } from './ssh-door/guests.js';
 import { KeptLogIns } from './ssh-door/kept-log-ins.js';
 import { PodDoorkeeper } from './ssh-door/pod-doorkeeper.js';
 import { SshHostKey } from './ssh-door/ssh-host-key.js';
@@ -46,6 +47,8 @@ import { SshKeysService } from './ssh-keys/ssh-keys.service.js';
 import { HoldingsController } from './teams/holdings.controller.js';
 import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
+import { TerminalsController } from './terminals/terminal.controller.js';
+import { TerminalsService } from './terminals/terminal.service.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
 
@@ -79,6 +82,7 @@ const clusters: Provider = {
     LogsController,
     PodsController,
     SshKeysController,
+    TerminalsController,
   ],
   providers: [
     CertificateRenewal,
@@ -90,6 +94,7 @@ const clusters: Provider = {
     ExposureSteps,
     ExposuresService,
     ExternalPorts,
+    Guests,
     LogClaims,
     LogCollector,
     LogVolume,
@@ -110,6 +115,7 @@ const clusters: Provider = {
     SearchBounds,
     TeamDeletion,
     TeamGate,
+    TerminalsService,
     UsageFacts,
     logStore,
     sealer,

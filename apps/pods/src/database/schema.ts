@@ -15,6 +15,7 @@ import { Exposures1808000000000 } from './migrations/1808000000000-exposures.js'
 import { Engines1812000000000 } from './migrations/1812000000000-engines.js';
 import { Ssh1811000000000 } from './migrations/1811000000000-ssh.js';
 import { RegionNames1809000000000 } from './migrations/1809000000000-region-names.js';
+import { Terminals1850000000000 } from './migrations/1850000000000-terminals.js';
 import { PodLogs1811000000000 } from './migrations/1811000000000-pod-logs.js';
 
 /** The PostgreSQL schema that the pods service owns. */
@@ -48,5 +49,6 @@ export const podsSchema = {
     PodLogs1811000000000,
     Ssh1811000000000,
     Engines1812000000000,
+    Terminals1850000000000,
   ],
 };
