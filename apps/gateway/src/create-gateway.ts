@@ -14,6 +14,7 @@ import { acceptJsonBodies } from './requests/body-parser.js';
 import { installHooks, refuseUnroutable } from './requests/hooks.js';
 import { servePages } from './pages/pages.js';
 import { originForm } from './requests/path.js';
+import { isTerminalUpgrade, serveTerminals } from './terminals/terminal-upgrades.js';
 import { requestId } from './requests/request-id.js';
 import { declareRequestState } from './requests/request-state.js';
 
@@ -37,6 +38,7 @@ export async function createGateway(options: GatewayOptions): Promise<NestFastif
       requireHostHeader: false,
       headersTimeout: headTimeoutMs,
       connectionsCheckingInterval: timeoutCheckMs,
+      shouldUpgradeCallback: isTerminalUpgrade,
     },
     requestTimeout: requestTimeoutMs,
     // Ids are checked by their own rules; a long one is no worse than a wrong one.
@@ -60,6 +62,7 @@ export async function createGateway(options: GatewayOptions): Promise<NestFastif
   // An expectation is not asked for (RFC 9110, 10.1.1): the request is answered as any other, instead of by Node's bare 417.
   instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
   instance.server.on('connect', (_request: unknown, socket: Duplex) => refuseTunnel(socket, noted));
+  serveTerminals(app, instance, noted);
   declareRequestState(instance);
   acceptJsonBodies(instance);
   installHooks(app, instance);
