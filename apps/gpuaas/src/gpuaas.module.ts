@@ -45,7 +45,6 @@ import { HoldingsController } from './teams/holdings.controller.js';
 import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
 import { TeamEnding } from './teams/team-ending.js';
-import { TeamGate } from './teams/team-gate.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { PodWorkloadsController } from './workloads/pod-workload.controller.js';
 import { PodWorkloadsService } from './workloads/pod-workload.service.js';
@@ -115,7 +114,6 @@ const workers: Provider = {
     TeamCapacity,
     TeamDeletion,
     TeamEnding,
-    TeamGate,
     UsageFacts,
     WorkloadPlacement,
     Waiting,

@@ -22,7 +22,7 @@ import { service } from './service.js';
 
 export { errorOf } from '@atoll/testing';
 
-const told = ['pods.usage_told', 'teams.team_deletion_answered'];
+const told = ['pods.usage_told', 'pods.user_keys_changed', 'teams.team_deletion_answered'];
 
 /** A team as the service was told of it, a member of it who may use resources, and a subscription. */
 export interface ToldTeam {
@@ -157,11 +157,16 @@ export class PodsFixture extends ServiceUnderTest {
 
   /** What billing was told of a resource, once all events are published: quantities in order. */
   async usageOf(resourceId: string): Promise<{ quantity: string; time: string }[]> {
-    while ((await this.get(Outbox).pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    return this.events
-      .filter(({ name }) => name === 'pods.usage_told')
-      .flatMap(({ payload }) => (payload as { facts: { resource_id: string; quantity: string; time: string }[] }).facts)
+    const told = await this.published<{ facts: { resource_id: string; quantity: string; time: string }[] }>('pods.usage_told');
+    return told
+      .flatMap(({ facts }) => facts)
       .filter(({ resource_id }) => resource_id === resourceId)
       .toSorted((one, other) => one.time.localeCompare(other.time));
+  }
+
+  /** What was told by this name, once all events are published. */
+  async published<Payload>(name: string): Promise<Payload[]> {
+    while ((await this.get(Outbox).pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    return this.events.filter((event) => event.name === name).map(({ payload }) => payload as Payload);
   }
 }

@@ -64,6 +64,11 @@ export class PodsSettings {
   @Matches(/^(?:off|\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$/, { message: 'ATOLL_SSH_PORT must be a port or off' })
   sshPort: string = '2222';
 
+  /** The name or address at which people reach the SSH door. */
+  @Variable('ATOLL_SSH_PUBLIC_HOST')
+  @IsString()
+  sshPublicHost: string = '127.0.0.1';
+
   /** The address on which the SSH door listens. */
   @Variable('ATOLL_SSH_HOST')
   @IsIP(undefined, { message: 'ATOLL_SSH_HOST must be an IP address' })

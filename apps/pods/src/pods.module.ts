@@ -1,7 +1,7 @@
 import { Statements, Transactions } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
 import { MachineWorkers } from '@atoll/state-machine';
-import { TeamDirectoryModule, TeamGate } from '@atoll/team-directory';
+import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { CertificateRenewal } from './certificates/certificate-renewal.js';
@@ -15,6 +15,7 @@ import { ExposuresController } from './exposures/exposure.controller.js';
 import { ExposureSteps } from './exposures/exposure-steps.js';
 import { ExposuresService } from './exposures/exposure.service.js';
 import { ExternalPorts } from './exposures/ports.js';
+import { BaremetalInstances } from './instances/baremetal-instances.js';
 import { InstancesController } from './instances/instance.controller.js';
 import { InstancesService } from './instances/instance.service.js';
 import { LogClaims } from './logs/log-claims.js';
@@ -85,6 +86,7 @@ const clusters: Provider = {
     TerminalsController,
   ],
   providers: [
+    BaremetalInstances,
     CertificateRenewal,
     Certificates,
     ClusterWatch,
@@ -114,7 +116,6 @@ const clusters: Provider = {
     SshServer,
     SearchBounds,
     TeamDeletion,
-    TeamGate,
     TerminalsService,
     UsageFacts,
     logStore,

@@ -50,7 +50,10 @@ describe('background work', () => {
   it('waits for one another of its connections, longer than a request would', async () => {
     const letGo = await inBackground(hold);
     const second = inBackground(one);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    // Longer than a request waits: the second look of requests has been refused by then.
+    const others = await hold();
+    await expect(one()).rejects.toMatchObject({ code: 'unavailable' });
+    await others();
     await letGo();
     expect(await second).toEqual(found);
   });

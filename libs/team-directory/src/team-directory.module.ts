@@ -1,6 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DirectoryReader } from './directory-reader.js';
 import { TeamDirectory } from './team-directory.js';
+import { TeamGate } from './team-gate.js';
 import { TeamSnapshot } from './team-snapshot.js';
 
 /** Teams and their workspaces, as a projection of what their owner tells. Needs the tables of `createTeamDirectoryTables`, events and an `Rpc`. */
@@ -11,8 +12,8 @@ export class TeamDirectoryModule {
     return {
       module: TeamDirectoryModule,
       global: true,
-      providers: [{ provide: DirectoryReader, useValue: { service } }, TeamDirectory, TeamSnapshot],
-      exports: [TeamDirectory],
+      providers: [{ provide: DirectoryReader, useValue: { service } }, TeamDirectory, TeamGate, TeamSnapshot],
+      exports: [TeamDirectory, TeamGate],
     };
   }
 }

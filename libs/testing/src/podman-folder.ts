@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { cachePath } from './machine.js';
 
@@ -86,15 +87,27 @@ const removals = [
 ];
 
 /** Removes every container, volume and network, then the folder. */
-export async function removePodmanFolder({ path, root, flags, env }: PodmanFolder): Promise<void> {
-  for (const words of removals) await run('podman', [...flags, ...words], { env, cwd: path }).catch(() => undefined);
-  await run('umount', ['--recursive', '--lazy', root]).catch(() => undefined);
-  // The last container's mounts may take a moment to go.
-  await rm(path, { recursive: true, force: true, maxRetries: 30, retryDelay: 100 });
+export async function removePodmanFolder({ path, flags, env }: PodmanFolder): Promise<void> {
+  for (const words of removals) await repeat(() => run('podman', [...flags, ...words], { env, cwd: path }));
+  for (const mount of mountsBelow(path)) await run('umount', ['--lazy', mount]).catch(() => undefined);
+  await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+}
+
+/** Podman refuses to remove a container on whose network another one stands that ends at that very moment. */
+async function repeat(attempt: () => Promise<unknown>): Promise<void> {
+  for (let left = 20; ; left -= 1) {
+    try {
+      await attempt();
+      return;
+    } catch (error) {
+      if (left === 0) throw error;
+      await delay(100);
+    }
+  }
 }
 
 /** The same at the exit of the process, where nothing can be awaited. */
-export function removePodmanFolderNow({ path, root, flags, env }: PodmanFolder): void {
+export function removePodmanFolderNow({ path, flags, env }: PodmanFolder): void {
   const attempt = (command: string, words: readonly string[]) => {
     try {
       execFileSync(command, words, { env, cwd: path, stdio: 'ignore', timeout: 30_000 });
@@ -103,7 +116,7 @@ export function removePodmanFolderNow({ path, root, flags, env }: PodmanFolder):
     }
   };
   for (const words of removals) attempt('podman', [...flags, ...words]);
-  attempt('umount', ['--recursive', '--lazy', root]);
+  for (const mount of mountsBelow(path)) attempt('umount', ['--lazy', mount]);
   rmSync(path, { recursive: true, force: true });
 }
 
@@ -116,6 +129,15 @@ export async function removeLeftPodmanFolders(): Promise<void> {
     if (service && commandOf(service).includes(folder.path)) process.kill(service, 'SIGKILL');
     await removePodmanFolder(folder);
   }
+}
+
+/** The deepest first. A service that is killed leaves the mount of its storage. */
+function mountsBelow(path: string): string[] {
+  const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
+  return mounts
+    .flatMap((line) => line.split(' ')[1] ?? [])
+    .filter((point) => point.startsWith(`${path}/`))
+    .toReversed();
 }
 
 function isAbandoned({ path }: PodmanFolder): boolean {

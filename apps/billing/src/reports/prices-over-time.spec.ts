@@ -106,6 +106,14 @@ describe('usage that has no price yet', () => {
     expect(after.intervals[0]?.items).toEqual([{ kind: 'vm', sku: team.sku('vm'), unit: 'unit', unit_hours: 60, cost: '6' }]);
   });
 
+  it('is not named where it is that of a pod, whose slices have the price', async () => {
+    const team = await BilledTeam.of(billing, 'training');
+    await team.holds('pod', [['2025-03-10', 1]], { kind: 'pod' });
+    const report = await team.report(aDay);
+    expect([report.unpriced, report.total_cost]).toEqual([[], '0']);
+    expect(report.intervals[0]?.items).toMatchObject([{ kind: 'pod', unit_hours: 24, cost: '0' }]);
+  });
+
   it('is named once for a resource that moved between workspaces, and in reports by workspace too', async () => {
     const team = await BilledTeam.of(billing, 'training');
     await team.holds('vm', [['2025-03-10', 1]]);

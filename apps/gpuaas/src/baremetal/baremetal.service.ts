@@ -15,11 +15,11 @@ import {
 import { newId, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
+import { TeamGate } from '@atoll/team-directory';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { invalidField } from '../invalid-field.js';
 import { RegionEntity } from '../regions/region.entity.js';
-import { TeamGate } from '../teams/team-gate.js';
 import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
 import { liveBaremetal } from './baremetal-instance.machine.js';
 import { BaremetalEvents } from './baremetal-events.js';

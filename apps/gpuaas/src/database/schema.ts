@@ -1,6 +1,6 @@
 import { eventEntities } from '@atoll/events';
 import { MachineHistory } from '@atoll/state-machine';
-import { teamDirectoryEntities } from '@atoll/team-directory';
+import { TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from '@atoll/team-directory';
 import { BaremetalInstanceEntity } from '../baremetal/baremetal-instance.entity.js';
 import { BaremetalNodeEntity } from '../baremetal/baremetal-node.entity.js';
 import { BaremetalAttemptEntity, CredentialReadEntity, SimulatedHostEntity } from '../baremetal/ledger.entity.js';
@@ -17,8 +17,6 @@ import { KnownPriceEntity, PriceSnapshotEntity } from '../prices/known-price.ent
 import { HeldSliceEntity } from '../metrics/held-slice.entity.js';
 import { GpuaasEntity, RegionEntity } from '../regions/region.entity.js';
 import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
-import { TeamClosingEntity } from '../teams/team-closing.entity.js';
-import { WorkspaceClosingEntity } from '../teams/workspace-closing.entity.js';
 import { PodEndEntity } from '../workloads/pod-end.entity.js';
 import { WorkloadEntity } from '../workloads/workload.entity.js';
 import { Gpuaas1790000000000 } from './migrations/1790000000000-gpuaas.js';

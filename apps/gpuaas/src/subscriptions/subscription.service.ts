@@ -10,6 +10,7 @@ import {
 import { Transactions } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
+import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
@@ -17,7 +18,6 @@ import { invalidField } from '../invalid-field.js';
 import { Placement } from '../leases/placement.js';
 import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
 import { soldProfiles } from '../pools/pool-terms.js';
-import { TeamGate } from '../teams/team-gate.js';
 import type { WorkloadEntity } from '../workloads/workload.entity.js';
 import { WorkloadSteps } from '../workloads/workload-steps.js';
 import { liveWorkload } from '../workloads/workload.machine.js';

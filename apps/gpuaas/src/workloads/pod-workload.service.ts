@@ -12,13 +12,13 @@ import {
 import { Transactions } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
+import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { PoolCatalogue } from '../pools/pool-catalogue.js';
 import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { statusOf } from '../subscriptions/subscription-view.js';
-import { TeamGate } from '../teams/team-gate.js';
 import { WorkloadPlacement } from './workload-placement.js';
 import type { WorkloadEntity } from './workload.entity.js';
 import { WorkloadSteps } from './workload-steps.js';

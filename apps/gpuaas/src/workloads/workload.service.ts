@@ -12,12 +12,11 @@ import {
 import { readPage, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
-import { TeamDirectory } from '@atoll/team-directory';
+import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { statusOf } from '../subscriptions/subscription-view.js';
-import { TeamGate } from '../teams/team-gate.js';
 import { WorkloadPlacement } from './workload-placement.js';
 import { WorkloadSteps } from './workload-steps.js';
 import { workloadView } from './workload-view.js';

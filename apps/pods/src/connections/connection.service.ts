@@ -2,9 +2,12 @@ import type { CallContext, ConnectionPod, HoldingTeam, PodConnections } from '@a
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
+import { Clusters } from '../cluster/clusters.js';
 import type { DoorTerms } from '../exposures/exposure.entity.js';
 import { urlOf } from '../exposures/exposure-view.js';
 import { podStatus } from '../pods/pod-view.js';
+import { PodsSettings } from '../pods-settings.js';
+import { SshServer } from '../ssh-door/ssh-server.js';
 
 interface Service extends DoorTerms {
   serviceId: string;
@@ -17,27 +20,47 @@ interface Row {
   subscription_id: string;
   pod_name: string;
   state: string;
+  gpuaas_id: string;
   services: Service[] | null;
 }
 
 /** How the pods of a team are reached. */
 @Injectable()
 export class ConnectionsService {
-  constructor(private readonly statements: Statements) {}
+  constructor(
+    private readonly statements: Statements,
+    private readonly clusters: Clusters,
+    private readonly settings: PodsSettings,
+    private readonly sshServer: SshServer,
+  ) {}
 
   async read({ team_id }: HoldingTeam, { caller }: CallContext): Promise<PodConnections> {
     if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
     const rows = await this.statements.query<Row>('connections.read', readQuery, [team_id]);
-    return { data: rows.map((row) => ({ subscription_id: row.subscription_id, ...connectionOf(row) })) };
+    return {
+      data: await Promise.all(
+        rows.map(async (row) => ({ subscription_id: row.subscription_id, ...connectionOf(row), ssh: await this.sshOf(row) })),
+      ),
+    };
+  }
+
+  /** By the SSH door, where the cluster opens a shell and the pod runs. */
+  private async sshOf({ pod_name, state, gpuaas_id }: Row): Promise<ConnectionPod['ssh']> {
+    const { sshPort, sshPublicHost: host } = this.settings;
+    // Port 0 is any free one.
+    const port = Number(sshPort) || this.sshServer.port;
+    if (sshPort === 'off' || !port || podStatus(state) !== 'running') return null;
+    const { capabilities } = await this.clusters.driverOf(gpuaas_id);
+    if (capabilities.shell.by !== 'exec') return null;
+    return { host, port, username: pod_name, command: `ssh -p ${port} ${pod_name}@${host}` };
   }
 }
 
 /** A service has its address once it is open. */
-function connectionOf({ pod_name, state, services }: Row): ConnectionPod {
+function connectionOf({ pod_name, state, services }: Row): Omit<ConnectionPod, 'ssh'> {
   return {
     pod_name,
     status: podStatus(state),
-    ssh: null,
     services: (services ?? []).map(({ serviceId, serviceName, publicHost, protocol, isSsl, externalPort, state: of }) => ({
       service_id: serviceId,
       service_name: serviceName,
@@ -46,7 +69,7 @@ function connectionOf({ pod_name, state, services }: Row): ConnectionPod {
   };
 }
 
-const readQuery = `SELECT subscription_id, pod_name, pod.state, (
+const readQuery = `SELECT subscription_id, pod_name, pod.state, gpuaas_id, (
     SELECT json_agg(json_build_object('serviceId', service_id::text, 'serviceName', service_name, 'publicHost', public_host, 'protocol', protocol,
       'isSsl', is_ssl, 'externalPort', external_port, 'state', exposure.state) ORDER BY service_id)
     FROM exposure WHERE exposure.pod_id = pod.pod_id AND exposure.state NOT IN ('deleting', 'deleted')

@@ -1,6 +1,7 @@
 import { eventEntities } from '@atoll/events';
 import { MachineHistory } from '@atoll/state-machine';
 import { TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from '@atoll/team-directory';
+import { BaremetalInstanceEntity } from '../instances/baremetal-instance.entity.js';
 import { CertificateEntity } from '../certificates/certificate.entity.js';
 import { ExposureEntity, ReservedPortEntity } from '../exposures/exposure.entity.js';
 import { EngineEntity, InstallationEntity } from '../cluster/engine.entity.js';
@@ -9,12 +10,13 @@ import { PodEntity } from '../pods/pod.entity.js';
 import { PodRunEntity } from '../pods/pod-run.entity.js';
 import { SshHostKeyEntity } from '../ssh-door/ssh-host-key.entity.js';
 import { SshLogInEntity } from '../ssh-door/ssh-log-in.entity.js';
-import { SshKeyEntity } from '../ssh-keys/ssh-key.entity.js';
+import { SshKeyEntity, SshKeyOwnerEntity } from '../ssh-keys/ssh-key.entity.js';
 import { Pods1807000000000 } from './migrations/1807000000000-pods.js';
 import { Exposures1808000000000 } from './migrations/1808000000000-exposures.js';
 import { Engines1812000000000 } from './migrations/1812000000000-engines.js';
 import { Ssh1811000000000 } from './migrations/1811000000000-ssh.js';
 import { RegionNames1809000000000 } from './migrations/1809000000000-region-names.js';
+import { BaremetalAndOwners1822000000000 } from './migrations/1822000000000-baremetal-and-owners.js';
 import { Terminals1850000000000 } from './migrations/1850000000000-terminals.js';
 import { PodLogs1811000000000 } from './migrations/1811000000000-pod-logs.js';
 
@@ -23,6 +25,7 @@ export const podsSchema = {
   entities: [
     ...eventEntities,
     ...teamDirectoryEntities,
+    BaremetalInstanceEntity,
     CertificateEntity,
     EngineEntity,
     ExposureEntity,
@@ -38,6 +41,7 @@ export const podsSchema = {
     ReservedPortEntity,
     SshHostKeyEntity,
     SshKeyEntity,
+    SshKeyOwnerEntity,
     SshLogInEntity,
     TeamClosingEntity,
     WorkspaceClosingEntity,
@@ -49,6 +53,7 @@ export const podsSchema = {
     PodLogs1811000000000,
     Ssh1811000000000,
     Engines1812000000000,
+    BaremetalAndOwners1822000000000,
     Terminals1850000000000,
   ],
 };

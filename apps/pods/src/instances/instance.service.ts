@@ -7,11 +7,11 @@ import { podStatus } from '../pods/pod-view.js';
 interface Row {
   id: string;
   name: string;
-  kind: 'pod';
+  kind: 'pod' | 'baremetal';
   state: string;
   team_id: string;
   workspace_id: string;
-  region_id: string;
+  region_id: string | null;
   created_at: Date;
 }
 
@@ -30,9 +30,8 @@ export class InstancesService {
     const window = asked.limit === undefined ? undefined : pageWindow(asked, 1);
     const { total, rows } = await readPage<Row>(this.statements, {
       name: 'instances.list',
-      count: `SELECT count(*)::int FROM pod WHERE team_id = $1 AND ($2 OR state <> 'deleted')`,
-      rows: `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, created_at FROM pod
-        WHERE team_id = $1 AND ($2 OR state <> 'deleted') ORDER BY created_at, pod_id LIMIT $3 OFFSET $4`,
+      count: `SELECT count(*)::int FROM (${ofTeam}) instance`,
+      rows: `${ofTeam} ORDER BY created_at, id LIMIT $3 OFFSET $4`,
       order: 'created_at, id',
       values: [team_id, include_ended === 'true', window?.limit ?? null, window?.offset ?? 0],
     });
@@ -40,7 +39,7 @@ export class InstancesService {
       id,
       name,
       kind,
-      status: podStatus(state),
+      status: kind === 'pod' ? podStatus(state) : state,
       team_id: teamId,
       workspace_id,
       region_id,
@@ -49,3 +48,8 @@ export class InstancesService {
     return { data, ...(window && { pagination: { page: window.page, limit: window.limit, total } }) };
   }
 }
+
+const ofTeam = `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, created_at FROM pod
+    WHERE team_id = $1 AND ($2 OR state <> 'deleted')
+  UNION ALL SELECT instance_id, name, 'baremetal', status, team_id, workspace_id, region_id, created_at FROM baremetal_instance
+    WHERE team_id = $1 AND ($2 OR status NOT IN ('Failed', 'Released', 'Cancelled'))`;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { exposedServices, instances, podConnections, podHoldings, pods } from '@atoll/contracts';
+import { baremetalChanged, exposedServices, instances, podConnections, podHoldings, pods } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
@@ -37,6 +37,26 @@ it('instances are all pods of the team and of no other, whole unless limit is se
   expect((await list({ include_ended: 'true' })).data.map(({ name }) => name)).toEqual([one.pod_name, two.pod_name]);
   expect((await errorOf(fixture.call(instances.list, { team_id: team.team_id }, other.member))).code).toBe('not_found');
   expect((await errorOf(fixture.call(instances.list, { team_id: newId() }))).code).toBe('not_found');
+});
+
+it('instances are the bare-metal ones of the team too, in whatever order their events come', async () => {
+  const [own, other] = [await fixture.team(), await fixture.team()];
+  const told = {
+    instance_id: newId(),
+    team_id: own.team_id,
+    workspace_id: own.workspace_id,
+    name: 'metal',
+    created_at: '2026-01-01T00:00:00.000Z',
+  };
+  await fixture.tell(baremetalChanged, { ...told, revision: 2, region_id: '7', status: 'Active' });
+  await fixture.tell(baremetalChanged, { ...told, revision: 1, region_id: null, status: 'Requested' });
+  const list = async (include_ended?: 'true') =>
+    (await fixture.call(instances.list, { team_id: own.team_id, ...(include_ended && { include_ended }) }, own.member)).data;
+  const { instance_id: id, ...rest } = told;
+  expect(await list()).toEqual([{ id, kind: 'baremetal', status: 'Active', region_id: '7', ...rest }]);
+  expect((await fixture.call(instances.list, { team_id: other.team_id }, other.member)).data).toEqual([]);
+  await fixture.tell(baremetalChanged, { ...told, revision: 3, region_id: '7', status: 'Released' });
+  expect([await list(), (await list('true')).map(({ status }) => status)]).toEqual([[], ['Released']]);
 });
 
 it('other services are told how the pods of a team are reached, and how many there are in which region; users are not', async () => {

@@ -1,5 +1,15 @@
 import { Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
 
+/** A user who has or had keys, with the number of changes of them. */
+@Entity('ssh_key_owner')
+export class SshKeyOwnerEntity {
+  @PrimaryColumn('uuid')
+  userId!: string;
+
+  @Column('integer')
+  revision!: number;
+}
+
 /** A user's public key. Two users may have the same one: who signs with it is whichever of them may come in. */
 @Entity('ssh_key')
 @Unique(['userId', 'fingerprint'])

@@ -3,6 +3,7 @@ import {
   pageWindow,
   requireUser,
   sshKeysChanged,
+  userKeysChanged,
   type AddSshKey,
   type CallContext,
   type Nothing,
@@ -14,6 +15,7 @@ import {
 } from '@atoll/contracts';
 import { isUniqueViolation, newId, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
+import { Outbox } from '@atoll/events';
 import { Rpc } from '@atoll/rpc';
 import { BadPublicKey, parsePublicKey, type PublicKey } from '@atoll/ssh';
 import { Injectable } from '@nestjs/common';
@@ -29,16 +31,19 @@ export class SshKeysService {
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly rpc: Rpc,
+    private readonly outbox: Outbox,
   ) {}
 
   async add({ name, public_key }: AddSshKey, context: CallContext): Promise<SshKey> {
     const userId = wholeUser(context);
     const { comment, fingerprint, line: publicKey, type } = readKey(public_key);
     const added = await this.transactions.once(context, async (manager) => {
+      await lockUser(manager, userId);
       await requireRoom(manager, userId);
       const values = { userId, name: name ?? (comment.slice(0, 100) || type), type, fingerprint, publicKey };
       const key = manager.create(SshKeyEntity, { sshKeyId: newId(), createdAt: new Date(), ...values });
       await insertNew(manager, key);
+      await this.tell(manager, userId);
       return view(key);
     });
     this.rpc.publish(sshKeysChanged, { user_id: userId });
@@ -75,10 +80,25 @@ export class SshKeysService {
   /** From then on the key opens nothing, and what it has opened is closed. */
   async remove({ ssh_key_id: sshKeyId }: SshKeyPath, context: CallContext): Promise<Nothing> {
     const userId = wholeUser(context);
-    const { affected } = await this.transactions.run((manager) => manager.delete(SshKeyEntity, { sshKeyId, userId }));
-    if (!affected) throw notFound('SSH key');
+    await this.transactions.run(async (manager) => {
+      await lockUser(manager, userId);
+      const { affected } = await manager.delete(SshKeyEntity, { sshKeyId, userId });
+      if (!affected) throw notFound('SSH key');
+      await this.tell(manager, userId);
+    });
     this.rpc.publish(sshKeysChanged, { user_id: userId });
     return {};
+  }
+
+  /** Tells bare metal all keys that the user has now. The user is locked by the transaction, so that revisions are in the order of what they tell. */
+  private async tell(manager: EntityManager, userId: string): Promise<void> {
+    const [{ revision = 0 } = {}] = await manager.query<{ revision: number }[]>(
+      `INSERT INTO ssh_key_owner (user_id, revision) VALUES ($1, 1)
+       ON CONFLICT (user_id) DO UPDATE SET revision = ssh_key_owner.revision + 1 RETURNING revision`,
+      [userId],
+    );
+    const keys = await manager.find(SshKeyEntity, { where: { userId }, order: { createdAt: 'ASC', sshKeyId: 'ASC' } });
+    await this.outbox.add(manager, userKeysChanged, { user_id: userId, revision, keys: keys.map(({ publicKey }) => publicKey) });
   }
 }
 
@@ -104,9 +124,12 @@ function readKey(text: string): PublicKey {
   }
 }
 
-/** Under a lock of the user, so that calls at once come to no more than the limit. */
+/** Changes of the keys of one user come one after the other. */
+async function lockUser(manager: EntityManager, userId: string): Promise<void> {
+  await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' ssh_key ' || $1, 0))`, [userId]);
+}
+
 async function requireRoom(manager: EntityManager, userId: string): Promise<void> {
-  await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('ssh_key ' || $1, 0))`, [userId]);
   if ((await manager.countBy(SshKeyEntity, { userId })) < keysAtMost) return;
   throw new AppError('conflict', `A user has at most ${keysAtMost} SSH keys. Delete one first.`);
 }

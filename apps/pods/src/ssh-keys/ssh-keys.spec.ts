@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sshKeys, sshKeysChanged, type SshKey, type UserCaller } from '@atoll/contracts';
+import { sshKeys, sshKeysChanged, type SshKey, type UserCaller, type UserKeysChanged } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
+import { generateKeyPair } from '@atoll/ssh';
 import ssh2 from 'ssh2';
 import { errorOf, PodsFixture } from '../pods-fixture.js';
 
@@ -15,10 +16,7 @@ afterAll(() => fixture.stop());
 
 const aUser = (): Partial<UserCaller> & { userId: string } => ({ userId: newId(), scope: 'user' });
 /** A line as ssh-keygen writes it. */
-const aKey = (comment = 'ada@laptop', type = 'ed25519', bits?: number): string => {
-  const { public: line } = ssh2.utils.generateKeyPairSync(type as 'ed25519', { ...(bits && { bits }) } as object);
-  return `${line.trim()} ${comment}\n`;
-};
+const aKey = (comment = 'ada@laptop'): string => `${generateKeyPair().publicKey} ${comment}\n`;
 const add = (user: Partial<UserCaller>, public_key = aKey(), name?: string) =>
   fixture.call(sshKeys.add, { public_key, ...(name !== undefined && { name }) }, user);
 const list = async (user: Partial<UserCaller>): Promise<SshKey[]> => (await fixture.call(sshKeys.list, {}, user)).data;
@@ -31,7 +29,7 @@ describe('the SSH keys of a user', () => {
     expect(first).toMatchObject({ name: 'ada@laptop', type: 'ssh-ed25519', fingerprint: expect.stringMatching(/^SHA256:[\w+/]{43}$/) });
     expect(line.startsWith(`${first.public_key} `)).toBe(true);
     const second = await add(user, aKey(''), 'desktop');
-    const third = await add(user, aKey('', 'ecdsa', 256));
+    const third = await add(user, ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 }).public);
     expect(third.name).toBe('ecdsa-sha2-nistp256');
     expect(await list(user)).toEqual([first, second, third]);
     const { ssh_key_id } = first;
@@ -40,6 +38,18 @@ describe('the SSH keys of a user', () => {
     expect(renamed).toEqual({ ...first, name: 'old laptop' });
     await fixture.call(sshKeys.remove, { ssh_key_id }, user);
     expect(await list(user)).toEqual([second, third]);
+  });
+
+  it('are told to bare metal whole with each change, in the order of the changes', async () => {
+    const user = aUser();
+    const [one, two] = [await add(user), await add(user)];
+    await fixture.call(sshKeys.remove, { ssh_key_id: one.ssh_key_id }, user);
+    const told = (await fixture.published<UserKeysChanged>('pods.user_keys_changed')).filter(({ user_id }) => user_id === user.userId);
+    expect(told.map(({ revision, keys }) => [revision, keys])).toEqual([
+      [1, [one.public_key]],
+      [2, [one.public_key, two.public_key]],
+      [3, [two.public_key]],
+    ]);
   });
 
   it('are nobody else’s: another user’s key is one that does not exist', async () => {
@@ -76,7 +86,7 @@ describe('the SSH keys of a user', () => {
     const user = aUser();
     await fixture.query(
       `INSERT INTO ssh_key (ssh_key_id, user_id, name, type, fingerprint, public_key)
-       SELECT gen_random_uuid(), $1, 'key', 'ssh-ed25519', n::text, '' FROM generate_series(1, 98) n`,
+       SELECT gen_random_uuid(), $1, 'key', 'ssh-ed25519', n::text, 'ssh-ed25519 AAAA' FROM generate_series(1, 98) n`,
       [user.userId],
     );
     const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => add(user)));
@@ -93,8 +103,8 @@ describe('the SSH keys of a user', () => {
   });
 
   it.each([
-    ['an RSA key of 2048 bits', () => aKey('', 'rsa', 2048)],
-    ['a private key', () => ssh2.utils.generateKeyPairSync('ed25519').private],
+    ['an RSA key of 2048 bits', () => ssh2.utils.generateKeyPairSync('rsa', { bits: 2048 }).public],
+    ['a private key', () => generateKeyPair().privateKey],
     ['two keys', () => aKey() + aKey()],
     ['options before the key', () => `command="id" ${aKey()}`],
     ['a type without a key', () => 'ssh-ed25519'],

@@ -1,13 +1,5 @@
-import {
-  deletionCalledOff,
-  teamDeletionAnswered,
-  teamDeletionRequested,
-  workspaceDeletionRequested,
-  type TeamDeletionRequested,
-  type WorkspaceDeletionRequested,
-} from '@atoll/contracts';
-import { OnEvent, Outbox, type EventDelivery } from '@atoll/events';
-import { closeTo, lockForAnswer, reopen, type Doomed } from '@atoll/team-directory';
+import { Outbox } from '@atoll/events';
+import { TeamDeletionAnswers, type Doomed, type Held } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { PodSteps } from '../pods/pod-steps.js';
@@ -15,37 +7,25 @@ import { PodSteps } from '../pods/pod-steps.js';
 /** Pods of one transaction; a team with more is asked about again. */
 const batch = 500;
 
-/** Answers which pods a team that is to be deleted, or a workspace, still has; deletes them first where the deletion is forced. */
+/** Pods. */
 @Injectable()
-export class TeamDeletion {
+export class TeamDeletion extends TeamDeletionAnswers {
   constructor(
-    private readonly outbox: Outbox,
+    outbox: Outbox,
     private readonly pods: PodSteps,
-  ) {}
-
-  @OnEvent(teamDeletionRequested, { consumer: 'team-deletion' })
-  async onRequested({ team_id, attempt_id, force = false }: TeamDeletionRequested, delivery: EventDelivery): Promise<void> {
-    const { manager, requestId = null } = delivery;
-    await lockForAnswer(manager, team_id);
-    if (force) {
-      await closeTo(manager, { team_id }, attempt_id, true);
-      await this.deleteSome(manager, team_id, requestId);
-    }
-    await this.answer(manager, { team_id }, attempt_id);
+  ) {
+    super('pods', outbox);
   }
 
-  @OnEvent(workspaceDeletionRequested, { consumer: 'workspace-deletion' })
-  async onWorkspaceRequested({ team_id, workspace_id, attempt_id }: WorkspaceDeletionRequested, { manager }: EventDelivery): Promise<void> {
-    await lockForAnswer(manager, team_id);
-    await this.answer(manager, { team_id, workspace_id }, attempt_id);
+  protected override async count(manager: EntityManager, { team_id, workspace_id }: Doomed): Promise<Held[]> {
+    const [{ count = 0 } = {}] = await manager.query<{ count: number }[]>(
+      `SELECT count(*)::int FROM pod WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted'`,
+      [team_id, workspace_id ?? null],
+    );
+    return [{ kind: 'pod', name: 'pod', count }];
   }
 
-  @OnEvent(deletionCalledOff, { consumer: 'deletion-called-off' })
-  onCalledOff({ attempt_id }: TeamDeletionRequested, { manager }: EventDelivery): Promise<void> {
-    return reopen(manager, attempt_id);
-  }
-
-  private async deleteSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void> {
+  protected override async endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void> {
     const rows = await manager.query<object[]>(
       `SELECT * FROM pod WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY pod_id LIMIT $2 FOR NO KEY UPDATE`,
       [teamId, batch],
@@ -57,17 +37,5 @@ export class TeamDeletion {
       'DELETE',
       cause,
     );
-  }
-
-  private async answer(manager: EntityManager, doomed: Doomed, attempt_id: string): Promise<void> {
-    const { team_id, workspace_id } = doomed;
-    const [{ held = 0 } = {}] = await manager.query<{ held: number }[]>(
-      `SELECT count(*)::int AS held FROM pod WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted'`,
-      [team_id, workspace_id ?? null],
-    );
-    if (held === 0) await closeTo(manager, doomed, attempt_id);
-    const holds = held === 0 ? null : `${held} pod${held === 1 ? '' : 's'}`;
-    const remaining = held === 0 ? [] : [{ kind: 'pod', count: held }];
-    await this.outbox.add(manager, teamDeletionAnswered, { team_id, attempt_id, holder: 'pods', holds, remaining });
   }
 }

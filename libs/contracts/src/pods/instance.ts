@@ -27,8 +27,8 @@ export class Instance {
   @Uuid()
   workspace_id!: string;
 
-  @NumberedId({ example: '1' })
-  region_id!: string;
+  @NumberedId({ example: '1', nullable: true })
+  region_id!: string | null;
 
   @Flag({ optional: true, description: 'Restart of a VM whose guest stops by itself; absent for other kinds.' })
   auto_restart?: boolean;

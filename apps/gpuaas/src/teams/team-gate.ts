@@ -1,1 +1,0 @@
-export { TeamGate } from '@atoll/team-directory';
