@@ -114,6 +114,11 @@ const podRoute = createRoute({
   path: 'pods/$podName',
   component: lazyRouteComponent(() => import('./pages/pods/pod-page.js'), 'PodPage'),
 });
+const terminalRoute = createRoute({
+  getParentRoute: () => teamRoute,
+  path: 'pods/$podName/terminal',
+  component: lazyRouteComponent(() => import('./pages/terminal/terminal-page.js'), 'TerminalPage'),
+});
 const logsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'logs',
@@ -198,6 +203,7 @@ const routeTree = rootRoute.addChildren([
       baremetalRoute,
       podsRoute,
       podRoute,
+      terminalRoute,
       logsRoute,
       membersRoute,
       settingsRoute,

@@ -25,44 +25,24 @@ export function isTerminalUpgrade({ method, url = '', headers }: IncomingMessage
 
 /** Hands WebSockets of terminals over to the replica of pods that their tickets name, and passes bytes between the two. */
 export function serveTerminals(app: INestApplication, instance: FastifyInstance, noted: Noted): void {
-  const open = new Set<Duplex>();
   const settings = app.get(GatewaySettings);
   const [limits, rpc] = [app.get(RateLimits), app.get(Rpc)];
+  const open = new Set<Duplex>();
   let isClosing = false;
 
   async function handOver(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const { headers, url = '' } = request;
-    const [, podName = ''] = path.exec(url) ?? [];
+    const [, pod_name = ''] = path.exec(url) ?? [];
     const address = clientAddress(socket.remoteAddress, headers['x-forwarded-for']?.toString(), settings.trustedProxies);
     await limits.upgrade(address);
     requireOwnOrigin(headers.origin, settings.publicUrl);
     const ticket = ticketIn(headers['sec-websocket-protocol']);
     const context = systemContext('gateway', { deadlineMs: settings.deadlineMs });
-    const place = await rpc.call(terminals.locate, { pod_name: podName, ticket }, context);
-    const replica = await connectTo(place);
+    const replica = await connectTo(await rpc.call(terminals.locate, { pod_name, ticket }, context));
     if (isClosing || socket.destroyed) return void [socket, replica].forEach((end) => end.destroy());
-    const lines = [
-      `GET /${podName} HTTP/1.1`,
-      `host: ${place.host}:${place.port}`,
-      'connection: Upgrade',
-      'upgrade: websocket',
-      `sec-websocket-protocol: ${terminalProtocol}, ${ticket}`,
-      `x-forwarded-for: ${address}`,
-      ...passedOn.map((name) => `${name}: ${headers[name]?.toString() ?? ''}`),
-    ];
-    replica.write(`${lines.join('\r\n')}\r\n\r\n`);
+    replica.write(headFor(request, { pod_name, ticket, address }));
     replica.write(head);
-    for (const [from, to] of [
-      [socket, replica],
-      [replica, socket],
-    ] as const) {
-      open.add(from);
-      pipeline(from, to, () => {
-        open.delete(from);
-        from.destroy();
-        to.destroy();
-      });
-    }
+    join(socket, replica, open);
   }
 
   instance.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -76,6 +56,36 @@ export function serveTerminals(app: INestApplication, instance: FastifyInstance,
     for (const end of open) end.destroy();
     done();
   });
+}
+
+function headFor(
+  { headers }: IncomingMessage,
+  { pod_name, ticket, address }: { pod_name: string; ticket: string; address: string },
+): string {
+  const lines = [
+    `GET /${pod_name} HTTP/1.1`,
+    'host: pods',
+    'connection: Upgrade',
+    'upgrade: websocket',
+    `sec-websocket-protocol: ${terminalProtocol}, ${ticket}`,
+    `x-forwarded-for: ${address}`,
+    ...passedOn.map((name) => `${name}: ${headers[name]?.toString() ?? ''}`),
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+/** Passes bytes both ways, no faster than they are read, until either end is gone; then neither is left. */
+function join(one: Duplex, other: Duplex, open: Set<Duplex>): void {
+  const pass = (from: Duplex, to: Duplex) => {
+    open.add(from);
+    pipeline(from, to, () => {
+      open.delete(from);
+      from.destroy();
+      to.destroy();
+    });
+  };
+  pass(one, other);
+  pass(other, one);
 }
 
 /** Who is no page sends no Origin, and has no cookie or session of somebody else's that would open anything. */

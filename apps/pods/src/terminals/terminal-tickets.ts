@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { TerminalSize } from '@atoll/cluster';
 import { AppError } from '@atoll/errors';
-import { SealBroken, Sealer, UnknownSealKey } from '@atoll/seal';
+import type { Sealer } from '@atoll/seal';
+import { SealBroken, UnknownSealKey } from '@atoll/seal';
 import type { Admission } from '../ssh-door/doorkeeper.js';
 
 export interface TerminalRequest {

@@ -97,7 +97,7 @@ export class TerminalVisit implements Guest {
   }
 
   #input(data: RawData): void {
-    if (this.#isOver || this.#typed.write(data as Buffer)) return;
+    if (this.#isOver || this.#typed.write(data)) return;
     this.socket.pause();
     this.#typed.once('drain', () => this.socket.resume());
   }
