@@ -83,5 +83,5 @@ function Shell({ podName, onState }: { podName: string; onState: (state: State) 
       screen.dispose();
     };
   }, [podName, onState]);
-  return <section className="terminal" aria-label="Terminal" ref={box} />;
+  return <section className="terminal-box" aria-label="Terminal" ref={box} />;
 }
