@@ -39,6 +39,7 @@ import { RegionsController } from './routes/regions.controller.js';
 import { SecondFactorsController } from './routes/second-factors.controller.js';
 import { SessionsController } from './routes/sessions.controller.js';
 import { SsoController } from './routes/sso.controller.js';
+import { SharedVolumesController } from './routes/shared-volumes.controller.js';
 import { SshKeysController } from './routes/ssh-keys.controller.js';
 import { TeamsController } from './routes/teams.controller.js';
 import { UsageEventsController } from './routes/usage-events.controller.js';
@@ -87,6 +88,7 @@ export class GatewayModule {
         InstancesController,
         PodLogsController,
         PodsController,
+        SharedVolumesController,
         SshKeysController,
         ErrorsController,
         HealthController,

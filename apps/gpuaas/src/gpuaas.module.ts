@@ -13,29 +13,31 @@ import { PodsAsSource } from './connections/pods-as-source.js';
 import { NodeDriver } from './driver/node-driver.js';
 import { SimulatedFaults } from './driver/simulated-faults.js';
 import { SimulatedNodes } from './driver/simulated-nodes.js';
-import { GpuReader } from './gpus/gpu-reader.js';
-import { GpuSteps } from './gpus/gpu-steps.js';
+import { GpuReader } from './sharing/gpu-reader.js';
+import { GpuSteps } from './sharing/gpu-steps.js';
 import { GpuaasSettings } from './gpuaas-settings.js';
-import { Allocation } from './leases/allocation.js';
-import { Placement } from './leases/placement.js';
-import { Waiting } from './leases/waiting.js';
+import { Allocation } from './allocation/allocation.js';
+import { Placement } from './allocation/placement.js';
+import { Waiting } from './allocation/waiting.js';
 import { metricsSource } from './metrics/choose-metrics-source.js';
 import { MetricsSource } from './metrics/metrics-source.js';
 import { NodesController } from './nodes/node.controller.js';
 import { NodeSteps } from './nodes/node-steps.js';
 import { NodeReader } from './nodes/node-reader.js';
 import { NodesService } from './nodes/node.service.js';
-import { PoolCatalogue } from './pools/pool-catalogue.js';
-import { PoolGpusController } from './pools/pool-gpu.controller.js';
-import { PoolGpusService } from './pools/pool-gpu.service.js';
-import { PoolsController } from './pools/pool.controller.js';
-import { PoolsService } from './pools/pool.service.js';
+import { PoolCatalogue } from './sharing/pool-catalogue.js';
+import { PoolGpusController } from './catalogue/pool-gpu.controller.js';
+import { PoolGpusService } from './catalogue/pool-gpu.service.js';
+import { PoolsController } from './catalogue/pool.controller.js';
+import { PoolsService } from './catalogue/pool.service.js';
 import { KnownPrices } from './prices/known-prices.js';
 import { PriceSnapshot } from './prices/price-snapshot.js';
+import { GpuServicesController } from './regions/gpu-service.controller.js';
 import { RegionsController } from './regions/region.controller.js';
 import { RegionsService } from './regions/region.service.js';
-import { Entitlements } from './subscriptions/entitlements.js';
+import { Entitlements } from './allocation/entitlements.js';
 import { Admissions } from './subscriptions/admissions.js';
+import { BatchesController } from './subscriptions/batch.controller.js';
 import { SubscriptionAccepting } from './subscriptions/subscription-accepting.js';
 import { SubscriptionsController } from './subscriptions/subscription.controller.js';
 import { SubscriptionListing } from './subscriptions/subscription-listing.js';
@@ -50,7 +52,7 @@ import { PodWorkloadsController } from './workloads/pod-workload.controller.js';
 import { PodWorkloadsService } from './workloads/pod-workload.service.js';
 import { WorkloadsController } from './workloads/workload.controller.js';
 import { WorkloadPlacement } from './workloads/workload-placement.js';
-import { WorkloadSteps } from './workloads/workload-steps.js';
+import { WorkloadSteps } from './subscriptions/workload-steps.js';
 import { WorkloadsService } from './workloads/workload.service.js';
 
 const workers: Provider = {
@@ -75,7 +77,9 @@ const workers: Provider = {
   imports: [TeamDirectoryModule.forRoot({ service: 'gpuaas' })],
   controllers: [
     ...baremetalControllers,
+    BatchesController,
     ConnectionsController,
+    GpuServicesController,
     HoldingsController,
     NodesController,
     PodWorkloadsController,

@@ -1,12 +1,16 @@
 import {
   exposedServices,
   pods,
+  sharedVolumes,
   teamChanged,
   type ExposedService,
   type CreatePod,
+  type CreateSharedVolume,
   type Pod,
   type PodStatus,
+  type SharedVolume,
   type TeamRole,
+  type UsageTold,
   type UserCaller,
 } from '@atoll/contracts';
 import { Outbox } from '@atoll/events';
@@ -21,6 +25,8 @@ import type { PodsSettings } from './pods-settings.js';
 import { service } from './service.js';
 
 export { errorOf } from '@atoll/testing';
+
+type UsageFact = UsageTold['facts'][number];
 
 const told = ['pods.usage_told', 'pods.user_keys_changed', 'teams.team_deletion_answered'];
 
@@ -37,6 +43,8 @@ export interface ToldTeam {
  * `isRunning`, nothing is done by itself: `work` does what is due, `settle` lets time pass until all is at rest.
  */
 export class PodsFixture extends ServiceUnderTest {
+  private volumes = 0;
+
   private constructor(
     started: StartedService,
     readonly neighbours: Neighbours,
@@ -106,6 +114,36 @@ export class PodsFixture extends ServiceUnderTest {
     }
   }
 
+  createVolume({ team_id, member }: ToldTeam, more: Partial<CreateSharedVolume> = {}): Promise<SharedVolume> {
+    this.volumes += 1;
+    return this.call(sharedVolumes.create, { team_id, region_id: '1', name: `volume-${this.volumes}`, size_in_gb: 10, ...more }, member);
+  }
+
+  /** A volume that can be mounted. */
+  async volume(team: ToldTeam, more: Partial<CreateSharedVolume> = {}): Promise<SharedVolume> {
+    return this.untilVolume(await this.createVolume(team, more), ({ status }) => status === 'active');
+  }
+
+  /** Works until a volume is as it should be. */
+  async untilVolume({ volume_id }: { volume_id: string }, isAsItShould: (found: SharedVolume) => boolean): Promise<SharedVolume> {
+    for (const end = Date.now() + 6_000; ;) {
+      await this.work();
+      const found = await this.call(sharedVolumes.get, { volume_id });
+      if (isAsItShould(found)) return found;
+      if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
+      await this.hurry();
+    }
+  }
+
+  async untilVolumeDeleted({ volume_id }: { volume_id: string }): Promise<void> {
+    const deleted = `SELECT FROM shared_volume WHERE volume_id = $1 AND state = 'deleted'`;
+    for (const end = Date.now() + 6_000; (await this.query(deleted, [volume_id])).length === 0;) {
+      if (Date.now() > end) throw new Error('The volume is not deleted.');
+      await this.hurry();
+      await this.work();
+    }
+  }
+
   /** Works until an exposed service is as it should be. */
   async untilExposed(service: { service_id: string }, isAsItShould: (found: ExposedService) => boolean): Promise<ExposedService> {
     for (const end = Date.now() + 6_000; ;) {
@@ -142,6 +180,7 @@ export class PodsFixture extends ServiceUnderTest {
   /** What waits for another look has it now. */
   private async hurry(): Promise<void> {
     await this.query(`UPDATE exposure SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`);
+    await this.query(`UPDATE shared_volume SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`);
     await this.query(
       `UPDATE pod SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL`,
     );
@@ -155,13 +194,13 @@ export class PodsFixture extends ServiceUnderTest {
     return this.get(Clusters) as SimulatedClusters;
   }
 
-  /** What billing was told of a resource, once all events are published: quantities in order. */
-  async usageOf(resourceId: string): Promise<{ quantity: string; time: string }[]> {
-    const told = await this.published<{ facts: { resource_id: string; quantity: string; time: string }[] }>('pods.usage_told');
+  /** What billing was told of a resource, once all events are published, in order. */
+  async usageOf(resourceId: string): Promise<UsageFact[]> {
+    const told = await this.published<UsageTold>('pods.usage_told');
     return told
       .flatMap(({ facts }) => facts)
       .filter(({ resource_id }) => resource_id === resourceId)
-      .toSorted((one, other) => one.time.localeCompare(other.time));
+      .toSorted((one, other) => one.time.localeCompare(other.time) || (one.sequence ?? 0) - (other.sequence ?? 0));
   }
 
   /** What was told by this name, once all events are published. */

@@ -120,6 +120,9 @@ export class PodsSettings {
   /** Milliseconds between two looks at all pods that run. */
   sweepMs: number = 5_000;
 
+  /** Milliseconds between two looks at all shared volumes. */
+  volumeSweepMs: number = 30_000;
+
   /** Milliseconds before the first restart of a pod whose process ended; doubled with each further one. */
   restartMs: number = 2_000;
 

@@ -11,6 +11,8 @@ import { Clusters, SimulatedClusters } from './cluster/clusters.js';
 import { DockerClusters } from './cluster/docker-clusters.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionsService } from './connections/connection.service.js';
+import { ExposureBatchesController } from './exposures/exposure-batch.controller.js';
+import { ExposuresOfTeam } from './exposures/exposures-of-team.js';
 import { ExposuresController } from './exposures/exposure.controller.js';
 import { ExposureSteps } from './exposures/exposure-steps.js';
 import { ExposuresService } from './exposures/exposure.service.js';
@@ -27,6 +29,7 @@ import { LogWriter } from './logs/log-writer.js';
 import { PlatformLines } from './logs/platform-lines.js';
 import { SearchBounds } from './logs/search-bounds.js';
 import { logStore } from './logs/store-in-use.js';
+import { GpuServices } from './placement/gpu-services.js';
 import { PodsController } from './pods/pod.controller.js';
 import { PodActions } from './pods/pod-actions.js';
 import { PodSteps } from './pods/pod-steps.js';
@@ -52,12 +55,23 @@ import { TerminalsController } from './terminals/terminal.controller.js';
 import { TerminalsService } from './terminals/terminal.service.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
+import { VolumesController } from './volumes/volume.controller.js';
+import { VolumesService } from './volumes/volume.service.js';
+import { VolumeSteps } from './volumes/volume-steps.js';
+import { VolumeWatch } from './volumes/volume-watch.js';
 
 const workers: Provider = {
   provide: MachineWorkers,
-  inject: [PodSteps, ExposureSteps, DataSource, Transactions, PodsSettings],
-  useFactory: (pods: PodSteps, exposures: ExposureSteps, dataSource: DataSource, transactions: Transactions, settings: PodsSettings) =>
-    new MachineWorkers([pods, exposures], dataSource, transactions, {
+  inject: [PodSteps, ExposureSteps, VolumeSteps, DataSource, Transactions, PodsSettings],
+  useFactory: (
+    pods: PodSteps,
+    exposures: ExposureSteps,
+    volumes: VolumeSteps,
+    dataSource: DataSource,
+    transactions: Transactions,
+    settings: PodsSettings,
+  ) =>
+    new MachineWorkers([pods, exposures, volumes], dataSource, transactions, {
       service: 'pods',
       concurrency: settings.steps,
       laneConcurrency: settings.stepsPerCluster,
@@ -77,6 +91,7 @@ const clusters: Provider = {
   imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
   controllers: [
     ConnectionsController,
+    ExposureBatchesController,
     ExposuresController,
     HoldingsController,
     InstancesController,
@@ -84,6 +99,7 @@ const clusters: Provider = {
     PodsController,
     SshKeysController,
     TerminalsController,
+    VolumesController,
   ],
   providers: [
     BaremetalInstances,
@@ -91,9 +107,11 @@ const clusters: Provider = {
     Certificates,
     ClusterWatch,
     ConnectionsService,
+    GpuServices,
     HoldingsService,
     InstancesService,
     ExposureSteps,
+    ExposuresOfTeam,
     ExposuresService,
     ExternalPorts,
     Guests,
@@ -118,6 +136,9 @@ const clusters: Provider = {
     TeamDeletion,
     TerminalsService,
     UsageFacts,
+    VolumeSteps,
+    VolumeWatch,
+    VolumesService,
     logStore,
     sealer,
     workers,

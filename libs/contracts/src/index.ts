@@ -2,6 +2,8 @@ export { eventLog, EventsAfter, EventsPage, PublishedEvent } from './event-log.j
 export { isPlatformAdmin, notFound, permissions, requirePermission, requirePlatformAdmin, requireUser } from './access.js';
 export type { Permission } from './access.js';
 export {
+  currencies,
+  Currency,
   CreatePrice,
   ListPrices,
   Price,
@@ -13,6 +15,7 @@ export {
   prices,
 } from './billing/price.js';
 export {
+  billingIntervals,
   ComparisonPath,
   ComparisonQuery,
   ComparisonZone,
@@ -21,7 +24,9 @@ export {
   WorkspaceBillingQuery,
 } from './billing/query.js';
 export type { BillingInterval, BillingRange } from './billing/query.js';
+export { BilledInstance, InstancesReport, instanceReports } from './billing/instances-report.js';
 export {
+  BilledGroup,
   BilledMonth,
   BilledPool,
   BilledSubscription,
@@ -118,6 +123,7 @@ export {
 } from './gpuaas/baremetal.js';
 export type { BaremetalStatus } from './gpuaas/baremetal.js';
 export { RegionAdded, TeamCapacityChanged, regionAdded, teamCapacityChanged } from './gpuaas/events.js';
+export { FindGpuService, GpuServiceOfRegion, gpuServices } from './gpuaas/gpu-service.js';
 export {
   Gpu,
   GpuNode,
@@ -158,6 +164,8 @@ export {
   poolGpus,
 } from './gpuaas/pool-gpu.js';
 export { CreateGpuaas, CreateRegion, Gpuaas, GpuaasPage, Region, RegionPage, regions } from './gpuaas/region.js';
+export { EndSubscription, gpuaasBatches } from './gpuaas/batch.js';
+export { podBatches } from './pods/batch.js';
 export {
   ListAllSubscriptions,
   ListSubscriptions,
@@ -235,6 +243,17 @@ export {
 } from './pods/terminal.js';
 export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
+export {
+  CreateSharedVolume,
+  ListSharedVolumes,
+  ResizeSharedVolume,
+  ResizeSharedVolumeBody,
+  SharedVolume,
+  SharedVolumePage,
+  SharedVolumePath,
+  sharedVolumes,
+} from './pods/shared-volume.js';
+export type { VolumeStatus } from './pods/shared-volume.js';
 export {
   AddSshKey,
   RenameSshKey,
@@ -342,6 +361,18 @@ export {
   SessionPath,
   sessions,
 } from './teams/session.js';
+export {
+  AddMembers,
+  AddedMembers,
+  CreateTeamWithPolicy,
+  FindMembers,
+  FoundMember,
+  FoundMembers,
+  NamedTeam,
+  NamedTeams,
+  TeamsNamedAfter,
+  teamBatches,
+} from './teams/batch.js';
 export { RegionalHoldings, ResourceHoldings, ResourceOverview } from './teams/resource-overview.js';
 export { TeamHolding } from './teams/team-holding.js';
 export {
@@ -355,7 +386,6 @@ export {
   TeamDeletion,
   TeamMember,
   TeamPage,
-  TeamPath,
   UpdateTeam,
   UpdateTeamBody,
   WorkspaceName,
@@ -363,6 +393,7 @@ export {
   teamStatuses,
   teams,
 } from './teams/team.js';
+export { TeamPath } from './team-path.js';
 export type { MemberStatus, TeamStatus } from './teams/team.js';
 export { UpdateProfile, User, UserKey, UserTeam, platformRoles, users } from './teams/user.js';
 export type { PlatformRole } from './teams/user.js';

@@ -12,6 +12,7 @@ const created: Record<string, { parameter: string; pointer: string }> = {
   Subscription: { parameter: 'subscription_id', pointer: '/subscription_id' },
   BaremetalNode: { parameter: 'node_id', pointer: '/node_id' },
   BaremetalInstance: { parameter: 'instance_id', pointer: '/instance_id' },
+  SharedVolume: { parameter: 'volume_id', pointer: '/volume_id' },
   Workload: { parameter: 'workload_id', pointer: '/workload_id' },
 };
 

@@ -22,6 +22,7 @@ import {
   regions,
   secondFactors,
   sessions,
+  sharedVolumes,
   sshKeys,
   subscriptions,
   teams,
@@ -46,6 +47,7 @@ const ofPath: Record<string, string> = {
   pod_name: 'notebook-qwrtz',
   instance_id: uuid,
   ssh_key_id: uuid,
+  volume_id: '5',
 };
 const ofTeam = { team_id: teamId };
 const page = { page: 2, limit: 5 };
@@ -153,6 +155,11 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['GET /user/ssh-key/{ssh_key_id}', 200, sshKeys.get],
   ['PUT /user/ssh-key/{ssh_key_id}', 200, sshKeys.rename, { name: 'desktop' }],
   ['DELETE /user/ssh-key/{ssh_key_id}', 204, sshKeys.remove],
+  ['POST /shared-volumes', 202, sharedVolumes.create, { ...ofTeam, region_id: '1', name: 'datasets', size_in_gb: 100 }],
+  ['GET /shared-volumes', 200, sharedVolumes.list, { ...ofTeam, region_id: '1', ...page, include_ended: 'true' }],
+  ['GET /shared-volumes/{volume_id}', 200, sharedVolumes.get],
+  ['PUT /shared-volumes/{volume_id}', 200, sharedVolumes.resize, { size_in_gb: 200 }],
+  ['DELETE /shared-volumes/{volume_id}', 202, sharedVolumes.delete],
   ['GET /instance', 200, instances.list, { ...ofTeam, ...page, include_ended: 'true' }],
   ['GET /gpuaas/connection-info', 200, connections.read, { ...ofTeam, gpuaas_id: '1', search: '50%_a', ...page }],
   ['POST /gpuaas/refresh-connections?team_id={team_id}', 202, connections.refresh],

@@ -10,6 +10,7 @@ import { clientAddress } from '../authentication/client-address.js';
 import { refuseUpgrade, type Noted } from '../errors/socket-errors.js';
 import { toAppError } from '../errors/to-app-error.js';
 import { GatewaySettings } from '../gateway-options.js';
+import { Answered } from '../health/answered.js';
 import { RateLimits } from '../rate-limits/rate-limits.js';
 import { isOwnOrigin } from '../sessions/own-origin.js';
 
@@ -24,7 +25,9 @@ export function isTerminalUpgrade({ method, url = '', headers }: IncomingMessage
 }
 
 /** Hands WebSockets of terminals over to the replica of pods that their tickets name, and passes bytes between the two. */
-export function serveTerminals(app: INestApplication, instance: FastifyInstance, noted: Noted): void {
+export function serveTerminals(app: INestApplication, instance: FastifyInstance): void {
+  const answered = app.get(Answered);
+  const noted: Noted = (status, requestId) => answered.recordUnread(status, requestId);
   const settings = app.get(GatewaySettings);
   const [limits, rpc] = [app.get(RateLimits), app.get(Rpc)];
   const open = new Set<Duplex>();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { regions } from '@atoll/contracts';
+import { gpuServices, regions } from '@atoll/contracts';
 import { newId } from '@atoll/database';
+import { systemContext } from '@atoll/rpc';
 import { errorOf, GpuaasFixture } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;
@@ -73,6 +74,21 @@ describe('a region', () => {
       if (key === 'region_id') expect(ids.slice(-2)).toEqual([first.region_id, last.region_id]);
       expect((await fixture.call<object, { data: object[] }>(list, { page: pagination.total + 1 })).data).toEqual([]);
     }
+  });
+
+  it('tells other services where something in it is created: in its oldest GPU service, or in the named one of it', async () => {
+    const [region, other] = [await create(), await create()];
+    const find = (region_id: string, gpuaas_id?: string) =>
+      fixture.ask(gpuServices.find, { region_id, ...(gpuaas_id !== undefined && { gpuaas_id }) }, systemContext('pods'));
+    expect((await errorOf(find(region.region_id))).code).toBe('not_supported');
+    const oldest = await fixture.call(regions.createGpuaas, { region_id: region.region_id, name: 'a' });
+    const next = await fixture.call(regions.createGpuaas, { region_id: region.region_id, name: 'b' });
+    const { region_id, region_name } = region;
+    expect(await find(region_id)).toEqual({ region_id, region_name, gpuaas_id: oldest.gpuaas_id });
+    expect(await find(region_id, next.gpuaas_id)).toEqual({ region_id, region_name, gpuaas_id: next.gpuaas_id });
+    expect((await errorOf(find(other.region_id, next.gpuaas_id))).message).toBe('No such GPU service in this region.');
+    expect((await errorOf(find('999999999'))).message).toBe('No such region.');
+    expect((await errorOf(fixture.call(gpuServices.find, { region_id }))).code).toBe('forbidden');
   });
 
   it('is the operator’s to make and to see', async () => {

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { sshKeys, type CreatePod, type Pod } from '@atoll/contracts';
+import { pods, sharedVolumes, sshKeys, type CreatePod, type Pod } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { describeWhere, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
 import ssh2 from 'ssh2';
-import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { SshServer } from '../ssh-door/ssh-server.js';
 import { Clusters } from './clusters.js';
 import type { DockerClusters } from './docker-clusters.js';
@@ -73,6 +73,25 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
     await comesTo(removed, ({ status, restarts }) => status === 'running' && restarts === 1);
     expect(await comesTo(staying, ({ status }) => status === 'running')).toMatchObject({ restarts: 0 });
     for (const pod of [staying, removed]) await fixture.act(pod, 'stop', team);
+  });
+
+  it('share a volume, which is gone when it is deleted, and not before', async () => {
+    const volume = await fixture.createVolume(team);
+    const volumes = [{ volume_id: volume.volume_id, path: '/data' }];
+    const writer = await create(['bash', '-c', 'echo shared > /data/file'], { volumes, restart: 'on_failure' });
+    await comesTo(writer, ({ status }) => status === 'stopped');
+    const reader = await create(['bash', '-c', 'grep -q shared /data/file'], { volumes, restart: 'never' });
+    expect((await comesTo(reader, ({ status }) => status === 'stopped' || status === 'failed')).exit_code).toBe(0);
+    const remove = () => fixture.call(sharedVolumes.delete, { volume_id: volume.volume_id }, team.member);
+    expect((await errorOf(remove())).code).toBe('conflict');
+    for (const { pod_name } of [writer, reader]) await fixture.call(pods.delete, { pod_name }, team.member);
+    expect((await remove()).status).toBe('deleting');
+    const left = async () =>
+      (await podman.cli('volume', 'ls', '--quiet')).split('\n').filter((name) => name.includes(`-volume-${volume.volume_id}`));
+    for (const lateMs = Date.now() + patienceMs; (await left()).length > 0; await delay(50)) {
+      if (Date.now() > lateMs) throw new Error('The volume is still there.');
+    }
+    expect((await fixture.usageOf(`shared_storage:${volume.volume_id}`)).map(({ quantity }) => quantity)).toEqual(['10', '0']);
   });
 
   it('are entered by SSH with a key of a member, and left when the member goes', async () => {

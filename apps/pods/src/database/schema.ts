@@ -8,9 +8,12 @@ import { EngineEntity, InstallationEntity } from '../cluster/engine.entity.js';
 import { LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity } from '../logs/log-source.entity.js';
 import { PodEntity } from '../pods/pod.entity.js';
 import { PodRunEntity } from '../pods/pod-run.entity.js';
+import { GpuServiceEntity } from '../placement/gpu-service.entity.js';
 import { SshHostKeyEntity } from '../ssh-door/ssh-host-key.entity.js';
 import { SshLogInEntity } from '../ssh-door/ssh-log-in.entity.js';
 import { SshKeyEntity, SshKeyOwnerEntity } from '../ssh-keys/ssh-key.entity.js';
+import { VolumeEntity } from '../volumes/volume.entity.js';
+import { SharedVolumes1830000000000 } from './migrations/1830000000000-shared-volumes.js';
 import { Pods1807000000000 } from './migrations/1807000000000-pods.js';
 import { Exposures1808000000000 } from './migrations/1808000000000-exposures.js';
 import { Engines1812000000000 } from './migrations/1812000000000-engines.js';
@@ -29,6 +32,7 @@ export const podsSchema = {
     CertificateEntity,
     EngineEntity,
     ExposureEntity,
+    GpuServiceEntity,
     InstallationEntity,
     LogReaderEntity,
     LogScopeEntity,
@@ -44,6 +48,7 @@ export const podsSchema = {
     SshKeyOwnerEntity,
     SshLogInEntity,
     TeamClosingEntity,
+    VolumeEntity,
     WorkspaceClosingEntity,
   ],
   migrations: [
@@ -54,6 +59,7 @@ export const podsSchema = {
     Ssh1811000000000,
     Engines1812000000000,
     BaremetalAndOwners1822000000000,
+    SharedVolumes1830000000000,
     Terminals1850000000000,
   ],
 };

@@ -71,10 +71,17 @@ it('other services are told how the pods of a team are reached, and how many the
   const { url } = await fixture.untilExposed(made, ({ status }) => status === 'active');
   expect(await read()).toEqual({ data: [{ ...connection, services: [{ ...service, url }] }] });
   const holdings = () => fixture.ask(podHoldings.ofTeam, { team_id: own.team_id }, systemContext('teams'));
-  expect((await holdings()).regions).toEqual([{ region_id: '1', region_name: 'eu-north', pods: 1, pods_in_use: 1 }]);
+  const north = { region_id: '1', region_name: 'eu-north', pods: 1, pods_in_use: 1 };
+  expect((await holdings()).regions).toEqual([{ ...north, shared_volumes: 0, storage_in_gb: 0 }]);
+  await fixture.createVolume(own, { size_in_gb: 100 });
+  await fixture.createVolume(own, { size_in_gb: 20, region_id: '2' });
+  expect((await holdings()).regions).toEqual([
+    { ...north, shared_volumes: 1, storage_in_gb: 100 },
+    { region_id: '2', region_name: 'eu-south', pods: 0, pods_in_use: 0, shared_volumes: 1, storage_in_gb: 20 },
+  ]);
   await fixture.act(pod, 'stop', own);
   await fixture.until(pod, 'stopped');
-  expect((await holdings()).regions).toMatchObject([{ pods: 1, pods_in_use: 0 }]);
+  expect((await holdings()).regions).toMatchObject([{ pods: 1, pods_in_use: 0 }, { pods: 0 }]);
   for (const attempt of [
     fixture.call(podConnections.read, { team_id: own.team_id }, own.member),
     fixture.call(podHoldings.ofTeam, { team_id: own.team_id }),

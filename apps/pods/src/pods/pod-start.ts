@@ -61,7 +61,7 @@ export class PodStarts {
         instanceUuid: null,
         isSimulated: slice.is_simulated,
       })),
-      volumes: pod.volumes.map(({ volume_id, path }) => ({ volumeId: volume_id, path })),
+      volumes: pod.mounted.map(({ volume_id, path }) => ({ volumeId: volume_id, path })),
       authorizedKeys: [],
     };
   }

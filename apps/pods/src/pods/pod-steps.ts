@@ -94,7 +94,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
       return { againAfterMs: lookAgainMs, reason: { code: status, message: reason ?? 'It waits for a GPU.' } };
     }
     if (status !== 'running') throw new StepFailed('workload_ended', reason ?? 'Its workload ended before it could start.', true);
-    return this.moving('PLACED', (row) => ({ slices, reference, run: row.run + 1 }));
+    return this.moving('PLACED', (row) => ({ slices, reference, run: row.run + 1, mounted: row.volumes }));
   }
 
   /** Requests its run until the cluster has it running. */
@@ -136,7 +136,13 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     const leftMs = (pod.nextRunAt?.getTime() ?? 0) - Date.now();
     if (leftMs > 0) return { againAfterMs: leftMs };
     const reference = await this.starts.requireImage(pod.teamId, pod.image, pod.requestId ?? undefined);
-    return this.moving('AGAIN', (row) => ({ run: row.run + 1, restarts: row.restarts + 1, reference, nextRunAt: null }));
+    return this.moving('AGAIN', (row) => ({
+      run: row.run + 1,
+      restarts: row.restarts + 1,
+      reference,
+      mounted: row.volumes,
+      nextRunAt: null,
+    }));
   }
 
   /** The run ends, then its workload: no slice is given on while something still uses it. */

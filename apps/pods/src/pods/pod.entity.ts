@@ -74,6 +74,10 @@ export class PodEntity extends MachineRow {
   @Column('jsonb')
   volumes!: PodMount[];
 
+  /** What the present or last run has of `volumes`, which may have been changed since. */
+  @Column('jsonb', { default: [] })
+  mounted!: PodMount[];
+
   @Column('text')
   restart!: RestartPolicy;
 

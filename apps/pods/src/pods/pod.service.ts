@@ -44,11 +44,11 @@ export class PodsService {
     requireNoIdleStop(asked);
     const subscription = await this.requireSubscription(asked.subscription_id, vgpus, team_id, context);
     await this.starts.requireImage(team_id, image, context.requestId);
-    await this.volumes.require(team_id, asked.volumes ?? []);
     if (subscription.refusal) throw new AppError(subscription.refusal.code, subscription.refusal.message);
     return this.transactions.once(context, async (manager) => {
       const workspaceId = workspace_id ?? subscription.workspace_id;
       await this.gate.holdOpen(manager, team_id, workspaceId);
+      await this.volumes.hold(manager, { teamId: team_id, gpuaasId: subscription.gpuaas_id }, asked.volumes ?? []);
       const values = { ...this.valuesOf(asked, subscription), teamId: team_id, workspaceId };
       return podView(await this.pods.insert(manager, values, causeOf(context)));
     });
@@ -63,11 +63,11 @@ export class PodsService {
     await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
     if (volumes) requireMountsApart({ volumes });
     if (image !== undefined) await this.starts.requireImage(found.teamId, image, context.requestId);
-    await this.volumes.require(found.teamId, volumes ?? []);
     return this.transactions.run(async (manager) => {
       const pod = await this.pods.lock(manager, found.podId);
       if (!pod || pod.state === 'deleted') throw notFound('pod');
       if (pod.state === 'deleting') throw new AppError('conflict', 'The pod is being deleted.');
+      await this.volumes.hold(manager, pod, volumes ?? []);
       const changed = { ...(name !== undefined && { name }), ...(image !== undefined && { image }), ...(volumes && { volumes }) };
       await manager.update(PodEntity, { podId: pod.podId }, changed);
       return podView(Object.assign(pod, changed));
@@ -102,6 +102,7 @@ export class PodsService {
       sealedEnv: Object.keys(env).length === 0 ? null : this.sealer.seal(JSON.stringify(env), envPurpose(podId)),
       ports: asked.ports ?? [],
       volumes: asked.volumes ?? [],
+      mounted: [],
       restart: asked.restart ?? 'always',
       maxDurationMinutes: asked.max_duration_minutes ?? null,
       idleStop: null,

@@ -10,13 +10,18 @@ export class HoldingsService {
 
   async ofTeam({ team_id }: HoldingTeam, { caller }: CallContext): Promise<TeamPodHoldings> {
     if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
-    const regions = await this.statements.query<RegionalPodHoldings>(
+    const regions = await this.statements.query<Omit<RegionalPodHoldings, 'storage_in_gb'> & { storage_in_gb: string }>(
       'holdings.pods',
-      `SELECT region_id, max(region_name) AS region_name, count(*)::int AS pods,
-         (count(*) FILTER (WHERE state NOT IN ('stopped', 'failed')))::int AS pods_in_use
-       FROM pod WHERE team_id = $1 AND state <> 'deleted' GROUP BY region_id ORDER BY region_id`,
+      `SELECT region_id, max(region_name) AS region_name, sum(pods)::int AS pods, sum(pods_in_use)::int AS pods_in_use,
+         sum(volumes)::int AS shared_volumes, sum(size_gb)::bigint AS storage_in_gb
+       FROM (
+         SELECT region_id, region_name, 1 AS pods, (state NOT IN ('stopped', 'failed'))::int AS pods_in_use, 0 AS volumes, 0 AS size_gb
+         FROM pod WHERE team_id = $1 AND state <> 'deleted'
+         UNION ALL SELECT region_id, region_name, 0, 0, 1, size_gb FROM shared_volume WHERE team_id = $1 AND state <> 'deleted'
+       ) held GROUP BY region_id ORDER BY region_id`,
       [team_id],
     );
-    return { as_of: new Date().toISOString(), regions };
+    const counted = regions.map(({ storage_in_gb, ...rest }) => ({ ...rest, storage_in_gb: Number(storage_in_gb) }));
+    return { as_of: new Date().toISOString(), regions: counted };
   }
 }

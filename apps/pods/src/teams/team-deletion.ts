@@ -3,37 +3,55 @@ import { TeamDeletionAnswers, type Doomed, type Held } from '@atoll/team-directo
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { PodSteps } from '../pods/pod-steps.js';
+import { VolumeSteps } from '../volumes/volume-steps.js';
 
-/** Pods of one transaction; a team with more is asked about again. */
+/** Objects of a kind in one transaction; a team with more is asked about again. */
 const batch = 500;
 
-/** Pods. */
+/** Pods and shared volumes. */
 @Injectable()
 export class TeamDeletion extends TeamDeletionAnswers {
   constructor(
     outbox: Outbox,
     private readonly pods: PodSteps,
+    private readonly volumes: VolumeSteps,
   ) {
     super('pods', outbox);
   }
 
   protected override async count(manager: EntityManager, { team_id, workspace_id }: Doomed): Promise<Held[]> {
-    const [{ count = 0 } = {}] = await manager.query<{ count: number }[]>(
-      `SELECT count(*)::int FROM pod WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted'`,
+    const [{ pods = 0, volumes = 0 } = {}] = await manager.query<{ pods: number; volumes: number }[]>(
+      `SELECT
+         (SELECT count(*)::int FROM pod WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted') AS pods,
+         (SELECT count(*)::int FROM shared_volume WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted') AS volumes`,
       [team_id, workspace_id ?? null],
     );
-    return [{ kind: 'pod', name: 'pod', count }];
+    return [
+      { kind: 'pod', name: 'pod', count: pods },
+      { kind: 'shared_volume', name: 'shared volume', count: volumes },
+    ];
   }
 
   protected override async endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void> {
-    const rows = await manager.query<object[]>(
+    const cause = { actor: 'system:teams', requestId, reason: 'The team is being deleted with what it holds.' };
+    const pods = await manager.query<object[]>(
       `SELECT * FROM pod WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY pod_id LIMIT $2 FOR NO KEY UPDATE`,
       [teamId, batch],
     );
-    const cause = { actor: 'system:teams', requestId, reason: 'The team is being deleted with what it holds.' };
     await this.pods.moveAll(
       manager,
-      rows.map((row) => this.pods.rowOf(row)),
+      pods.map((row) => this.pods.rowOf(row)),
+      'DELETE',
+      cause,
+    );
+    // A cluster keeps a volume for as long as one of those pods has it.
+    const volumes = await manager.query<object[]>(
+      `SELECT * FROM shared_volume WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY volume_id LIMIT $2 FOR NO KEY UPDATE`,
+      [teamId, batch],
+    );
+    await this.volumes.moveAll(
+      manager,
+      volumes.map((row) => this.volumes.rowOf(row)),
       'DELETE',
       cause,
     );

@@ -3,6 +3,8 @@ import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { PodEntity } from '../pods/pod.entity.js';
+import type { VolumeEntity } from '../volumes/volume.entity.js';
+import { gigabytesOf } from '../volumes/volume-view.js';
 
 /** Publishes for billing what is held, from the instant of a transition on, in the transaction of that transition: each fact once. */
 @Injectable()
@@ -27,4 +29,35 @@ export class UsageFacts {
     };
     await this.outbox.add(manager, podUsageTold, { facts: [fact] });
   }
+
+  /** From the volume's `enteredAt` on it has this size; 0: it is no longer held. */
+  async tellVolume(manager: EntityManager, volume: VolumeEntity, sizeGb: number): Promise<void> {
+    const fact = { ...volumeFact(volume), quantity: String(sizeGb), id: `volume:${volume.volumeId}:${volume.revision}` };
+    await this.outbox.add(manager, podUsageTold, { facts: [{ ...fact, time: volume.enteredAt.toISOString() }] });
+  }
+
+  /** The used space of volumes since their `usedToldAt`, which changes no quantity; at most 1000 of them. */
+  async tellUsed(manager: EntityManager, volumes: readonly VolumeEntity[]): Promise<void> {
+    const facts = volumes.flatMap((volume) => {
+      const time = volume.usedToldAt?.toISOString();
+      if (time === undefined) return [];
+      return [{ ...volumeFact(volume), quantity: String(volume.billedGb), id: `volume:${volume.volumeId}:used:${time}`, time }];
+    });
+    if (facts.length > 0) await this.outbox.add(manager, podUsageTold, { facts });
+  }
+}
+
+function volumeFact({ volumeId, name, revision, teamId, workspaceId, regionId, usedBytes }: VolumeEntity) {
+  const used = gigabytesOf(usedBytes);
+  return {
+    sequence: revision,
+    resource_id: `shared_storage:${volumeId}`,
+    resource_name: name,
+    kind: 'shared_storage' as const,
+    sku: 'storage.shared',
+    team_id: teamId,
+    workspace_id: workspaceId,
+    region_id: regionId,
+    ...(used !== null && { attributes: { used_size_in_gb: used } }),
+  };
 }

@@ -1,11 +1,54 @@
 import { notFound, type PodMount } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import type { VolumeEntity } from './volume.entity.js';
 
-/** Whether a pod of a team may mount volumes. There are no volumes yet. */
+/** What mounts volumes. */
+export interface Mounter {
+  readonly teamId: string;
+  readonly gpuaasId: string;
+}
+
+const mountable: ReadonlySet<string> = new Set(['pending', 'active', 'growing']);
+const shownNames = 5;
+
+/** Which volumes may be mounted, and which are. */
 @Injectable()
 export class MountableVolumes {
-  /** Throws `not_found` for a volume that the team does not have. */
-  require(_teamId: string, mounts: readonly PodMount[]): Promise<void> {
-    return mounts.length > 0 ? Promise.reject(notFound('volume')) : Promise.resolve();
+  /**
+   * Within the transaction that writes the mounts: until it ends, none of these volumes is deleted. Throws `not_found` for a volume that the team does
+   * not have, `not_supported` for one of another GPU service, `conflict` for one that is being deleted or has failed.
+   */
+  async hold(manager: EntityManager, { teamId, gpuaasId }: Mounter, mounts: readonly PodMount[]): Promise<void> {
+    const ids = [...new Set(mounts.map(({ volume_id }) => volume_id))];
+    if (ids.length === 0) return;
+    const rows = await manager.query<{ volume_id: string; name: string; gpuaas_id: string; state: string }[]>(
+      `SELECT volume_id, name, gpuaas_id, state FROM shared_volume WHERE volume_id = ANY ($1) AND team_id = $2 AND state <> 'deleted'
+       ORDER BY volume_id FOR SHARE`,
+      [ids, teamId],
+    );
+    if (rows.length < ids.length) throw notFound('shared volume');
+    for (const { volume_id, name, gpuaas_id, state } of rows) {
+      const shown = `The volume ${volume_id} (${name})`;
+      if (gpuaas_id !== gpuaasId) {
+        throw new AppError('not_supported', `${shown} is in GPU service ${gpuaas_id}: nothing in GPU service ${gpuaasId} can mount it.`);
+      }
+      if (!mountable.has(state)) throw new AppError('conflict', `${shown} is ${state === 'deleting' ? 'being deleted' : 'failed'}.`);
+    }
+  }
+
+  /** Throws `conflict`, naming who mounts the volume or will at its next start. The volume is locked. */
+  async requireUnmounted(manager: EntityManager, { volumeId, teamId }: VolumeEntity): Promise<void> {
+    const rows = await manager.query<{ name: string; all: number }[]>(
+      `SELECT 'pod ' || pod_name AS name, (count(*) OVER ())::int AS all FROM pod
+       WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') AND (volumes @> $2 OR (mounted @> $2 AND state NOT IN ('stopped', 'failed')))
+       ORDER BY pod_name LIMIT ${shownNames}`,
+      [teamId, JSON.stringify([{ volume_id: volumeId }])],
+    );
+    if (rows.length === 0) return;
+    const more = (rows[0]?.all ?? 0) - rows.length;
+    const names = `${rows.map(({ name }) => name).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+    throw new AppError('conflict', `The volume is mounted by ${names}: unmount it there first.`);
   }
 }

@@ -56,17 +56,20 @@ describe('what a team holds', () => {
       baremetal_instances: 2,
       baremetal_gpus: 16,
     };
+    const some = { pods: 2, pods_in_use: 1, shared_volumes: 1, storage_in_gb: 10 };
+    const more = { pods: 5, pods_in_use: 4, shared_volumes: 2, storage_in_gb: 300 };
     podRegions = [
-      { region_id: '2', region_name: 'region 2', pods: 2, pods_in_use: 1 },
-      { region_id: '3', region_name: 'region 3', pods: 5, pods_in_use: 4 },
+      { region_id: '2', region_name: 'region 2', ...some },
+      { region_id: '3', region_name: 'region 3', ...more },
     ];
     const none = { vgpus: 0, vgpus_in_use: 0, gpus: 0, gpu_subscriptions: 0, gpu_workloads: 0, baremetal_instances: 0, baremetal_gpus: 0 };
     const regions = [
-      { ...region('1', 7), pods: 0, pods_in_use: 0 },
-      { region_id: '2', region_name: 'region 2', ...none, pods: 2, pods_in_use: 1 },
-      { ...region('3', 10), pods: 5, pods_in_use: 4 },
+      { ...region('1', 7), pods: 0, pods_in_use: 0, shared_volumes: 0, storage_in_gb: 0 },
+      { region_id: '2', region_name: 'region 2', ...none, ...some },
+      { ...region('3', 10), ...more },
     ];
-    const overview = { team_id: team.id, as_of, total: { ...total, pods: 7, pods_in_use: 5 }, regions };
+    const sum = { pods: 7, pods_in_use: 5, shared_volumes: 3, storage_in_gb: 310 };
+    const overview = { team_id: team.id, as_of, total: { ...total, ...sum }, regions };
     for (const key of [keys[0] ?? '', fixture.admin]) {
       expect(await fixture.call(key, teams.resourceOverview, { team_id: team.id })).toEqual(overview);
     }
@@ -82,6 +85,8 @@ describe('what a team holds', () => {
       baremetal_gpus: 0,
       pods: 0,
       pods_in_use: 0,
+      shared_volumes: 0,
+      storage_in_gb: 0,
     };
     expect(await fixture.call(fixture.admin, teams.resourceOverview, { team_id: other.team.id })).toMatchObject({
       total: zero,

@@ -1,6 +1,6 @@
 import { ClusterDriver, type Capabilities, type ClusterCheck } from '../cluster-driver.js';
 import { ClusterError } from '../cluster-error.js';
-import type { Door, ObjectRef, PodRun } from '../objects.js';
+import type { Door, ObjectRef, PodRun, Volume } from '../objects.js';
 import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from '../observations.js';
 import type { PodConnection, Shell, ShellRequest } from '../shell.js';
 import type { SimulatedOperation } from './simulated-faults.js';
@@ -9,14 +9,15 @@ import { readSimulatedLogs } from './simulated-logs.js';
 import { freePorts } from './busy-ports.js';
 import { SimulatedDoors } from './simulated-doors.js';
 import { SimulatedRuns } from './simulated-runs.js';
+import { SimulatedVolumes } from './simulated-volumes.js';
 import type { SimulatedWorld } from './simulated-world.js';
 
 const simulatedCapabilities: Capabilities = {
   tls: true,
   udp: true,
-  volumes: false,
-  volumeUsage: false,
-  volumeQuota: false,
+  volumes: true,
+  volumeUsage: true,
+  volumeQuota: true,
   vms: false,
   shell: { by: 'exec' },
   connect: false,
@@ -30,6 +31,7 @@ export class SimulatedCluster extends ClusterDriver {
   readonly capabilities = simulatedCapabilities;
   readonly runs: SimulatedRuns;
   private readonly doors: SimulatedDoors;
+  private readonly volumes: SimulatedVolumes;
   readonly #shells = new Set<SimulatedShell>();
 
   constructor(
@@ -38,7 +40,8 @@ export class SimulatedCluster extends ClusterDriver {
   ) {
     super();
     const { store, pullMs, secrets } = world.options;
-    this.runs = new SimulatedRuns(store, id, pullMs);
+    this.volumes = new SimulatedVolumes(store, id);
+    this.runs = new SimulatedRuns(store, id, pullMs, this.volumes);
     this.doors = new SimulatedDoors(store, id, secrets, () => world.ring());
   }
 
@@ -88,12 +91,14 @@ export class SimulatedCluster extends ClusterDriver {
     return new Set(ports.filter((port) => !free.has(port)));
   }
 
-  makeVolume(): Promise<void> {
-    return unsupported('volumes');
+  async makeVolume(volume: Volume, signal: AbortSignal): Promise<void> {
+    await this.meet('volume', signal);
+    await this.volumes.make(volume);
   }
 
-  observeVolumes(): Promise<readonly VolumeSight[]> {
-    return unsupported('volumes');
+  async observeVolumes(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly VolumeSight[]> {
+    await this.meet('observe', signal);
+    return this.volumes.observe(refs);
   }
 
   startVm(): Promise<void> {
@@ -112,12 +117,14 @@ export class SimulatedCluster extends ClusterDriver {
     await this.meet('stop', signal);
     if (ref.kind === 'pod') await this.runs.remove(ref);
     if (ref.kind === 'door') await this.doors.remove(ref);
+    if (ref.kind === 'volume') await this.volumes.remove(ref);
   }
 
   async *list(signal: AbortSignal): AsyncGenerator<FoundObject> {
     await this.meet('list', signal);
     yield* this.runs.list();
     yield* this.doors.list();
+    yield* this.volumes.list();
   }
 
   async *watch(signal: AbortSignal): AsyncGenerator<Hint> {

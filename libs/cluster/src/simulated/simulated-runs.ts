@@ -4,6 +4,7 @@ import type { FoundObject, RunSight } from '../observations.js';
 import { endingOf, lifeOf, scenarioOf } from './scenario.js';
 import type { LoggedRun } from './simulated-logs.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
+import type { SimulatedVolumes } from './simulated-volumes.js';
 
 /** Of a `PodRun`, what is kept: nothing of its environment. */
 interface KeptSpec {
@@ -11,6 +12,8 @@ interface KeptSpec {
   readonly command: readonly string[];
   readonly slices: readonly PodSlice[];
   readonly owner: PodRun['owner'];
+  /** Ids. */
+  readonly volumes: readonly string[];
 }
 
 interface Row {
@@ -39,11 +42,16 @@ export class SimulatedRuns {
     private readonly store: SimulatedStore,
     private readonly cluster: string,
     private readonly pullMs: number,
+    private readonly volumes: SimulatedVolumes,
   ) {}
 
-  async start({ ref, podName, image, command, slices, owner }: PodRun): Promise<void> {
+  async start({ ref, podName, image, command, slices, owner, volumes }: PodRun): Promise<void> {
+    if (volumes.length > 0) {
+      if (await this.find(ref)) return;
+      await this.volumes.write(volumes.map(({ volumeId }) => volumeId));
+    }
     const life = lifeOf(scenarioOf(podName, image), this.pullMs);
-    const spec: KeptSpec = { image, command, slices, owner };
+    const spec: KeptSpec = { image, command, slices, owner, volumes: volumes.map(({ volumeId }) => volumeId) };
     await this.store.query(
       `INSERT INTO ${tables.run} (cluster, kind, id, run, name, spec, requested_at, ready_at, trouble, ends_at, exit_code, is_out_of_memory)
        SELECT $1, 'pod', $2, $3, $4, $5, now, coalesce(now + $6::integer * interval '1 millisecond', 'infinity'), $7,

@@ -11,6 +11,7 @@ export const tables = {
   fault: `${schema}.fault`,
   door: `${schema}.door`,
   claim: `${schema}.claim`,
+  volume: `${schema}.volume`,
 } as const;
 
 const runs = `CREATE TABLE IF NOT EXISTS ${tables.run} (
@@ -54,6 +55,14 @@ const doors = `CREATE TABLE IF NOT EXISTS ${tables.door} (
   PRIMARY KEY (cluster, id, run)
 )`;
 
+const volumes = `CREATE TABLE IF NOT EXISTS ${tables.volume} (
+  cluster text, id text,
+  size_gb integer NOT NULL,
+  used_bytes bigint NOT NULL DEFAULT 0,
+  requested_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (cluster, id)
+)`;
+
 /** Which process listens. */
 const claims = `CREATE TABLE IF NOT EXISTS ${tables.claim} (name text PRIMARY KEY, holder uuid NOT NULL, until timestamptz(3) NOT NULL)`;
 
@@ -67,6 +76,7 @@ const statements = [
   faults,
   doors,
   claims,
+  volumes,
 ];
 
 /** Creates what is missing. Processes that start at once wait for each other. */

@@ -16,7 +16,7 @@ export class RegionalHoldings extends ResourceHoldings {
 
 /**
  * What a team holds now. It has the kinds of resources that the platform offers. A kind that is not offered is left out,
- * and not shown as zero; VMs and storage will be further fields.
+ * and not shown as zero; VMs will be further fields.
  */
 export class ResourceOverview {
   @Uuid()

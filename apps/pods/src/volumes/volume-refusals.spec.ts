@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  deletionCalledOff,
+  sharedVolumes,
+  teamChanged,
+  teamDeletionRequested,
+  workspaceDeletionRequested,
+  type CreateSharedVolume,
+  type SharedVolume,
+  type TeamDeletionAnswered,
+} from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { Outbox } from '@atoll/events';
+import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+
+let fixture: PodsFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+  team = await fixture.team('member', 100);
+});
+afterAll(() => fixture.stop());
+
+const remove = ({ volume_id }: SharedVolume, { member } = team) => fixture.call(sharedVolumes.delete, { volume_id }, member);
+const resize = ({ volume_id }: SharedVolume, size_in_gb: number, { member } = team) =>
+  fixture.call(sharedVolumes.resize, { volume_id, size_in_gb }, member);
+
+describe('what refuses a volume', () => {
+  it('is a region that does not exist, and a name that the team has', async () => {
+    expect((await errorOf(fixture.createVolume(team, { region_id: '77' }))).message).toBe('No such region.');
+    const volume = await fixture.volume(team, { name: 'taken' });
+    expect((await errorOf(fixture.createVolume(team, { name: 'taken' }))).code).toBe('conflict');
+    await fixture.volume(await fixture.team(), { name: 'taken' });
+    await remove(volume);
+    await fixture.untilVolumeDeleted(volume);
+    await fixture.volume(team, { name: 'taken' });
+  });
+
+  it('is a role that may not use resources, and for another team it does not exist', async () => {
+    const volume = await fixture.volume(team);
+    const stranger = await fixture.team();
+    const viewer = { ...team, member: { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] } };
+    expect((await fixture.call(sharedVolumes.get, { volume_id: volume.volume_id }, viewer.member)).name).toBe(volume.name);
+    const unknown = { ...volume, volume_id: '999999' };
+    const read = (found: SharedVolume, { member }: ToldTeam) => fixture.call(sharedVolumes.get, { volume_id: found.volume_id }, member);
+    const grow = (found: SharedVolume, by: ToldTeam) => resize(found, 99, by);
+    for (const attempt of [read, grow, remove]) {
+      if (attempt !== read) expect((await errorOf(attempt(volume, viewer))).code).toBe('forbidden');
+      const [foreign, missing] = [await errorOf(attempt(volume, stranger)), await errorOf(attempt(unknown, stranger))];
+      expect([foreign.code, foreign.message]).toEqual(['not_found', missing.message]);
+    }
+    expect((await errorOf(fixture.createVolume({ ...team, member: stranger.member }))).code).toBe('not_found');
+    expect((await errorOf(fixture.createVolume(viewer))).code).toBe('forbidden');
+    expect((await errorOf(fixture.call(sharedVolumes.list, { team_id: team.team_id }, stranger.member))).code).toBe('not_found');
+  });
+
+  it('is a suspension, which lets it be deleted', async () => {
+    const suspended = await fixture.team();
+    const volume = await fixture.volume(suspended);
+    const { team_id, workspace_id } = suspended;
+    const workspaces = [{ id: workspace_id, name: 'default' }];
+    await fixture.tell(teamChanged, { team_id, name: 'x', status: 'active', is_suspended: true, revision: 2, workspaces });
+    for (const attempt of [fixture.createVolume(suspended), resize(volume, 99, suspended)])
+      expect((await errorOf(attempt)).code).toBe('team_suspended');
+    await remove(volume, suspended);
+    await fixture.untilVolumeDeleted(volume);
+  });
+
+  const bad: [string, Partial<Record<keyof CreateSharedVolume, unknown>>][] = [
+    ...[0, -1, 1.5, '1e3', 100_001, null].map((size_in_gb): [string, object] => ['size_in_gb', { size_in_gb }]),
+    ...['', ' ', 'a\nb', 'x'.repeat(101)].map((name): [string, object] => ['name', { name }]),
+    ...['0', '-1', 'x', 1.5].map((region_id): [string, object] => ['region_id', { region_id }]),
+  ];
+  it.each(bad)('is %s in a form that it may not have: %j', async (path, more) => {
+    const error = await errorOf(fixture.createVolume(team, more as Partial<CreateSharedVolume>));
+    expect([error.code, error.details.errors?.[0]?.path]).toEqual(['invalid_input', path]);
+  });
+});
+
+describe('a team that is deleted', () => {
+  const answerTo = async (attempt_id: string) => {
+    while ((await fixture.get(Outbox).pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    const answers = fixture.events.map(({ payload }) => payload as TeamDeletionAnswered);
+    return answers.find((answer) => answer.attempt_id === attempt_id);
+  };
+
+  it('is told of its volumes, nothing new comes once it has none, and a forced deletion takes them with it', async () => {
+    const own = await fixture.team();
+    const volume = await fixture.volume(own);
+    await fixture.running(own, { volumes: [{ volume_id: volume.volume_id, path: '/data' }] });
+    const { team_id, workspace_id } = own;
+    const [whole, part, forced, last] = [newId(), newId(), newId(), newId()];
+    const holdings = [
+      { kind: 'pod', count: 1 },
+      { kind: 'shared_volume', count: 1 },
+    ];
+    await fixture.tell(teamDeletionRequested, { team_id, revision: 2, attempt_id: whole });
+    expect(await answerTo(whole)).toMatchObject({ holder: 'pods', holds: '1 pod, 1 shared volume', remaining: holdings });
+    await fixture.tell(workspaceDeletionRequested, { team_id, workspace_id, revision: 2, attempt_id: part });
+    expect((await answerTo(part))?.remaining).toEqual(holdings);
+    await fixture.tell(deletionCalledOff, { team_id, revision: 3, attempt_id: whole });
+    await fixture.tell(teamDeletionRequested, { team_id, revision: 4, attempt_id: forced, force: true });
+    expect((await answerTo(forced))?.remaining).toEqual(holdings);
+    expect((await errorOf(fixture.createVolume(own))).code).toBe('conflict');
+    await fixture.untilVolumeDeleted(volume);
+    await fixture.tell(teamDeletionRequested, { team_id, revision: 5, attempt_id: last, force: true });
+    expect(await answerTo(last)).toMatchObject({ holds: null, remaining: [] });
+    expect((await fixture.usageOf(`shared_storage:${volume.volume_id}`)).at(-1)?.quantity).toBe('0');
+  });
+});

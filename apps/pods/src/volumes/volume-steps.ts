@@ -1,0 +1,132 @@
+import type { ClusterDriver, ObjectRef, VolumeSight } from '@atoll/cluster';
+import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Clusters } from '../cluster/clusters.js';
+import { stepError } from '../cluster/step-errors.js';
+import { UsageFacts } from '../usage/usage-facts.js';
+import type { VolumeEntity } from './volume.entity.js';
+import { volumeMachine, type VolumeEvent, type VolumeState } from './volume.machine.js';
+
+type Found = Outcome<VolumeEntity, VolumeEvent>;
+
+/** A volume that is created, grown or removed is looked at after 50, 100, 200 … ms. */
+const firstLookMs = 50;
+const longestLookMs = 5_000;
+const self = { actor: 'system:pods' };
+const lost = { code: 'lost', message: 'The cluster no longer has the volume.' };
+
+/** Shared volumes: created, grown and removed in the cluster of their GPU service. */
+@Injectable()
+export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, VolumeEvent> {
+  protected readonly lanes = `ARRAY[gpuaas_id::text]`;
+
+  constructor(
+    dataSource: DataSource,
+    private readonly clusters: Clusters,
+    private readonly usage: UsageFacts,
+  ) {
+    super(dataSource, volumeMachine);
+  }
+
+  async step(volume: VolumeEntity, { signal }: StepContext): Promise<Found> {
+    const isRemoving = volume.state === 'deleting' || volume.state === 'failing';
+    try {
+      const driver = await this.clusters.driverOf(volume.gpuaasId);
+      switch (volume.state as VolumeState) {
+        case 'pending':
+          return await this.make(driver, volume, signal);
+        case 'growing':
+          return await this.grow(driver, volume, signal);
+        case 'active':
+          return await this.review(driver, volume, signal);
+        case 'deleting':
+        case 'failing':
+          return await this.remove(driver, volume, signal);
+        default:
+          return 'rest';
+      }
+    } catch (error) {
+      throw stepError(error, isRemoving);
+    }
+  }
+
+  protected override async entered(
+    manager: EntityManager,
+    volume: VolumeEntity,
+    { event }: Passage<VolumeState, VolumeEvent>,
+  ): Promise<void> {
+    if (event === 'KEPT') await manager.query('UPDATE shared_volume SET next_size_gb = NULL WHERE volume_id = $1', [volume.volumeId]);
+    const isHeld = volume.state === 'active' || volume.state === 'growing';
+    const billedGb = isHeld ? volume.sizeGb : 0;
+    if (billedGb === volume.billedGb) return;
+    await this.usage.tellVolume(manager, volume, billedGb);
+    await manager.query('UPDATE shared_volume SET billed_gb = $2 WHERE volume_id = $1', [volume.volumeId, billedGb]);
+  }
+
+  private async make(driver: ClusterDriver, volume: VolumeEntity, signal: AbortSignal): Promise<Found> {
+    const sight = await request(driver, volume, volume.sizeGb, signal);
+    if (sight.phase !== 'ready') return notYet(volume, sight);
+    return this.moving('MADE', { usedBytes: bytesOf(sight) });
+  }
+
+  private async grow(driver: ClusterDriver, volume: VolumeEntity, signal: AbortSignal): Promise<Found> {
+    // A request would create it anew, empty.
+    if ((await observe(driver, volume, signal)).phase === 'absent') return { event: 'LOST', reason: lost };
+    const sizeGb = volume.nextSizeGb ?? volume.sizeGb;
+    const sight = await request(driver, volume, sizeGb, signal);
+    if (sight.phase !== 'ready' || (sight.sizeGb !== null && sight.sizeGb < sizeGb)) return notYet(volume, sight);
+    return this.moving('GROWN', { sizeGb, nextSizeGb: null, usedBytes: bytesOf(sight) });
+  }
+
+  private async review(driver: ClusterDriver, volume: VolumeEntity, signal: AbortSignal): Promise<Found> {
+    return (await observe(driver, volume, signal)).phase === 'absent' ? { event: 'LOST', reason: lost } : 'rest';
+  }
+
+  private async remove(driver: ClusterDriver, volume: VolumeEntity, signal: AbortSignal): Promise<Found> {
+    await driver.remove(refOf(volume), signal);
+    if ((await observe(driver, volume, signal)).phase !== 'absent') return { againAfterMs: lookAfter(volume) };
+    const why = volume.state === 'failing' ? volume.lastError : null;
+    return { event: 'REMOVED', ...(why && { reason: why }) };
+  }
+
+  private moving(event: VolumeEvent, values: Partial<VolumeEntity>): Found {
+    return {
+      decide: async (manager, row) => {
+        await this.move(manager, row, event, self, values);
+        return true;
+      },
+    };
+  }
+}
+
+function refOf({ volumeId }: VolumeEntity): ObjectRef {
+  return { kind: 'volume', id: volumeId, run: 0 };
+}
+
+async function request(driver: ClusterDriver, volume: VolumeEntity, sizeGb: number, signal: AbortSignal): Promise<VolumeSight> {
+  const { teamId, workspaceId } = volume;
+  await driver.makeVolume({ ref: refOf(volume), owner: { teamId, workspaceId }, sizeGb }, signal);
+  return observe(driver, volume, signal);
+}
+
+async function observe(driver: ClusterDriver, volume: VolumeEntity, signal: AbortSignal): Promise<VolumeSight> {
+  const [sight] = await driver.observeVolumes([refOf(volume)], signal);
+  if (!sight) throw new Error('The driver answered nothing.');
+  return sight;
+}
+
+function notYet(volume: VolumeEntity, sight: VolumeSight): Found {
+  const trouble = sight.phase === 'preparing' ? sight.trouble : null;
+  if (trouble) throw new StepFailed(trouble.code, trouble.message, false);
+  return { againAfterMs: lookAfter(volume) };
+}
+
+function bytesOf(sight: VolumeSight & { phase: 'ready' }): string | null {
+  return sight.usedBytes === null ? null : String(sight.usedBytes);
+}
+
+/** The longer it takes, the later it is looked at again. */
+function lookAfter({ enteredAt }: VolumeEntity): number {
+  return Math.min(longestLookMs, Math.max(firstLookMs, Date.now() - enteredAt.getTime()));
+}

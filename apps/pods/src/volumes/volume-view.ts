@@ -1,0 +1,29 @@
+import type { SharedVolume, VolumeStatus } from '@atoll/contracts';
+import type { VolumeEntity } from './volume.entity.js';
+
+function statusOf(state: string): VolumeStatus {
+  if (state === 'growing') return 'resizing';
+  if (state === 'failing') return 'failed';
+  return state === 'deleted' ? 'deleting' : (state as VolumeStatus);
+}
+
+/** Decimal GB, 10^9 bytes. */
+export function gigabytesOf(bytes: string | null): number | null {
+  return bytes === null ? null : Number(bytes) / 1e9;
+}
+
+export function volumeView(volume: VolumeEntity): SharedVolume {
+  return {
+    volume_id: volume.volumeId,
+    name: volume.name,
+    team_id: volume.teamId,
+    workspace_id: volume.workspaceId,
+    region_id: volume.regionId,
+    gpuaas_id: volume.gpuaasId,
+    size_in_gb: volume.sizeGb,
+    used_size_in_gb: gigabytesOf(volume.usedBytes),
+    status: statusOf(volume.state),
+    reason: volume.lastError?.message ?? null,
+    created_at: volume.createdAt.toISOString(),
+  };
+}

@@ -1,0 +1,123 @@
+import type { VolumeSight } from '@atoll/cluster';
+import { Transactions } from '@atoll/database';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Clusters } from '../cluster/clusters.js';
+import { PodsSettings } from '../pods-settings.js';
+import { UsageFacts } from '../usage/usage-facts.js';
+import { VolumeSteps } from './volume-steps.js';
+
+const perLook = 500;
+const lookMs = 8_000;
+
+interface Seen {
+  readonly volume_id: string;
+  readonly used_bytes: string | null;
+}
+
+/** Keeps the used bytes of volumes, from time to time, and has a volume looked at that its cluster no longer has. */
+@Injectable()
+export class VolumeWatch implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(VolumeWatch.name);
+  private readonly stopping = new AbortController();
+  private readonly looking = new Map<string, Promise<void>>();
+  private timer: NodeJS.Timeout | undefined;
+  private round: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly clusters: Clusters,
+    private readonly steps: VolumeSteps,
+    private readonly usage: UsageFacts,
+    private readonly settings: PodsSettings,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    if (this.settings.workers.isIdle) return;
+    this.timer = setInterval(() => {
+      this.round = this.round.then(() => this.go());
+    }, this.settings.volumeSweepMs);
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    clearInterval(this.timer);
+    this.stopping.abort();
+    await this.round;
+    await Promise.all(this.looking.values());
+  }
+
+  /** Looks at all volumes of a cluster. */
+  async sweep(gpuaasId: string): Promise<void> {
+    const driver = await this.clusters.driverOf(gpuaasId);
+    for (let after = '0'; !this.stopping.signal.aborted;) {
+      const rows = await this.dataSource.query<Seen[]>(
+        `SELECT volume_id, used_bytes FROM shared_volume WHERE gpuaas_id = $1 AND state = 'active' AND volume_id > $2 ORDER BY volume_id LIMIT $3`,
+        [gpuaasId, after, perLook],
+      );
+      const last = rows.at(-1);
+      if (!last) return;
+      const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(lookMs)]);
+      const sights = await driver.observeVolumes(
+        rows.map(({ volume_id }) => ({ kind: 'volume', id: volume_id, run: 0 })),
+        signal,
+      );
+      await this.keep(rows, sights);
+      after = last.volume_id;
+    }
+  }
+
+  /** One that hangs is looked at no second time meanwhile, and keeps no other from its look. */
+  private async go(): Promise<void> {
+    try {
+      const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(
+        `SELECT DISTINCT gpuaas_id FROM shared_volume WHERE state = 'active'`,
+      );
+      for (const { gpuaas_id } of rows) {
+        if (this.looking.has(gpuaas_id) || this.stopping.signal.aborted) continue;
+        const task = this.sweep(gpuaas_id)
+          .catch((error: unknown) => this.warn(`Cannot look at the volumes of GPU service ${gpuaas_id}; retrying`, error))
+          .finally(() => this.looking.delete(gpuaas_id));
+        this.looking.set(gpuaas_id, task);
+      }
+    } catch (error) {
+      this.warn('Cannot look at the volumes; retrying', error);
+    }
+  }
+
+  private warn(what: string, error: unknown): void {
+    if (!this.stopping.signal.aborted) this.logger.warn(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+
+  private async keep(rows: readonly Seen[], sights: readonly VolumeSight[]): Promise<void> {
+    const lost = rows.filter((_row, at) => sights[at]?.phase === 'absent').map(({ volume_id }) => volume_id);
+    const changed = rows.flatMap(({ volume_id, used_bytes }, at) => {
+      const sight = sights[at];
+      const usedBytes = sight?.phase === 'ready' ? sight.usedBytes : null;
+      return usedBytes === null || String(usedBytes) === used_bytes ? [] : [{ volumeId: volume_id, usedBytes }];
+    });
+    if (lost.length > 0) await this.transactions.run((manager) => this.steps.touch(manager, lost));
+    if (changed.length > 0) await this.transactions.run((manager) => this.keepUsed(manager, changed));
+  }
+
+  /** Billing shows the figure, and is told it once an hour: it changes no cost. */
+  private async keepUsed(manager: EntityManager, changed: readonly { volumeId: string; usedBytes: number }[]): Promise<void> {
+    const told = await manager.query<object[]>(
+      `WITH found AS (
+         SELECT volume_id, used, used_told_at AS told_before FROM unnest($1::bigint[], $2::bigint[]) given (volume_id, used) JOIN shared_volume USING (volume_id)
+         WHERE state = 'active' ORDER BY volume_id FOR NO KEY UPDATE OF shared_volume
+       ), kept AS (
+         UPDATE shared_volume SET used_bytes = used,
+           used_told_at = CASE WHEN used_told_at > clock_timestamp() - interval '1 hour' THEN used_told_at ELSE GREATEST(clock_timestamp(), entered_at) END
+         FROM found WHERE found.volume_id = shared_volume.volume_id RETURNING shared_volume.*, told_before
+       )
+       SELECT * FROM kept WHERE used_told_at IS DISTINCT FROM told_before`,
+      [changed.map(({ volumeId }) => volumeId), changed.map(({ usedBytes }) => usedBytes)],
+    );
+    if (told.length > 0)
+      await this.usage.tellUsed(
+        manager,
+        told.map((raw) => this.steps.rowOf(raw)),
+      );
+  }
+}

@@ -1,0 +1,155 @@
+import {
+  notFound,
+  pageWindow,
+  requirePermission,
+  type CallContext,
+  type Caller,
+  type CreateSharedVolume,
+  type ListSharedVolumes,
+  type Permission,
+  type ResizeSharedVolume,
+  type SharedVolume,
+  type SharedVolumePage,
+  type SharedVolumePath,
+} from '@atoll/contracts';
+import { isUniqueViolation, readPage, Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { causeOf } from '@atoll/state-machine';
+import { TeamDirectory, TeamGate } from '@atoll/team-directory';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Clusters } from '../cluster/clusters.js';
+import { GpuServices } from '../placement/gpu-services.js';
+import { MountableVolumes } from './mountable-volumes.js';
+import type { VolumeEntity } from './volume.entity.js';
+import { VolumeSteps } from './volume-steps.js';
+import { volumeView } from './volume-view.js';
+
+/** Nothing else bounds how many a team may create. */
+const mostOfTeam = 1_000;
+
+/** Shared volumes, each for the members of its team alone. */
+@Injectable()
+export class VolumesService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly gate: TeamGate,
+    private readonly teams: TeamDirectory,
+    private readonly clusters: Clusters,
+    private readonly gpuServices: GpuServices,
+    private readonly steps: VolumeSteps,
+    private readonly mounts: MountableVolumes,
+  ) {}
+
+  async create(asked: CreateSharedVolume, context: CallContext): Promise<SharedVolume> {
+    const kept = await this.transactions.kept<SharedVolume>(context);
+    if (kept) return kept;
+    const { team_id: teamId, name, size_in_gb: sizeGb } = asked;
+    const workspaceId = await this.gate.requireGrowth(context.caller, teamId, asked.workspace_id);
+    const { gpuaas_id, region_id, region_name } = await this.gpuServices.find(asked.region_id, asked.gpuaas_id, context.requestId);
+    await this.requireSupported(gpuaas_id);
+    const place = { gpuaasId: gpuaas_id, regionId: region_id, regionName: region_name };
+    return this.transactions.once(context, async (manager) => {
+      await this.gate.holdOpen(manager, teamId, workspaceId);
+      await requireRoom(manager, teamId, name);
+      const values = { teamId, workspaceId, ...place, name, sizeGb, createdAt: new Date() };
+      return volumeView(await insert(name, () => this.steps.insert(manager, values, causeOf(context))));
+    });
+  }
+
+  async list(asked: ListSharedVolumes, { caller }: CallContext): Promise<SharedVolumePage> {
+    const { team_id, region_id, include_ended } = asked;
+    requirePermission(caller, team_id, 'readTeam');
+    await this.teams.team(team_id);
+    const { page, limit, offset } = pageWindow(asked, 1);
+    const isWhole = include_ended === 'true';
+    const where = `team_id = $1 AND ($2::bigint IS NULL OR region_id = $2)${isWhole ? '' : ` AND state <> 'deleted'`}`;
+    const { total, rows } = await readPage(this.statements, {
+      name: `volumes.list.${isWhole}`,
+      count: `SELECT count(*)::int FROM shared_volume WHERE ${where}`,
+      rows: `SELECT * FROM shared_volume WHERE ${where} ORDER BY created_at, volume_id LIMIT $3 OFFSET $4`,
+      order: 'created_at, volume_id',
+      values: [team_id, region_id ?? null, limit, offset],
+    });
+    return { data: rows.map((raw) => volumeView(this.steps.rowOf(raw))), pagination: { page, limit, total } };
+  }
+
+  async get({ volume_id }: SharedVolumePath, { caller }: CallContext): Promise<SharedVolume> {
+    return volumeView(await this.find(volume_id, caller, 'readTeam'));
+  }
+
+  async resize({ volume_id, size_in_gb }: ResizeSharedVolume, context: CallContext): Promise<SharedVolume> {
+    const { teamId } = await this.find(volume_id, context.caller, 'useResources');
+    await this.gate.requireGrowth(context.caller, teamId, undefined, 'shared volume');
+    return this.transactions.run(async (manager) => {
+      const volume = await this.lock(manager, volume_id);
+      requireNoShrinking(Math.max(volume.sizeGb, volume.nextSizeGb ?? 0), size_in_gb);
+      if (size_in_gb === (volume.nextSizeGb ?? volume.sizeGb)) return volumeView(volume);
+      if (volume.state !== 'active') {
+        throw new AppError('conflict', `The volume is ${volumeView(volume).status}: an active one is resized.`);
+      }
+      const moved = await this.steps.move(manager, volume, 'GROW', causeOf(context), { nextSizeGb: size_in_gb });
+      return volumeView(moved ?? volume);
+    });
+  }
+
+  /** Deleted already: repeats are answered alike until it is gone. */
+  async delete({ volume_id }: SharedVolumePath, context: CallContext): Promise<SharedVolume> {
+    await this.find(volume_id, context.caller, 'useResources');
+    return this.transactions.run(async (manager) => {
+      const volume = await this.lock(manager, volume_id);
+      if (volume.state === 'deleting') return volumeView(volume);
+      await this.mounts.requireUnmounted(manager, volume);
+      return volumeView((await this.steps.move(manager, volume, 'DELETE', causeOf(context))) ?? volume);
+    });
+  }
+
+  /** The volume, for a caller who has the permission in its team. Throws `not_found`, in the words for one that does not exist. */
+  private async find(volumeId: string, caller: Caller, permission: Permission): Promise<VolumeEntity> {
+    const query = `SELECT * FROM shared_volume WHERE volume_id = $1 AND state <> 'deleted'`;
+    const [raw] = await this.statements.query('volumes.find', query, [volumeId]);
+    if (!raw) throw notFound('shared volume');
+    const volume = this.steps.rowOf(raw);
+    requirePermission(caller, volume.teamId, permission, 'shared volume');
+    return volume;
+  }
+
+  private async lock(manager: EntityManager, volumeId: string): Promise<VolumeEntity> {
+    const volume = await this.steps.lock(manager, volumeId);
+    if (!volume || volume.state === 'deleted') throw notFound('shared volume');
+    return volume;
+  }
+
+  private async requireSupported(gpuaasId: string): Promise<void> {
+    const { capabilities } = await this.clusters.driverOf(gpuaasId);
+    if (!capabilities.volumes) throw new AppError('not_supported', 'The cluster of this GPU service has no shared volumes.');
+  }
+}
+
+async function requireRoom(manager: EntityManager, teamId: string, name: string): Promise<void> {
+  const [{ live = 0, named = 0 } = {}] = await manager.query<{ live: number; named: number }[]>(
+    `SELECT count(*)::int AS live, (count(*) FILTER (WHERE name = $2))::int AS named FROM shared_volume WHERE team_id = $1 AND state <> 'deleted'`,
+    [teamId, name],
+  );
+  if (named > 0) throw nameTaken(name);
+  if (live >= mostOfTeam) throw new AppError('conflict', `The team has ${live} shared volumes, the most that a team may have.`);
+}
+
+async function insert<T>(name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isUniqueViolation(error) ? nameTaken(name) : error;
+  }
+}
+
+function nameTaken(name: string): AppError {
+  return new AppError('conflict', `The team has a shared volume named ${name}.`);
+}
+
+function requireNoShrinking(presentGb: number, askedGb: number): void {
+  if (askedGb >= presentGb) return;
+  const message = `size_in_gb must be at least ${presentGb}, the present size: a volume does not shrink`;
+  throw new AppError('invalid_input', `${message}.`, { errors: [{ path: 'size_in_gb', code: 'min', message }] });
+}

@@ -1,0 +1,115 @@
+import { IntersectionType } from '@nestjs/swagger';
+import { contract, operation } from '../contract.js';
+import { Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { IncludeEnded, PageFromOne, Pagination } from '../page.js';
+import { Amount } from './pod-fields.js';
+
+const largestGb = 100_000;
+const sizeField = { min: 1, max: largestGb, example: 100, description: 'Size in GB, 10^9 bytes.' };
+const nameField = { max: 100, example: 'datasets', description: 'Name of the volume, unique in its team.' };
+
+export class CreateSharedVolume {
+  @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
+  team_id!: string;
+
+  @Uuid({ optional: true, description: 'The team’s default workspace if left out.' })
+  workspace_id?: string;
+
+  @NumberedId({ example: '1', description: 'The region in which the volume is created.' })
+  region_id!: string;
+
+  @NumberedId({
+    optional: true,
+    example: '1',
+    description: 'The GPU service of the region whose pods and VMs can mount the volume; the oldest one of the region if left out.',
+  })
+  gpuaas_id?: string;
+
+  @Text(nameField)
+  name!: string;
+
+  @WholeNumber(sizeField)
+  size_in_gb!: number;
+}
+
+const volumeStatuses = ['pending', 'active', 'resizing', 'deleting', 'failed'] as const;
+export type VolumeStatus = (typeof volumeStatuses)[number];
+
+export class SharedVolume {
+  @NumberedId({ example: '5' })
+  volume_id!: string;
+
+  @Text(nameField)
+  name!: string;
+
+  @Uuid()
+  team_id!: string;
+
+  @Uuid()
+  workspace_id!: string;
+
+  @NumberedId({ example: '1' })
+  region_id!: string;
+
+  @NumberedId({ example: '1', description: 'The GPU service whose pods and VMs can mount the volume.' })
+  gpuaas_id!: string;
+
+  @WholeNumber({ ...sizeField, description: 'Size in GB, 10^9 bytes; while `resizing` the size before.' })
+  size_in_gb!: number;
+
+  @Amount({
+    min: 0,
+    max: 1_000_000_000,
+    nullable: true,
+    example: 12.34,
+    description: 'Used space in GB, 10^9 bytes; null while the cluster has no figure.',
+  })
+  used_size_in_gb!: number | null;
+
+  @OneOf('VolumeStatus', volumeStatuses, { example: 'active' })
+  status!: VolumeStatus;
+
+  @Text({ max: 500, nullable: true, description: 'Why it failed or was not resized, or what it waits for.' })
+  reason!: string | null;
+
+  @Instant()
+  created_at!: string;
+}
+
+export class SharedVolumePage {
+  @ListOf(() => SharedVolume, { max: 100 })
+  data!: SharedVolume[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+}
+
+class VolumesOfTeam {
+  @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
+  team_id!: string;
+
+  @NumberedId({ optional: true, example: '1' })
+  region_id?: string;
+}
+
+export class ListSharedVolumes extends IntersectionType(VolumesOfTeam, PageFromOne, IncludeEnded) {}
+
+export class SharedVolumePath {
+  @NumberedId({ example: '5' })
+  volume_id!: string;
+}
+
+export class ResizeSharedVolumeBody {
+  @WholeNumber({ ...sizeField, description: 'New size in GB, 10^9 bytes; not below the present one.' })
+  size_in_gb!: number;
+}
+
+export class ResizeSharedVolume extends IntersectionType(SharedVolumePath, ResizeSharedVolumeBody) {}
+
+export const sharedVolumes = contract('pods.volumes', {
+  create: operation(CreateSharedVolume, SharedVolume),
+  list: operation(ListSharedVolumes, SharedVolumePage),
+  get: operation(SharedVolumePath, SharedVolume),
+  resize: operation(ResizeSharedVolume, SharedVolume),
+  delete: operation(SharedVolumePath, SharedVolume),
+});
