@@ -5,6 +5,7 @@ import { Button } from '../../parts/button.js';
 import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field } from '../../parts/fields.js';
 import { Secret } from '../../parts/secret.js';
+import { InvitationSent } from './invitation-sent.js';
 
 type Member = Schemas['TeamMember'];
 type Role = Member['role'];
@@ -47,6 +48,7 @@ function AddMemberForm({ teamId, close }: { teamId: string; close: () => void })
   const [name, setName] = useState('');
   const [role, setRole] = useState<Role>('member');
   const [added, setAdded] = useState<Member | null>(null);
+  if (added?.invitation) return <InvitationSent invitation={added.invitation} close={close} />;
   if (added) return <KeyShown member={added} close={close} />;
   const add = () =>
     answerOf(api.POST('/api/team/{team_id}/members', { params: { path: { team_id: teamId }, header }, body: { email, name, role } }));
