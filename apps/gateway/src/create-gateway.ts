@@ -10,7 +10,6 @@ import { openApiDocument } from './openapi/document.js';
 import { serveDocumentation } from './openapi/documentation.js';
 import { acceptJsonBodies } from './requests/body-parser.js';
 import { hookPartsOf, installHooks } from './requests/hooks.js';
-import { servePages } from './pages/pages.js';
 import { isTerminalUpgrade, serveTerminals } from './terminals/terminal-upgrades.js';
 
 export { listenCompat } from './compat/listen-compat.js';
@@ -33,7 +32,6 @@ export async function createGateway(options: GatewayOptions): Promise<NestFastif
   serveDocumentation(app, { title: 'Atoll API', documentOf: () => openApiDocument(app) });
   const hasConsole = serveConsole(instance, options.consoleFolder);
   if (!hasConsole) instance.get('/', { config: { public: true } }, (_request, reply) => reply.redirect('/api/docs'));
-  servePages(instance);
   await app.init();
   await instance.ready();
   return app;
