@@ -143,6 +143,12 @@ const logsRoute = createRoute({
   validateSearch: validateLogs,
   component: lazyRouteComponent(() => import('./pages/logs/logs-page.js'), 'LogsPage'),
 });
+const volumesRoute = createRoute({
+  getParentRoute: () => teamRoute,
+  path: 'volumes',
+  validateSearch: page,
+  component: lazyRouteComponent(() => import('./pages/volumes/volumes-page.js'), 'VolumesPage'),
+});
 const membersRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'members',
@@ -225,6 +231,7 @@ const routeTree = rootRoute.addChildren([
       podRoute,
       terminalRoute,
       logsRoute,
+      volumesRoute,
       membersRoute,
       settingsRoute,
     ]),
