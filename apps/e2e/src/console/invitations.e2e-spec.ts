@@ -29,7 +29,12 @@ describeWhere(browserLack(), 'an invitation in the console', () => {
         await dialog.getByLabel('E-mail').fill(email ?? '');
         await dialog.getByLabel('Name').fill(name ?? '');
         await dialog.getByRole('button', { name: 'Add', exact: true }).click();
-        links.push((await dialog.locator('.secret code').textContent()) ?? '');
+        const [key = '', url = ''] = [
+          await dialog.locator('.secret code').first().textContent(),
+          await dialog.locator('.secret code').last().textContent(),
+        ].map(String);
+        expect(key).toMatch(/^atl_/);
+        links.push(url);
         await dialog.getByRole('button', { name: 'Done' }).click();
       }
       const row = (name: string) => page.getByRole('region', { name: 'Invitations' }).last().getByRole('row').filter({ hasText: name });

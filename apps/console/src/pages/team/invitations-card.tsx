@@ -8,7 +8,7 @@ import { Card } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
 import { useUser } from '../../session/user-context.js';
-import { InvitationSent } from './invitation-sent.js';
+import { InvitationLink } from './invitation-link.js';
 
 type Invitation = Schemas['Invitation'];
 
@@ -81,7 +81,18 @@ function Actions({ invitation: { id, name }, teamId }: { invitation: Invitation;
 
 function Resend({ params, close }: { params: { path: { team_id: string; invitation_id: string } }; close: () => void }) {
   const [sent, setSent] = useState<Schemas['SentInvitation'] | null>(null);
-  if (sent) return <InvitationSent invitation={sent} close={close} />;
+  if (sent) {
+    return (
+      <>
+        <InvitationLink invitation={sent} />
+        <div className="dialog-actions">
+          <Button kind="primary" onPress={close}>
+            Done
+          </Button>
+        </div>
+      </>
+    );
+  }
   const resend = () => answerOf(api.POST('/api/team/{team_id}/invitations/{invitation_id}/resend', { params }));
   return (
     <ActionForm submit="Send a new link" action={resend} invalidates={['team']} onDone={setSent} onCancel={close}>

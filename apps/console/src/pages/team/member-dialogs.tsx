@@ -5,7 +5,7 @@ import { Button } from '../../parts/button.js';
 import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field } from '../../parts/fields.js';
 import { Secret } from '../../parts/secret.js';
-import { InvitationSent } from './invitation-sent.js';
+import { InvitationLink } from './invitation-link.js';
 
 type Member = Schemas['TeamMember'];
 type Role = Member['role'];
@@ -20,11 +20,12 @@ const roles: readonly { value: Role; label: string; detail: string }[] = (
   ] as const
 ).map(([value, detail]) => ({ value, label: roleName(value), detail }));
 
-/** A key that was made just now, or the form that makes it. */
+/** What was made just now: a key, and for a new member the link by which they set a password. */
 function KeyShown({ member, close }: { member: Member; close: () => void }) {
   return (
     <>
       {member.api_key !== null && <Secret label={`The key of ${member.name}`} value={member.api_key} />}
+      {member.invitation && <InvitationLink invitation={member.invitation} />}
       <div className="dialog-actions">
         <Button kind="primary" onPress={close}>
           Done
@@ -48,7 +49,6 @@ function AddMemberForm({ teamId, close }: { teamId: string; close: () => void })
   const [name, setName] = useState('');
   const [role, setRole] = useState<Role>('member');
   const [added, setAdded] = useState<Member | null>(null);
-  if (added?.invitation) return <InvitationSent invitation={added.invitation} close={close} />;
   if (added) return <KeyShown member={added} close={close} />;
   const add = () =>
     answerOf(api.POST('/api/team/{team_id}/members', { params: { path: { team_id: teamId }, header }, body: { email, name, role } }));
