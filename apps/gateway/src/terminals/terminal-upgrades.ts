@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { terminalProtocol, terminals } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
-import { clientAddress } from '../authentication/client-address.js';
+import { clientAddress } from '../http/client-address.js';
 import { refuseUpgrade, type Noted } from '../errors/socket-errors.js';
 import { toAppError } from '../errors/to-app-error.js';
 import { GatewaySettings } from '../gateway-options.js';
