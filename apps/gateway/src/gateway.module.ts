@@ -31,6 +31,7 @@ import { InstancesController } from './routes/instances.controller.js';
 import { InvitationsController } from './routes/invitations.controller.js';
 import { MembersController } from './routes/members.controller.js';
 import { PodLogsController } from './routes/pod-logs.controller.js';
+import { PodLimitsController } from './routes/pod-limits.controller.js';
 import { PodsController } from './routes/pods.controller.js';
 import { PoolSubscriptionsController } from './routes/pool-subscriptions.controller.js';
 import { PoolsController } from './routes/pools.controller.js';
@@ -87,6 +88,7 @@ export class GatewayModule {
         ExposedServicesController,
         InstancesController,
         PodLogsController,
+        PodLimitsController,
         PodsController,
         SharedVolumesController,
         SshKeysController,

@@ -47,6 +47,8 @@ import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
 import { TeamEnding } from './teams/team-ending.js';
 import { UsageFacts } from './usage/usage-facts.js';
+import { PodUsageController } from './workloads/pod-usage.controller.js';
+import { PodUsageReader } from './workloads/pod-usage-reader.js';
 import { PodWorkloadsController } from './workloads/pod-workload.controller.js';
 import { PodWorkloadsService } from './workloads/pod-workload.service.js';
 import { WorkloadsController } from './workloads/workload.controller.js';
@@ -80,6 +82,7 @@ const workers: Provider = {
     GpuServicesController,
     HoldingsController,
     NodesController,
+    PodUsageController,
     PodWorkloadsController,
     PoolGpusController,
     PoolsController,
@@ -102,6 +105,7 @@ const workers: Provider = {
     NodeReader,
     NodesService,
     Placement,
+    PodUsageReader,
     PodWorkloadsService,
     PoolCatalogue,
     PoolGpusService,

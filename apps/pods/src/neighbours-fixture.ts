@@ -1,6 +1,7 @@
 import {
   gpuServices,
   imagePolicies,
+  podUsages,
   podWorkloads,
   type CheckImage,
   type CheckPodWorkload,
@@ -8,6 +9,7 @@ import {
   type Operation,
   type PodStart,
   type PodSubscription,
+  type PodUsage,
   type PodWorkload,
   type StartPodWorkload,
 } from '@atoll/contracts';
@@ -24,6 +26,8 @@ interface KnownSubscription extends PodSubscription {
 export class Neighbours {
   readonly subscriptions = new Map<string, KnownSubscription>();
   readonly workloads = new Map<string, PodWorkload & { subscriptionId: string; vgpus: number }>();
+  /** How much a pod uses its GPU. */
+  usage: (pod: PodStart) => Pick<PodUsage, 'kind' | 'peak_percent'> = () => ({ kind: 'no_data', peak_percent: null });
   /** References that no policy allows. */
   readonly forbiddenImages = new Set<string>();
   /** Subjects in the order in which they were asked for. */
@@ -50,6 +54,7 @@ export class Neighbours {
       if (region_id !== '1' && region_id !== '2') throw new AppError('not_found', 'No such region.');
       return { region_id, gpuaas_id, region_name: region_id === '1' ? 'eu-north' : 'eu-south' };
     });
+    serve(podUsages.read, ({ pods }) => ({ data: pods.map((pod) => ({ ...pod, ...this.usage(pod) })) }));
     serve(imagePolicies.check, (input) => this.verdict(input));
   }
 

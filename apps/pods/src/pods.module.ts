@@ -18,6 +18,10 @@ import { ExternalPorts } from './exposures/ports.js';
 import { BaremetalInstances } from './instances/baremetal-instances.js';
 import { InstancesController } from './instances/instance.controller.js';
 import { InstancesService } from './instances/instance.service.js';
+import { IdleWatch } from './limits/idle-watch.js';
+import { PodDeadlines } from './limits/pod-deadlines.js';
+import { PodLimitsController } from './limits/pod-limits.controller.js';
+import { PodLimitsService } from './limits/pod-limits.service.js';
 import { LogClaims } from './logs/log-claims.js';
 import { LogCollector } from './logs/log-collector.js';
 import { LogsController } from './logs/log.controller.js';
@@ -90,6 +94,7 @@ const clusters: Provider = {
     HoldingsController,
     InstancesController,
     LogsController,
+    PodLimitsController,
     PodsController,
     SshKeysController,
     VolumesController,
@@ -113,7 +118,10 @@ const clusters: Provider = {
     LogsService,
     MountableVolumes,
     PlatformLines,
+    IdleWatch,
     PodActions,
+    PodDeadlines,
+    PodLimitsService,
     PodSteps,
     PodReader,
     PodStarts,

@@ -191,6 +191,7 @@ export {
   podWorkloadChanged,
   podWorkloads,
 } from './gpuaas/pod-workload.js';
+export { PodUsage, PodUsages, ReadPodUsage, maxPodsPerReading, podUsages } from './gpuaas/pod-usage.js';
 export { GpuHoldings, HoldingTeam, RegionalGpuHoldings, TeamGpuHoldings, gpuHoldings } from './gpuaas/holdings.js';
 export { IpWhitelist, addressAllowed, addressInRanges, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
 export type { AddressRange } from './ip-whitelist.js';
@@ -226,6 +227,7 @@ export { Instance, InstanceList, ListInstances, instances } from './pods/instanc
 export { PodConnections, podConnections } from './pods/connection.js';
 export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
+export { PodLimits, SetTeamPodLimits, TeamPodLimits, podLimits } from './pods/pod-limits.js';
 export {
   CreateSharedVolume,
   ListSharedVolumes,

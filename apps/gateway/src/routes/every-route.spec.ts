@@ -11,6 +11,7 @@ import {
   instances,
   members,
   nodes,
+  podLimits,
   podLogs,
   pods,
   passkeys,
@@ -61,6 +62,7 @@ const host = {
   credential: { password: 'x' },
   specs: { gpu_model: 'H100-80GB', gpu_count: 8, cpu_cores: 128, memory_gb: 1024 },
 };
+const limits = { default_duration_minutes: 60, longest_duration_minutes: null, default_idle_stop: null, longest_idle_minutes: 120 };
 const inWindow = { metric_window: 'last_1h', include_ended: 'true' };
 
 /** Method and path, status, operation, and what is sent: by the query of a GET, by the body of others. */
@@ -153,6 +155,10 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['GET /user/ssh-key/{ssh_key_id}', 200, sshKeys.get],
   ['PUT /user/ssh-key/{ssh_key_id}', 200, sshKeys.rename, { name: 'desktop' }],
   ['DELETE /user/ssh-key/{ssh_key_id}', 204, sshKeys.remove],
+  ['GET /pod-limits', 200, podLimits.get],
+  ['PUT /pod-limits', 200, podLimits.set, limits],
+  ['GET /team/{team_id}/pod-limits', 200, podLimits.ofTeam],
+  ['PUT /team/{team_id}/pod-limits', 200, podLimits.setOfTeam, limits],
   ['POST /shared-volumes', 202, sharedVolumes.create, { ...ofTeam, region_id: '1', name: 'datasets', size_in_gb: 100 }],
   ['GET /shared-volumes', 200, sharedVolumes.list, { ...ofTeam, region_id: '1', ...page, include_ended: 'true' }],
   ['GET /shared-volumes/{volume_id}', 200, sharedVolumes.get],

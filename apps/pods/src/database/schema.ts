@@ -6,6 +6,7 @@ import { CertificateEntity } from '../certificates/certificate.entity.js';
 import { ExposureEntity, ReservedPortEntity } from '../exposures/exposure.entity.js';
 import { EngineEntity, InstallationEntity } from '../cluster/engine.entity.js';
 import { LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity } from '../logs/log-source.entity.js';
+import { PodLimitEntity } from '../limits/pod-limit.entity.js';
 import { PodEntity } from '../pods/pod.entity.js';
 import { PodRunEntity } from '../pods/pod-run.entity.js';
 import { GpuServiceEntity } from '../placement/gpu-service.entity.js';
@@ -13,6 +14,7 @@ import { SshHostKeyEntity } from '../ssh-door/ssh-host-key.entity.js';
 import { SshLogInEntity } from '../ssh-door/ssh-log-in.entity.js';
 import { SshKeyEntity, SshKeyOwnerEntity } from '../ssh-keys/ssh-key.entity.js';
 import { VolumeEntity } from '../volumes/volume.entity.js';
+import { PodLimits1830000001000 } from './migrations/1830000001000-pod-limits.js';
 import { SharedVolumes1830000000000 } from './migrations/1830000000000-shared-volumes.js';
 import { Pods1807000000000 } from './migrations/1807000000000-pods.js';
 import { Exposures1808000000000 } from './migrations/1808000000000-exposures.js';
@@ -40,6 +42,7 @@ export const podsSchema = {
     MachineHistory,
     PlatformLineEntity,
     PodEntity,
+    PodLimitEntity,
     PodRunEntity,
     ReservedPortEntity,
     SshHostKeyEntity,
@@ -59,5 +62,6 @@ export const podsSchema = {
     Engines1812000000000,
     BaremetalAndOwners1822000000000,
     SharedVolumes1830000000000,
+    PodLimits1830000001000,
   ],
 };
