@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { generateKeyPair } from '@atoll/ssh';
 import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
 import ssh2 from 'ssh2';
 import { call, until, type Refusal } from './client.js';
@@ -68,7 +69,7 @@ describeWhere(podmanLacks(), 'pods as real containers', () => {
     await comesTo(pod, 'running');
     expect(await containers()).toEqual([expect.stringContaining(pod.pod_id)]);
 
-    const { private: privateKey, public: public_key } = ssh2.utils.generateKeyPairSync('ed25519');
+    const { privateKey, publicKey: public_key } = generateKeyPair();
     const key = await api<{ ssh_key_id: string }>('POST', '/user/ssh-key', { public_key, name: 'laptop' }, platform.adminKey);
     expect(key.status).toBe(201);
     const client = new ssh2.Client();

@@ -104,7 +104,7 @@ describe('a pod', () => {
     expect(data[0]?.pods).toContainEqual({
       pod_name: pod.pod_name,
       status: 'running',
-      ssh: null,
+      ssh: expect.objectContaining({ username: pod.pod_name, command: expect.stringMatching(/^ssh -p \d+ web-/) }),
       services: [{ service_id, service_name: 'web', url: service.url }],
     });
     const instances = await succeed<{ data: object[] }>('GET', `/instance?team_id=${tenant.teamId}`, { key: tenant.keys.viewer });

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiKey } from '@atoll/api-keys';
-import { createDatabase } from '@atoll/testing';
+import { createDatabase, freePort } from '@atoll/testing';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 const timeoutMs = 60_000;
@@ -23,10 +23,18 @@ afterEach(async () => {
 });
 
 /** Runs one of the built commands to its end. */
-async function run(entry: string, env: Record<string, string>): Promise<{ code: number; output: string }> {
+async function run(
+  entry: string,
+  env: Record<string, string>,
+  onOutput?: (output: string, child: ChildProcess) => void,
+): Promise<{ code: number; output: string }> {
   const child = spawn(process.execPath, [`dist/${entry}`], { env: { ...process.env, ...env } });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const hear = (chunk: Buffer) => {
+    output += chunk.toString();
+    onOutput?.(output, child);
+  };
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', hear);
   const [code] = (await once(child, 'close')) as [number];
   return { code, output };
 }
@@ -96,6 +104,26 @@ describe('a first start', () => {
       expect.stringMatching(/^Atoll cannot start: ATOLL_REPLICAS .* This is not: team=2\n$/),
     ]);
   });
+
+  it(
+    'that is told to stop before it is ready stops as cleanly, and loses nothing',
+    async () => {
+      let isTold = false;
+      const stopped = run(
+        'apps/platform/src/main.js',
+        { ATOLL_DATA_DIR: folder, PORT: String(await freePort()), ATOLL_SSH_PORT: '0' },
+        (output, child) => {
+          if (!isTold && output.includes('"msg":"starting"')) isTold = child.kill('SIGTERM');
+        },
+      );
+      const { code, output } = await stopped;
+      expect([code, output]).toEqual([0, expect.stringContaining('"msg":"stopped"')]);
+      expect(output).not.toMatch(/"level":"(error|fatal)"/);
+      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder });
+      expect(await statusWith(platform.adminKey)).toBe(200);
+    },
+    timeoutMs,
+  );
 
   it(
     'takes the PostgreSQL of DATABASE_URL for its own',

@@ -9,8 +9,10 @@ try {
   const env = loadEnv(PlatformEnv);
   const logger = createLogger({ service: 'atoll', level: env.ATOLL_LOG_LEVEL });
   logger.info({ version }, 'starting');
-  const platform = await startPlatform(env, logger);
-  onShutdown(logger, () => platform.stop());
+  const starting = startPlatform(env, logger);
+  // A signal that comes during the start ends the platform as soon as it can be ended cleanly.
+  onShutdown(logger, async () => (await starting).stop());
+  const platform = await starting;
   logger.info({ url: platform.url }, 'ready');
   console.log(banner({ ...platform, readyAfterMs: performance.now() }));
   if (process.argv.includes('--demo')) await showDemo(platform);

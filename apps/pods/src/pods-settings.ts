@@ -73,6 +73,7 @@ export class PodsSettings {
   @Variable('ATOLL_SSH_HOST')
   @IsIP(undefined, { message: 'ATOLL_SSH_HOST must be an IP address' })
   sshHost: string = '127.0.0.1';
+
   /** Where logs of pods are kept, `http://user:password@host:3100`; in the service's own database without. */
   @Variable('LOKI_URL')
   @IsOptional()

@@ -31,6 +31,7 @@ export type {
   Trouble,
   VolumeSight,
 } from './observations.js';
+export { commandOfLine } from './shell.js';
 export type { PodConnection, Shell, ShellExit, ShellRequest, TerminalSize } from './shell.js';
 export { SimulatedCluster } from './simulated/simulated-cluster.js';
 export { SimulatedFaults } from './simulated/simulated-faults.js';

@@ -41,3 +41,15 @@ export interface Shell {
 
 /** A connection to a port inside a pod. It ends and closes when the pod ends, and when the connection to the cluster breaks. */
 export type PodConnection = Duplex;
+
+const lineScript = 'if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; else exec sh -c "$1"; fi';
+
+/** The command that has the shell of the image read a line, as sshd does with what a client requests. */
+export function commandOfLine(line: string): string[] {
+  return ['sh', '-c', lineScript, 'sh', line];
+}
+
+/** The line that `commandOfLine` made the command of; null for any other command. */
+export function lineOf(command: readonly string[]): string | null {
+  return command[2] === lineScript ? (command[4] ?? null) : null;
+}

@@ -9,3 +9,4 @@ export { SshGate } from './ssh-gate.js';
 export { SshSession } from './ssh-session.js';
 export type { SshCommand, SshCredential, SshResult, SshTarget } from './ssh-session.js';
 export { BadPrivateKey, checkPrivateKey, generateKeyPair } from './private-key.js';
+export type { KeyPair } from './private-key.js';

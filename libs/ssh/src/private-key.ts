@@ -15,8 +15,19 @@ export function checkPrivateKey(text: string, passphrase?: string): void {
   if (!key?.isPrivateKey()) throw new BadPrivateKey('This is a public key. Give the private one.');
 }
 
-/** A new ed25519 key pair: the public key as a line of `authorized_keys` without a comment, the private key in OpenSSH form. */
-export function generateKeyPair(): { publicKey: string; privateKey: string } {
-  const { public: line, private: privateKey } = ssh2.utils.generateKeyPairSync('ed25519');
-  return { publicKey: line.trim().split(' ').slice(0, 2).join(' '), privateKey };
+export interface KeyPair {
+  /** A line of `authorized_keys` without a comment. */
+  readonly publicKey: string;
+  /** In OpenSSH form, encrypted where a passphrase is given. */
+  readonly privateKey: string;
+}
+
+/** A new ed25519 key pair. ssh2 1.17 loses a leading zero byte of either half, in one pair of 128: such a pair is thrown away. */
+export function generateKeyPair(passphrase?: string): KeyPair {
+  const encryption = passphrase === undefined ? undefined : { passphrase, cipher: 'aes256-ctr', rounds: 16 };
+  for (;;) {
+    const { public: line, private: privateKey } = ssh2.utils.generateKeyPairSync('ed25519', encryption);
+    const isWhole = [ssh2.utils.parseKey(line), ssh2.utils.parseKey(privateKey, passphrase)].every((key) => !(key instanceof Error));
+    if (isWhole) return { publicKey: line.trim().split(' ').slice(0, 2).join(' '), privateKey };
+  }
 }

@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { describeWhere, freePort, hostsLack, startSshHost, type SshHost } from '@atoll/testing';
 import ssh2 from 'ssh2';
+import { generateKeyPair } from './private-key.js';
 import { SshError } from './ssh-error.js';
 import { SshSession, type SshTarget } from './ssh-session.js';
 
@@ -52,11 +53,7 @@ describeWhere(hostsLack(), 'a session with a real sshd', () => {
   });
 
   it('logs in by key, also one with a passphrase, and by keyboard-interactive where only that is allowed', async () => {
-    const { private: privateKey, public: publicKey } = ssh2.utils.generateKeyPairSync('ed25519', {
-      passphrase: 'open sesame',
-      cipher: 'aes256-ctr',
-      rounds: 16,
-    });
+    const { privateKey, publicKey } = generateKeyPair('open sesame');
     await host.inside(`mkdir -p ~root/.ssh && echo '${publicKey}' > ~root/.ssh/authorized_keys`);
     await open({ ...target, credential: { privateKey, passphrase: 'open sesame' } });
     const interactive = await startSshHost({
@@ -163,7 +160,7 @@ describe('a session with what is no sshd', () => {
 });
 
 it('a session learns how a command ended whose end comes in one packet with its beginning', async () => {
-  const { private: key } = ssh2.utils.generateKeyPairSync('ed25519');
+  const { privateKey: key } = generateKeyPair();
   const server = new ssh2.Server({ hostKeys: [key] }, (client) => {
     client.on('error', () => undefined).on('authentication', (attempt) => attempt.accept());
     client.on('session', (accept) => {

@@ -28,7 +28,7 @@ async function startServer(
   onCommand: (channel: ServerChannel, end: () => void) => void,
   isTaken: (user: string, password: string) => boolean = (user, password) => user === 'root' && password === 'operator',
 ): Promise<HostRef> {
-  const { private: key } = ssh2.utils.generateKeyPairSync('ed25519');
+  const { privateKey: key } = generateKeyPair();
   const server = new ssh2.Server({ hostKeys: [key] }, (client) => {
     stops.push(() => client.end());
     client.on('error', () => undefined);

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pods, sharedVolumes, sshKeys, type CreatePod, type Pod } from '@atoll/contracts';
 import { newId } from '@atoll/database';
+import { generateKeyPair } from '@atoll/ssh';
 import { describeWhere, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
 import ssh2 from 'ssh2';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
@@ -96,7 +97,7 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
   it('are entered by SSH with a key of a member, and left when the member goes', async () => {
     const pod = await running();
     const user = { userId: newId(), scope: 'user' } as const;
-    const { private: privateKey, public: public_key } = ssh2.utils.generateKeyPairSync('ed25519');
+    const { privateKey, publicKey: public_key } = generateKeyPair();
     const { ssh_key_id } = await fixture.call(sshKeys.add, { public_key }, user);
     fixture.owner.members.push({ user_id: user.userId, team_id: team.team_id, role: 'member', is_suspended: false });
     const client = new ssh2.Client();

@@ -7,6 +7,7 @@ import type { DoorTerms } from '../exposures/exposure.entity.js';
 import { urlOf } from '../exposures/exposure-view.js';
 import { podStatus } from '../pods/pod-view.js';
 import { PodsSettings } from '../pods-settings.js';
+import { SshServer } from '../ssh-door/ssh-server.js';
 
 interface Service extends DoorTerms {
   serviceId: string;
@@ -30,6 +31,7 @@ export class ConnectionsService {
     private readonly statements: Statements,
     private readonly clusters: Clusters,
     private readonly settings: PodsSettings,
+    private readonly sshServer: SshServer,
   ) {}
 
   async read({ team_id }: HoldingTeam, { caller }: CallContext): Promise<PodConnections> {
@@ -45,10 +47,12 @@ export class ConnectionsService {
   /** By the SSH door, where the cluster opens a shell and the pod runs. */
   private async sshOf({ pod_name, state, gpuaas_id }: Row): Promise<ConnectionPod['ssh']> {
     const { sshPort, sshPublicHost: host } = this.settings;
-    if (sshPort === 'off' || podStatus(state) !== 'running') return null;
+    // Port 0 is any free one.
+    const port = Number(sshPort) || this.sshServer.port;
+    if (sshPort === 'off' || !port || podStatus(state) !== 'running') return null;
     const { capabilities } = await this.clusters.driverOf(gpuaas_id);
     if (capabilities.shell.by !== 'exec') return null;
-    return { host, port: Number(sshPort), username: pod_name, command: `ssh -p ${sshPort} ${pod_name}@${host}` };
+    return { host, port, username: pod_name, command: `ssh -p ${port} ${pod_name}@${host}` };
   }
 }
 

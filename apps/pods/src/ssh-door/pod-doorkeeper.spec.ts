@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { credentialsChanged, sshKeys, teamRoles, type Pod, type TeamRole, type UserCaller } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
-import { fingerprintOf } from '@atoll/ssh';
+import { fingerprintOf, generateKeyPair } from '@atoll/ssh';
 import ssh2 from 'ssh2';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { Doorkeeper, type Admission } from './doorkeeper.js';
@@ -28,11 +28,11 @@ interface KeyHolder {
 }
 
 /** A user with an SSH key, in a role of the team where one is given. */
-async function holder(role?: TeamRole, is_suspended = false, keys = ssh2.utils.generateKeyPairSync('ed25519')): Promise<KeyHolder> {
+async function holder(role?: TeamRole, is_suspended = false, keys = generateKeyPair()): Promise<KeyHolder> {
   const user = { userId: newId(), scope: 'user' } as const;
-  const { fingerprint, ssh_key_id: sshKeyId } = await fixture.call(sshKeys.add, { public_key: keys.public }, user);
+  const { fingerprint, ssh_key_id: sshKeyId } = await fixture.call(sshKeys.add, { public_key: keys.publicKey }, user);
   if (role) fixture.owner.members.push({ user_id: user.userId, team_id: team.team_id, role, is_suspended });
-  return { user, privateKey: keys.private, sshKeyId, fingerprint };
+  return { user, privateKey: keys.privateKey, sshKeyId, fingerprint };
 }
 
 const doorkeeper = () => fixture.get(Doorkeeper);
@@ -79,7 +79,7 @@ describe('who comes in by SSH', () => {
   });
 
   it('lets in whichever holder of a key may come in, where two users have the same', async () => {
-    const keys = ssh2.utils.generateKeyPairSync('ed25519');
+    const keys = generateKeyPair();
     const [first, second] = [await holder(undefined, false, keys), await holder('member', false, keys)];
     expect(first.fingerprint).toBe(second.fingerprint);
     expect((await admit(first))?.userId).toBe(second.user.userId);

@@ -1,8 +1,3 @@
-/** As sshd does with the user's shell: the whole line is the shell's to read. */
-export function commandOf(line: string): string[] {
-  return ['sh', '-c', 'if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; else exec sh -c "$1"; fi', 'sh', line];
-}
-
 const places = ['openssh', 'ssh', ''].flatMap((folder) =>
   ['/usr/lib', '/usr/libexec'].map((root) => [root, folder, 'sftp-server'].filter(Boolean).join('/')),
 );

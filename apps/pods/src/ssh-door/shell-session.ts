@@ -1,9 +1,9 @@
 import { finished } from 'node:stream/promises';
-import { ClusterError, type Shell, type TerminalSize } from '@atoll/cluster';
+import { ClusterError, commandOfLine, type Shell, type TerminalSize } from '@atoll/cluster';
 import { Logger } from '@nestjs/common';
 import type { ServerChannel, Session } from 'ssh2';
 import type { Admission } from './doorkeeper.js';
-import { commandOf, isAccepted, sftpCommand } from './session-command.js';
+import { isAccepted, sftpCommand } from './session-command.js';
 
 const openMs = 30_000;
 const lostCode = 255;
@@ -41,7 +41,7 @@ export class ShellSession {
         this.#shell?.signal(`SIG${name}`).catch(() => undefined);
       })
       .on('shell', (accept) => this.#begin(accept(), null))
-      .on('exec', (accept, _reject, { command }) => this.#begin(accept(), commandOf(command)))
+      .on('exec', (accept, _reject, { command }) => this.#begin(accept(), commandOfLine(command)))
       .on('subsystem', (accept, reject, { name }) => (name === 'sftp' ? this.#begin(accept(), sftpCommand) : answer(reject)));
   }
 

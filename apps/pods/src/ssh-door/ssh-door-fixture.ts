@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { DockerDriver, type ClusterDriver, type PodRun } from '@atoll/cluster';
-import { fingerprintOf, parsePublicKey } from '@atoll/ssh';
+import { fingerprintOf, generateKeyPair, parsePublicKey } from '@atoll/ssh';
 import { podmanImage, startPodman, type Podman } from '@atoll/testing';
-import ssh2 from 'ssh2';
 import { Doorkeeper, LogInTrail, type Admission } from './doorkeeper.js';
 import { SshDoor, type SshDoorOptions } from './ssh-door.js';
 
@@ -84,7 +83,7 @@ export class SshDoorFixture {
     const address = { socketPath: podman.socketPath };
     const driver = new DockerDriver({ installationId: randomUUID(), address, publicHost: '127.0.0.1', doorImage: podmanImage });
     const folder = await mkdtemp(join(tmpdir(), 'atoll-ssh-'));
-    return new SshDoorFixture(podman, driver, folder, ssh2.utils.generateKeyPairSync('ed25519').private);
+    return new SshDoorFixture(podman, driver, folder, generateKeyPair().privateKey);
   }
 
   async stop(): Promise<void> {

@@ -1,7 +1,7 @@
 import { Statements } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
+import { generateKeyPair } from '@atoll/ssh';
 import { Injectable } from '@nestjs/common';
-import ssh2 from 'ssh2';
 import { hostKeyPurpose } from './ssh-host-key.entity.js';
 
 /** The host key, sealed in the database. The first replica that needs it makes it. */
@@ -15,7 +15,7 @@ export class SshHostKey {
   async read(): Promise<string> {
     const known = await this.#find();
     if (known !== null) return known;
-    const { private: made } = ssh2.utils.generateKeyPairSync('ed25519');
+    const { privateKey: made } = generateKeyPair();
     await this.statements.query('ssh.host-key.make', 'INSERT INTO ssh_host_key (id, sealed) VALUES (1, $1) ON CONFLICT DO NOTHING', [
       this.sealer.seal(made, hostKeyPurpose),
     ]);

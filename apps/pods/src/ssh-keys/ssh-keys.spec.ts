@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sshKeys, sshKeysChanged, type SshKey, type UserCaller, type UserKeysChanged } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
+import { generateKeyPair } from '@atoll/ssh';
 import ssh2 from 'ssh2';
 import { errorOf, PodsFixture } from '../pods-fixture.js';
 
@@ -15,10 +16,7 @@ afterAll(() => fixture.stop());
 
 const aUser = (): Partial<UserCaller> & { userId: string } => ({ userId: newId(), scope: 'user' });
 /** A line as ssh-keygen writes it. */
-const aKey = (comment = 'ada@laptop', type = 'ed25519', bits?: number): string => {
-  const { public: line } = ssh2.utils.generateKeyPairSync(type as 'ed25519', { ...(bits && { bits }) } as object);
-  return `${line.trim()} ${comment}\n`;
-};
+const aKey = (comment = 'ada@laptop'): string => `${generateKeyPair().publicKey} ${comment}\n`;
 const add = (user: Partial<UserCaller>, public_key = aKey(), name?: string) =>
   fixture.call(sshKeys.add, { public_key, ...(name !== undefined && { name }) }, user);
 const list = async (user: Partial<UserCaller>): Promise<SshKey[]> => (await fixture.call(sshKeys.list, {}, user)).data;
@@ -31,7 +29,7 @@ describe('the SSH keys of a user', () => {
     expect(first).toMatchObject({ name: 'ada@laptop', type: 'ssh-ed25519', fingerprint: expect.stringMatching(/^SHA256:[\w+/]{43}$/) });
     expect(line.startsWith(`${first.public_key} `)).toBe(true);
     const second = await add(user, aKey(''), 'desktop');
-    const third = await add(user, aKey('', 'ecdsa', 256));
+    const third = await add(user, ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 }).public);
     expect(third.name).toBe('ecdsa-sha2-nistp256');
     expect(await list(user)).toEqual([first, second, third]);
     const { ssh_key_id } = first;
@@ -105,8 +103,8 @@ describe('the SSH keys of a user', () => {
   });
 
   it.each([
-    ['an RSA key of 2048 bits', () => aKey('', 'rsa', 2048)],
-    ['a private key', () => ssh2.utils.generateKeyPairSync('ed25519').private],
+    ['an RSA key of 2048 bits', () => ssh2.utils.generateKeyPairSync('rsa', { bits: 2048 }).public],
+    ['a private key', () => generateKeyPair().privateKey],
     ['two keys', () => aKey() + aKey()],
     ['options before the key', () => `command="id" ${aKey()}`],
     ['a type without a key', () => 'ssh-ed25519'],

@@ -1,4 +1,5 @@
 import { Duplex } from 'node:stream';
+import { generateKeyPair, type KeyPair } from '@atoll/ssh';
 import ssh from 'ssh2';
 import { ClusterError } from '../cluster-error.js';
 import type { PodConnection } from '../shell.js';
@@ -16,11 +17,6 @@ const keepAlive = { keepaliveInterval: 15_000, keepaliveCountMax: 3 };
 const algorithms = { cipher: 'aes128-gcm@openssh.com', kex: 'curve25519-sha256', key: 'ssh-ed25519' } as const;
 const connectFailed = 2;
 
-interface KeyPair {
-  readonly public: string;
-  readonly private: string;
-}
-
 export interface LinkKeys {
   readonly host: KeyPair;
   readonly client: KeyPair;
@@ -28,8 +24,7 @@ export interface LinkKeys {
 
 /** For one link; they are never used again. */
 export function createLinkKeys(): LinkKeys {
-  const { generateKeyPairSync } = ssh.utils;
-  return { host: generateKeyPairSync('ed25519'), client: generateKeyPairSync('ed25519') };
+  return { host: generateKeyPair(), client: generateKeyPair() };
 }
 
 /** sshd_config(5): connections to the loopback of the pod, and nothing else that SSH can do. */
@@ -59,8 +54,8 @@ LogLevel QUIET
 export function linkArchive({ host, client }: LinkKeys): Promise<Buffer> {
   return archive([
     { name: 'sshd_config', content: configuration },
-    { name: 'host_key', content: `${host.private}\n`, isSecret: true },
-    { name: 'client_key', content: `${client.public}\n` },
+    { name: 'host_key', content: `${host.privateKey}\n`, isSecret: true },
+    { name: 'client_key', content: `${client.publicKey}\n` },
   ]);
 }
 
@@ -83,7 +78,7 @@ export class Link {
   }
 
   #handshake({ host, client }: LinkKeys): Promise<void> {
-    const hostKey = publicKeyOf(host.public);
+    const hostKey = publicKeyOf(host.publicKey);
     return new Promise((resolve, reject) => {
       const fail = (error?: Error): void => {
         this.close();
@@ -96,7 +91,7 @@ export class Link {
       this.#client.connect({
         sock: plain(this.socket),
         username: linkUser,
-        privateKey: client.private,
+        privateKey: client.privateKey,
         hostVerifier: (key: Buffer) => key.equals(hostKey),
         algorithms: { cipher: [algorithms.cipher], kex: [algorithms.kex], serverHostKey: [algorithms.key], compress: ['none'] },
         readyTimeout: readyMs,

@@ -2,8 +2,9 @@ import { ClusterDriver, type Capabilities, type ClusterCheck } from '../cluster-
 import { ClusterError } from '../cluster-error.js';
 import type { Door, ObjectRef, PodRun, Volume } from '../objects.js';
 import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from '../observations.js';
-import type { PodConnection, Shell } from '../shell.js';
+import type { PodConnection, Shell, ShellRequest } from '../shell.js';
 import type { SimulatedOperation } from './simulated-faults.js';
+import { SimulatedShell } from './shell/simulated-shell.js';
 import { readSimulatedLogs } from './simulated-logs.js';
 import { freePorts } from './busy-ports.js';
 import { SimulatedDoors } from './simulated-doors.js';
@@ -11,24 +12,27 @@ import { SimulatedRuns } from './simulated-runs.js';
 import { SimulatedVolumes } from './simulated-volumes.js';
 import type { SimulatedWorld } from './simulated-world.js';
 
+const simulatedCapabilities: Capabilities = {
+  tls: true,
+  udp: true,
+  volumes: true,
+  volumeUsage: true,
+  volumeQuota: true,
+  vms: false,
+  shell: { by: 'exec' },
+  connect: false,
+  logHistory: 'engine',
+  transportsSharePorts: false,
+  granularity: 'slice',
+};
+
 /** A cluster without containers: pods that live, write lines and end as their names say. What it is made of is in the database. */
 export class SimulatedCluster extends ClusterDriver {
-  readonly capabilities: Capabilities = {
-    tls: true,
-    udp: true,
-    volumes: true,
-    volumeUsage: true,
-    volumeQuota: true,
-    vms: false,
-    shell: { by: 'none' },
-    connect: false,
-    logHistory: 'engine',
-    transportsSharePorts: false,
-    granularity: 'slice',
-  };
+  readonly capabilities = simulatedCapabilities;
   readonly runs: SimulatedRuns;
   private readonly doors: SimulatedDoors;
   private readonly volumes: SimulatedVolumes;
+  readonly #shells = new Set<SimulatedShell>();
 
   constructor(
     private readonly world: SimulatedWorld,
@@ -133,16 +137,30 @@ export class SimulatedCluster extends ClusterDriver {
     yield* readSimulatedLogs(this.world.options.store, this.id, ref, after, signal, () => this.runs.logged(ref));
   }
 
-  openShell(): Promise<Shell> {
-    return unsupported('shells');
+  async openShell(ref: ObjectRef, request: ShellRequest, signal: AbortSignal): Promise<Shell> {
+    await this.meet('shell', signal);
+    const shell = new SimulatedShell(await this.runs.requireRunning(ref), request);
+    this.#shells.add(shell);
+    void shell.exit.then(() => this.#shells.delete(shell));
+    void this.#endWithPod(shell, ref);
+    return shell;
   }
 
   connect(): Promise<PodConnection> {
     return unsupported('connections to pods');
   }
 
-  close(): Promise<void> {
-    return Promise.resolve();
+  async close(): Promise<void> {
+    await Promise.all([...this.#shells].map((shell) => shell.close()));
+  }
+
+  async #endWithPod(shell: SimulatedShell, ref: ObjectRef): Promise<void> {
+    for await (const { kind, id } of this.world.changes(this.id, shell.over)) {
+      if (kind !== 'pod' || id !== ref.id) continue;
+      // The database is away: the next hint, or whoever serves the session, ends it.
+      const [sight] = await this.runs.observe([ref]).catch(() => []);
+      if (sight && sight.phase !== 'running' && sight.phase !== 'stopping') shell.kill();
+    }
   }
 
   private async meet(operation: SimulatedOperation, signal: AbortSignal): Promise<void> {

@@ -5,7 +5,7 @@ import { tables, type SimulatedStore } from './simulated-store.js';
 /** What befalls the call of a driver: `hang` has no end, `slow` takes two seconds, `away` is a cluster without an answer, `refuse` one that refuses. */
 export type SimulatedFault = 'hang' | 'slow' | 'away' | 'refuse';
 /** A method of the driver, or all of them. */
-export type SimulatedOperation = 'start' | 'stop' | 'observe' | 'door' | 'volume' | 'list' | 'check' | 'any';
+export type SimulatedOperation = 'start' | 'stop' | 'observe' | 'door' | 'volume' | 'list' | 'check' | 'shell' | 'any';
 
 const slowMs = 2_000;
 const foreverMs = 2 ** 31 - 1;

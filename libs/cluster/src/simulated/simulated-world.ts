@@ -46,6 +46,7 @@ export class SimulatedWorld {
   }
 
   async close(): Promise<void> {
+    await Promise.all([...this.clusters.values()].map((cluster) => cluster.close()));
     await this.listeners.stop();
   }
 
