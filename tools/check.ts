@@ -19,6 +19,7 @@ const checks: readonly Check[] = [
   { name: 'OpenAPI', command: 'node dist/tools/check/openapi.js' },
   { name: 'projects', command: 'node tools/check/projects.ts' },
   { name: 'file names', command: 'node tools/check/file-names.ts' },
+  { name: 'folders', command: 'node tools/check/folders.ts' },
   { name: 'bundle sizes', command: 'node tools/check/bundle-sizes.ts' },
 ];
 

@@ -4,6 +4,7 @@ import { validateBilling, validateComparison } from './pages/billing/billing-sea
 import { CrashPage, MissingPage } from './pages/fault-pages.js';
 import { HomePage } from './pages/home-page.js';
 import { LoginPage } from './pages/login-page.js';
+import { validateLogs } from './pages/logs/log-search.js';
 import { currentSession } from './session/session.js';
 import { Shell } from './shell/shell.js';
 
@@ -54,6 +55,12 @@ const profileRoute = createRoute({
   getParentRoute: () => inRoute,
   path: 'profile',
   component: lazyRouteComponent(() => import('./pages/profile-page.js'), 'ProfilePage'),
+});
+const sshKeysRoute = createRoute({
+  getParentRoute: () => inRoute,
+  path: 'profile/ssh-keys',
+  validateSearch: page,
+  component: lazyRouteComponent(() => import('./pages/ssh-keys/ssh-keys-page.js'), 'SshKeysPage'),
 });
 
 const teamRoute = createRoute({ getParentRoute: () => inRoute, path: 'teams/$teamId', component: Outlet });
@@ -106,6 +113,12 @@ const podRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'pods/$podName',
   component: lazyRouteComponent(() => import('./pages/pods/pod-page.js'), 'PodPage'),
+});
+const logsRoute = createRoute({
+  getParentRoute: () => teamRoute,
+  path: 'logs',
+  validateSearch: validateLogs,
+  component: lazyRouteComponent(() => import('./pages/logs/logs-page.js'), 'LogsPage'),
 });
 const membersRoute = createRoute({
   getParentRoute: () => teamRoute,
@@ -175,6 +188,7 @@ const routeTree = rootRoute.addChildren([
   inRoute.addChildren([
     homeRoute,
     profileRoute,
+    sshKeysRoute,
     teamRoute.addChildren([
       teamOverviewRoute,
       billingRoute,
@@ -184,6 +198,7 @@ const routeTree = rootRoute.addChildren([
       baremetalRoute,
       podsRoute,
       podRoute,
+      logsRoute,
       membersRoute,
       settingsRoute,
     ]),

@@ -21,6 +21,8 @@ export interface CallOptions {
 /** Where the platform under test listens, and its operator's key: set by the set-up of the suite. */
 export const platformUrl = process.env.ATOLL_E2E_URL ?? '';
 export const adminKey = process.env.ATOLL_E2E_ADMIN_KEY ?? '';
+/** Where its compatibility mount listens. */
+export const compatUrl = process.env.ATOLL_E2E_COMPAT_URL ?? '';
 
 /**
  * One HTTP call, byte for byte as written: no client normalises the path, joins headers or leaves out the body of a GET.

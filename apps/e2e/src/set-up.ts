@@ -1,3 +1,4 @@
+import { freePort } from '@atoll/testing';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 let platform: RunningPlatform | undefined;
@@ -7,7 +8,13 @@ async function setUp(): Promise<void> {
   if (process.env.ATOLL_E2E_URL) return;
   const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
   // Stories bring bare-metal hosts of their own, on loopback.
-  platform = await startPlatform(topology, { ATOLL_ALLOW_LOOPBACK_HOSTS: 'true', ATOLL_BAREMETAL_HEALTH_SECONDS: '1' });
+  const compatPort = String(await freePort());
+  platform = await startPlatform(topology, {
+    ATOLL_ALLOW_LOOPBACK_HOSTS: 'true',
+    ATOLL_BAREMETAL_HEALTH_SECONDS: '1',
+    ATOLL_COMPAT_PORT: compatPort,
+  });
+  process.env.ATOLL_E2E_COMPAT_URL = `http://127.0.0.1:${compatPort}`;
   process.env.ATOLL_E2E_URL = platform.url;
   process.env.ATOLL_E2E_ADMIN_KEY = platform.adminKey;
 }

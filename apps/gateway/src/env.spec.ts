@@ -15,6 +15,12 @@ describe('the environment of the gateway', () => {
     });
   });
 
+  it('opens the compatibility mount where a port is given', () => {
+    expect(loadEnv(GatewayEnv, {}).ATOLL_COMPAT_PORT).toBeUndefined();
+    expect(loadEnv(GatewayEnv, { ATOLL_COMPAT_PORT: '' }).ATOLL_COMPAT_PORT).toBeUndefined();
+    expect(loadEnv(GatewayEnv, { ATOLL_COMPAT_PORT: '8081' }).ATOLL_COMPAT_PORT).toBe(8081);
+  });
+
   it('sets limits, proxies, deadline and store', () => {
     const env = loadEnv(GatewayEnv, {
       TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1',
@@ -44,6 +50,9 @@ describe('the environment of the gateway', () => {
     { ATOLL_LIMIT_STORE: 'redis' },
     { ATOLL_DEADLINE_MS: 'soon' },
     { ATOLL_DRAIN_DELAY_MS: '-1' },
+    { ATOLL_COMPAT_PORT: '0' },
+    { ATOLL_COMPAT_PORT: '65536' },
+    { ATOLL_COMPAT_PORT: 'yes' },
     { TRUSTED_PROXIES: 'everybody' },
   ])('is refused with what is wrong: %j', (source) => {
     expect(() => loadEnv(GatewayEnv, source)).toThrow(Object.keys(source)[0]);

@@ -100,6 +100,14 @@ export class GatewayEnv {
   @Min(0)
   @Max(10_000)
   ATOLL_DRAIN_DELAY_MS: number = 0;
+
+  /** Where the compatibility mount listens, for programs that speak older forms of the API; nowhere unless set. */
+  @IsOptional()
+  @Type(() => Number)
+  @IsInt({ message: 'ATOLL_COMPAT_PORT must be a port from 1 to 65535' })
+  @Min(1, { message: 'ATOLL_COMPAT_PORT must be a port from 1 to 65535' })
+  @Max(65_535, { message: 'ATOLL_COMPAT_PORT must be a port from 1 to 65535' })
+  ATOLL_COMPAT_PORT: number | undefined = undefined;
 }
 
 /** The part of the gateway's options that the environment decides. */

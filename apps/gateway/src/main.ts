@@ -1,27 +1,30 @@
 import { createLogger, createMetrics, HttpEnv, loadEnv, natsTransport, onShutdown, version } from '@atoll/service';
-import { createGateway, GatewayEnv, optionsFrom } from './create-gateway.js';
+import { createGateway, GatewayEnv, listenCompat, optionsFrom } from './create-gateway.js';
 import { GatewayProcessEnv } from './env.js';
 
 try {
   const env = loadEnv(GatewayProcessEnv);
   const { PORT: port, HOST: host } = loadEnv(HttpEnv);
+  const gatewayEnv = loadEnv(GatewayEnv);
   const logger = createLogger({ service: 'gateway', level: env.ATOLL_LOG_LEVEL });
   logger.info({ version }, 'starting');
   const transport = natsTransport({ servers: env.NATS_URL, name: 'gateway', secrets: env.ATOLL_BUS_SECRET });
   const gateway = await createGateway({
-    ...optionsFrom(loadEnv(GatewayEnv)),
+    ...optionsFrom(gatewayEnv),
     rpc: transport.rpc,
     keyPepper: env.ATOLL_KEY_PEPPER,
     logger,
     metrics: createMetrics('gateway'),
     readinessChecks: transport.checks,
   });
+  const { ATOLL_COMPAT_PORT: compatPort } = gatewayEnv;
+  const compat = compatPort === undefined ? undefined : await listenCompat(gateway, { port: compatPort, host });
   onShutdown(logger, async () => {
-    await gateway.close();
+    await Promise.all([gateway.close(), compat?.close()]);
     await transport.close();
   });
   await gateway.listen(port, host);
-  logger.info({ port, host }, 'ready');
+  logger.info({ port, host, ...(compatPort !== undefined && { compat_port: compatPort }) }, 'ready');
 } catch (error) {
   console.error(`gateway cannot start: ${error instanceof Error ? error.message : String(error)}`);
   process.exit(1);

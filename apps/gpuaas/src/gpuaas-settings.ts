@@ -2,7 +2,7 @@ import { Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
 import { Transform, Type } from 'class-transformer';
 import { IsBoolean, IsInt, IsOptional, IsString, IsUrl, Max, Min, MinLength } from 'class-validator';
-import type { BaremetalLimits } from './baremetal/baremetal-instance.machine.js';
+import type { BaremetalLimits } from './model/baremetal-instance.machine.js';
 
 /** What a deployment decides about the gpuaas service. */
 export class GpuaasSettings {

@@ -14,7 +14,7 @@ import {
   type FirstStart,
   type RunningService,
 } from '@atoll/service';
-import { createGateway, GatewayEnv, optionsFrom } from '../../gateway/src/create-gateway.js';
+import { createGateway, GatewayEnv, listenCompat, optionsFrom } from '../../gateway/src/create-gateway.js';
 import { settingsSource, type PlatformEnv } from './env.js';
 import { services } from './services.js';
 
@@ -53,17 +53,21 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
       undo.push(() => service.stop());
     }
     const metrics = createMetrics('atoll');
+    const gatewayEnv = loadEnv(GatewayEnv, source);
     observeEvents(metrics, running);
     const gateway = await createGateway({
-      ...optionsFrom(loadEnv(GatewayEnv, source)),
+      ...optionsFrom(gatewayEnv),
       rpc: transport.rpc,
       keyPepper: source.ATOLL_KEY_PEPPER ?? '',
       logger,
       metrics,
       readinessChecks: running.flatMap(({ checks }) => checks),
     });
-    undo.push(() => gateway.close());
+    let compat: NestFastifyApplication | undefined;
+    undo.push(async () => void (await Promise.all([gateway.close(), compat?.close()])));
     await gateway.listen(env.PORT, env.HOST);
+    const { ATOLL_COMPAT_PORT: compatPort } = gatewayEnv;
+    if (compatPort !== undefined) compat = await listenCompat(gateway, { port: compatPort, host: env.HOST });
     // Last of all: a key that is made now is shown once, and not lost to anything that fails after it.
     const { adminKey, adminLink } = await firstStart(running, source);
     return { url: urlOf(gateway, env.HOST), dataDir, adminKey, adminLink, stop };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { imagePolicies, members, teamRoles, teams, workspaces, type Operation, type TeamRole } from '@atoll/contracts';
+import { imagePolicies, members, teamBatches, teamRoles, teams, workspaces, type Operation, type TeamRole } from '@atoll/contracts';
 import { isAppError } from '@atoll/errors';
 import { contextOf, gateway, home } from './sessions/session-fixture.js';
 import { SessionsService } from './sessions/session.service.js';
@@ -18,11 +18,16 @@ type Asked = [operation: Operation, input: (place: Place) => object];
 const ofTheTeam: Record<string, Asked> = {
   'read the team': [teams.get, ({ team_id }) => ({ team_id })],
   'list members': [members.list, ({ team_id }) => ({ team_id })],
+  'find members': [teamBatches.findMembers, ({ team_id }) => ({ team_id, page: 0, limit: 10 })],
   'list workspaces': [workspaces.list, ({ team_id }) => ({ team_id })],
   'list images': [imagePolicies.teamImages, ({ team_id }) => ({ team_id })],
   'check an image': [imagePolicies.check, ({ team_id }) => ({ team_id, image: 'nginx' })],
   'change the team': [teams.update, ({ team_id }) => ({ team_id, name: 'x' })],
   'add a member': [members.add, ({ team_id }) => ({ team_id, email: 'access@example.com', name: 'x', role: 'member' })],
+  'add members': [
+    teamBatches.addMembers,
+    ({ team_id }) => ({ team_id, members: [{ email: 'batch@example.com', name: 'x', role: 'member' }] }),
+  ],
   'change a role': [members.changeRole, ({ team_id, user_id }) => ({ team_id, user_id, role: 'viewer' })],
   'issue a key': [members.issueKey, ({ team_id, user_id }) => ({ team_id, user_id })],
   'revoke a key': [members.revokeKey, ({ team_id, user_id }) => ({ team_id, user_id })],
@@ -35,6 +40,7 @@ const ofTheTeam: Record<string, Asked> = {
 const ofTheOperator: Record<string, Asked> = {
   'suspend the team': [teams.suspend, ({ team_id }) => ({ team_id })],
   'unsuspend the team': [teams.unsuspend, ({ team_id }) => ({ team_id })],
+  'name all teams': [teamBatches.names, () => ({})],
   'list policies': [imagePolicies.list, () => ({})],
   'read a policy': [imagePolicies.get, () => ({ id: unknownId })],
   'make a policy': [imagePolicies.create, () => ({ name: 'x' })],
@@ -43,7 +49,7 @@ const ofTheOperator: Record<string, Asked> = {
   'assign a policy': [imagePolicies.assign, ({ team_id }) => ({ id: unknownId, team_id })],
 };
 
-const reads = ['read the team', 'list members', 'list workspaces', 'list images', 'check an image'];
+const reads = ['read the team', 'list members', 'find members', 'list workspaces', 'list images', 'check an image'];
 const givesBack = ['remove a member', 'revoke a key', 'delete a workspace', 'delete the team'];
 const names = Object.keys(ofTheTeam);
 const may: Record<TeamRole, string[]> = {

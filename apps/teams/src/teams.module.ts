@@ -4,6 +4,8 @@ import { DataSource } from 'typeorm';
 import { ApiKeysService } from './api-keys/api-key.service.js';
 import { CredentialsController } from './api-keys/credential.controller.js';
 import { CredentialsService } from './api-keys/credential.service.js';
+import { BatchesController } from './batches/batch.controller.js';
+import { BatchesService } from './batches/batch.service.js';
 import { Writers } from './database/writers.js';
 import { ImagePoliciesController } from './image-policies/image-policy.controller.js';
 import { ImagePoliciesService } from './image-policies/image-policy.service.js';
@@ -62,6 +64,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
 /** Teams, members, users, their keys and sessions, workspaces and image policies. */
 @Module({
   controllers: [
+    BatchesController,
     CredentialsController,
     ImagePoliciesController,
     InvitationsController,
@@ -80,6 +83,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
   providers: [
     Administrators,
     ApiKeysService,
+    BatchesService,
     CredentialsService,
     Enrolment,
     ForcedDeletionService,

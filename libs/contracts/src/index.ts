@@ -346,6 +346,18 @@ export {
   SessionPath,
   sessions,
 } from './teams/session.js';
+export {
+  AddMembers,
+  AddedMembers,
+  CreateTeamWithPolicy,
+  FindMembers,
+  FoundMember,
+  FoundMembers,
+  NamedTeam,
+  NamedTeams,
+  TeamsNamedAfter,
+  teamBatches,
+} from './teams/batch.js';
 export { RegionalHoldings, ResourceHoldings, ResourceOverview } from './teams/resource-overview.js';
 export { TeamHolding } from './teams/team-holding.js';
 export {
@@ -359,7 +371,6 @@ export {
   TeamDeletion,
   TeamMember,
   TeamPage,
-  TeamPath,
   UpdateTeam,
   UpdateTeamBody,
   WorkspaceName,
@@ -367,6 +378,7 @@ export {
   teamStatuses,
   teams,
 } from './teams/team.js';
+export { TeamPath } from './team-path.js';
 export type { MemberStatus, TeamStatus } from './teams/team.js';
 export { UpdateProfile, User, UserKey, UserTeam, platformRoles, users } from './teams/user.js';
 export type { PlatformRole } from './teams/user.js';

@@ -85,9 +85,21 @@ describe('what comes over the wire', () => {
     expect(wire.length).toBeLessThan(100_000);
   });
 
+  it('loses fields that its class does not have, at any depth and of any name, where those are ignored', () => {
+    const plain: unknown = JSON.parse('{"name":"a","id":1,"__proto__":{"polluted":1},"owner":{"name":"b","hasOwnProperty":1,"role":2}}');
+    expect(validateWire(Team, plain, { ignoreUnknown: true })).toEqual({ name: 'a', owner: { name: 'b' } });
+    expect(Object.prototype).not.toHaveProperty('polluted');
+    expect(() => validateWire(Team, { name: 1, id: 1 }, { ignoreUnknown: true })).toThrow('name must be a string.');
+  });
+
   it('law: whatever comes is taken or refused as invalid_input, and nothing else happens', () => {
     assert(
       property(anything({ withBigInt: false, withDate: false, withMap: false, withSet: false }), (plain) => {
+        try {
+          expect(validateWire(Team, plain, { ignoreUnknown: true })).toBeInstanceOf(Team);
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'invalid_input' });
+        }
         try {
           expect(validateWire(Team, plain)).toBeInstanceOf(Team);
         } catch (error) {

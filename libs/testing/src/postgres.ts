@@ -82,7 +82,7 @@ export async function createDatabase(): Promise<TestDatabase> {
 /** On a slow machine (`ATOLL_TEST_TIMEOUT_FACTOR`) connections and statements get so much more time than a service gives them. */
 function patient(url: URL): URL {
   if (timeoutFactor === 1) return url;
-  url.searchParams.set('connect_timeout', String(2 * timeoutFactor));
+  url.searchParams.set('connect_timeout', String(10 * timeoutFactor));
   url.searchParams.set('statement_timeout', String(2_800 * timeoutFactor));
   url.searchParams.set('query_timeout', String(3_200 * timeoutFactor));
   return url;

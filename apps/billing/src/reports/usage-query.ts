@@ -1,7 +1,7 @@
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { startOfMonth } from '../calendar/utc-months.js';
-import { listOf } from '../database/number-list.js';
+import { listOf } from '../sql/number-list.js';
 import { nanoPerUnit } from '../money/amounts.js';
 import type { Pace } from '../pace/pace.js';
 import type { Grid } from './grid.js';

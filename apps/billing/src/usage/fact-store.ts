@@ -1,7 +1,7 @@
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { listOf } from '../database/number-list.js';
+import { listOf } from '../sql/number-list.js';
 import { conflictOf, type Fact } from './distinct-facts.js';
 import { Numbering } from './numbering.js';
 

@@ -1,7 +1,7 @@
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { listOf } from '../database/number-list.js';
+import { listOf } from '../sql/number-list.js';
 import { appendFacts, type Holding, type TimelineSegments } from './appended-segments.js';
 import type { AddedFact } from './fact-store.js';
 import { rebuildSegments } from './segment-rebuild.js';

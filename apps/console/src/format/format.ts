@@ -53,6 +53,23 @@ export function instant(text: string, zone: string): string {
   return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone }).format(new Date(text));
 }
 
+const logFormats = new Map<string, { day: Intl.DateTimeFormat; clock: Intl.DateTimeFormat }>();
+
+/** An instant of a line of a log, to the millisecond: `22 Nov` and `08:51:07.250`. */
+export function logInstant(text: string, zone: string): { day: string; clock: string } {
+  let formats = logFormats.get(zone);
+  if (!formats) {
+    const clock = { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3, hourCycle: 'h23' } as const;
+    formats = {
+      day: new Intl.DateTimeFormat(undefined, { month: 'short', day: '2-digit', timeZone: zone }),
+      clock: new Intl.DateTimeFormat(undefined, { ...clock, timeZone: zone }),
+    };
+    logFormats.set(zone, formats);
+  }
+  const at = new Date(text);
+  return { day: formats.day.format(at), clock: formats.clock.format(at) };
+}
+
 export function day(text: string, zone: string): string {
   return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: zone }).format(new Date(text));
 }

@@ -6,6 +6,7 @@ import { Popover } from 'react-aria-components/Popover';
 import { Select, SelectValue } from 'react-aria-components/Select';
 import { Switch } from 'react-aria-components/Switch';
 import { Text } from 'react-aria-components/Text';
+import { TextArea as AriaTextArea } from 'react-aria-components/TextArea';
 import { TextField } from 'react-aria-components/TextField';
 import { ToggleButton } from 'react-aria-components/ToggleButton';
 import { ToggleButtonGroup } from 'react-aria-components/ToggleButtonGroup';
@@ -27,12 +28,21 @@ interface FieldProps {
 }
 
 /** A line of text with its label, a hint, and the platform's own words where it refused the value. */
-export function Field({ label, hint, error, placeholder, autoFocus = false, ...props }: FieldProps) {
+export function Field({ placeholder, ...props }: FieldProps) {
+  return <Labelled {...props} input={<Input className="input" {...(placeholder !== undefined && { placeholder })} />} />;
+}
+
+/** Several lines of text. */
+export function TextArea(props: Omit<FieldProps, 'placeholder' | 'type'>) {
+  return <Labelled {...props} input={<AriaTextArea className="input lines" rows={4} spellCheck="false" />} />;
+}
+
+function Labelled({ label, hint, error, input, autoFocus = false, ...props }: Omit<FieldProps, 'placeholder'> & { input: ReactNode }) {
   return (
     // eslint-disable-next-line jsx-a11y/no-autofocus -- where a dialog begins with it
     <TextField {...props} autoFocus={autoFocus} className="field" isInvalid={error !== undefined} validationBehavior="aria">
       <Label>{label}</Label>
-      <Input className="input" {...(placeholder !== undefined && { placeholder })} />
+      {input}
       {hint !== undefined && (
         <Text slot="description" className="hint">
           {hint}

@@ -1,12 +1,7 @@
-import { say } from './toasts.js';
-import { Button } from './button.js';
+import { Copy } from './copy.js';
 
 /** Something that is shown once. It is in no query, no address and no storage. */
 export function Secret({ label, value }: { label: string; value: string }) {
-  const copy = async () => {
-    await navigator.clipboard.writeText(value);
-    say(`${label} was copied.`);
-  };
   return (
     <div className="stack">
       <p>
@@ -14,9 +9,7 @@ export function Secret({ label, value }: { label: string; value: string }) {
       </p>
       <div className="secret">
         <code>{value}</code>
-        <Button isSmall onPress={() => void copy()}>
-          Copy
-        </Button>
+        <Copy name={label} value={value} />
       </div>
     </div>
   );

@@ -9,7 +9,7 @@ export interface Destination {
 /** Where this user can go, in the order of the sidebar; the command palette has the same list. */
 export function destinations(user: User, teamId: string | undefined): Destination[] {
   const team = teamId === undefined ? [] : teamDestinations(user, teamId);
-  return [...team, ...(isOperator(user) ? operatorDestinations : [])];
+  return [...team, ...ownDestinations, ...(isOperator(user) ? operatorDestinations : [])];
 }
 
 function teamDestinations(user: User, teamId: string): Destination[] {
@@ -26,11 +26,14 @@ function teamDestinations(user: User, teamId: string): Destination[] {
     { group, name: 'GPU pools', to: `${at}/pools` },
     { group, name: 'Subscriptions', to: `${at}/subscriptions` },
     { group, name: 'Pods', to: `${at}/pods` },
+    ...(may(user, teamId, 'useResources') ? [{ group, name: 'Logs', to: `${at}/logs` }] : []),
     { group, name: 'Bare metal', to: `${at}/baremetal` },
     { group, name: 'Members and keys', to: `${at}/members` },
     { group, name: 'Team settings', to: `${at}/settings` },
   ];
 }
+
+const ownDestinations: readonly Destination[] = [{ group: 'You', name: 'SSH keys', to: '/profile/ssh-keys' }];
 
 const operatorDestinations: readonly Destination[] = [
   { group: 'Operator', name: 'Regions', to: '/operator/regions' },

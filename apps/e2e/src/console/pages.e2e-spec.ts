@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
-import { adminKey, platformUrl, succeed } from '../client.js';
+import { adminKey, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
 import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
 
@@ -10,6 +10,7 @@ describeWhere(browserLack(), 'every page of the console', () => {
   let teamId: string;
   let nodeId: string;
   let ownerKey: string;
+  let podName: string;
 
   beforeAll(async () => {
     await openBrowser();
@@ -24,6 +25,12 @@ describeWhere(browserLack(), 'every page of the console', () => {
     const { subscription_id } = (await tenant.subscribe({ pool_id: poolId, vgpus: 2, profile: '3g.40gb', name: 'training' })).body;
     await tenant.subscribed(subscription_id);
     await tenant.start(subscription_id);
+    const pod = { team_id: teamId, subscription_id, name: 'notebook', image: 'docker.io/library/python:3.13' };
+    ({ pod_name: podName } = await succeed<{ pod_name: string }>('POST', '/pods', { key: ownerKey, body: pod }));
+    await until(
+      () => succeed<{ status: string }>('GET', `/pods/${podName}`, { key: ownerKey }),
+      ({ status }) => status === 'running',
+    );
   }, longMs);
   afterAll(closeBrowser);
 
@@ -51,6 +58,8 @@ describeWhere(browserLack(), 'every page of the console', () => {
     ['pools', 'GPU pools', '/pools'],
     ['subscriptions', 'Subscriptions', '/subscriptions?ended=yes&window=last_7d'],
     ['pods', 'Pods', '/pods'],
+    ['pod', 'notebook', '/pods/{pod}'],
+    ['logs', 'Logs', '/logs'],
     ['baremetal', 'Bare metal', '/baremetal?ended=yes'],
     ['members', 'Members and keys', '/members'],
     ['settings', 'Team settings', '/settings'],
@@ -65,6 +74,7 @@ describeWhere(browserLack(), 'every page of the console', () => {
     ['policies', 'Image policies', '/operator/policies'],
     ['teams', 'Teams', '/operator/teams'],
     ['profile', 'Your profile', '/profile'],
+    ['ssh-keys', 'SSH keys', '/profile/ssh-keys'],
     ['nothing', 'There is no such page', '/nothing-here'],
   ];
 
@@ -83,7 +93,7 @@ describeWhere(browserLack(), 'every page of the console', () => {
       await check('login');
       await logInWithKey(tab.page, adminKey);
       for (const [name, heading, path] of ofTeam) {
-        await visit(tab, `/teams/${teamId}${path}`, heading);
+        await visit(tab, `/teams/${teamId}${path.replace('{pod}', podName)}`, heading);
         await check(name);
       }
       for (const [name, heading, path] of [...ofOperator, ['node', /gpu/, `/operator/nodes/${nodeId}`] as const]) {
@@ -112,7 +122,7 @@ describeWhere(browserLack(), 'every page of the console', () => {
     await logInWithKey(tab.page, ownerKey);
     const wide: string[] = [];
     for (const [name, heading, path] of ofTeam) {
-      await visit(tab, `/teams/${teamId}${path}`, heading);
+      await visit(tab, `/teams/${teamId}${path.replace('{pod}', podName)}`, heading);
       await picture(tab.page, `${name}-360-light`);
       const width = await tab.page.evaluate('document.documentElement.scrollWidth');
       if (Number(width) > 360) wide.push(`${name}: ${String(width)}`);

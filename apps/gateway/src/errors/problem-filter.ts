@@ -1,5 +1,6 @@
 import { Catch, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AppError } from '@atoll/errors';
 import { GatewaySettings } from '../gateway-options.js';
 import { sendProblem } from './send-problem.js';
 import { toAppError } from './to-app-error.js';
@@ -8,6 +9,11 @@ import { toAppError } from './to-app-error.js';
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   constructor(private readonly settings: GatewaySettings) {}
+
+  /** In which form callers get an error. */
+  protected send(request: FastifyRequest, reply: FastifyReply, error: AppError): void {
+    sendProblem(request, reply, error);
+  }
 
   catch(exception: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
@@ -19,6 +25,6 @@ export class ProblemFilter implements ExceptionFilter {
     if (error.code === 'internal' && error !== exception)
       this.settings.logger.error({ err: exception, request_id: request.id }, 'a request failed');
     if (reply.sent) return;
-    sendProblem(request, reply, error);
+    this.send(request, reply, error);
   }
 }

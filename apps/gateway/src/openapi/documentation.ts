@@ -1,6 +1,5 @@
 import type { INestApplication } from '@nestjs/common';
 import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
-import { openApiDocument } from './document.js';
 
 /**
  * For the pages under `/api/docs`, where a reader enters a key to try a call: scripts, calls and images are their own, no
@@ -25,11 +24,11 @@ export const documentationHeaders = {
  * `/api/openapi.json` and the page to read and try it at `/api/docs`, with all that it loads; the document is built with
  * the first request for it.
  */
-export function serveDocumentation(app: INestApplication): void {
+export function serveDocumentation(app: INestApplication, { title, documentOf }: { title: string; documentOf: () => OpenAPIObject }): void {
   let document: OpenAPIObject | undefined;
-  SwaggerModule.setup('api/docs', app, () => (document ??= openApiDocument(app)), {
+  SwaggerModule.setup('api/docs', app, () => (document ??= documentOf()), {
     jsonDocumentUrl: 'api/openapi.json',
     raw: ['json'],
-    customSiteTitle: 'Atoll API',
+    customSiteTitle: title,
   });
 }

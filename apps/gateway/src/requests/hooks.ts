@@ -16,12 +16,34 @@ const documentation = /^\/api\/(?:docs(?:\/|$)|openapi\.json$)/;
 
 const longText = 64 * 1024;
 
+/** What the hooks of a listener stand on. */
+export interface HookParts {
+  admission: Admission;
+  authenticator: Authenticator;
+  answered: Answered;
+  draining: Draining;
+  filter: ProblemFilter;
+  /** Throws the refusal of a request for which there is no route, or no route any more. */
+  refuseUnmatched: (request: FastifyRequest, reply: FastifyReply) => void;
+}
+
+export function hookPartsOf(app: INestApplication): HookParts {
+  return {
+    admission: app.get(Admission),
+    authenticator: app.get(Authenticator),
+    answered: app.get(Answered),
+    draining: app.get(Draining),
+    filter: app.get(ProblemFilter),
+    refuseUnmatched: (request, reply) => {
+      refuseRemoved(request);
+      if (request.is404) throw unmatchedRoute(request, reply);
+    },
+  };
+}
+
 /** What happens to every request besides its route, in order. The routes come after, so that the hooks hold for each of them. */
-export function installHooks(app: INestApplication, instance: FastifyInstance): void {
-  const admission = app.get(Admission);
-  const authenticator = app.get(Authenticator);
-  const answered = app.get(Answered);
-  const draining = app.get(Draining);
+export function installHooks(instance: FastifyInstance, parts: HookParts): void {
+  const { admission, authenticator, answered, draining } = parts;
 
   instance.addHook('onRoute', (route) => {
     if (documentation.test(route.url)) route.config = { ...route.config, public: true };
@@ -33,8 +55,7 @@ export function installHooks(app: INestApplication, instance: FastifyInstance): 
     setCommonHeaders(request, reply);
     ignoreTypeOfNothing(request);
     await admission.admit(request, reply);
-    refuseRemoved(request);
-    if (request.is404) throw unmatchedRoute(request, reply);
+    parts.refuseUnmatched(request, reply);
     requireHost(request);
   });
 
@@ -62,18 +83,14 @@ export function installHooks(app: INestApplication, instance: FastifyInstance): 
 }
 
 /** Fastify hands over what its router cannot read, before any hook: the same order of refusal holds, and the same record is kept. */
-export async function refuseUnroutable(app: INestApplication, error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+export async function refuseUnroutable(parts: HookParts, error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   setCommonHeaders(request, reply);
-  const answered = app.get(Answered);
-  reply.raw.once('finish', () => answered.record(request, reply));
-  const refusal = await app
-    .get(Admission)
-    .admit(request, reply)
-    .then(
-      () => error,
-      (refused: unknown) => refused,
-    );
-  app.get(ProblemFilter).answer(request, reply, refusal);
+  reply.raw.once('finish', () => parts.answered.record(request, reply));
+  const refusal = await parts.admission.admit(request, reply).then(
+    () => error,
+    (refused: unknown) => refused,
+  );
+  parts.filter.answer(request, reply, refusal);
 }
 
 function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {

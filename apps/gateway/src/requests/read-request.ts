@@ -4,13 +4,13 @@ import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import type { FastifyRequest } from 'fastify';
 import { Nothing, type Wire } from '@atoll/contracts';
 import { invalidInput, isAppError, type FieldError } from '@atoll/errors';
-import { systemContext, validateWire } from '@atoll/rpc';
+import { systemContext, validateWire, type WireRules } from '@atoll/rpc';
 import { GatewaySettings } from '../gateway-options.js';
 import { callContext } from './call-context.js';
 import { queryFaults } from './strictness.js';
 
 /** The classes that a handler declares by `@Param()`, `@Query()` and `@Body()`; `Nothing` for what it does not take. */
-interface Declared {
+export interface Declared {
   params: Wire;
   query: Wire;
   body: Wire;
@@ -56,7 +56,8 @@ export class ReadRequest implements CanActivate {
   }
 }
 
-function declarationsOf(controller: { prototype: object }, method: string): Declared {
+/** What a handler declares. */
+export function declarationsOf(controller: { prototype: object }, method: string): Declared {
   const places = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, method) as Record<string, { index: number }> | undefined;
   const types = Reflect.getMetadata('design:paramtypes', controller.prototype, method) as Wire[] | undefined;
   const typeAt = (place: RouteParamtypes): Wire => {
@@ -67,10 +68,10 @@ function declarationsOf(controller: { prototype: object }, method: string): Decl
 }
 
 /** The input as its class; adds to the faults where it is not. */
-function read(type: Wire, input: unknown, faults: FieldError[]): unknown {
+export function read(type: Wire, input: unknown, faults: FieldError[], rules: WireRules = {}): unknown {
   if (type === Nothing && isEmpty(input)) return input;
   try {
-    return validateWire(type, input);
+    return validateWire(type, input, rules);
   } catch (error) {
     if (!isAppError(error)) throw error;
     faults.push(...(error.details.errors ?? []));

@@ -62,7 +62,12 @@ export async function startGateway(options: Partial<GatewayOptions> = {}): Promi
   };
 }
 
-async function call<Body>(app: NestFastifyApplication, method: string, url: string, options: CallOptions = {}): Promise<Reply<Body>> {
+export async function call<Body>(
+  app: NestFastifyApplication,
+  method: string,
+  url: string,
+  options: CallOptions = {},
+): Promise<Reply<Body>> {
   const { key, body, headers = {}, from = '127.0.0.1' } = options;
   const payload = typeof body === 'string' || body instanceof Buffer || body === undefined ? body : JSON.stringify(body);
   const answer = await app.inject({

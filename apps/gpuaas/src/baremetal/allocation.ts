@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
+import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import { fits, isInInventory, isOffered, isWaiting } from './fitting.js';
 
 /** Candidates that are looked at, from the best fit on. */

@@ -2,8 +2,8 @@ import { baremetalChanged, baremetalNodeSetAside } from '@atoll/contracts';
 import { Outbox } from '@atoll/events';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
-import type { BaremetalNodeEntity, MaintenanceCode } from './baremetal-node.entity.js';
+import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
+import type { BaremetalNodeEntity, MaintenanceCode } from '../model/baremetal-node.entity.js';
 import { statusOf } from './baremetal-reader.js';
 
 /** Publishes what becomes of instances and nodes, in the transaction in which it does. */

@@ -1,10 +1,10 @@
 import type { BaremetalInstance, BaremetalNode, BaremetalNodeStatus, BaremetalSpecs, BaremetalStatus } from '@atoll/contracts';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
-import type { BaremetalInstanceState } from './baremetal-instance.machine.js';
-import type { BaremetalNodeEntity } from './baremetal-node.entity.js';
-import type { BaremetalNodeState } from './baremetal-node.machine.js';
+import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
+import type { BaremetalInstanceState } from '../model/baremetal-instance.machine.js';
+import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
+import type { BaremetalNodeState } from '../model/baremetal-node.machine.js';
 import { Ledger } from './ledger.js';
 import { TeamKeys } from './team-keys.js';
 

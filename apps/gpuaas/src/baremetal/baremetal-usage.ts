@@ -2,8 +2,8 @@ import { gpuUsageTold } from '@atoll/contracts';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
-import type { BaremetalNodeEntity } from './baremetal-node.entity.js';
+import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
+import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 
 function baremetalSku({ gpuModel, gpuCount }: Pick<BaremetalNodeEntity, 'gpuModel' | 'gpuCount'>): string {
   return `baremetal.${gpuModel}-x${gpuCount}`;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { GpuaasSettings } from '../gpuaas-settings.js';
-import type { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
-import type { BaremetalNodeEntity } from './baremetal-node.entity.js';
+import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
+import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
 import type { HostDriver, HostRef, Tenancy } from './host-driver.js';
 import { SimulatedHosts } from './simulated-hosts.js';

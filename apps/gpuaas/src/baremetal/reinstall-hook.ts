@@ -6,7 +6,7 @@ import { dial, SshError } from '@atoll/ssh';
 import { StepFailed } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { GpuaasSettings } from '../gpuaas-settings.js';
-import type { BaremetalNodeEntity } from './baremetal-node.entity.js';
+import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 
 const signatureHeader = 'atoll-signature';
 const largestAnswer = 64 * 1024;

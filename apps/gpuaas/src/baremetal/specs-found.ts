@@ -1,5 +1,5 @@
 import type { BaremetalDifference, BaremetalFindings } from '@atoll/contracts';
-import type { BaremetalNodeEntity } from './baremetal-node.entity.js';
+import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 
 /** What a kernel keeps to itself, and GB for GiB: figures of memory this close are the same. */
 const memoryTolerance = 0.1;

@@ -5,7 +5,7 @@ import { touchRows } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
-import { baremetalInstanceMachine, type BaremetalInstanceMachine } from './baremetal-instance.machine.js';
+import { baremetalInstanceMachine, type BaremetalInstanceMachine } from '../model/baremetal-instance.machine.js';
 
 /**
  * The public keys by which members of a team log in to its hosts: a projection of memberships and of the keys of users. A change makes

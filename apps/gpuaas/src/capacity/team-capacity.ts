@@ -4,8 +4,8 @@ import { afterCommit, Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { liveBaremetal } from '../baremetal/baremetal-instance.machine.js';
-import { liveSubscription } from '../subscriptions/subscription.machine.js';
+import { liveBaremetal } from '../model/baremetal-instance.machine.js';
+import { liveSubscription } from '../model/subscription.machine.js';
 
 const everyMs = 1_000;
 const gatherMs = 50;

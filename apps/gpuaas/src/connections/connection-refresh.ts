@@ -2,7 +2,7 @@ import type { CallContext } from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
 import { Injectable, Logger, type BeforeApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { liveSubscription } from '../subscriptions/subscription.machine.js';
+import { liveSubscription } from '../model/subscription.machine.js';
 import { ConnectionSource } from './connection-source.js';
 
 /** After this a refresh that nobody ended is over: its process has died. */

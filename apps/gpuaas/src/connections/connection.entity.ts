@@ -1,6 +1,6 @@
 import type { ConnectionPod } from '@atoll/contracts';
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
-import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
+import { SubscriptionEntity } from '../model/subscription.entity.js';
 
 /** How what runs on a subscription was last known to be reached. */
 @Entity('connection')

@@ -14,8 +14,8 @@ import {
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { PoolCatalogue } from '../pools/pool-catalogue.js';
-import { listedSubscription } from '../subscriptions/subscription.machine.js';
+import { PoolCatalogue } from '../sharing/pool-catalogue.js';
+import { listedSubscription } from '../model/subscription.machine.js';
 import { ConnectionRefresh, patienceMs } from './connection-refresh.js';
 
 /** How what runs on a team's subscriptions is reached, as last refreshed. */

@@ -1,10 +1,10 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import type { MachineDefinition } from '@atoll/state-machine';
-import { gpuMachine } from '../gpus/gpu.machine.js';
-import { nodeMachine } from '../nodes/node.machine.js';
-import { subscriptionMachine } from '../subscriptions/subscription.machine.js';
-import { workloadMachine } from '../workloads/workload.machine.js';
+import { gpuMachine } from '../model/gpu.machine.js';
+import { nodeMachine } from '../model/node.machine.js';
+import { subscriptionMachine } from '../model/subscription.machine.js';
+import { workloadMachine } from '../model/workload.machine.js';
 
 /** From each state of a machine: whether it can be left for good, where nobody sends anything any more. */
 function endsOf(definition: MachineDefinition): Map<string, string[]> {

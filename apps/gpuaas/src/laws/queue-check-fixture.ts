@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import type { AppError } from '@atoll/errors';
-import { maxWaiting } from '../leases/admission.js';
+import { maxWaiting } from '../allocation/admission.js';
 import type { World } from './world-fixture.js';
 
 interface Request {

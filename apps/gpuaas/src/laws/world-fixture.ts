@@ -5,11 +5,11 @@ import { MachineWorker, MachineWorkers, type DurableMachine, type MachineRow } f
 import { allowErrors } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
-import { GpuSteps } from '../gpus/gpu-steps.js';
+import { GpuSteps } from '../sharing/gpu-steps.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import { NodeSteps } from '../nodes/node-steps.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
-import { WorkloadSteps } from '../workloads/workload-steps.js';
+import { WorkloadSteps } from '../subscriptions/workload-steps.js';
 
 const stepMs = 400;
 

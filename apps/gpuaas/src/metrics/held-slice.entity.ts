@@ -1,6 +1,6 @@
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
-import { GpuEntity } from '../gpus/gpu.entity.js';
-import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
+import { GpuEntity } from '../model/gpu.entity.js';
+import { SubscriptionEntity } from '../model/subscription.entity.js';
 
 /**
  * When a subscription held which slice, or turn, of which GPU. Written by triggers on `lease` alone, and kept for as long

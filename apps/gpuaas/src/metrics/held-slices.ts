@@ -1,4 +1,4 @@
-import type { Query } from '../leases/lease-store.js';
+import type { Query } from '../sharing/lease-store.js';
 import { windowMs } from './windows.js';
 
 /** Days for which it is kept what a subscription held: the longest window, and one day more. */

@@ -1,9 +1,9 @@
 import type { GpuNode, NodeStatus } from '@atoll/contracts';
 import { Injectable } from '@nestjs/common';
 import { DataSource, In, type EntityManager } from 'typeorm';
-import { GpuEntity } from '../gpus/gpu.entity.js';
-import { GpuReader } from '../gpus/gpu-reader.js';
-import { NodeEntity } from './node.entity.js';
+import { GpuEntity } from '../model/gpu.entity.js';
+import { GpuReader } from '../sharing/gpu-reader.js';
+import { NodeEntity } from '../model/node.entity.js';
 
 /** Whether a node is to be initialised when it is uncordoned, its GPUs show. */
 export function nodeStatusOf(state: string): NodeStatus {

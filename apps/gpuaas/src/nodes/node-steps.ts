@@ -2,11 +2,11 @@ import { DurableMachine, StepFailed, type Cause, type Outcome, type Passage, typ
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { NodeDriver } from '../driver/node-driver.js';
-import { GpuSteps } from '../gpus/gpu-steps.js';
-import type { GpuEvent } from '../gpus/gpu.machine.js';
+import { GpuSteps } from '../sharing/gpu-steps.js';
+import type { GpuEvent } from '../model/gpu.machine.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
-import type { NodeEntity } from './node.entity.js';
-import { nodeMachine, type NodeEvent, type NodeState } from './node.machine.js';
+import type { NodeEntity } from '../model/node.entity.js';
+import { nodeMachine, type NodeEvent, type NodeState } from '../model/node.machine.js';
 
 const longestRetryMs = 10 * 60_000;
 /** In SQL, as the index `gpu_lost` has it. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Transactions } from '@atoll/database';
 import { DataSource } from 'typeorm';
 import { GpuaasFixture } from '../gpuaas-fixture.js';
-import { GpuSteps } from '../gpus/gpu-steps.js';
+import { GpuSteps } from '../sharing/gpu-steps.js';
 import { sweeps } from './node-steps.js';
 
 let fixture: GpuaasFixture;

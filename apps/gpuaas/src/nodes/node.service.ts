@@ -16,14 +16,14 @@ import { boardNamed, boards } from '@atoll/gpu';
 import { causeOf } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { GpuSteps } from '../gpus/gpu-steps.js';
+import { GpuSteps } from '../sharing/gpu-steps.js';
 import { invalidField } from '../invalid-field.js';
-import { PoolCatalogue } from '../pools/pool-catalogue.js';
-import { GpuaasEntity } from '../regions/region.entity.js';
+import { PoolCatalogue } from '../sharing/pool-catalogue.js';
+import { GpuaasEntity } from '../model/region.entity.js';
 import { NodeReader, nodeStatusOf } from './node-reader.js';
 import { NodeSteps } from './node-steps.js';
-import { NodeEntity } from './node.entity.js';
-import type { NodeEvent, NodeState } from './node.machine.js';
+import { NodeEntity } from '../model/node.entity.js';
+import type { NodeEvent, NodeState } from '../model/node.machine.js';
 
 /** From which states the operator may do what, and what it is for a node that is already there. */
 const commands = {

@@ -17,7 +17,7 @@ import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { GpuaasEntity, RegionEntity } from './region.entity.js';
+import { GpuaasEntity, RegionEntity } from '../model/region.entity.js';
 
 /** Regions, and the GPU service of each. */
 @Injectable()

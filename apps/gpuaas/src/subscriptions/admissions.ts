@@ -2,10 +2,11 @@ import { isAppError, type AppError } from '@atoll/errors';
 import type { Cause, MachineError } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { Allocation, type Admission, type Asked } from '../leases/allocation.js';
-import type { KnownPool } from '../pools/pool-catalogue.js';
-import { Entitlements } from './entitlements.js';
-import type { SubscriptionEntity } from './subscription.entity.js';
+import { Allocation, type Admission } from '../allocation/allocation.js';
+import type { KnownPool } from '../sharing/pool-catalogue.js';
+import type { Asked } from '../sharing/waiting-requests.js';
+import { Entitlements } from '../allocation/entitlements.js';
+import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 
 /** What an admitted subscription gets. */

@@ -16,11 +16,11 @@ import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { MetricsSource, type MeasuredSlice } from '../metrics/metrics-source.js';
 import { windowMs } from '../metrics/windows.js';
-import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
-import type { SubscriptionEntity } from './subscription.entity.js';
+import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
+import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
-import { listedSubscription } from './subscription.machine.js';
+import { listedSubscription } from '../model/subscription.machine.js';
 
 interface SliceRow {
   subscriptionId: string;

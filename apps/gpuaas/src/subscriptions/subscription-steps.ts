@@ -15,19 +15,19 @@ import {
   type HeldFilter,
   type HeldLease,
   type Query,
-} from '../leases/lease-store.js';
-import { readiness } from '../leases/readiness.js';
-import { Placement } from '../leases/placement.js';
-import { Waiting } from '../leases/waiting.js';
-import { withdrawRequest } from '../leases/waiting-requests.js';
+} from '../sharing/lease-store.js';
+import { readiness } from '../allocation/readiness.js';
+import { Placement } from '../allocation/placement.js';
+import { Waiting } from '../allocation/waiting.js';
+import { withdrawRequest } from '../sharing/waiting-requests.js';
 import { forgetHeldSlices } from '../metrics/held-slices.js';
-import { PoolCatalogue } from '../pools/pool-catalogue.js';
+import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { UsageFacts } from '../usage/usage-facts.js';
-import { WorkloadSteps } from '../workloads/workload-steps.js';
-import { liveWorkload } from '../workloads/workload.machine.js';
-import { SubscriptionEntity } from './subscription.entity.js';
-import { isResizing } from './subscription-view.js';
-import { subscriptionMachine, type SubscriptionEvent, type SubscriptionState } from './subscription.machine.js';
+import { WorkloadSteps } from './workload-steps.js';
+import { liveWorkload } from '../model/workload.machine.js';
+import { SubscriptionEntity } from '../model/subscription.entity.js';
+import { isResizing } from '../model/subscription-status.js';
+import { subscriptionMachine, type SubscriptionEvent, type SubscriptionState } from '../model/subscription.machine.js';
 
 type Found = Outcome<SubscriptionEntity, SubscriptionEvent>;
 

@@ -1,6 +1,7 @@
-import type { Subscription, SubscriptionStatus } from '@atoll/contracts';
-import type { KnownPool } from '../pools/pool-catalogue.js';
-import type { SubscriptionEntity } from './subscription.entity.js';
+import type { Subscription } from '@atoll/contracts';
+import { isResizing, statusOf } from '../model/subscription-status.js';
+import type { KnownPool } from '../sharing/pool-catalogue.js';
+import type { SubscriptionEntity } from '../model/subscription.entity.js';
 
 /** The row on the wire. */
 export function subscriptionView(row: SubscriptionEntity, pool: Pick<KnownPool, 'poolName' | 'gpuaasId' | 'regionId'>): Subscription {
@@ -22,17 +23,6 @@ export function subscriptionView(row: SubscriptionEntity, pool: Pick<KnownPool, 
     resize: resizeOf(row),
     created_at: row.createdAt.toISOString(),
   };
-}
-
-/** A subscription that could not be granted has failed, whatever is still to be taken back on its nodes. */
-export function statusOf(state: string): SubscriptionStatus {
-  if (isResizing(state)) return 'active';
-  return state === 'undoing' ? 'failed' : (state as SubscriptionStatus);
-}
-
-/** Whether a resize is pending. */
-export function isResizing(state: string): boolean {
-  return state === 'growing' || state === 'reverting';
 }
 
 function resizeOf({ state, resizeVgpus, resizeFailure, lastError }: SubscriptionEntity): Subscription['resize'] {

@@ -15,17 +15,18 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { invalidField } from '../invalid-field.js';
-import { Placement } from '../leases/placement.js';
-import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
-import { soldProfiles } from '../pools/pool-terms.js';
-import type { WorkloadEntity } from '../workloads/workload.entity.js';
-import { WorkloadSteps } from '../workloads/workload-steps.js';
-import { liveWorkload } from '../workloads/workload.machine.js';
+import { Placement } from '../allocation/placement.js';
+import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
+import { soldProfiles } from '../sharing/pool-terms.js';
+import type { WorkloadEntity } from '../model/workload.entity.js';
+import { WorkloadSteps } from './workload-steps.js';
+import { liveWorkload } from '../model/workload.machine.js';
 import { Admissions } from './admissions.js';
 import { SubscriptionAccepting } from './subscription-accepting.js';
-import type { SubscriptionEntity } from './subscription.entity.js';
+import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { SubscriptionSteps } from './subscription-steps.js';
-import { isResizing, statusOf, subscriptionView } from './subscription-view.js';
+import { subscriptionView } from './subscription-view.js';
+import { isResizing, statusOf } from '../model/subscription-status.js';
 
 /** Subscribing to pools, changing what is held, and giving it back. */
 @Injectable()

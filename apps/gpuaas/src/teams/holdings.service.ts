@@ -2,9 +2,9 @@ import type { CallContext, HoldingTeam, RegionalGpuHoldings, TeamGpuHoldings } f
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
-import { liveBaremetal } from '../baremetal/baremetal-instance.machine.js';
-import { liveSubscription } from '../subscriptions/subscription.machine.js';
-import { liveWorkload } from '../workloads/workload.machine.js';
+import { liveBaremetal } from '../model/baremetal-instance.machine.js';
+import { liveSubscription } from '../model/subscription.machine.js';
+import { liveWorkload } from '../model/workload.machine.js';
 
 /** One statement, so that all figures are of one instant. */
 const holdingsQuery = `

@@ -3,8 +3,8 @@ import { TeamDeletionAnswers, type Doomed, type Held } from '@atoll/team-directo
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { BaremetalEnding } from '../baremetal/baremetal-ending.js';
-import { liveBaremetal } from '../baremetal/baremetal-instance.machine.js';
-import { liveSubscription } from '../subscriptions/subscription.machine.js';
+import { liveBaremetal } from '../model/baremetal-instance.machine.js';
+import { liveSubscription } from '../model/subscription.machine.js';
 import { TeamEnding } from './team-ending.js';
 
 /** Subscriptions of GPU pools and bare-metal instances. */

@@ -2,9 +2,9 @@ import type { Cause } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
-import { unendedSubscription } from '../subscriptions/subscription.machine.js';
-import { WorkloadSteps } from '../workloads/workload-steps.js';
-import { liveWorkload } from '../workloads/workload.machine.js';
+import { unendedSubscription } from '../model/subscription.machine.js';
+import { WorkloadSteps } from '../subscriptions/workload-steps.js';
+import { liveWorkload } from '../model/workload.machine.js';
 
 /** Subscriptions of one transaction; a team with more is asked about again. */
 const batch = 500;

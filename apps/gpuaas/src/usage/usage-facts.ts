@@ -2,9 +2,9 @@ import { gpuUsageTold, type UsageTold } from '@atoll/contracts';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
-import { skuOf } from '../pools/pool-terms.js';
-import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
+import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
+import { skuOf } from '../sharing/pool-terms.js';
+import type { SubscriptionEntity } from '../model/subscription.entity.js';
 
 /** Tells billing what a subscription holds, from the instant of a transition on, in the transaction of that transition: so each once, and none without. */
 @Injectable()

@@ -15,13 +15,13 @@ import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { PoolCatalogue } from '../pools/pool-catalogue.js';
-import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
+import { PoolCatalogue } from '../sharing/pool-catalogue.js';
+import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
-import { statusOf } from '../subscriptions/subscription-view.js';
+import { statusOf } from '../model/subscription-status.js';
 import { WorkloadPlacement } from './workload-placement.js';
-import type { WorkloadEntity } from './workload.entity.js';
-import { WorkloadSteps } from './workload-steps.js';
+import type { WorkloadEntity } from '../model/workload.entity.js';
+import { WorkloadSteps } from '../subscriptions/workload-steps.js';
 import { workloadStatus } from './workload-view.js';
 
 /** The workloads of pods: one for each start of a pod, whatever dies between the two services. */

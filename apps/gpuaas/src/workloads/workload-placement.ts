@@ -3,13 +3,13 @@ import type { Cause } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
-import { Allocation } from '../leases/allocation.js';
-import { PoolCatalogue, type KnownPool } from '../pools/pool-catalogue.js';
-import { settledStates } from '../pools/pool-terms.js';
-import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
-import type { WorkloadEntity } from './workload.entity.js';
-import { WorkloadSteps } from './workload-steps.js';
-import { liveWorkload } from './workload.machine.js';
+import { Allocation } from '../allocation/allocation.js';
+import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
+import { settledStates } from '../sharing/pool-terms.js';
+import type { SubscriptionEntity } from '../model/subscription.entity.js';
+import type { WorkloadEntity } from '../model/workload.entity.js';
+import { WorkloadSteps } from '../subscriptions/workload-steps.js';
+import { liveWorkload } from '../model/workload.machine.js';
 
 export type NewWorkload = Pick<WorkloadEntity, 'subscriptionId' | 'teamId' | 'name' | 'vgpus'> &
   Partial<Pick<WorkloadEntity, 'podId' | 'podStart'>>;

@@ -1,5 +1,5 @@
 import type { Workload, WorkloadStatus } from '@atoll/contracts';
-import type { WorkloadEntity } from './workload.entity.js';
+import type { WorkloadEntity } from '../model/workload.entity.js';
 
 /** A workload that could not be started has failed, whatever is still to be taken back on its nodes. */
 export function workloadStatus(state: string): WorkloadStatus {

@@ -16,11 +16,11 @@ import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
-import { statusOf } from '../subscriptions/subscription-view.js';
+import { statusOf } from '../model/subscription-status.js';
 import { WorkloadPlacement } from './workload-placement.js';
-import { WorkloadSteps } from './workload-steps.js';
+import { WorkloadSteps } from '../subscriptions/workload-steps.js';
 import { workloadView } from './workload-view.js';
-import { listedWorkload } from './workload.machine.js';
+import { listedWorkload } from '../model/workload.machine.js';
 
 /** What runs on subscriptions. */
 @Injectable()

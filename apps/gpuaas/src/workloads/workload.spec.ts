@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { teamChanged, workloads, type StartWorkload, type Workload } from '@atoll/contracts';
 import { newId } from '@atoll/database';
-import { PoolCatalogue } from '../pools/pool-catalogue.js';
+import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;

@@ -1,5 +1,6 @@
 import { DemoApi, type DemoPlatform } from './demo-api.js';
 import { makeInventory, type DemoPool } from './demo-inventory.js';
+import { holdings, startPods, type PodPlan } from './demo-pods.js';
 import { makeTeams, type DemoTeam } from './demo-teams.js';
 import { setPrices, tellUsage } from './demo-usage.js';
 
@@ -24,86 +25,20 @@ export async function loadDemo(platform: DemoPlatform): Promise<LoadedDemo> {
   return { teams, durationMs: performance.now() - startedMs };
 }
 
-interface Holding {
-  team: string;
-  workspace: string;
-  pool: string;
-  name: string;
-  vgpus: number;
-  profile?: string;
-  /** Workloads that run on it. */
-  runs: string[];
-}
-
-const holdings: readonly Holding[] = [
-  {
-    team: 'Protein Lab',
-    workspace: 'folding',
-    pool: 'a100-slices',
-    name: 'folding',
-    vgpus: 3,
-    profile: '3g.40gb',
-    runs: ['fold-batch-12', 'fold-batch-13'],
-  },
-  {
-    team: 'Protein Lab',
-    workspace: 'teaching',
-    pool: 'a100-slices',
-    name: 'course',
-    vgpus: 5,
-    profile: '1g.10gb',
-    runs: ['notebook-ada', 'notebook-mei', 'grader'],
-  },
-  {
-    team: 'Nimbus Robotics',
-    workspace: 'training',
-    pool: 'h100-large',
-    name: 'vision',
-    vgpus: 1,
-    profile: '7g.80gb',
-    runs: ['yolo-finetune'],
-  },
-  { team: 'Nimbus Robotics', workspace: 'training', pool: 'h100-large', name: 'depth', vgpus: 1, profile: '3g.40gb', runs: [] },
-  {
-    team: 'Nimbus Robotics',
-    workspace: 'inference',
-    pool: 'l40s-shared',
-    name: 'serving',
-    vgpus: 5,
-    runs: ['pick-api', 'place-api', 'map-api'],
-  },
-  {
-    team: 'Nimbus Robotics',
-    workspace: 'inference',
-    pool: 'a100-elastic',
-    name: 'burst',
-    vgpus: 6,
-    runs: Array.from({ length: 5 }, (_, at) => `burst-${at + 1}`),
-  },
-  {
-    team: 'Ledger Analytics',
-    workspace: 'models',
-    pool: 'l4-turns',
-    name: 'fraud',
-    vgpus: 6,
-    runs: ['score-live', 'score-batch', 'drift-watch'],
-  },
-  { team: 'Ledger Analytics', workspace: 'models', pool: 'a100-slices', name: 'embeddings', vgpus: 1, profile: '2g.20gb', runs: ['embed'] },
-];
-
 async function subscribeTeams(api: DemoApi, teams: readonly DemoTeam[], pools: ReadonlyMap<string, DemoPool>): Promise<void> {
-  const held: { id: string; teamId: string; runs: string[] }[] = [];
-  for (const { team: name, workspace, pool, runs, ...terms } of holdings) {
+  const held: { id: string; teamId: string; runs: readonly string[]; pods: readonly PodPlan[] }[] = [];
+  for (const { team: name, workspace, pool, runs = [], pods = [], ...terms } of holdings) {
     const team = teams.find((candidate) => candidate.name === name);
     const body = { team_id: team?.teamId, workspace_id: team?.workspaces.get(workspace), pool_id: pools.get(pool)?.poolId, ...terms };
     const { subscription_id } = await api.post<{ subscription_id: string }>('/gpuaas/pool/subscribe', body);
-    held.push({ id: subscription_id, teamId: team?.teamId ?? '', runs });
+    held.push({ id: subscription_id, teamId: team?.teamId ?? '', runs, pods });
   }
   await Promise.all(
-    held.map(async ({ id, teamId, runs }) => {
+    held.map(async ({ id, teamId, runs, pods }) => {
       const path = `/gpuaas/pool-subscription?team_id=${teamId}&subscription_id=${id}`;
       await api.until<{ data: { status: string }[] }>(path, ({ data }) => data[0]?.status === 'active');
       for (const name of runs) await api.post('/gpuaas/workload', { subscription_id: id, name });
+      await startPods(api, teamId, id, pods);
     }),
   );
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { members, teams, users, workspaces, type CallContext, type Operation } from '@atoll/contracts';
+import { members, teamBatches, teams, users, workspaces, type CallContext, type Operation } from '@atoll/contracts';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 import { Administrators } from '../users/administrators.service.js';
 
@@ -19,6 +19,10 @@ type Asked = [operation: Operation, input: (place: Place) => object];
 
 const writes: Record<string, Asked> = {
   'adds a member': [members.add, ({ team_id }) => ({ team_id, email: 'accomplice@example.com', name: 'x', role: 'member' })],
+  'adds members': [
+    teamBatches.addMembers,
+    ({ team_id }) => ({ team_id, members: [{ email: 'accomplice@example.com', name: 'x', role: 'member' }] }),
+  ],
   'changes a role': [members.changeRole, ({ team_id, user_id }) => ({ team_id, user_id, role: 'team_admin' })],
   'removes a member': [members.remove, ({ team_id, user_id }) => ({ team_id, user_id })],
   'issues a key': [members.issueKey, ({ team_id, user_id }) => ({ team_id, user_id })],
@@ -28,6 +32,7 @@ const writes: Record<string, Asked> = {
   'renames a workspace': [workspaces.rename, ({ workspace_id }) => ({ workspace_id, name: 'x' })],
   'deletes a workspace': [workspaces.delete, ({ workspace_id }) => ({ workspace_id })],
   'deletes the team': [teams.delete, ({ team_id }) => ({ team_id })],
+  'ends the team': [teamBatches.end, ({ team_id }) => ({ team_id })],
 };
 
 /** A team with an owner who is about to lose that, and what a gateway still says of them afterwards. */

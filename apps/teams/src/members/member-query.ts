@@ -17,7 +17,7 @@ export function sentName(membership: string, user: string): string {
 }
 
 /** SQL for the name of a member: their own once they have accepted, until then the one sent with the invitation. */
-function nameOf(membership: string, user: string): string {
+export function nameOf(membership: string, user: string): string {
   return `CASE ${membership}.status WHEN 'active' THEN ${user}.name ELSE ${sentName(membership, user)} END`;
 }
 

@@ -1,6 +1,7 @@
-import { isPlatformAdmin, type Caller, type Permission, type TeamRole } from '@atoll/contracts';
+import { isPlatformAdmin, type Caller, type NewMember, type Permission, type TeamRole } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { Not, type EntityManager } from 'typeorm';
+import { fieldError, refuseFields } from '../invalid-field.js';
 import { MembershipEntity } from './membership.entity.js';
 
 export function hasPowerOfOwner(caller: Caller, teamId: string): boolean {
@@ -25,4 +26,11 @@ export async function requireAnotherOwner(manager: EntityManager, { teamId, user
 
 export function roleOf(caller: Caller, teamId: string): TeamRole | undefined {
   return caller.kind === 'user' ? caller.teams.find((team) => team.teamId === teamId)?.role : undefined;
+}
+
+/** Throws `invalid_input` where an address is named twice. */
+export function requireDistinct(members: NewMember[]): void {
+  const addresses = members.map(({ email }) => email);
+  const repeated = addresses.flatMap((address, index) => (addresses.indexOf(address) < index ? [index] : []));
+  refuseFields(repeated.map((index) => fieldError(`members.${index}.email`, 'isUnique', 'must not be named twice')));
 }

@@ -4,7 +4,9 @@ import {
   notFound,
   pageWindow,
   requirePermission,
+  type AddedMembers,
   type AddMember,
+  type AddMembers,
   type CallContext,
   type Caller,
   type ChangeRole,
@@ -19,7 +21,7 @@ import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import { In, type EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import { requireIssuingCredential } from '../api-keys/live-credential.js';
@@ -32,7 +34,7 @@ import { UserRegistry } from '../users/user-registry.js';
 import { requirePermissionNow } from './caller-now.js';
 import { Enrolment, statusOf } from './enrolment.js';
 import { memberPageQuery, memberQuery } from './member-query.js';
-import { hasPowerOfOwner, permissionOver, requireAnotherOwner, requireOwner, roleOf } from './member-rules.js';
+import { hasPowerOfOwner, permissionOver, requireAnotherOwner, requireDistinct, requireOwner, roleOf } from './member-rules.js';
 import { MembershipEntity } from './membership.entity.js';
 import { successorTerms } from './successor-terms.js';
 
@@ -61,36 +63,57 @@ export class MembersService {
     return { data: row.data, pagination: { page, limit, total: row.total } };
   }
 
-  async add({ team_id, role, ...person }: AddMember, context: CallContext): Promise<TeamMember> {
+  async add({ team_id, ...person }: AddMember, context: CallContext): Promise<TeamMember> {
     requirePermission(context.caller, team_id, 'manageTeam');
-    const member = await this.writers.once(
-      team_id,
-      context,
-      async (manager) => {
-        const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
-        const caller = await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
-        if (role === 'team_owner') requireOwner(caller, team_id, 'make somebody team_owner');
-        const [userId = ''] = await this.registry.findOrCreate(manager, [person]);
-        if (await manager.existsBy(MembershipEntity, { teamId: team_id, userId })) {
-          throw new AppError('conflict', 'This person is a member of the team already.');
-        }
-        if ((await manager.countBy(MembershipEntity, { teamId: team_id })) >= mostMembers) {
-          throw new AppError('conflict', `A team has at most ${mostMembers} members.`);
-        }
-        const issuedByOwner = hasPowerOfOwner(caller, team_id);
-        const keys = await this.enrolment.enrol(manager, team_id, [{ userId, role, name: person.name, status: statusOf(caller, userId) }], {
-          issuedByOwner,
-        });
-        await this.changes.saveMember(manager, team, { userId, role }, context);
-        const added = await this.view(manager, { teamId: team_id, userId });
-        const invited = { teamId: team_id, teamName: team.name, userId };
-        const invitation = added.status === 'invited' ? await this.invitationLinks.send(manager, invited) : undefined;
-        return { ...added, api_key: keys.get(userId) ?? null, ...(invitation && { invitation }) };
-      },
-      { keep: withMaskedKey },
-    );
+    const enrol = async (manager: EntityManager): Promise<TeamMember> => {
+      const [added] = await this.addWithin(manager, { team_id, members: [person] }, context);
+      if (!added) throw notFound('member');
+      return added;
+    };
+    const member = await this.writers.once(team_id, context, enrol, { keep: withMaskedKey });
     this.rpc.publish(credentialsChanged, { user_id: member.user_id });
     return member;
+  }
+
+  /** All of them or none. */
+  async addAll(people: AddMembers, context: CallContext): Promise<AddedMembers> {
+    requirePermission(context.caller, people.team_id, 'manageTeam');
+    requireDistinct(people.members);
+    const enrol = async (manager: EntityManager) => ({ members: await this.addWithin(manager, people, context) });
+    const added = await this.writers.once(people.team_id, context, enrol, {
+      keep: ({ members }) => ({ members: members.map(withMaskedKey) }),
+    });
+    for (const { user_id } of added.members) this.rpc.publish(credentialsChanged, { user_id });
+    return added;
+  }
+
+  private async addWithin(manager: EntityManager, { team_id, members }: AddMembers, context: CallContext): Promise<TeamMember[]> {
+    const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
+    const caller = await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
+    if (members.some(({ role }) => role === 'team_owner')) requireOwner(caller, team_id, 'make somebody team_owner');
+    const userIds = await this.registry.findOrCreate(manager, members);
+    if (await manager.existsBy(MembershipEntity, { teamId: team_id, userId: In(userIds) })) {
+      throw new AppError('conflict', `${members.length === 1 ? 'This person is' : 'One of these people is'} a member of the team already.`);
+    }
+    if ((await manager.countBy(MembershipEntity, { teamId: team_id })) + members.length > mostMembers) {
+      throw new AppError('conflict', `A team has at most ${mostMembers} members.`);
+    }
+    const people = members.map(({ role, name }, at) => ({
+      userId: userIds[at] ?? '',
+      role,
+      name,
+      status: statusOf(caller, userIds[at] ?? ''),
+    }));
+    const keys = await this.enrolment.enrol(manager, team_id, people, { issuedByOwner: hasPowerOfOwner(caller, team_id) });
+    const added: TeamMember[] = [];
+    for (const { userId, role } of people) {
+      await this.changes.saveMember(manager, team, { userId, role }, context);
+      const member = await this.view(manager, { teamId: team_id, userId });
+      const invited = { teamId: team_id, teamName: team.name, userId };
+      const invitation = member.status === 'invited' ? await this.invitationLinks.send(manager, invited) : undefined;
+      added.push({ ...member, api_key: keys.get(userId) ?? null, ...(invitation && { invitation }) });
+    }
+    return added;
   }
 
   async changeRole({ team_id, user_id, role }: ChangeRole, context: CallContext): Promise<TeamMember> {

@@ -2,9 +2,10 @@ import { maskApiKey } from '@atoll/api-keys';
 import {
   credentialsChanged,
   notFound,
+  requirePlatformAdmin,
   requireUser,
   type CallContext,
-  type CreateTeam,
+  type CreateTeamWithPolicy,
   type NewMember,
   type Team,
   type UserCaller,
@@ -16,9 +17,10 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Writers } from '../database/writers.js';
 import { ImagePolicyEntity } from '../image-policies/image-policy.entity.js';
-import { fieldError, invalidField, refuseFields } from '../invalid-field.js';
+import { invalidField } from '../invalid-field.js';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
 import { Enrolment, statusOf, type Enrolled } from '../members/enrolment.js';
+import { requireDistinct } from '../members/member-rules.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { UserEntity } from '../users/user.entity.js';
 import { WorkspaceEntity } from '../workspaces/workspace.entity.js';
@@ -37,8 +39,9 @@ export class TeamCreationService {
   ) {}
 
   /** The one answer that shows every member's key in full. */
-  async create({ members = [], ...body }: CreateTeam, context: CallContext): Promise<Team> {
+  async create({ members = [], ...body }: CreateTeamWithPolicy, context: CallContext): Promise<Team> {
     requireDistinct(members);
+    if (body.image_policy_id !== undefined) requirePlatformAdmin(context.caller);
     const caller = requireUser(context.caller);
     if (caller.scope === 'membership') {
       throw new AppError(
@@ -60,13 +63,13 @@ export class TeamCreationService {
 
   private async make(
     manager: EntityManager,
-    { name, description = '', members }: CreateTeam & { members: NewMember[] },
+    { name, description = '', members, image_policy_id }: CreateTeamWithPolicy & { members: NewMember[] },
     caller: UserCaller,
     context: CallContext,
   ): Promise<Team> {
     await requireLiveCredential(manager, caller);
     const people = await this.people(manager, caller, members);
-    const { id: policyId } = await manager.findOneByOrFail(ImagePolicyEntity, { isDefault: true });
+    const policyId = await policyFor(manager, image_policy_id);
     const team = manager.create(TeamEntity, { id: newId(), name, description, policyId });
     await manager.insert(TeamEntity, team);
     const workspace = { id: newId(), name: 'default' };
@@ -101,10 +104,12 @@ export class TeamCreationService {
   }
 }
 
-function requireDistinct(members: NewMember[]): void {
-  const addresses = members.map(({ email }) => email);
-  const repeated = addresses.flatMap((address, index) => (addresses.indexOf(address) < index ? [index] : []));
-  refuseFields(repeated.map((index) => fieldError(`members.${index}.email`, 'isUnique', 'must not be named twice')));
+/** The policy of this id, which is not deleted before the team is created; the default one where no id is given. */
+async function policyFor(manager: EntityManager, id: string | undefined): Promise<string> {
+  const where = id === undefined ? { isDefault: true } : { id };
+  const policy = await manager.findOne(ImagePolicyEntity, { where, ...(id !== undefined && { lock: { mode: 'for_no_key_update' } }) });
+  if (!policy) throw notFound('image policy');
+  return policy.id;
 }
 
 /** What is kept of an answer that shows keys in full. */

@@ -2,7 +2,7 @@ import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
 import { PageFromOneOrAll, Pagination } from '../page.js';
-import { TeamPath } from '../teams/team.js';
+import { TeamPath } from '../team-path.js';
 
 export class ConnectionSsh {
   @Text({ max: 253, example: 'gpu-01.example.com' })

@@ -2,7 +2,7 @@ import { ApiProperty, IntersectionType, OmitType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { ListOf, Nested, NumberedId, OneOf } from '../fields.js';
 import { PageFromOne, Pagination } from '../page.js';
-import { TeamPath } from '../teams/team.js';
+import { TeamPath } from '../team-path.js';
 import { Gpu, GpuSlice } from './node.js';
 
 /** Who holds a turn, as far as the team may know. */

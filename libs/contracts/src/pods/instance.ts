@@ -2,7 +2,7 @@ import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid } from '../fields.js';
 import { IncludeEnded, PageFromOneOrAll, Pagination } from '../page.js';
-import { TeamPath } from '../teams/team.js';
+import { TeamPath } from '../team-path.js';
 
 export const instanceKinds = ['pod', 'vm', 'baremetal'] as const;
 

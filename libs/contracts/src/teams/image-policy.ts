@@ -2,7 +2,7 @@ import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Flag, Instant, ListOf, Nested, Text, Uuid } from '../fields.js';
 import { Nothing, PageFromOne, PageFromOneOrAll, Pagination } from '../page.js';
-import { TeamPath } from './team.js';
+import { TeamPath } from '../team-path.js';
 
 const label = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?';
 const part = '[a-z0-9]+(?:(?:[.]|_{1,2}|-+)[a-z0-9]+)*';

@@ -3,7 +3,7 @@ import { contract, operation } from '../contract.js';
 import { Email, Instant, ListOf, OneOf, Text, Uuid } from '../fields.js';
 import { Nothing } from '../page.js';
 import { SentInvitation } from './sent-invitation.js';
-import { TeamPath } from './team.js';
+import { TeamPath } from '../team-path.js';
 
 export class InvitationPath extends TeamPath {
   @Uuid({ description: 'Id of the invitation.' })

@@ -4,7 +4,8 @@ import { contract, operation } from '../contract.js';
 import { Instant, ListOf, Nested, OneOf, Uuid, WholeNumber } from '../fields.js';
 import { IpWhitelist } from '../ip-whitelist.js';
 import { Nothing, PageFromZero, Pagination } from '../page.js';
-import { NewMember, TeamMember, TeamPath } from './team.js';
+import { TeamPath } from '../team-path.js';
+import { NewMember, TeamMember } from './team.js';
 
 export class MemberPath extends TeamPath {
   @Uuid()

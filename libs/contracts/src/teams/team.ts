@@ -3,6 +3,7 @@ import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
 import { Email, Flag, Instant, ListOf, Nested, OneOf, QueryFlag, Text, Uuid } from '../fields.js';
 import { PageFromZero, Pagination } from '../page.js';
+import { TeamPath } from '../team-path.js';
 import { ResourceOverview } from './resource-overview.js';
 import { SentInvitation } from './sent-invitation.js';
 import { TeamHolding } from './team-holding.js';
@@ -11,11 +12,6 @@ const name = { max: 100, example: 'Research', description: 'Name of the team.' }
 const description = { min: 0, max: 1000, multiline: true, example: 'Protein folding', description: 'Purpose of the team.' };
 
 const requireSecondFactor = 'Whether sessions take a second factor to act in the team. API keys are not concerned.';
-
-export class TeamPath {
-  @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
-  team_id!: string;
-}
 
 export class NewMember {
   @Email({ example: 'ada@example.com' })

@@ -2,7 +2,7 @@ import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { ListOf, Nested, Text, Uuid } from '../fields.js';
 import { Nothing, PageFromZero, Pagination } from '../page.js';
-import { TeamPath } from './team.js';
+import { TeamPath } from '../team-path.js';
 
 export class WorkspacePath {
   @Uuid()

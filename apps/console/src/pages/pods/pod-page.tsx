@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import type { Schemas } from '../../api/client.js';
 import { instant } from '../../format/format.js';
 import { Chip } from '../../parts/chip.js';
@@ -7,6 +7,7 @@ import { Card, Figure, Page } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { may } from '../../session/access.js';
 import { useUser } from '../../session/user-context.js';
+import { ConnectCard } from './connect-card.js';
 import { ExposedServices } from './exposed-services.js';
 import { PodActions } from './pod-actions.js';
 import { podQuery } from './pod-queries.js';
@@ -20,13 +21,24 @@ export function PodPage() {
     <Page
       title={pod.data?.name ?? podName}
       lead={pod.data && <Chip state={pod.data.status} />}
-      actions={pod.data && mayUse && <PodActions pod={pod.data} />}
+      actions={
+        pod.data &&
+        mayUse && (
+          <>
+            <Link className="button" data-small="true" to="/teams/$teamId/logs" params={{ teamId }} search={{ pod: podName }}>
+              Logs
+            </Link>
+            <PodActions pod={pod.data} />
+          </>
+        )
+      }
     >
       <Loaded query={pod} height={220}>
         {(data) => (
           <div className="stack">
             {data.reason !== null && <p className="notice given">{data.reason}</p>}
             <Facts pod={data} zone={user.timezone} />
+            {mayUse && <ConnectCard pod={data} />}
             <ExposedServices podName={podName} mayUse={mayUse} />
           </div>
         )}
@@ -42,11 +54,12 @@ function Facts({ pod, zone }: { pod: Schemas['Pod']; zone: string }) {
         <Figure name="Image" value={<code className="small given">{pod.image}</code>} />
         <Figure name="Holds" value={`${pod.vgpus} × ${pod.profile}`} />
         <Figure name="Started" value={<span className="small">{pod.started_at === null ? '–' : instant(pod.started_at, zone)}</span>} />
+        <Figure name="Created" value={<span className="small">{instant(pod.created_at, zone)}</span>} />
         <Figure name="Restarts" value={pod.restarts} hint={pod.exit_code === null ? undefined : `last exit code ${pod.exit_code}`} />
         {pod.stops_at !== null && <Figure name="Stops at" value={<span className="small">{instant(pod.stops_at, zone)}</span>} />}
       </dl>
       <p className="hint">
-        Pod <code>{pod.pod_name}</code>
+        Pod <code>{pod.pod_name}</code>. Its environment was set when it was created, and is never shown.
       </p>
     </Card>
   );

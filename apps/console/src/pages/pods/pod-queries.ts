@@ -14,6 +14,21 @@ export const podsQuery = (team_id: string, page: number, include_ended: boolean)
     refetchInterval: ({ state }) => pace(state.data?.data.map(({ status }) => status) ?? []),
   });
 
+/** The pods whose logs can be chosen by their names; others are reached by their own page. */
+export const podNamesQuery = (team_id: string) =>
+  queryOptions({
+    queryKey: ['pods', team_id, 'names'],
+    queryFn: () => answerOf(api.GET('/api/pods', { params: { query: { team_id, limit: 100, include_ended: true } } })),
+    staleTime: pollMs.calm,
+  });
+
+export const connectionsQuery = (team_id: string, subscription_id: string) =>
+  queryOptions({
+    queryKey: ['connections', team_id, subscription_id],
+    queryFn: () => answerOf(api.GET('/api/gpuaas/connection-info', { params: { query: { team_id, subscription_id } } })),
+    refetchInterval: pollMs.calm,
+  });
+
 export const podQuery = (pod_name: string) =>
   queryOptions({
     queryKey: ['pods', 'one', pod_name],

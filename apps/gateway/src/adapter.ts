@@ -1,0 +1,47 @@
+import type { Duplex } from 'node:stream';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { answerSocketError, refuseTunnel } from './errors/socket-errors.js';
+import { refuseUnroutable, type HookParts } from './requests/hooks.js';
+import { originForm } from './requests/path.js';
+import { requestId } from './requests/request-id.js';
+import { declareRequestState } from './requests/request-state.js';
+
+const maxBodyBytes = 64 * 1024;
+const maxHeaderBytes = 16 * 1024;
+const requestTimeoutMs = 30_000;
+const headTimeoutMs = 15_000;
+/** How often Node looks for requests that take longer than that. */
+const timeoutCheckMs = 5_000;
+
+/** The HTTP server of a listener, with its bounds. `partsOf` is asked when a request needs them: the application is made after its adapter. */
+export function createAdapter(partsOf: () => HookParts): FastifyAdapter {
+  const noted = (status: number, requestId: string): void => partsOf().answered.recordUnread(status, requestId);
+  const adapter = new FastifyAdapter({
+    bodyLimit: maxBodyBytes,
+    // A missing Host is refused by a hook, as a problem; Node's own refusal has no body.
+    http: {
+      maxHeaderSize: maxHeaderBytes,
+      requireHostHeader: false,
+      headersTimeout: headTimeoutMs,
+      connectionsCheckingInterval: timeoutCheckMs,
+    },
+    requestTimeout: requestTimeoutMs,
+    // Ids are checked by their own rules; a long one is no worse than a wrong one.
+    routerOptions: { maxParamLength: maxHeaderBytes },
+    // Open connections go on to be served while the server closes.
+    return503OnClosing: false,
+    skipMiddie: true,
+    rewriteUrl: originForm,
+    genReqId: requestId,
+    clientErrorHandler: (error, socket) => answerSocketError(error, socket, noted),
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
+      void refuseUnroutable(partsOf(), error, request, reply),
+  });
+  const instance = adapter.getInstance();
+  // An expectation is not asked for (RFC 9110, 10.1.1): the request is answered as any other, instead of by Node's bare 417.
+  instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
+  instance.server.on('connect', (_request: unknown, socket: Duplex) => refuseTunnel(socket, noted));
+  declareRequestState(instance);
+  return adapter;
+}

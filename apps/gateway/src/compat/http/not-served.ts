@@ -1,0 +1,30 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { pathOf } from '../../requests/path.js';
+import { unmatchedRoute } from '../../requests/unmatched-route.js';
+
+/** An old call that this mount does not serve: 501, so that nobody takes it for an object that does not exist. */
+export class NotServed extends Error {}
+
+/** By the beginning of the path: what stands in for a call that is not served. */
+const alternatives: readonly (readonly [pattern: RegExp, sentence: string])[] = [
+  [/^\/create-otl$|^\/onboard$/, 'People log in at the console: invite them with POST /api/team/{team_id}/members of the main API.'],
+  [/^\/instances\/unified/, 'Use GET /api/pods and GET /api/instance of the main API.'],
+  [/^\/instance\//, 'Use the paths under /api/pods, /api/vm and /api/baremetal of the main API.'],
+  [/^\/pods\//, 'Use the paths under /api/pods of the main API.'],
+  [/^\/gpuaas\/pool\/reimage$/, 'Use PUT /api/pods/{pod_name} with an image on the main API.'],
+  [/^\/shared-volumes/, 'Use the paths under /api/shared-volumes of the main API.'],
+  [/^\/gpuaas\//, 'Use the paths under /api/gpuaas of the main API.'],
+  [/^\/(?:team|workspace)-billing/, 'Use the paths under /api/team-billing and /api/workspace-billing of the main API.'],
+];
+
+const otherwise = 'docs/compatibility.md lists the calls that are served; everything else is on the main API.';
+
+/** Throws for a request that no route takes: 501 with what to use instead, 405 where the path is served under other methods. */
+export function refuseNotServed(request: FastifyRequest, reply: FastifyReply): void {
+  if (!request.is404) return;
+  const refusal = unmatchedRoute(request, reply);
+  if (refusal.code === 'method_not_allowed') throw refusal;
+  const path = pathOf(request).replace(/^\/api/, '');
+  const alternative = alternatives.find(([pattern]) => pattern.test(path))?.[1] ?? otherwise;
+  throw new NotServed(`The compatibility mount does not serve this call. ${alternative}`);
+}

@@ -1,0 +1,57 @@
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { Nothing } from '@atoll/contracts';
+import { invalidInput, isAppError, type FieldError } from '@atoll/errors';
+import { GatewaySettings } from '../../gateway-options.js';
+import { callContext } from '../../requests/call-context.js';
+import { declarationsOf, read, type Declared } from '../../requests/read-request.js';
+import { queryFaults } from '../../requests/strictness.js';
+import { jsonBodyOf } from './old-bodies.js';
+
+const rules = { ignoreUnknown: true };
+
+/**
+ * As `ReadRequest`, which old clients would not pass: what a call does not know of its query and body is ignored, and so is the whole body of a call that
+ * takes none, whatever it is.
+ */
+@Injectable()
+export class ReadOldRequest implements CanActivate {
+  readonly #declared = new WeakMap<object, Declared>();
+
+  constructor(private readonly settings: GatewaySettings) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const { params, query, body } = this.#declarationsOf(context);
+    // A parameter that is repeated and known is refused as no text.
+    const faults: FieldError[] = queryFaults(request).filter(({ code }) => code !== 'repeated');
+    if (faults.length === 0) {
+      request.params = read(params, request.params, faults, rules);
+      request.query = query === Nothing ? {} : read(query, { ...(request.query as object) }, faults, rules);
+      request.body = body === Nothing ? {} : readBody(request, (json) => read(body, json, faults, rules), faults);
+    }
+    const { deadlineMs = 0 } = request.routeOptions.config;
+    const call = request.caller && callContext(request, request.caller, Math.max(this.settings.deadlineMs, deadlineMs), faults);
+    if (faults.length > 0) throw invalidInput(faults);
+    request.callContext = call;
+    return true;
+  }
+
+  #declarationsOf(context: ExecutionContext): Declared {
+    const handler = context.getHandler();
+    let declared = this.#declared.get(handler);
+    if (!declared) this.#declared.set(handler, (declared = declarationsOf(context.getClass(), handler.name)));
+    return declared;
+  }
+}
+
+/** The faults of the body beside those of path and query. */
+function readBody(request: FastifyRequest, readJson: (json: unknown) => unknown, faults: FieldError[]): unknown {
+  try {
+    return readJson(jsonBodyOf(request));
+  } catch (error) {
+    if (!isAppError(error) || !error.details.errors) throw error;
+    faults.push(...error.details.errors);
+    return undefined;
+  }
+}

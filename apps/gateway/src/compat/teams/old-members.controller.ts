@@ -1,0 +1,60 @@
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { ApiBody, ApiTags } from '@nestjs/swagger';
+import { members, Nothing, teamBatches, TeamPath, teams, type CallContext } from '@atoll/contracts';
+import { Rpc } from '@atoll/rpc';
+import { ChangesCaller } from '../../answers/answers.js';
+import { Context } from '../../requests/call-context.js';
+import { OldAnswers } from '../http/old-answers.js';
+import { mostPerPage } from '../http/old-pages.js';
+import {
+  Invitations,
+  namedMember,
+  OldMemberPage,
+  oldMemberOf,
+  OldMemberPath,
+  OldMembersQuery,
+  RoleChange,
+  StatusChange,
+} from './old-members.js';
+import { OldNewMember } from './old-teams.js';
+
+@ApiTags('Members')
+@Controller('team/:team_id')
+export class OldMembersController {
+  constructor(private readonly rpc: Rpc) {}
+
+  @Get('members')
+  @OldAnswers(OldMemberPage, 'List the members of a team', 'Returns the members that match. Any member may read them.')
+  async listTeamMembers(@Param() path: TeamPath, @Query() query: OldMembersQuery, @Context() context: CallContext): Promise<OldMemberPage> {
+    const { page = 0, itemsPerPage = 10, search = '' } = query;
+    const asked = { ...path, page, limit: Math.min(itemsPerPage, mostPerPage), search };
+    const { data, pagination } = await this.rpc.call(teamBatches.findMembers, asked, context);
+    return { members: data.map((member) => oldMemberOf(path.team_id, member)), count: pagination.total };
+  }
+
+  @Post('invite')
+  @ChangesCaller()
+  @ApiBody({ type: OldNewMember, isArray: true })
+  @OldAnswers(Nothing, 'Invite people to a team', 'Invites all of them or none. Requires team_owner or team_admin.')
+  async invite(@Param() path: TeamPath, @Body() people: Invitations, @Context() context: CallContext): Promise<Nothing> {
+    await this.rpc.call(teamBatches.addMembers, { ...path, members: people.members.map(namedMember) }, context);
+    return {};
+  }
+
+  @Post('member/:user_id/role')
+  @ChangesCaller()
+  @OldAnswers(Nothing, 'Change the role of a member', 'Requires team_owner or team_admin.')
+  async changeRole(@Param() path: OldMemberPath, @Body() { role_id: role }: RoleChange, @Context() context: CallContext): Promise<Nothing> {
+    await this.rpc.call(members.changeRole, { ...path, role }, context);
+    return {};
+  }
+
+  @Post('member/:user_id/status')
+  @ChangesCaller()
+  @OldAnswers(Nothing, 'Change the state of a member', 'removed ends the membership and its keys. Requires team_owner or team_admin.')
+  async changeStatus(@Param() path: OldMemberPath, @Body() { status }: StatusChange, @Context() context: CallContext): Promise<Nothing> {
+    if (status === 'removed') await this.rpc.call(members.remove, path, context);
+    else await this.rpc.call(teams.get, { team_id: path.team_id }, context);
+    return {};
+  }
+}

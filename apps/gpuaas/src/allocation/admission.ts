@@ -1,0 +1,148 @@
+import { maskOf, type SliceProfile } from '@atoll/gpu';
+import { planLeases, roomByFallback, roomOn, tenantsOn, type GpuPlan, type GpuRoom, type PlacingRules } from '../sharing/plan.js';
+
+/** What a request wants of a pool. */
+export interface Wanted {
+  readonly teamId: string;
+  readonly profile: SliceProfile;
+  readonly vgpus: number;
+  /** Whether all of it has to be on GPUs of one node. */
+  readonly isOnOneNode?: boolean;
+}
+
+/** A pool as one request after the other finds it. */
+export interface PoolState {
+  readonly gpus: readonly GpuRoom[];
+  /** Requests that were accepted and have no leases yet, in their order of arrival. */
+  readonly waiting: readonly Wanted[];
+}
+
+export type Decision =
+  /** It gets these leases now. */
+  | { readonly kind: 'lease'; readonly plans: readonly GpuPlan[] }
+  /** It has no place as the GPUs are, and will have one when those that switch or are being prepared are at rest. */
+  | { readonly kind: 'wait' }
+  /**
+   * It would have no place then either, or too many wait already. `fits`: what would be accepted instead, of each
+   * profile alone.
+   */
+  | { readonly kind: 'refuse'; readonly isQueueFull: boolean; readonly fits: readonly { profile: string; count: number }[] };
+
+/** So many requests may wait for one pool, and so many of them for one team. */
+export const maxWaiting = { pool: 64, team: 16 } as const;
+
+/**
+ * Whether a request gets leases now, waits, or is refused. Those that wait go first: a later request gets leases only
+ * if each that waits would still have its place once every GPU is at rest. So nothing is delayed by what came after it,
+ * and what is free to all is not held up by what waits.
+ */
+export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): Decision {
+  const plans = planFor(pool.gpus, wanted, rules);
+  if (plans && pool.waiting.length === 0) return { kind: 'lease', plans };
+  const before = planInTurn(atRest(pool.gpus, rules), pool.waiting, rules);
+  if (plans) {
+    const afterwards = planInTurn(atRest(applied(pool.gpus, plans, wanted.profile), rules), pool.waiting, rules);
+    if (before.hasPlace.every((had, at) => !had || afterwards.hasPlace[at])) return { kind: 'lease', plans };
+  }
+  if (!planFor(before.gpus, wanted, rules)) {
+    return { kind: 'refuse', isQueueFull: false, fits: fitsIn(before.gpus, wanted, rules) };
+  }
+  const ofTeam = pool.waiting.filter(({ teamId }) => teamId === wanted.teamId);
+  const isQueueFull = pool.waiting.length >= maxWaiting.pool || ofTeam.length >= maxWaiting.team;
+  return isQueueFull ? { kind: 'refuse', isQueueFull, fits: [] } : { kind: 'wait' };
+}
+
+/** The pool after a request was decided on. */
+export function after(pool: PoolState, wanted: Wanted, decision: Decision): PoolState {
+  if (decision.kind === 'lease') return { ...pool, gpus: applied(pool.gpus, decision.plans, wanted.profile) };
+  if (decision.kind === 'wait') return { ...pool, waiting: [...pool.waiting, wanted] };
+  return pool;
+}
+
+/**
+ * What becomes of each that waits, in their order: leases; `wait`; or `refuse`, since it would have no place once every
+ * GPU is at rest.
+ */
+export function serve(pool: PoolState, rules: PlacingRules): Decision[] {
+  let state: PoolState = { gpus: pool.gpus, waiting: [] };
+  return pool.waiting.map((wanted) => {
+    const decision = decide(state, wanted, rules);
+    state = after(state, wanted, decision);
+    return decision;
+  });
+}
+
+/** The GPUs as they are expected to be when what they are at is over, and has succeeded. */
+function atRest(gpus: readonly GpuRoom[], rules: PlacingRules): GpuRoom[] {
+  return gpus.map((gpu) => {
+    switch (gpu.state) {
+      case 'to_temporal':
+      case 'doubting_temporal':
+        return { ...gpu, state: 'temporal', slotsUsed: 0n };
+      case 'to_spatial':
+      case 'doubting_spatial':
+        return { ...gpu, state: 'spatial', turnsUsed: 0n };
+      case 'preparing':
+        if (rules.isTemporal) return { ...gpu, state: 'configured_temporal' };
+        return { ...gpu, state: gpu.turnsUsed === 0n ? 'spatial' : 'temporal' };
+      default:
+        return gpu;
+    }
+  });
+}
+
+/** The GPUs when one after the other of these has its leases, and which of them found a place. */
+function planInTurn(
+  gpus: readonly GpuRoom[],
+  all: readonly Wanted[],
+  rules: PlacingRules,
+): { gpus: readonly GpuRoom[]; hasPlace: boolean[] } {
+  let state = gpus;
+  const hasPlace = all.map((wanted) => {
+    const plans = planFor(state, wanted, rules);
+    if (plans) state = applied(state, plans, wanted.profile);
+    return plans !== null;
+  });
+  return { gpus: state, hasPlace };
+}
+
+/** As `planLeases`; on one node, where that is wanted, and rather on one where no GPU has to fall back. */
+function planFor(gpus: readonly GpuRoom[], { profile, vgpus, isOnOneNode = false }: Wanted, rules: PlacingRules): GpuPlan[] | null {
+  const plans = nodesOf(gpus, isOnOneNode).flatMap((node) => {
+    const found = planLeases(node, profile, vgpus, rules);
+    return found ? [found] : [];
+  });
+  return plans.find((plan) => plan.every(({ fallsBack }) => !fallsBack)) ?? plans[0] ?? null;
+}
+
+/** The GPUs of each node; or all of them, where it does not matter on which they are. */
+function nodesOf(gpus: readonly GpuRoom[], isOnOneNode: boolean): (readonly GpuRoom[])[] {
+  return isOnOneNode ? [...Map.groupBy(gpus, ({ nodeId }) => nodeId).values()] : [gpus];
+}
+
+/** The GPUs with these leases. */
+function applied(gpus: readonly GpuRoom[], plans: readonly GpuPlan[], { size }: SliceProfile): readonly GpuRoom[] {
+  const byId = new Map(plans.map((plan) => [plan.gpu.gpuId, plan]));
+  return gpus.map((gpu) => {
+    const plan = byId.get(gpu.gpuId);
+    if (!plan) return gpu;
+    let { state, slotsUsed, turnsUsed } = gpu;
+    if (plan.fallsBack) [state, turnsUsed] = ['to_temporal', maskOf(0, tenantsOn(gpu))];
+    for (const { slotStart, turn } of plan.places) {
+      if (slotStart !== null) slotsUsed |= maskOf(slotStart, size);
+      if (turn !== null) turnsUsed |= maskOf(turn, 1);
+    }
+    return { ...gpu, state, slotsUsed, turnsUsed };
+  });
+}
+
+function fitsIn(gpus: readonly GpuRoom[], { isOnOneNode = false }: Wanted, rules: PlacingRules): { profile: string; count: number }[] {
+  const nodes = nodesOf(gpus, isOnOneNode);
+  return rules.sold
+    .map((sold) => {
+      const roomIn = (node: readonly GpuRoom[]) =>
+        node.reduce((sum, gpu) => sum + Math.max(roomOn(gpu, sold, rules), roomByFallback(gpu, rules)), 0);
+      return { profile: sold.name, count: Math.max(0, ...nodes.map(roomIn)) };
+    })
+    .filter(({ count }) => count > 0);
+}

@@ -1,0 +1,272 @@
+import type { AppError } from '@atoll/errors';
+import { maskOf, type SliceProfile } from '@atoll/gpu';
+import type { Cause, MachineError } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { NodeDriver } from '../driver/node-driver.js';
+import { GpuSteps } from '../sharing/gpu-steps.js';
+import type { GpuEntity } from '../model/gpu.entity.js';
+import type { GpuState } from '../model/gpu.machine.js';
+import type { KnownPool } from '../sharing/pool-catalogue.js';
+import { settledStates, soldProfiles, turnsOf } from '../sharing/pool-terms.js';
+import { after, decide, serve, type Decision, type PoolState, type Wanted } from './admission.js';
+import { insertLeases, type LeaseHolder, type NewLease, type Query } from '../sharing/lease-store.js';
+import { roomOn, type GpuPlan, type GpuRoom, type PlacingRules } from '../sharing/plan.js';
+import { waitsForGpu } from './readiness.js';
+import { capacityRefusal } from './refusal.js';
+import {
+  enqueue,
+  readQueue,
+  refuseRequest,
+  takeFromQueue,
+  wakeRequest,
+  type Asked,
+  type NewRequest,
+  type QueuedRequest,
+} from '../sharing/waiting-requests.js';
+
+/** What this transaction may now carry out: the GPUs of the leases are locked. */
+export interface Admission {
+  readonly asked: Asked;
+  readonly decision: Exclude<Decision, { kind: 'refuse' }>;
+  readonly gpus: ReadonlyMap<string, GpuEntity>;
+  /** What it waits for before it can be used; null: nothing. */
+  readonly reason: Omit<MachineError, 'at'> | null;
+}
+
+/** Decisions, and the GPUs they need, locked. */
+interface Found {
+  readonly decisions: readonly Decision[];
+  readonly gpus: ReadonlyMap<string, GpuEntity>;
+}
+
+type GpuColumns = Pick<GpuEntity, 'gpuId' | 'nodeId' | 'state' | 'slotsUsed' | 'turnsUsed'>;
+
+const gpuColumns = `gpu_id AS "gpuId", node_id AS "nodeId", gpu.state, slots_used AS "slotsUsed", turns_used AS "turnsUsed"`;
+
+/** Decides which requests get leases of a pool, which wait, and which are refused; and writes what was decided. */
+@Injectable()
+export class Allocation {
+  constructor(
+    private readonly gpus: GpuSteps,
+    private readonly driver: NodeDriver,
+  ) {}
+
+  /**
+   * Decides on requests in their order, as if each came when the one before it had its leases. The transaction holds
+   * the lock of the pool from here on: `hold` carries out what was decided. What is refused comes back as an AppError
+   * `insufficient_capacity` that says what would be accepted.
+   */
+  async decide(manager: EntityManager, pool: KnownPool, all: readonly Asked[]): Promise<(Admission | AppError)[]> {
+    await lockPool(manager, pool);
+    const rules = this.rulesOf(pool);
+    const wanted = all.map((asked) => wantedOf(asked, rules));
+    const { decisions, gpus } =
+      (await this.lookAtRest(manager, pool, wanted, rules)) ??
+      (await this.lookAtAll(manager, pool, (gpus, queue) =>
+        decideInTurn({ gpus, waiting: queue.map((request) => wantedOf(request, rules)) }, wanted, rules),
+      ));
+    return all.map((asked, at) => {
+      const decision = decisions[at];
+      if (!decision) throw new Error('A request was not decided on.');
+      if (decision.kind === 'refuse') return capacityRefusal(pool, asked, decision);
+      return { asked, decision, gpus, reason: isForLater(decision) ? waitsForGpu : null };
+    });
+  }
+
+  /** Writes leases and waiting requests as `decide` has decided, in the same transaction. */
+  async hold(
+    manager: EntityManager,
+    pool: KnownPool,
+    all: readonly { readonly admission: Admission; readonly holder: LeaseHolder; readonly cause: Cause }[],
+  ): Promise<void> {
+    const rules = this.rulesOf(pool);
+    const leases: NewLease[] = [];
+    const waiting: NewRequest[] = [];
+    for (const {
+      admission: { asked, decision, gpus },
+      holder,
+      cause,
+    } of all) {
+      if (decision.kind === 'wait') waiting.push({ ...asked, holder });
+      else {
+        await this.fallBack(manager, decision.plans, gpus, cause);
+        leases.push(...leasesOf(decision.plans, asked.profile, wantedOf(asked, rules).profile.size, holder));
+      }
+    }
+    await insertLeases(manager, leases);
+    await enqueue(manager, pool.poolId, waiting);
+  }
+
+  /**
+   * Gives leases to those that wait for a pool, in their order, as far as there is room by now, and marks those that
+   * will get none. Returns the teams that got some.
+   */
+  async serve(manager: EntityManager, pool: KnownPool, cause: Cause): Promise<Set<string>> {
+    await lockPool(manager, pool);
+    const rules = this.rulesOf(pool);
+    const served = new Set<string>();
+    let queue: readonly QueuedRequest[] = [];
+    const { decisions, gpus } = await this.lookAtAll(manager, pool, (found, requests) => {
+      queue = requests;
+      return serve({ gpus: found, waiting: requests.map((request) => wantedOf(request, rules)) }, rules);
+    });
+    for (const [at, request] of queue.entries()) {
+      const decision = decisions[at];
+      if (decision?.kind === 'refuse') await refuseRequest(manager, request, capacityRefusal(pool, request, decision).message);
+      // One that was withdrawn meanwhile keeps its place free for the next look.
+      if (decision?.kind !== 'lease' || !(await takeFromQueue(manager, request))) continue;
+      const admission = { asked: request, decision, gpus, reason: null };
+      await this.hold(manager, pool, [{ admission, holder: request.holder, cause }]);
+      await wakeRequest(manager, request);
+      served.add(request.teamId);
+    }
+    return served;
+  }
+
+  /**
+   * How much of each profile these pools have room for now, by pool: on GPUs at rest, and without any of them falling
+   * back. One statement for any number of them.
+   */
+  async roomsIn(query: Query, pools: readonly KnownPool[]): Promise<Map<string, Map<string, number>>> {
+    // GPUs that are used alike are one row. Of replicas one is as good as another, so that their number stands for
+    // them.
+    const rows = await query<Pick<GpuEntity, 'state' | 'slotsUsed' | 'turnsUsed'> & { poolId: string; gpus: number }>(
+      `SELECT pool_id AS "poolId", gpu.state, turns_used AS "turnsUsed", count(*)::int AS gpus,
+         CASE mechanism WHEN 'mig' THEN slots_used ELSE (1::bigint << bit_count(slots_used::bit(64))::int) - 1 END AS "slotsUsed"
+       FROM gpu JOIN node USING (node_id) JOIN pool USING (pool_id) WHERE pool_id = ANY ($1::bigint[]) AND node.state = 'ready' AND gpu.state = ANY ($2) GROUP BY 1, 2, 3, 5`,
+      [pools.map(({ poolId }) => poolId), settledStates],
+    );
+    const byPool = Map.groupBy(rows, ({ poolId }) => poolId);
+    return new Map(
+      pools.map((pool) => {
+        const rules = this.rulesOf(pool);
+        const rooms = (byPool.get(pool.poolId) ?? []).map((row) => ({ room: roomOf({ gpuId: '', nodeId: '', ...row }), gpus: row.gpus }));
+        const sumOf = (profile: SliceProfile) => rooms.reduce((sum, { room, gpus }) => sum + gpus * roomOn(room, profile, rules), 0);
+        return [pool.poolId, new Map(rules.sold.map((profile) => [profile.name, sumOf(profile)]))];
+      }),
+    );
+  }
+
+  /** Where GPUs at rest have room for all of it, and nothing waits. */
+  private async lookAtRest(
+    manager: EntityManager,
+    pool: KnownPool,
+    wanted: readonly Wanted[],
+    rules: PlacingRules,
+  ): Promise<Found | undefined> {
+    const used = rules.isTemporal ? 'turns_used' : 'slots_used';
+    // Constants of the profiles, written out: quicker for each of many GPUs than a list to go through.
+    const masks = new Set(wanted.flatMap(({ profile: { starts, size } }) => starts.map((start) => maskOf(start, size))));
+    const rows = await manager.query<(GpuColumns & { has_queue: boolean })[]>(
+      `SELECT ${gpuColumns}, EXISTS (SELECT FROM waiting_request WHERE pool_id = $1) AS has_queue
+       FROM gpu JOIN node USING (node_id)
+       WHERE pool_id = $1 AND gpu.state = $2 AND node.state = 'ready' AND (${[...masks].map((mask) => `${used} & ${mask} = 0`).join(' OR ')})
+       ORDER BY bit_count(${used}::bit(64)) DESC, gpu_id LIMIT $3`,
+      [pool.poolId, rules.isTemporal ? 'configured_temporal' : 'spatial', wanted.reduce((sum, { vgpus }) => sum + vgpus, 0)],
+    );
+    if (rows.length === 0 || rows[0]?.has_queue) return undefined;
+    const decisions = decideInTurn({ gpus: rows.map(roomOf), waiting: [] }, wanted, rules);
+    const isPlain = decisions.every((decision) => decision.kind === 'lease' && decision.plans.every(({ fallsBack }) => !fallsBack));
+    return isPlain ? this.lockPlanned(manager, rows, decisions) : undefined;
+  }
+
+  /** At all GPUs of the pool. Those that are needed are locked; where one has changed meanwhile, once more. */
+  private async lookAtAll(
+    manager: EntityManager,
+    pool: KnownPool,
+    decideOn: (gpus: readonly GpuRoom[], queue: readonly QueuedRequest[]) => readonly Decision[],
+  ): Promise<Found> {
+    const queue = await readQueue(manager, pool.poolId);
+    for (const lock of ['', '', 'FOR NO KEY UPDATE OF gpu'] as const) {
+      const rows = await manager.query<GpuColumns[]>(
+        `SELECT ${gpuColumns} FROM gpu JOIN node USING (node_id)
+         WHERE pool_id = $1 AND gpu.state NOT IN ('unpooled', 'offline') AND node.state = 'ready' ORDER BY gpu_id ${lock}`,
+        [pool.poolId],
+      );
+      const found = await this.lockPlanned(manager, rows, decideOn(rows.map(roomOf), queue));
+      if (found) return found;
+    }
+    throw new Error(`GPUs of pool ${pool.poolId} changed while they were locked.`);
+  }
+
+  /**
+   * The GPUs of these plans, locked in the order of their ids as every transaction does; undefined, and none is locked,
+   * where one of them has changed.
+   */
+  private async lockPlanned(
+    manager: EntityManager,
+    rows: readonly GpuColumns[],
+    decisions: readonly Decision[],
+  ): Promise<Found | undefined> {
+    const ids = new Set(decisions.flatMap((decision) => (decision.kind === 'lease' ? decision.plans.map(({ gpu }) => gpu.gpuId) : [])));
+    if (ids.size === 0) return { decisions, gpus: new Map() };
+    await manager.query('SAVEPOINT look');
+    const locked = await manager.query<object[]>('SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE', [
+      [...ids],
+    ]);
+    const gpus = new Map(locked.map((raw) => this.gpus.rowOf(raw)).map((gpu) => [gpu.gpuId, gpu]));
+    const isAsRead = rows.every((row) => !ids.has(row.gpuId) || isSame(row, gpus.get(row.gpuId)));
+    if (isAsRead) return { decisions, gpus };
+    await manager.query('ROLLBACK TO SAVEPOINT look');
+    return undefined;
+  }
+
+  private async fallBack(
+    manager: EntityManager,
+    plans: readonly GpuPlan[],
+    gpus: ReadonlyMap<string, GpuEntity>,
+    cause: Cause,
+  ): Promise<void> {
+    for (const { gpu } of plans.filter(({ fallsBack }) => fallsBack)) {
+      const entity = gpus.get(gpu.gpuId);
+      if (entity) await this.gpus.fallBack(manager, entity, cause);
+    }
+  }
+  private rulesOf(pool: KnownPool): PlacingRules {
+    return {
+      isTemporal: pool.sharingMode === 'Temporal',
+      turns: turnsOf(pool),
+      allowFallback: pool.allowFallback,
+      canSwitchUnderTenants: this.driver.canSwitchUnderTenants(pool.mechanism),
+      sold: soldProfiles(pool),
+    };
+  }
+}
+
+/** Whoever allocates of one pool does so one after the other. */
+export async function lockPool(manager: EntityManager, { poolId }: KnownPool): Promise<void> {
+  await manager.query('SELECT FROM pool WHERE pool_id = $1 FOR NO KEY UPDATE', [poolId]);
+}
+
+function decideInTurn(pool: PoolState, wanted: readonly Wanted[], rules: PlacingRules): Decision[] {
+  let state = pool;
+  return wanted.map((each) => {
+    const decision = decide(state, each, rules);
+    state = after(state, each, decision);
+    return decision;
+  });
+}
+
+function wantedOf({ teamId, profile, vgpus, isOnOneNode = false }: Asked, { sold }: PlacingRules): Wanted {
+  const found = sold.find(({ name }) => name === profile);
+  if (!found) throw new Error(`The pool does not sell ${profile}.`);
+  return { teamId, profile: found, vgpus, isOnOneNode };
+}
+
+function roomOf({ gpuId, nodeId, state, slotsUsed, turnsUsed }: GpuColumns): GpuRoom {
+  return { gpuId, nodeId, state: state as GpuState, slotsUsed: BigInt(slotsUsed), turnsUsed: BigInt(turnsUsed) };
+}
+
+function isSame(one: GpuColumns, other: GpuColumns | undefined): boolean {
+  return one.state === other?.state && one.slotsUsed === other.slotsUsed && one.turnsUsed === other.turnsUsed;
+}
+
+/** Whether a GPU has to switch, or to be prepared, before it can be used. */
+function isForLater(decision: Admission['decision']): boolean {
+  return decision.kind === 'wait' || decision.plans.some(({ fallsBack, gpu }) => fallsBack || !settledStates.includes(gpu.state));
+}
+
+function leasesOf(plans: readonly GpuPlan[], profile: string, slotSize: number, holder: LeaseHolder): NewLease[] {
+  return plans.flatMap(({ gpu: { gpuId }, places }) => places.map((place) => ({ gpuId, ...place, ...holder, profile, slotSize })));
+}

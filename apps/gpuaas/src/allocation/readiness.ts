@@ -1,0 +1,24 @@
+import { StepFailed } from '@atoll/state-machine';
+import { settledStates } from '../sharing/pool-terms.js';
+import type { HeldCount, HeldLease } from '../sharing/lease-store.js';
+
+const lookAgainMs = 250;
+
+/** What is shown of a request whose GPU switches or is being prepared. */
+export const waitsForGpu = { code: 'in_transition', message: 'Waiting for a GPU to change its sharing mode.' };
+
+/**
+ * Whether what is held on one node can be used: undefined. Otherwise what is waited for; throws where it never will,
+ * since of all that is held something was lost.
+ */
+export function readiness(
+  all: HeldCount,
+  here: readonly HeldLease[],
+  vgpus: number,
+): { againAfterMs: number; reason: { code: string; message: string } } | undefined {
+  if (all.lostReason !== null)
+    throw new StepFailed('switch_failed', `The GPU could not be switched to the required sharing mode. ${all.lostReason}`, true);
+  if (all.count < vgpus) throw new StepFailed('lost', 'The reserved capacity was lost.', true);
+  const isReady = here.every(({ gpuState }) => (settledStates as readonly string[]).includes(gpuState));
+  return isReady ? undefined : { againAfterMs: lookAgainMs, reason: waitsForGpu };
+}

@@ -1,0 +1,117 @@
+import type { BaremetalDifference, BaremetalDriver, BaremetalFindings, HomeRule } from '@atoll/contracts';
+import { MachineIndexes, MachineRow } from '@atoll/state-machine';
+import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
+import { RegionEntity } from './region.entity.js';
+
+export type MaintenanceCode = 'operator' | 'failures' | 'host_key_changed' | 'clean_failed' | 'reinstall';
+
+/** A host that one tenant at a time has alone. */
+@Entity('baremetal_node')
+@MachineIndexes('baremetal_node')
+@Index('baremetal_node_host', { synchronize: false })
+@Index('baremetal_node_name', { synchronize: false })
+@Index('baremetal_node_free', { synchronize: false })
+export class BaremetalNodeEntity extends MachineRow {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
+  nodeId!: string;
+
+  @Column('text')
+  name!: string;
+
+  @ForeignKey(() => RegionEntity)
+  @Column('bigint')
+  regionId!: string;
+
+  @Column('text')
+  host!: string;
+
+  @Column('integer')
+  port!: number;
+
+  @Column('text')
+  sshUser!: string;
+
+  /** JSON of an `SshCredential`, sealed. */
+  @Column('text')
+  credential!: string;
+
+  /** null until a check has pinned what the host shows. */
+  @Column('text', { nullable: true })
+  hostKey!: string | null;
+
+  @Column('text')
+  driver!: BaremetalDriver;
+
+  @Column('boolean')
+  tenantSudo!: boolean;
+
+  @Column('text')
+  home!: HomeRule;
+
+  @Column('text', { nullable: true })
+  reinstallUrl!: string | null;
+
+  @Column('text')
+  gpuModel!: string;
+
+  @Column('integer')
+  gpuCount!: number;
+
+  @Column('integer')
+  cpuCores!: number;
+
+  @Column('integer')
+  memoryGb!: number;
+
+  @Column('jsonb', { nullable: true })
+  found!: BaremetalFindings | null;
+
+  @Column('jsonb', { default: () => "'[]'" })
+  differences!: BaremetalDifference[];
+
+  /** The findings that the operator has accepted although they differ. */
+  @Column('jsonb', { nullable: true })
+  accepted!: BaremetalFindings | null;
+
+  @Column('boolean', { default: false })
+  isMaintenance!: boolean;
+
+  /** Who has set it: what the platform has set for cleaning, it takes back after cleaning. */
+  @Column('text', { nullable: true })
+  maintenanceCode!: MaintenanceCode | null;
+
+  @Column('text', { nullable: true })
+  maintenanceReason!: string | null;
+
+  @Column('boolean', { default: false })
+  isRetired!: boolean;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  unreachableSince!: Date | null;
+
+  @Column('text', { nullable: true })
+  unreachableReason!: string | null;
+
+  /** Who is on it; where it could not be cleaned, who was on it last. No foreign key: instances refer to nodes. */
+  @Column('uuid', { nullable: true })
+  instanceId!: string | null;
+
+  /** Counts what is done to the host. The host refuses a script with a smaller number than it has seen. */
+  @Column('bigint', { default: 0 })
+  fence!: string;
+
+  /** Instances in a row that could not be provisioned here. */
+  @Column('integer', { default: 0 })
+  failures!: number;
+
+  /** Sealed. What the reinstall hook is given, until it has answered. */
+  @Column('text', { nullable: true })
+  reinstallToken!: string | null;
+
+  /** When the hook took its call. */
+  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  reinstallAskedAt!: Date | null;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  createdAt!: Date;
+}

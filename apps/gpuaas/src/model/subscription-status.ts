@@ -1,0 +1,12 @@
+import type { SubscriptionStatus } from '@atoll/contracts';
+
+/** A subscription that could not be granted has failed, whatever is still to be taken back on its nodes. */
+export function statusOf(state: string): SubscriptionStatus {
+  if (isResizing(state)) return 'active';
+  return state === 'undoing' ? 'failed' : (state as SubscriptionStatus);
+}
+
+/** Whether a resize is pending. */
+export function isResizing(state: string): boolean {
+  return state === 'growing' || state === 'reverting';
+}

@@ -1,0 +1,233 @@
+import { DurableMachine, StepFailed, touchRows, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import type { SharingMode } from '@atoll/gpu';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { NodeDriver, type DeviceLayout, type DeviceRef, type DeviceReport } from '../driver/node-driver.js';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import { leasesOn, wakeHolders } from './lease-store.js';
+import { wakeQueue } from './waiting-requests.js';
+import { nodeMachine } from '../model/node.machine.js';
+import { PoolCatalogue, type KnownPool } from './pool-catalogue.js';
+import { soldProfiles, turnsOf } from './pool-terms.js';
+import { giveSlots, giveTurns, settleInSpatial, settleInTemporal, settleOffline } from './gpu-leases.js';
+import type { GpuEntity } from '../model/gpu.entity.js';
+import { gpuMachine, type GpuEvent, type GpuState } from '../model/gpu.machine.js';
+
+type Found = Outcome<GpuEntity, GpuEvent>;
+/** By which a device is asked for a layout. */
+type AskingEvent = 'PREPARE' | 'FALL_BACK' | 'RETURN';
+
+const lookAgainMs = 50;
+const isBusy = () => new StepFailed('device_busy', 'The device still holds memory of what has stopped.');
+
+/** The sharing mode of each GPU: what the device is asked, what its answers mean, and what becomes of the leases. */
+@Injectable()
+export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
+  protected readonly lanes = 'ARRAY[node_id::text]';
+
+  constructor(
+    dataSource: DataSource,
+    private readonly driver: NodeDriver,
+    private readonly pools: PoolCatalogue,
+    private readonly settings: GpuaasSettings,
+  ) {
+    super(dataSource, gpuMachine);
+  }
+
+  /**
+   * Begins the fall back of a GPU that the transaction has locked. Whoever is on it gets a turn; newcomers are leased
+   * after it.
+   */
+  async fallBack(manager: EntityManager, gpu: GpuEntity, cause: Cause): Promise<void> {
+    await giveTurns(manager, gpu.gpuId);
+    await this.begin(manager, gpu, 'FALL_BACK', cause);
+  }
+
+  /**
+   * Begins the return of a GPU that the transaction has locked, if it is in Temporal, what is on it fits, and its
+   * mechanism lets it.
+   */
+  async returnIfFits(manager: EntityManager, gpu: GpuEntity, cause: Cause): Promise<boolean> {
+    if (gpu.state !== 'temporal') return false;
+    const pool = await this.poolOf(gpu, manager);
+    const isFree = this.driver.canSwitchUnderTenants(pool.mechanism) || (await leasesOn(manager, gpu.gpuId)).length === 0;
+    if (!isFree || !(await giveSlots(manager, gpu.gpuId, soldProfiles(pool)))) return false;
+    return (await this.begin(manager, gpu, 'RETURN', cause)) !== undefined;
+  }
+
+  /** Moves a locked GPU by an event that asks the device for a layout. */
+  async begin(manager: EntityManager, gpu: GpuEntity, event: AskingEvent, cause: Cause): Promise<GpuEntity | undefined> {
+    const [begun] = await this.beginAll(manager, [gpu], event, cause);
+    return begun;
+  }
+
+  /** As `begin`, for any number of GPUs: one statement for those that are alike. Returns those that were moved. */
+  async beginAll(manager: EntityManager, gpus: readonly GpuEntity[], event: AskingEvent, cause: Cause): Promise<GpuEntity[]> {
+    const able = gpus.filter(({ state }) => this.definition.next(state as GpuState, event) !== undefined);
+    const spatialPools = event === 'PREPARE' ? await spatialAmong(manager, able) : new Set();
+    const askedModeOf = ({ turnsUsed, poolId }: GpuEntity): SharingMode =>
+      event === 'RETURN' || (event === 'PREPARE' && turnsUsed === '0' && spatialPools.has(poolId)) ? 'Spatial' : 'Temporal';
+    const alike = Map.groupBy(able, (gpu) => `${gpu.generation} ${askedModeOf(gpu)}`);
+    const begun: GpuEntity[] = [];
+    for (const [first, ...more] of alike.values()) {
+      if (!first) continue;
+      const values = { generation: first.generation + 2, askedMode: askedModeOf(first) };
+      begun.push(...(await this.moveAll(manager, [first, ...more], event, cause, values)));
+    }
+    return begun;
+  }
+
+  async step(gpu: GpuEntity, context: StepContext): Promise<Found> {
+    if (gpu.state === 'temporal') {
+      return { decide: (manager, row) => this.returnIfFits(manager, row, { actor: 'system:gpuaas', reason: 'tried again by time' }) };
+    }
+    const device = await this.deviceOf(gpu);
+    const report = await this.driver.observe(device, context.signal);
+    if (report.generation > gpu.generation + askedToStay(gpu)) return catchUp(report);
+    if (gpu.state === 'doubting_temporal' || gpu.state === 'doubting_spatial') return this.resolve(gpu, device, report, context);
+    const layout = await this.layoutOf(gpu, gpu.askedMode ?? 'Spatial', gpu.generation);
+    if (report.generation < gpu.generation) {
+      if (gpu.state !== 'to_temporal') await this.requireVacated(gpu, report);
+      await this.driver.request(device, layout, context.signal);
+      return { againAfterMs: lookAgainMs, reason: null };
+    }
+    if (report.state === 'switching') return { againAfterMs: lookAgainMs };
+    const { sharingMode } = await this.poolOf(gpu);
+    return gpu.state === 'preparing' ? prepared(sharingMode, layout, report) : switched(gpu, layout, report);
+  }
+
+  protected override async enteredAll(
+    manager: EntityManager,
+    gpus: readonly GpuEntity[],
+    passage: Passage<GpuState, GpuEvent>,
+  ): Promise<void> {
+    // A GPU that comes into a pool has no leases: its node alone has to know.
+    if (passage.from !== 'unpooled') return super.enteredAll(manager, gpus, passage);
+    const nodeIds = [...new Set(gpus.map(({ nodeId }) => nodeId))];
+    await touchRows(manager, nodeMachine, nodeIds, ['ready', 'cordoned']);
+  }
+
+  protected override async entered(manager: EntityManager, gpu: GpuEntity, { from, cause }: Passage<GpuState, GpuEvent>): Promise<void> {
+    const reason = gpu.lastError?.message ?? 'The GPU could not be switched.';
+    switch (gpu.state as GpuState) {
+      case 'spatial':
+        await settleInSpatial(manager, gpu.gpuId, soldProfiles(await this.poolOf(gpu, manager)), reason);
+        break;
+      case 'temporal':
+        await settleInTemporal(manager, gpu.gpuId);
+        break;
+      case 'offline':
+        if (from !== 'temporal' && from !== 'configured_temporal' && from !== 'preparing') {
+          await settleOffline(manager, gpu.gpuId, reason);
+        }
+        await touchRows(manager, nodeMachine, [gpu.nodeId], ['ready', 'cordoned']);
+        break;
+      default:
+        return;
+    }
+    await wakeHolders(manager, gpu.gpuId);
+    if (gpu.poolId !== null) await wakeQueue(manager, gpu.poolId);
+    if (gpu.state === 'temporal') await this.afterFallBack(manager, gpu, from, cause);
+  }
+
+  /** Somebody may have gone on the way. A device that has just refused to return is left alone for a while. */
+  private async afterFallBack(manager: EntityManager, gpu: GpuEntity, from: GpuState, cause: Cause): Promise<void> {
+    if (from !== 'to_spatial' && from !== 'doubting_spatial') {
+      await this.returnIfFits(manager, gpu, cause);
+      return;
+    }
+    await this.park(manager, gpu, this.settings.returnRetryMs);
+  }
+
+  /** After a switch that failed or did not end: only what the device says of itself counts. */
+  private async resolve(gpu: GpuEntity, device: DeviceRef, report: DeviceReport, context: StepContext): Promise<Found> {
+    const reason = { code: 'switch_failed', message: gpu.lastError?.message ?? report.reason ?? 'The switch did not end.' };
+    if (report.state === 'switching') throw new StepFailed('switch_endless', reason.message);
+    const to = gpu.askedMode ?? 'Spatial';
+    if (report.generation < gpu.generation) {
+      // It never heard of the switch, and could yet: what it hears first is to stay, and what comes after that is
+      // older.
+      const layout = await this.layoutOf(gpu, to === 'Spatial' ? 'Temporal' : 'Spatial', gpu.generation + 1);
+      await this.driver.request(device, layout, context.signal);
+      return { againAfterMs: lookAgainMs };
+    }
+    const isStaying = report.generation > gpu.generation || to === 'Temporal';
+    if (report.state === 'settled' && report.mode === to) return { event: 'ARRIVED' };
+    // A device that failed on its way back is in no state to be trusted; one that failed on its way out says where it
+    // is.
+    const hasStayed = isStaying && report.mode !== null && report.mode !== to;
+    return hasStayed ? { event: 'STAYED', reason } : { event: 'LOST', reason };
+  }
+
+  private async requireVacated(gpu: GpuEntity, { holders }: DeviceReport): Promise<void> {
+    if (holders.length === 0) return;
+    const [{ strangers = 0 } = {}] = await this.query<{ strangers: number }>(
+      `SELECT count(*)::int AS strangers FROM unnest($2::text[]) holder
+       WHERE NOT EXISTS (SELECT FROM lease WHERE gpu_id = $1 AND lease_id::text = holder)`,
+      [gpu.gpuId, holders],
+    );
+    if (strangers > 0) throw isBusy();
+  }
+
+  private async layoutOf(gpu: GpuEntity, mode: SharingMode, generation: number): Promise<DeviceLayout> {
+    const pool = await this.poolOf(gpu);
+    if (mode === 'Spatial') return { mode, mechanism: pool.mechanism, replicas: pool.replicas, generation };
+    return { mode, mechanism: 'time_slicing', replicas: turnsOf(pool), generation };
+  }
+
+  private async poolOf({ poolId }: GpuEntity, manager?: EntityManager): Promise<KnownPool> {
+    return this.pools.pool(poolId ?? '0', manager);
+  }
+
+  private async deviceOf({ uuid, nodeId }: GpuEntity): Promise<DeviceRef> {
+    const [node] = await this.query<{ nodeName: string; gpuaasId: string }>(
+      'SELECT node_name AS "nodeName", gpuaas_id AS "gpuaasId" FROM node WHERE node_id = $1',
+      [nodeId],
+    );
+    if (!node) throw new Error(`GPU ${uuid} has no node.`);
+    return { ...node, uuid };
+  }
+}
+
+/** The pools of these GPUs that are Spatial; within the transaction, which may be the one that creates the pool. */
+async function spatialAmong(manager: EntityManager, gpus: readonly GpuEntity[]): Promise<Set<string | null>> {
+  const poolIds = [...new Set(gpus.map(({ poolId }) => poolId))];
+  if (poolIds.length === 0) return new Set();
+  const query = `SELECT pool_id FROM pool WHERE pool_id = ANY ($1::bigint[]) AND sharing_mode = 'Spatial'`;
+  const found = await manager.query<{ pool_id: string }[]>(query, [poolIds]);
+  return new Set(found.map(({ pool_id }) => pool_id));
+}
+
+/** While it is in doubt the device may have been asked to stay, by the odd number after that of the row. */
+function askedToStay({ state }: GpuEntity): 0 | 1 {
+  return state === 'doubting_temporal' || state === 'doubting_spatial' ? 1 : 0;
+}
+
+/**
+ * The device was asked for more than the platform knows of, as after a restored backup: it would take whatever it is
+ * asked for now for something older. From here on the platform counts on from the device's number, and asks once more.
+ */
+function catchUp({ generation }: DeviceReport): Found {
+  return { againAfterMs: 0, values: { generation: generation + 2 - (generation % 2) } };
+}
+
+/** The device is at rest, or has failed, after what was asked. */
+function switched({ state }: GpuEntity, layout: DeviceLayout, report: DeviceReport): Found {
+  if (hasArrived(layout, report)) return { event: 'ARRIVED' };
+  const event = state === 'to_temporal' && report.mode === 'Spatial' ? 'STAYED' : 'DOUBT';
+  return { event, reason: failureOf(report) };
+}
+
+function prepared(sharingMode: SharingMode, layout: DeviceLayout, report: DeviceReport): Found {
+  if (!hasArrived(layout, report)) return { event: 'LOST', reason: failureOf(report) };
+  if (layout.mode === 'Spatial') return { event: 'IS_SPATIAL' };
+  return { event: sharingMode === 'Temporal' ? 'IS_CONFIGURED_TEMPORAL' : 'IS_TEMPORAL' };
+}
+
+function hasArrived(layout: DeviceLayout, { mode, state }: DeviceReport): boolean {
+  return state === 'settled' && mode === layout.mode;
+}
+
+function failureOf({ reason }: DeviceReport): { code: string; message: string } {
+  return { code: 'switch_failed', message: reason ?? 'The device says that it is done, and is not.' };
+}

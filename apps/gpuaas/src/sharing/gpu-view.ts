@@ -1,0 +1,69 @@
+import type { Gpu, GpuSlice, GpuTenant } from '@atoll/contracts';
+import { boardNamed, vRamGb } from '@atoll/gpu';
+import type { LeaseEntity } from '../model/lease.entity.js';
+import type { GpuEntity } from '../model/gpu.entity.js';
+import type { GpuState } from '../model/gpu.machine.js';
+
+/** A lease, and whether who asked for it still waits. */
+export interface ShownLease extends Pick<LeaseEntity, 'profile' | 'slotStart' | 'slotSize' | 'turn' | 'subscriptionId' | 'workloadId'> {
+  readonly isAwaited: boolean;
+}
+
+type SharedAs = Pick<Gpu, 'mode' | 'origin' | 'transition'>;
+
+const configured: SharedAs = { mode: 'Spatial', origin: 'configured', transition: null };
+const fallenBack: SharedAs = { mode: 'Temporal', origin: 'dynamic_fallback', transition: null };
+
+/** What a user is told of each state; of a GPU that is not at rest, where it comes from. */
+const sharedAs: Record<Exclude<GpuState, 'unpooled' | 'offline' | 'preparing'>, SharedAs> = {
+  spatial: configured,
+  to_temporal: { ...configured, transition: 'to_temporal' },
+  doubting_temporal: { ...configured, transition: 'to_temporal' },
+  temporal: fallenBack,
+  to_spatial: { ...fallenBack, transition: 'to_spatial' },
+  doubting_spatial: { ...fallenBack, transition: 'to_spatial' },
+  configured_temporal: { ...configured, mode: 'Temporal' },
+};
+
+/** A GPU on the wire, with its leases; `configuredMode` is its pool's. */
+export function gpuView(gpu: GpuEntity, leases: readonly ShownLease[], configuredMode: 'Spatial' | 'Temporal' | null): Gpu {
+  return {
+    gpu_id: String(gpu.gpuId),
+    uuid: gpu.uuid,
+    board: gpu.board,
+    pool_id: gpu.poolId && String(gpu.poolId),
+    ...modeOf(gpu, leases, configuredMode),
+    // A GPU that could not fall back is where it is configured to be.
+    reason: gpu.state === 'spatial' ? null : (gpu.lastError?.message ?? null),
+    slices: leases.flatMap((lease) => sliceOf(lease, gpu)),
+    tenants: leases.filter(({ turn }) => turn !== null).map(tenantOf),
+  };
+}
+
+function modeOf({ state }: GpuEntity, leases: readonly ShownLease[], configuredMode: 'Spatial' | 'Temporal' | null): SharedAs {
+  if (state !== 'unpooled' && state !== 'offline' && state !== 'preparing') return sharedAs[state as keyof typeof sharedAs];
+  const hasFallenBack = configuredMode === 'Spatial' && leases.some(({ turn }) => turn !== null);
+  return {
+    ...(hasFallenBack ? fallenBack : { ...configured, mode: configuredMode }),
+    transition: state === 'preparing' ? 'preparing' : null,
+  };
+}
+
+function sliceOf(lease: ShownLease, { board }: GpuEntity): GpuSlice[] {
+  if (lease.slotStart === null) return [];
+  const known = boardNamed(board);
+  return [
+    {
+      profile: lease.profile,
+      start: lease.slotStart,
+      size: lease.slotSize,
+      v_ram_gb: known ? vRamGb(known, lease.profile) : 0,
+      ...tenantOf(lease),
+      state: lease.isAwaited ? 'reserved' : lease.workloadId === null ? 'leased' : 'occupied',
+    },
+  ];
+}
+
+function tenantOf({ subscriptionId, workloadId }: ShownLease): GpuTenant {
+  return { subscription_id: String(subscriptionId), workload_id: workloadId === null ? null : String(workloadId) };
+}

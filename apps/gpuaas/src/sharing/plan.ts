@@ -1,0 +1,163 @@
+import { maskOf, place, room, type SliceProfile } from '@atoll/gpu';
+import type { GpuState } from '../model/gpu.machine.js';
+
+/** A GPU of a pool, as far as the search for room sees it. */
+export interface GpuRoom {
+  readonly gpuId: string;
+  /** Tells GPUs of different nodes apart, where all of a request has to be on one. */
+  readonly nodeId?: string;
+  readonly state: GpuState;
+  /** Bit i: slot i is leased. */
+  readonly slotsUsed: bigint;
+  readonly turnsUsed: bigint;
+}
+
+/** What a pool lets happen on its GPUs. */
+export interface PlacingRules {
+  readonly isTemporal: boolean;
+  /** Turns of a GPU in Temporal. */
+  readonly turns: number;
+  readonly allowFallback: boolean;
+  /** Whether a GPU can fall back while slices of it are leased. */
+  readonly canSwitchUnderTenants: boolean;
+  readonly sold: readonly SliceProfile[];
+}
+
+export interface Place {
+  /** null: a turn alone. */
+  readonly slotStart: number | null;
+  /** null: slots alone. */
+  readonly turn: number | null;
+}
+
+/** What is leased on one GPU. */
+export interface GpuPlan {
+  readonly gpu: GpuRoom;
+  readonly places: readonly Place[];
+  /** The GPU has to switch to Temporal first, and whoever is on it gets a turn. */
+  readonly fallsBack: boolean;
+}
+
+/**
+ * In the order in which GPUs are filled: on what is at rest before what somebody waits for, on slices before turns, on
+ * full ones before empty ones.
+ */
+const order: readonly GpuState[] = [
+  'spatial',
+  'configured_temporal',
+  'preparing',
+  'to_spatial',
+  'doubting_spatial',
+  'temporal',
+  'to_temporal',
+  'doubting_temporal',
+];
+
+/** How many slices of the profile a GPU can take as it is, or when the switch it is in is over. */
+export function roomOn(gpu: GpuRoom, profile: SliceProfile, rules: PlacingRules): number {
+  const free = rules.turns - bitsOf(gpu.turnsUsed);
+  switch (gpu.state) {
+    case 'spatial':
+      return room(profile, gpu.slotsUsed);
+    case 'preparing':
+      if (rules.isTemporal) return free;
+      return gpu.turnsUsed === 0n ? room(profile, gpu.slotsUsed) : 0;
+    case 'to_spatial':
+    case 'doubting_spatial':
+      return Math.min(free, room(profile, gpu.slotsUsed));
+    case 'configured_temporal':
+    case 'temporal':
+    case 'to_temporal':
+    case 'doubting_temporal':
+      return Math.max(0, free);
+    default:
+      return 0;
+  }
+}
+
+/** How many a GPU can take if it falls back; 0 where it may not. */
+export function roomByFallback(gpu: GpuRoom, rules: PlacingRules): number {
+  const may = rules.allowFallback && gpu.state === 'spatial' && (rules.canSwitchUnderTenants || gpu.slotsUsed === 0n);
+  return may ? Math.max(0, rules.turns - tenantsOn(gpu)) : 0;
+}
+
+/** How many are on a GPU in Spatial that can fall back: no slice of it is larger than one slot, or none is leased. */
+export function tenantsOn({ slotsUsed }: GpuRoom): number {
+  return bitsOf(slotsUsed);
+}
+
+/**
+ * Where `vgpus` slices of the profile go; null if and only if the pool cannot hold them. GPUs fall back only for what
+ * fits nowhere as it is, and as few of them as can be.
+ */
+export function planLeases(gpus: readonly GpuRoom[], profile: SliceProfile, vgpus: number, rules: PlacingRules): GpuPlan[] | null {
+  const asIs = new Map(gpus.map((gpu) => [gpu, roomOn(gpu, profile, rules)]));
+  let missing = vgpus - sum(asIs.values());
+  const gains = gpus
+    .map((gpu) => ({ gpu, gain: roomByFallback(gpu, rules) - (asIs.get(gpu) ?? 0) }))
+    .filter(({ gain }) => gain > 0)
+    .toSorted((one, other) => other.gain - one.gain || byId(one.gpu, other.gpu));
+  const falling: GpuRoom[] = [];
+  for (const { gpu, gain } of gains) {
+    if (missing <= 0) break;
+    falling.push(gpu);
+    asIs.delete(gpu);
+    missing -= gain;
+  }
+  if (missing > 0) return null;
+  return fill([...asIs.keys()].toSorted(byPreference), falling, profile, vgpus, rules);
+}
+
+function fill(asIs: GpuRoom[], falling: GpuRoom[], profile: SliceProfile, vgpus: number, rules: PlacingRules): GpuPlan[] {
+  const plans: GpuPlan[] = [];
+  let left = vgpus;
+  for (const gpu of asIs) {
+    const count = Math.min(left, roomOn(gpu, profile, rules));
+    if (count > 0) plans.push({ gpu, places: placesOn(gpu, profile, count, rules), fallsBack: false });
+    left -= count;
+  }
+  for (const gpu of falling) {
+    const tenants = tenantsOn(gpu);
+    const count = Math.min(left, rules.turns - tenants);
+    if (count > 0) plans.push({ gpu, places: turnsFrom(maskOf(0, tenants), count), fallsBack: true });
+    left -= count;
+  }
+  return plans;
+}
+
+function placesOn(gpu: GpuRoom, profile: SliceProfile, count: number, rules: PlacingRules): Place[] {
+  const starts = () => place(profile, count, gpu.slotsUsed, rules.sold) ?? [];
+  const isSlots = gpu.state === 'spatial' || (gpu.state === 'preparing' && !rules.isTemporal);
+  if (isSlots) return starts().map((slotStart) => ({ slotStart, turn: null }));
+  const turns = turnsFrom(gpu.turnsUsed, count);
+  if (gpu.state !== 'to_spatial' && gpu.state !== 'doubting_spatial') return turns;
+  // Whether it arrives or stays where it is, there is a place.
+  return starts().map((slotStart, at) => ({ slotStart, turn: turns[at]?.turn ?? null }));
+}
+
+/** The first free turns. */
+export function turnsFrom(used: bigint, count: number): Place[] {
+  const places: Place[] = [];
+  for (let turn = 0; places.length < count; turn += 1) if (((used >> BigInt(turn)) & 1n) === 0n) places.push({ slotStart: null, turn });
+  return places;
+}
+
+function bitsOf(mask: bigint): number {
+  let count = 0;
+  for (let rest = mask; rest > 0n; rest &= rest - 1n) count += 1;
+  return count;
+}
+
+function byPreference(one: GpuRoom, other: GpuRoom): number {
+  return order.indexOf(one.state) - order.indexOf(other.state) || bitsOf(other.slotsUsed) - bitsOf(one.slotsUsed) || byId(one, other);
+}
+
+function byId(one: GpuRoom, other: GpuRoom): number {
+  return Number(one.gpuId) - Number(other.gpuId);
+}
+
+function sum(values: Iterable<number>): number {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
+}

@@ -1,0 +1,105 @@
+import { touchRows } from '@atoll/state-machine';
+import type { EntityManager } from 'typeorm';
+import { subscriptionMachine } from '../model/subscription.machine.js';
+import { workloadMachine } from '../model/workload.machine.js';
+import type { LeaseHolder, Query } from './lease-store.js';
+
+/** What a team asks of a pool. */
+export interface Asked {
+  readonly teamId: string;
+  readonly profile: string;
+  readonly vgpus: number;
+  /** Whether all of it has to be on GPUs of one node. */
+  readonly isOnOneNode?: boolean;
+}
+
+/** A request that has been accepted and gets its leases later. */
+export interface NewRequest extends Asked {
+  readonly holder: LeaseHolder;
+}
+
+export interface QueuedRequest extends NewRequest {
+  readonly waitingId: string;
+}
+
+/** Those that wait for leases of a pool, in their order of arrival. */
+export async function readQueue(manager: EntityManager, poolId: string): Promise<QueuedRequest[]> {
+  const rows = await manager.query<(Omit<QueuedRequest, 'holder'> & LeaseHolder)[]>(
+    `SELECT waiting_id AS "waitingId", team_id AS "teamId", subscription_id AS "subscriptionId", workload_id AS "workloadId", is_added AS "isAdded",
+       profile, vgpus, is_on_one_node AS "isOnOneNode"
+     FROM waiting_request WHERE pool_id = $1 AND refusal IS NULL ORDER BY waiting_id`,
+    [poolId],
+  );
+  return rows.map(({ subscriptionId, workloadId, isAdded, ...request }) => ({
+    ...request,
+    holder: { subscriptionId, workloadId, isAdded },
+  }));
+}
+
+/** Adds requests at the end of the queue of a pool. */
+export async function enqueue(manager: EntityManager, poolId: string, requests: readonly NewRequest[]): Promise<void> {
+  for (const { teamId, profile, vgpus, isOnOneNode = false, holder } of requests) {
+    await manager.query(
+      `INSERT INTO waiting_request (pool_id, team_id, subscription_id, workload_id, is_added, profile, vgpus, is_on_one_node)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      [poolId, teamId, holder.subscriptionId, holder.workloadId, holder.isAdded, profile, vgpus, isOnOneNode],
+    );
+  }
+}
+
+/** Takes a request out of its queue; false where it was withdrawn meanwhile. */
+export async function takeFromQueue(manager: EntityManager, { waitingId }: QueuedRequest): Promise<boolean> {
+  const [, count] = await manager.query<[unknown, number]>('DELETE FROM waiting_request WHERE waiting_id = $1', [waitingId]);
+  return count > 0;
+}
+
+/** Marks a request that will get no leases; whoever made it takes note, and withdraws it. */
+export async function refuseRequest(manager: EntityManager, request: QueuedRequest, refusal: string): Promise<void> {
+  await manager.query('UPDATE waiting_request SET refusal = $2 WHERE waiting_id = $1', [request.waitingId, refusal]);
+  await wakeRequest(manager, request);
+}
+
+/** Has a worker look at the row that waits. */
+export async function wakeRequest(manager: EntityManager, { holder }: Pick<QueuedRequest, 'holder'>): Promise<void> {
+  if (holder.workloadId === null) await touchRows(manager, subscriptionMachine, [holder.subscriptionId]);
+  else await touchRows(manager, workloadMachine, [holder.workloadId]);
+}
+
+/** Has the first that waits for a pool look for room, for itself and for all behind it. */
+export async function wakeQueue(manager: EntityManager, poolId: string): Promise<void> {
+  const [holder] = await manager.query<LeaseHolder[]>(
+    `SELECT subscription_id AS "subscriptionId", workload_id AS "workloadId", is_added AS "isAdded" FROM waiting_request
+     WHERE pool_id = $1 AND refusal IS NULL ORDER BY waiting_id LIMIT 1`,
+    [poolId],
+  );
+  if (holder) await wakeRequest(manager, { holder });
+}
+
+/** A subscription, or a workload, does not wait any more. Its row is locked by the transaction. */
+export async function withdrawRequest(manager: EntityManager, of: RequestKey, id: string): Promise<void> {
+  const [gone] = await manager.query<[{ pool_id: string }[], number]>(`DELETE FROM waiting_request WHERE ${keys[of]} RETURNING pool_id`, [
+    id,
+  ]);
+  for (const { pool_id } of gone) await wakeQueue(manager, pool_id);
+}
+
+export type RequestKey = 'subscription' | 'workload';
+const keys = { subscription: 'subscription_id = $1 AND workload_id IS NULL', workload: 'workload_id = $1' } as const;
+
+export interface OwnRequest {
+  readonly poolId: string;
+  /** Why it will get no leases. */
+  readonly refusal: string | null;
+  readonly isFirst: boolean;
+}
+
+/** What a subscription, or a workload, waits for; undefined: for nothing. */
+export async function requestOf(query: Query, of: RequestKey, id: string): Promise<OwnRequest | undefined> {
+  const [request] = await query<OwnRequest>(
+    `SELECT pool_id AS "poolId", refusal, NOT EXISTS (
+       SELECT FROM waiting_request earlier WHERE earlier.pool_id = request.pool_id AND earlier.refusal IS NULL AND earlier.waiting_id < request.waiting_id
+     ) AS "isFirst" FROM waiting_request request WHERE ${keys[of]}`,
+    [id],
+  );
+  return request;
+}

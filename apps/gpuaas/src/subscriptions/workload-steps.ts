@@ -1,0 +1,146 @@
+import { podWorkloadChanged } from '@atoll/contracts';
+import { Outbox } from '@atoll/events';
+import { DurableMachine, touchRows, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { TeamCapacity } from '../capacity/team-capacity.js';
+import { NodeDriver } from '../driver/node-driver.js';
+import {
+  countHeld,
+  heldBy,
+  isOnLastNode,
+  lanesOf,
+  nodesLeft,
+  noteInstances,
+  nothingHeld,
+  type HeldLease,
+  type Query,
+} from '../sharing/lease-store.js';
+import { readiness } from '../allocation/readiness.js';
+import { Placement } from '../allocation/placement.js';
+import { Waiting } from '../allocation/waiting.js';
+import { withdrawRequest } from '../sharing/waiting-requests.js';
+import { PoolCatalogue } from '../sharing/pool-catalogue.js';
+import { subscriptionMachine } from '../model/subscription.machine.js';
+import type { WorkloadEntity } from '../model/workload.entity.js';
+import { liveWorkload, workloadMachine, type WorkloadEvent, type WorkloadState } from '../model/workload.machine.js';
+
+type Found = Outcome<WorkloadEntity, WorkloadEvent>;
+
+const lookAgainMs = 5_000;
+
+/** Workloads: running once their GPUs are where they are to be, stopped when the nodes say so. */
+@Injectable()
+export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState, WorkloadEvent> {
+  protected readonly lanes = lanesOf('workload');
+
+  constructor(
+    dataSource: DataSource,
+    private readonly driver: NodeDriver,
+    private readonly pools: PoolCatalogue,
+    private readonly placement: Placement,
+    private readonly waiting: Waiting,
+    private readonly capacity: TeamCapacity,
+    private readonly outbox: Outbox,
+  ) {
+    super(dataSource, workloadMachine);
+  }
+
+  /** One node at a time: what hangs holds up those who wait for the same node, and nobody else. */
+  async step(workload: WorkloadEntity, context: StepContext): Promise<Found> {
+    if (workload.state === 'draining')
+      return { againAfterMs: lookAgainMs, reason: { code: 'draining', message: 'It waits for its pod to stop.' } };
+    if (workload.state !== 'pending' && workload.state !== 'stopping' && workload.state !== 'undoing') return 'rest';
+    const leases = await this.leasesHere(workload);
+    if (workload.state === 'pending') return this.occupy(workload, leases, context);
+    await this.driver.vacate(leases, context.signal);
+    if (!isOnLastNode(workload)) return 'lane done';
+    if (workload.state === 'stopping') return { event: 'STOPPED' };
+    return { event: 'UNDONE' };
+  }
+
+  /**
+   * The workloads of a subscription that have not ended, locked in the order of their ids. The subscription's row is
+   * locked by the transaction.
+   */
+  async lockLive(manager: EntityManager, subscriptionId: string): Promise<WorkloadEntity[]> {
+    const rows = await manager.query<object[]>(
+      `SELECT * FROM workload WHERE subscription_id = $1 AND ${liveWorkload} ORDER BY workload_id FOR NO KEY UPDATE`,
+      [subscriptionId],
+    );
+    return rows.map((row) => this.rowOf(row));
+  }
+
+  /** Ends workloads that the transaction has locked; that of a pod when its pod is gone. */
+  async endAll(manager: EntityManager, rows: readonly WorkloadEntity[], cause: Cause): Promise<void> {
+    const [ofPods, others] = [rows.filter(({ podId }) => podId !== null), rows.filter(({ podId }) => podId === null)];
+    await this.moveAll(manager, others, 'STOP', cause);
+    await this.moveAll(manager, ofPods, 'DRAIN', cause);
+  }
+
+  protected override async entered(
+    manager: EntityManager,
+    workload: WorkloadEntity,
+    { event, cause }: Passage<WorkloadState, WorkloadEvent>,
+  ): Promise<void> {
+    const { workloadId, subscriptionId, teamId } = workload;
+    if (workload.state === 'undoing') {
+      await manager.query(`UPDATE workload SET failure = last_error->>'message' WHERE workload_id = $1`, [workloadId]);
+    }
+    const isLeft = ['draining', 'stopping', 'undoing'].includes(workload.state);
+    if (isLeft) await withdrawRequest(manager, 'workload', workloadId);
+    await this.tellPod(manager, workload);
+    if (workload.state !== 'stopped' && workload.state !== 'failed') return;
+    // A node that did not give back what was held is looked after before anybody else comes there.
+    if (event === 'FAILED') {
+      await this.placement.distrust(
+        manager,
+        { of: 'workload_id', ids: [workloadId] },
+        nodesLeft(workload),
+        workload.lastError?.message ?? 'It did not give back what was held.',
+        cause,
+      );
+    }
+    const [pool] = await manager.query<{ pool_id: string }[]>('SELECT pool_id FROM subscription WHERE subscription_id = $1', [
+      subscriptionId,
+    ]);
+    const { overcommit } = await this.pools.pool(pool?.pool_id ?? '', manager);
+    if (overcommit > 1) {
+      await this.placement.release(manager, { of: 'workload_id', ids: [workloadId] }, cause);
+      await this.capacity.note(manager, [teamId]);
+    } else {
+      await manager.query('UPDATE lease SET workload_id = NULL WHERE workload_id = $1', [workloadId]);
+    }
+    await touchRows(manager, subscriptionMachine, [subscriptionId], ['unsubscribing']);
+  }
+
+  private async tellPod(manager: EntityManager, { podId, podStart, state, failure, lastError }: WorkloadEntity): Promise<void> {
+    const status = toldStatus.get(state);
+    if (podId === null || podStart === null || status === undefined) return;
+    const reason = failure ?? lastError?.message ?? null;
+    await this.outbox.add(manager, podWorkloadChanged, { pod_id: podId, start: podStart, status, reason });
+  }
+
+  private async occupy(workload: WorkloadEntity, leases: HeldLease[], context: StepContext): Promise<Found> {
+    const query: Query = (sql, values) => this.query(sql, values);
+    const counts = await countHeld(query, { of: 'workload_id', ids: [workload.workloadId] });
+    const all = counts.get(workload.workloadId) ?? nothingHeld;
+    if (all.isWaiting) return this.waiting.attend('workload', workload.workloadId);
+    const verdict = readiness(all, leases, workload.vgpus);
+    if (verdict) return verdict;
+    await noteInstances(query, await this.driver.occupy(leases, context.signal));
+    return isOnLastNode(workload) ? { event: 'STARTED' } : 'lane done';
+  }
+
+  private leasesHere({ workloadId, lane }: WorkloadEntity): Promise<HeldLease[]> {
+    return heldBy((sql, values) => this.query(sql, values), { of: 'workload_id', ids: [workloadId] }, lane);
+  }
+}
+
+/** What the pods service is told of; of its own requests it knows. */
+const toldStatus: ReadonlyMap<string, 'running' | 'stopping' | 'stopped' | 'failed'> = new Map([
+  ['running', 'running'],
+  ['draining', 'stopping'],
+  ['stopped', 'stopped'],
+  ['failed', 'failed'],
+] as const);

@@ -1,0 +1,53 @@
+import {
+  teamBatches,
+  type AddedMembers,
+  type AddMembers,
+  type CallContext,
+  type CreateTeamWithPolicy,
+  type FindMembers,
+  type FoundMembers,
+  type NamedTeams,
+  type Team,
+  type TeamDeletion,
+  type TeamPath,
+  type TeamsNamedAfter,
+} from '@atoll/contracts';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { MembersService } from '../members/member.service.js';
+import { TeamCreationService } from '../teams/team-creation.service.js';
+import { BatchesService } from './batch.service.js';
+
+@Controller()
+export class BatchesController implements Handlers<typeof teamBatches> {
+  constructor(
+    private readonly batches: BatchesService,
+    private readonly creation: TeamCreationService,
+    private readonly members: MembersService,
+  ) {}
+
+  @Handle(teamBatches.create)
+  create(input: CreateTeamWithPolicy, context: CallContext): Promise<Team> {
+    return this.creation.create(input, context);
+  }
+
+  @Handle(teamBatches.names)
+  names(input: TeamsNamedAfter, context: CallContext): Promise<NamedTeams> {
+    return this.batches.names(input, context);
+  }
+
+  @Handle(teamBatches.findMembers)
+  findMembers(input: FindMembers, context: CallContext): Promise<FoundMembers> {
+    return this.batches.findMembers(input, context);
+  }
+
+  @Handle(teamBatches.addMembers)
+  addMembers(input: AddMembers, context: CallContext): Promise<AddedMembers> {
+    return this.members.addAll(input, context);
+  }
+
+  @Handle(teamBatches.end)
+  end(input: TeamPath, context: CallContext): Promise<TeamDeletion> {
+    return this.batches.end(input, context);
+  }
+}

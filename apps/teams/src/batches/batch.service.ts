@@ -1,0 +1,71 @@
+import {
+  isPlatformAdmin,
+  notFound,
+  permissions,
+  requirePermission,
+  requirePlatformAdmin,
+  type CallContext,
+  type FindMembers,
+  type FoundMember,
+  type FoundMembers,
+  type NamedTeam,
+  type NamedTeams,
+  type TeamDeletion,
+  type TeamPath,
+  type TeamRole,
+  type TeamsNamedAfter,
+} from '@atoll/contracts';
+import { Statements } from '@atoll/database';
+import { isAppError } from '@atoll/errors';
+import { Injectable } from '@nestjs/common';
+import type { PageRow } from '../database/json.js';
+import { roleOf } from '../members/member-rules.js';
+import { ForcedDeletionService } from '../teams/forced-deletion.service.js';
+import { findMembersQuery } from './find-members-query.js';
+
+const nilId = '00000000-0000-0000-0000-000000000000';
+
+const namesQuery = `SELECT id, name, policy_id FROM team WHERE deleted_at IS NULL AND id > $1 ORDER BY id LIMIT 1000`;
+
+/** Teams and members as lists of many need them. */
+@Injectable()
+export class BatchesService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly forced: ForcedDeletionService,
+  ) {}
+
+  async names({ team_id = nilId }: TeamsNamedAfter, { caller }: CallContext): Promise<NamedTeams> {
+    requirePlatformAdmin(caller);
+    return { teams: await this.statements.query<NamedTeam>('batches.names', namesQuery, [team_id]) };
+  }
+
+  async findMembers({ team_id, page, limit, search = '' }: FindMembers, { caller }: CallContext): Promise<FoundMembers> {
+    requirePermission(caller, team_id, 'readTeam');
+    const managers: readonly TeamRole[] = permissions.manageTeam;
+    const isManager = isPlatformAdmin(caller) || managers.includes(roleOf(caller, team_id) ?? 'viewer');
+    const values = [team_id, search, limit, page, isManager];
+    const [row] = await this.statements.query<PageRow<FoundMember> & { page: number; is_team: boolean }>(
+      'batches.find_members',
+      findMembersQuery,
+      values,
+    );
+    if (!row?.is_team) throw notFound('team');
+    return { data: row.data, pagination: { page: row.page, limit, total: row.total } };
+  }
+
+  async end(team: TeamPath, context: CallContext): Promise<TeamDeletion> {
+    try {
+      return await this.forced.delete(team, context);
+    } catch (error) {
+      const isGone = isAppError(error) && error.code === 'not_found' && isPlatformAdmin(context.caller);
+      if (isGone && (await this.wasDeleted(team))) return { deleting: null };
+      throw error;
+    }
+  }
+
+  private async wasDeleted({ team_id }: TeamPath): Promise<boolean> {
+    const rows = await this.statements.query('batches.was_deleted', 'SELECT FROM team WHERE id = $1 AND deleted_at IS NOT NULL', [team_id]);
+    return rows.length > 0;
+  }
+}
