@@ -240,6 +240,22 @@ export {
 } from './pods/shared-volume.js';
 export type { VolumeStatus } from './pods/shared-volume.js';
 export {
+  CreateFlavour,
+  CreateVm,
+  Flavour,
+  FlavourPage,
+  ListVms,
+  UpdateVm,
+  UpdateVmBody,
+  Vm,
+  VmChanged,
+  VmPage,
+  VmPath,
+  vmChanged,
+  vms,
+} from './pods/vm.js';
+export type { VmStatus } from './pods/vm.js';
+export {
   AddSshKey,
   RenameSshKey,
   RenameSshKeyBody,

@@ -12,7 +12,7 @@ export class ReadPodUsage {
   pods!: PodStart[];
 }
 
-export const podUsageKinds = ['measured', 'no_data', 'shared'] as const;
+const podUsageKinds = ['measured', 'no_data', 'shared'] as const;
 
 export class PodUsage extends PodStart {
   @OneOf('PodUsageKind', podUsageKinds, {

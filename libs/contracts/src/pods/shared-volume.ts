@@ -32,7 +32,7 @@ export class CreateSharedVolume {
   size_in_gb!: number;
 }
 
-export const volumeStatuses = ['pending', 'active', 'resizing', 'deleting', 'failed'] as const;
+const volumeStatuses = ['pending', 'active', 'resizing', 'deleting', 'failed'] as const;
 export type VolumeStatus = (typeof volumeStatuses)[number];
 
 export class SharedVolume {
