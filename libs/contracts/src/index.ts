@@ -227,7 +227,7 @@ export { Instance, InstanceList, ListInstances, instances } from './pods/instanc
 export { PodConnections, podConnections } from './pods/connection.js';
 export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
-export { PodLimits, SetTeamPodLimits, TeamPodLimits, podLimits } from './pods/pod-limits.js';
+export { PodLimits, SetPodLimits, SetTeamPodLimits, TeamPodLimits, podLimits } from './pods/pod-limits.js';
 export {
   CreateSharedVolume,
   ListSharedVolumes,
