@@ -45,6 +45,7 @@ import { SshKeysController } from './routes/ssh-keys.controller.js';
 import { TeamsController } from './routes/teams.controller.js';
 import { UsageEventsController } from './routes/usage-events.controller.js';
 import { UsersController } from './routes/users.controller.js';
+import { VmsController } from './routes/vms.controller.js';
 import { WorkloadsController } from './routes/workloads.controller.js';
 import { WorkspacesController } from './routes/workspaces.controller.js';
 import { SessionCookie } from './sessions/session-cookie.js';
@@ -83,6 +84,7 @@ export class GatewayModule {
         GpuNodesController,
         PoolsController,
         PoolSubscriptionsController,
+        VmsController,
         WorkloadsController,
         ConnectionsController,
         ExposedServicesController,

@@ -32,6 +32,7 @@ import { PoolsController } from './catalogue/pool.controller.js';
 import { PoolsService } from './catalogue/pool.service.js';
 import { KnownPrices } from './prices/known-prices.js';
 import { PriceSnapshot } from './prices/price-snapshot.js';
+import { VmInstances } from './connections/vm-instances.js';
 import { GpuServicesController } from './regions/gpu-service.controller.js';
 import { RegionsController } from './regions/region.controller.js';
 import { RegionsService } from './regions/region.service.js';
@@ -121,6 +122,7 @@ const workers: Provider = {
     TeamDeletion,
     TeamEnding,
     UsageFacts,
+    VmInstances,
     WorkloadPlacement,
     Waiting,
     WorkloadSteps,

@@ -53,6 +53,11 @@ import { HoldingsController } from './teams/holdings.controller.js';
 import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
 import { UsageFacts } from './usage/usage-facts.js';
+import { FlavoursService } from './vms/flavour.service.js';
+import { VmsController } from './vms/vm.controller.js';
+import { VmsService } from './vms/vm.service.js';
+import { VmSteps } from './vms/vm-steps.js';
+import { VmWatch } from './vms/vm-watch.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
 import { VolumesController } from './volumes/volume.controller.js';
 import { VolumesService } from './volumes/volume.service.js';
@@ -61,16 +66,17 @@ import { VolumeWatch } from './volumes/volume-watch.js';
 
 const workers: Provider = {
   provide: MachineWorkers,
-  inject: [PodSteps, ExposureSteps, VolumeSteps, DataSource, Transactions, PodsSettings],
+  inject: [PodSteps, ExposureSteps, VolumeSteps, VmSteps, DataSource, Transactions, PodsSettings],
   useFactory: (
     pods: PodSteps,
     exposures: ExposureSteps,
     volumes: VolumeSteps,
+    vms: VmSteps,
     dataSource: DataSource,
     transactions: Transactions,
     settings: PodsSettings,
   ) =>
-    new MachineWorkers([pods, exposures, volumes], dataSource, transactions, {
+    new MachineWorkers([pods, exposures, volumes, vms], dataSource, transactions, {
       service: 'pods',
       concurrency: settings.steps,
       laneConcurrency: settings.stepsPerCluster,
@@ -97,6 +103,7 @@ const clusters: Provider = {
     PodLimitsController,
     PodsController,
     SshKeysController,
+    VmsController,
     VolumesController,
   ],
   providers: [
@@ -134,6 +141,10 @@ const clusters: Provider = {
     SearchBounds,
     TeamDeletion,
     UsageFacts,
+    FlavoursService,
+    VmSteps,
+    VmWatch,
+    VmsService,
     VolumeSteps,
     VolumeWatch,
     VolumesService,

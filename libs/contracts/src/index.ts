@@ -227,7 +227,7 @@ export { Instance, InstanceList, ListInstances, instances } from './pods/instanc
 export { PodConnections, podConnections } from './pods/connection.js';
 export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
-export { PodLimits, SetTeamPodLimits, TeamPodLimits, podLimits } from './pods/pod-limits.js';
+export { PodLimits, SetPodLimits, SetTeamPodLimits, TeamPodLimits, podLimits } from './pods/pod-limits.js';
 export {
   CreateSharedVolume,
   ListSharedVolumes,
@@ -239,6 +239,22 @@ export {
   sharedVolumes,
 } from './pods/shared-volume.js';
 export type { VolumeStatus } from './pods/shared-volume.js';
+export {
+  CreateFlavour,
+  CreateVm,
+  Flavour,
+  FlavourPage,
+  ListVms,
+  UpdateVm,
+  UpdateVmBody,
+  Vm,
+  VmChanged,
+  VmPage,
+  VmPath,
+  vmChanged,
+  vms,
+} from './pods/vm.js';
+export type { VmStatus } from './pods/vm.js';
 export {
   AddSshKey,
   RenameSshKey,

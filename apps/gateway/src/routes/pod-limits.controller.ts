@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Nothing, PodLimits, podLimits, TeamPath, TeamPodLimits, type CallContext } from '@atoll/contracts';
+import { Nothing, PodLimits, podLimits, SetPodLimits, TeamPath, TeamPodLimits, type CallContext } from '@atoll/contracts';
 import { Rpc } from '@atoll/rpc';
 import { Answers } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
@@ -23,7 +23,7 @@ export class PodLimitsController {
     'Set the pod limits of all teams',
     'Replaces all limits. They hold for pods that are created or started from then on. Requires platform_admin.',
   )
-  setPodLimits(@Body() body: PodLimits, @Context() context: CallContext): Promise<PodLimits> {
+  setPodLimits(@Body() body: SetPodLimits, @Context() context: CallContext): Promise<PodLimits> {
     return this.rpc.call(podLimits.set, body, context);
   }
 
@@ -45,7 +45,7 @@ export class PodLimitsController {
     'Set the pod limits of a team',
     'Replaces all limits of the team; none is above that of the operator. They hold for pods that are created or started from then on. Requires team_owner or team_admin.',
   )
-  setTeamPodLimits(@Param() path: TeamPath, @Body() body: PodLimits, @Context() context: CallContext): Promise<TeamPodLimits> {
+  setTeamPodLimits(@Param() path: TeamPath, @Body() body: SetPodLimits, @Context() context: CallContext): Promise<TeamPodLimits> {
     return this.rpc.call(podLimits.setOfTeam, { ...path, ...body }, context);
   }
 }

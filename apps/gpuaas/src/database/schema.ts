@@ -1,3 +1,5 @@
+import { VmInstanceEntity } from '../connections/vm-instance.entity.js';
+import { VmInstances1830000000000 } from './migrations/1830000000000-vm-instances.js';
 import { eventEntities } from '@atoll/events';
 import { MachineHistory } from '@atoll/state-machine';
 import { TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from '@atoll/team-directory';
@@ -67,6 +69,7 @@ export const gpuaasSchema = {
     UserSshKeysEntity,
     WorkspaceClosingEntity,
     WaitingRequestEntity,
+    VmInstanceEntity,
     WorkloadEntity,
   ],
   migrations: [
@@ -84,5 +87,6 @@ export const gpuaasSchema = {
     WaitingRequests1808000000000,
     HeldSlices1809000000000,
     TeamKeys1821000000000,
+    VmInstances1830000000000,
   ],
 };

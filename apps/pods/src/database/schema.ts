@@ -13,8 +13,11 @@ import { GpuServiceEntity } from '../placement/gpu-service.entity.js';
 import { SshHostKeyEntity } from '../ssh-door/ssh-host-key.entity.js';
 import { SshLogInEntity } from '../ssh-door/ssh-log-in.entity.js';
 import { SshKeyEntity, SshKeyOwnerEntity } from '../ssh-keys/ssh-key.entity.js';
+import { FlavourEntity } from '../vms/flavour.entity.js';
+import { VmEntity } from '../vms/vm.entity.js';
 import { VolumeEntity } from '../volumes/volume.entity.js';
 import { PodLimits1830000001000 } from './migrations/1830000001000-pod-limits.js';
+import { Vms1830000002000 } from './migrations/1830000002000-vms.js';
 import { SharedVolumes1830000000000 } from './migrations/1830000000000-shared-volumes.js';
 import { Pods1807000000000 } from './migrations/1807000000000-pods.js';
 import { Exposures1808000000000 } from './migrations/1808000000000-exposures.js';
@@ -33,6 +36,7 @@ export const podsSchema = {
     CertificateEntity,
     EngineEntity,
     ExposureEntity,
+    FlavourEntity,
     GpuServiceEntity,
     InstallationEntity,
     LogReaderEntity,
@@ -50,6 +54,7 @@ export const podsSchema = {
     SshKeyOwnerEntity,
     SshLogInEntity,
     TeamClosingEntity,
+    VmEntity,
     VolumeEntity,
     WorkspaceClosingEntity,
   ],
@@ -63,5 +68,6 @@ export const podsSchema = {
     BaremetalAndOwners1822000000000,
     SharedVolumes1830000000000,
     PodLimits1830000001000,
+    Vms1830000002000,
   ],
 };

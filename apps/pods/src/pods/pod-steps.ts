@@ -110,7 +110,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     if (sight.phase === 'ended') return this.started(sight.startedAt ?? sight.exit.at);
     if (sight.phase !== 'preparing') return { againAfterMs: lookAgainMs };
     const { trouble } = sight;
-    if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinal(trouble.code));
+    if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinalTrouble(trouble.code));
     return { againAfterMs: lookAgainMs };
   }
 
@@ -197,7 +197,8 @@ function refOf({ podId, run }: PodEntity): ObjectRef {
 
 const finalTroubles: ReadonlySet<string> = new Set(['image_not_found', 'image_needs_login', 'image_too_large', 'invalid', 'not_supported']);
 
-function isFinal(code: string): boolean {
+/** Whether waiting does not help. */
+export function isFinalTrouble(code: string): boolean {
   return finalTroubles.has(code);
 }
 

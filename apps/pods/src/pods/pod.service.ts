@@ -118,7 +118,8 @@ export class PodsService {
   }
 }
 
-function requireMountsApart({ volumes = [] }: Pick<CreatePod, 'volumes'>): void {
+/** Throws `invalid_input` where two mounts have one path. */
+export function requireMountsApart({ volumes = [] }: Pick<CreatePod, 'volumes'>): void {
   const paths = volumes.map(({ path }) => path);
   if (new Set(paths).size === paths.length) return;
   throw new AppError('invalid_input', 'volumes must not mount two volumes at one path.', {

@@ -3,20 +3,17 @@ import { contract, operation } from '../contract.js';
 import { Nested, Uuid, WholeNumber } from '../fields.js';
 import { Nothing } from '../page.js';
 import { TeamPath } from '../teams/team.js';
-import { IdleStop } from './pod.js';
+import { IdleStop, IdleStopOfPod } from './pod.js';
 
 const durations = { min: 1, max: 525_600, nullable: true, example: 480 };
 
 /** How long pods may run, and how long they may idle. What a pod does not ask for is the default; where that is null, the upper bound. */
-export class PodLimits {
+class PodLimitFields {
   @WholeNumber({ ...durations, description: 'Default of `max_duration_minutes` of a pod; null for none.' })
   default_duration_minutes!: number | null;
 
   @WholeNumber({ ...durations, description: 'Upper bound of `max_duration_minutes` of a pod; null for none.' })
   longest_duration_minutes!: number | null;
-
-  @Nested(() => IdleStop, { nullable: true, description: 'Default of `idle_stop` of a pod; null for none.' })
-  default_idle_stop!: IdleStop | null;
 
   @WholeNumber({
     min: 1,
@@ -28,7 +25,20 @@ export class PodLimits {
   longest_idle_minutes!: number | null;
 }
 
+const idleField = { nullable: true, description: 'Default of `idle_stop` of a pod; null for none.' };
+
+/** As they are requested. */
+export class SetPodLimits extends PodLimitFields {
+  @Nested(() => IdleStop, idleField)
+  default_idle_stop!: IdleStop | null;
+}
+
 /** As they are answered. */
+export class PodLimits extends PodLimitFields {
+  @Nested(() => IdleStopOfPod, idleField)
+  default_idle_stop!: IdleStopOfPod | null;
+}
+
 class EffectivePodLimits extends PodLimits {}
 
 export class TeamPodLimits extends PodLimits {
@@ -39,11 +49,11 @@ export class TeamPodLimits extends PodLimits {
   effective!: EffectivePodLimits;
 }
 
-export class SetTeamPodLimits extends IntersectionType(TeamPath, PodLimits) {}
+export class SetTeamPodLimits extends IntersectionType(TeamPath, SetPodLimits) {}
 
 export const podLimits = contract('pods.limits', {
   get: operation(Nothing, PodLimits),
-  set: operation(PodLimits, PodLimits),
+  set: operation(SetPodLimits, PodLimits),
   ofTeam: operation(TeamPath, TeamPodLimits),
   setOfTeam: operation(SetTeamPodLimits, TeamPodLimits),
 });

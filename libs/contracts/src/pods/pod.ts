@@ -50,7 +50,7 @@ export class IdleStop {
 }
 
 /** As it is answered. */
-class IdleStopOfPod extends IdleStop {}
+export class IdleStopOfPod extends IdleStop {}
 
 export class CreatePod {
   @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
