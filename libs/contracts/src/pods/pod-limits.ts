@@ -2,7 +2,7 @@ import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Nested, Uuid, WholeNumber } from '../fields.js';
 import { Nothing } from '../page.js';
-import { TeamPath } from '../teams/team.js';
+import { TeamPath } from '../team-path.js';
 import { IdleStop, IdleStopOfPod } from './pod.js';
 
 const durations = { min: 1, max: 525_600, nullable: true, example: 480 };
