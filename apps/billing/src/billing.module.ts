@@ -1,12 +1,15 @@
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module } from '@nestjs/common';
 import { Turns } from './pace/pace.js';
+import { CurrencyController } from './prices/currency.controller.js';
 import { PriceDirectoryController } from './prices/price-directory.controller.js';
 import { PricesController } from './prices/price.controller.js';
 import { PricesService } from './prices/price.service.js';
 import { Catalogues } from './reports/catalogue.js';
 import { ComparisonService } from './reports/comparison.service.js';
 import { FactDetails } from './reports/fact-details.js';
+import { InstanceReportsController } from './reports/instances.controller.js';
+import { InstanceReportsService } from './reports/instances.service.js';
 import { ReportAccess } from './reports/report-access.js';
 import { ReportQueue } from './reports/report-queue.js';
 import { ReportsController } from './reports/report.controller.js';
@@ -25,12 +28,20 @@ import { UsageService } from './usage/usage.service.js';
 /** Usage facts, prices, and the billing queries. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'billing' })],
-  controllers: [PriceDirectoryController, PricesController, ReportsController, UsageController],
+  controllers: [
+    CurrencyController,
+    InstanceReportsController,
+    PriceDirectoryController,
+    PricesController,
+    ReportsController,
+    UsageController,
+  ],
   providers: [
     Catalogues,
     ComparisonService,
     FactDetails,
     FactStore,
+    InstanceReportsService,
     Numbering,
     PricesService,
     ReportAccess,

@@ -38,6 +38,7 @@ import { RegionsController } from './regions/region.controller.js';
 import { RegionsService } from './regions/region.service.js';
 import { Entitlements } from './allocation/entitlements.js';
 import { Admissions } from './subscriptions/admissions.js';
+import { BatchesController } from './subscriptions/batch.controller.js';
 import { SubscriptionAccepting } from './subscriptions/subscription-accepting.js';
 import { SubscriptionsController } from './subscriptions/subscription.controller.js';
 import { SubscriptionListing } from './subscriptions/subscription-listing.js';
@@ -79,6 +80,7 @@ const workers: Provider = {
   imports: [TeamDirectoryModule.forRoot({ service: 'gpuaas' })],
   controllers: [
     ...baremetalControllers,
+    BatchesController,
     ConnectionsController,
     GpuServicesController,
     HoldingsController,

@@ -11,6 +11,8 @@ import { Clusters, SimulatedClusters } from './cluster/clusters.js';
 import { DockerClusters } from './cluster/docker-clusters.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionsService } from './connections/connection.service.js';
+import { ExposureBatchesController } from './exposures/exposure-batch.controller.js';
+import { ExposuresOfTeam } from './exposures/exposures-of-team.js';
 import { ExposuresController } from './exposures/exposure.controller.js';
 import { ExposureSteps } from './exposures/exposure-steps.js';
 import { ExposuresService } from './exposures/exposure.service.js';
@@ -96,6 +98,7 @@ const clusters: Provider = {
   imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
   controllers: [
     ConnectionsController,
+    ExposureBatchesController,
     ExposuresController,
     HoldingsController,
     InstancesController,
@@ -116,6 +119,7 @@ const clusters: Provider = {
     HoldingsService,
     InstancesService,
     ExposureSteps,
+    ExposuresOfTeam,
     ExposuresService,
     ExternalPorts,
     LogClaims,

@@ -2,6 +2,8 @@ export { eventLog, EventsAfter, EventsPage, PublishedEvent } from './event-log.j
 export { isPlatformAdmin, notFound, permissions, requirePermission, requirePlatformAdmin, requireUser } from './access.js';
 export type { Permission } from './access.js';
 export {
+  currencies,
+  Currency,
   CreatePrice,
   ListPrices,
   Price,
@@ -13,6 +15,7 @@ export {
   prices,
 } from './billing/price.js';
 export {
+  billingIntervals,
   ComparisonPath,
   ComparisonQuery,
   ComparisonZone,
@@ -21,7 +24,9 @@ export {
   WorkspaceBillingQuery,
 } from './billing/query.js';
 export type { BillingInterval, BillingRange } from './billing/query.js';
+export { BilledInstance, InstancesReport, instanceReports } from './billing/instances-report.js';
 export {
+  BilledGroup,
   BilledMonth,
   BilledPool,
   BilledSubscription,
@@ -159,6 +164,8 @@ export {
   poolGpus,
 } from './gpuaas/pool-gpu.js';
 export { CreateGpuaas, CreateRegion, Gpuaas, GpuaasPage, Region, RegionPage, regions } from './gpuaas/region.js';
+export { EndSubscription, gpuaasBatches } from './gpuaas/batch.js';
+export { podBatches } from './pods/batch.js';
 export {
   ListAllSubscriptions,
   ListSubscriptions,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { assert, asyncProperty, constantFrom, nat, shuffledSubarray } from 'fast-check';
-import { billingReports, type BillingReport } from '@atoll/contracts';
+import { billingReports, instanceReports, type BillingReport } from '@atoll/contracts';
 import { BillingFixture } from '../billing-fixture.js';
 import { expectBill, expectGroupedBill } from './bill-check-fixture.js';
 import { instantOf } from './local-time-fixture.js';
@@ -57,6 +57,7 @@ async function expectEveryBill(scenario: Scenario): Promise<void> {
     ofWorkspace,
     oracle.where(({ workspaceId }) => workspaceId === workspace!.id),
   );
+  await expectInstances(scenario, oracle, asked);
   const known = draft.facts.some(({ region }) => region === 1);
   for (const region_id of known ? ['all', '1'] : ['all']) {
     const inRegion = oracle.where(({ regionId }) => region_id === 'all' || regionId === region_id);
@@ -82,6 +83,42 @@ async function expectEveryBill(scenario: Scenario): Promise<void> {
       ({ volume_id }) => `shared_storage:${volume_id}`,
     );
   }
+}
+
+/** Pods, VMs and hosts by themselves; and with pools and storage they come to the team's bill, but for what each of the three is rounded by. */
+async function expectInstances(
+  scenario: Scenario,
+  oracle: Oracle,
+  asked: { team_id: string } & ReturnType<Scenario['range']>,
+): Promise<void> {
+  const caller = scenario.caller();
+  const isInstance = ({ kind }: { kind: string }) => kind === 'vm';
+  const ofTeam = await billing.call(instanceReports.ofTeam, asked, caller);
+  expectGroupedBill(
+    ofTeam,
+    ofTeam.instances,
+    oracle.where(isInstance),
+    ({ workspaceId, resource }) => `${workspaceId} ${resource}`,
+    ({ workspace_id, instance_id, kind }) => `${workspace_id} ${kind}:${instance_id}`,
+  );
+  const [, workspace] = scenario.team.workspaces;
+  const ofWorkspace = await billing.call(instanceReports.ofWorkspace, { workspace_id: workspace!.id, ...scenario.range() }, caller);
+  expectGroupedBill(
+    ofWorkspace,
+    ofWorkspace.instances,
+    oracle.where((piece) => isInstance(piece) && piece.workspaceId === workspace!.id),
+    ({ resource }) => resource,
+    ({ instance_id, kind }) => `${kind}:${instance_id}`,
+  );
+  const everywhere = { ...asked, region_id: 'all' };
+  const parts = [
+    ofTeam,
+    await billing.call(billingReports.pools, everywhere, caller),
+    await billing.call(billingReports.storage, everywhere, caller),
+  ];
+  const { total_cost } = await billing.call(billingReports.team, asked, caller);
+  const apart = parts.reduce((sum, part) => sum + nanoOf(part.total_cost), 0n) - nanoOf(total_cost);
+  expect(apart >= -2n && apart <= 2n).toBe(true);
 }
 
 async function tellAll(draft: Draft, zone: string): Promise<Scenario> {

@@ -7,7 +7,7 @@ import { PriceHistory, type PriceRow } from './price-history.js';
 /** Which of a team's usage a report is of. */
 export interface CatalogueFilter {
   workspaceId?: string;
-  kind?: UsageKind;
+  kinds?: readonly UsageKind[];
   /** A number, as text. */
   regionId?: string;
 }
@@ -45,7 +45,7 @@ const catalogueStatement = `
   WITH held AS MATERIALIZED (
     SELECT * FROM series
     WHERE team_no = (SELECT no FROM team WHERE id = $1)
-      AND ($2::uuid IS NULL OR workspace_id = $2) AND ($3::text IS NULL OR kind = $3) AND ($4::bigint IS NULL OR region_id = $4)
+      AND ($2::uuid IS NULL OR workspace_id = $2) AND ($3::text[] IS NULL OR kind = ANY ($3)) AND ($4::bigint IS NULL OR region_id = $4)
   )
   SELECT 'reading' AS what, json_build_object('asOfMs', floor(extract(epoch FROM clock_timestamp()) * 1000),
     'isRegionKnown', $4 IS NULL OR EXISTS (SELECT FROM region WHERE region_id = $4)) AS value
@@ -64,8 +64,8 @@ export class Catalogues {
   constructor(private readonly statements: Statements) {}
 
   async read(teamId: string, pace: Pace, filter: CatalogueFilter = {}): Promise<Catalogue> {
-    const { workspaceId = null, kind = null, regionId = null } = filter;
-    const values = [teamId, workspaceId, kind, regionId];
+    const { workspaceId = null, kinds = null, regionId = null } = filter;
+    const values = [teamId, workspaceId, kinds, regionId];
     const rows = await this.statements.query<CatalogueRow>('report catalogue', catalogueStatement, values);
     const catalogue = { asOfMs: 0, isRegionKnown: false, series: [] as Series[], units: new Map<string, string>() };
     const prices: PriceRow[] = [];

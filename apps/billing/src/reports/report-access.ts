@@ -39,8 +39,8 @@ export class ReportAccess {
   }
 
   /** Of a workspace that was required. */
-  async workspace({ id, teamId, teamNo }: KnownWorkspace, pace: Pace): Promise<ReportSubject> {
-    const catalogue = await this.catalogues.read(teamId, pace, { workspaceId: id });
+  async workspace({ id, teamId, teamNo }: KnownWorkspace, pace: Pace, filter: CatalogueFilter = {}): Promise<ReportSubject> {
+    const catalogue = await this.catalogues.read(teamId, pace, { ...filter, workspaceId: id });
     return { scope: { team_id: teamId, workspace_id: id }, teamNo, catalogue };
   }
 }

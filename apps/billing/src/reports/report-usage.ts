@@ -80,7 +80,7 @@ export class UsageReader {
     return { lines: await ratedLines.rate(changes.lines, pace), resources: await ratedResources.rateResources(changes.resources, pace) };
   }
 
-  /** As `byLine`, with each resource as a group. */
+  /** As `byLine`, with each resource as a group, whose id is the resource's; with `groupBy` that of its workspace or pool, a space, and the resource's. */
   async byResource(question: UsageQuestion, pace: Pace): Promise<ResourceLine[]> {
     const { lines, grid, scope } = await preparationOf(question, pace);
     if (!scope) return [];
@@ -88,7 +88,8 @@ export class UsageReader {
     await pace.turn();
     requireFewCells(changes.length, question.bounds);
     const rated = await new Rater(lines, grid, question.catalogue).rateResources(changes, pace);
-    return pace.map(rated, (line) => ({ ...line, group: line.resourceId }));
+    const isWithin = question.groupBy !== undefined;
+    return pace.map(rated, (line) => ({ ...line, group: isWithin ? `${line.group} ${line.resourceId}` : line.resourceId }));
   }
 }
 

@@ -86,7 +86,7 @@ export class ReportsService {
     const period = readPeriod(query, zoneOf(context.caller));
     this.access.requireTeam(context.caller, query.team_id);
     return this.queue.run(query.team_id, context, async (pace) => {
-      const subject = await this.access.team(query.team_id, pace, query.region_id, { kind: 'gpuaas_pool' });
+      const subject = await this.access.team(query.team_id, pace, query.region_id, { kinds: ['gpuaas_pool'] });
       const [{ lines, resources }, sheet] = await this.read(period, subject, pace, 'poolId');
       const subscriptions = await subscriptionsOf(resources, pace);
       // Ids are numbers: so many digits put them in their order.
@@ -108,7 +108,7 @@ export class ReportsService {
     const period = readPeriod(query, zoneOf(context.caller));
     this.access.requireTeam(context.caller, query.team_id);
     return this.queue.run(query.team_id, context, async (pace) => {
-      const subject = await this.access.team(query.team_id, pace, query.region_id, { kind: 'shared_storage' });
+      const subject = await this.access.team(query.team_id, pace, query.region_id, { kinds: ['shared_storage'] });
       const question = { ...subject, bounds: period.bounds };
       const [lines, sheet] = await Promise.all([this.usage.byResource(question, pace), this.sheet(period, subject, pace)]);
       const groups = await roundTree(await groupsOf(lines, pace), pace);

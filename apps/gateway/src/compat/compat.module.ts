@@ -4,8 +4,14 @@ import { Rpc } from '@atoll/rpc';
 import { DenyByDefault } from '../authentication/deny-by-default.js';
 import { GatewaySettings } from '../gateway-options.js';
 import { Draining } from '../health/draining.js';
+import { OldBillsController } from './billing/old-bills.controller.js';
+import { OldPoolBillsController } from './billing/old-pool-bills.controller.js';
+import { OldUsageController } from './billing/old-usage.controller.js';
 import { OldErrorFilter } from './http/old-error.js';
 import { ReadOldRequest } from './http/read-old-request.js';
+import { OldConnectionsController } from './pools/old-connections.controller.js';
+import { OldPoolsController } from './pools/old-pools.controller.js';
+import { OldSubscriptionsController } from './pools/old-subscriptions.controller.js';
 import { PoliciesController } from './roles-and-policies/policies.controller.js';
 import { ResourcePoliciesController } from './roles-and-policies/resource-policies.controller.js';
 import { OldMembersController } from './teams/old-members.controller.js';
@@ -22,7 +28,18 @@ export class CompatModule {
   static register({ settings, rpc }: CompatParts): DynamicModule {
     return {
       module: CompatModule,
-      controllers: [PoliciesController, ResourcePoliciesController, OldTeamsController, OldMembersController],
+      controllers: [
+        PoliciesController,
+        ResourcePoliciesController,
+        OldTeamsController,
+        OldMembersController,
+        OldBillsController,
+        OldPoolBillsController,
+        OldUsageController,
+        OldPoolsController,
+        OldSubscriptionsController,
+        OldConnectionsController,
+      ],
       providers: [
         { provide: GatewaySettings, useValue: settings },
         { provide: Rpc, useValue: borrowed(rpc) },

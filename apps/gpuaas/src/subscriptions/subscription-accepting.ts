@@ -9,6 +9,7 @@ import { TeamCapacity } from '../capacity/team-capacity.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { Admissions, type Decided } from './admissions.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
+import { unendedSubscription } from '../model/subscription.machine.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
 import { Together } from './together.js';
@@ -18,6 +19,8 @@ type NewSubscription = Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'pool
 interface Request {
   readonly pool: KnownPool;
   readonly values: NewSubscription;
+  /** Refused where the team has a subscription to the pool already. */
+  readonly isUnique: boolean;
   readonly context: CallContext;
 }
 
@@ -42,10 +45,10 @@ export class SubscriptionAccepting {
 
   /**
    * Throws `insufficient_capacity`, with what would be accepted, and `conflict` if the team or the workspace is being
-   * deleted.
+   * deleted, or the team has a subscription and may have one.
    */
-  async accept(pool: KnownPool, values: NewSubscription, context: CallContext): Promise<Subscription> {
-    const request = { pool, values, context };
+  async accept(request: Request): Promise<Subscription> {
+    const { pool, values, context } = request;
     if (!context.idempotency) return this.together.add(`${pool.poolId} ${values.profile}`, request);
     // The reply is kept in the transaction of its effect, which therefore is one of its own.
     return this.transactions.once(context, async (manager) => {
@@ -73,6 +76,7 @@ export class SubscriptionAccepting {
       manager,
       all.map(({ values }) => values),
     );
+    await this.refuseSecond(manager, all, answers);
     const open = all.flatMap((request, at) => (answers[at] === undefined ? [{ ...request, at }] : []));
     const decisions = await this.admissions.decide(
       manager,
@@ -91,6 +95,32 @@ export class SubscriptionAccepting {
       if (!answer) throw new Error('A request was not decided on.');
       return answer;
     });
+  }
+
+  /** Answers those that must be the only ones of their team on the pool, and are not. Of two at once, in whatever replica, the second waits for the first. */
+  private async refuseSecond(
+    manager: EntityManager,
+    all: readonly Request[],
+    answers: (Subscription | AppError | undefined)[],
+  ): Promise<void> {
+    const poolId = all[0]?.pool.poolId;
+    const teamIds = new Set(all.flatMap(({ isUnique, values }) => (isUnique ? [values.teamId] : [])));
+    if (poolId === undefined || teamIds.size === 0) return;
+    await manager.query(
+      `SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' only ' || key, 0)) FROM (SELECT unnest($1::text[]) AS key OFFSET 0) keys`,
+      [[...teamIds].toSorted().map((teamId) => `${poolId} ${teamId}`)],
+    );
+    // A statement of its own, so that it sees what was committed before the locks were had.
+    const rows = await manager.query<{ teamId: string }[]>(
+      `SELECT DISTINCT team_id AS "teamId" FROM subscription WHERE pool_id = $1 AND team_id = ANY ($2::uuid[]) AND ${unendedSubscription}`,
+      [poolId, [...teamIds]],
+    );
+    const holders = new Set(rows.map(({ teamId }) => teamId));
+    for (const [at, { isUnique, values }] of all.entries()) {
+      if (answers[at] !== undefined) continue;
+      if (isUnique && holders.has(values.teamId)) answers[at] = new AppError('conflict', 'Already subscribed to this pool.');
+      else holders.add(values.teamId);
+    }
   }
 
   private async write(manager: EntityManager, pool: KnownPool, accepted: readonly Accepted[]): Promise<SubscriptionEntity[]> {

@@ -2,6 +2,7 @@ import {
   notFound,
   requirePermission,
   type CallContext,
+  type EndSubscription,
   type ResizeSubscription,
   type Subscribe,
   type Subscription,
@@ -44,7 +45,10 @@ export class SubscriptionsService {
     private readonly capacity: TeamCapacity,
   ) {}
 
-  async subscribe({ team_id, workspace_id, pool_id, vgpus, profile, name }: Subscribe, context: CallContext): Promise<Subscription> {
+  async subscribe(
+    { team_id, workspace_id, pool_id, vgpus, profile, name, unique = false }: Subscribe,
+    context: CallContext,
+  ): Promise<Subscription> {
     const workspaceId = await this.gate.requireGrowth(context.caller, team_id, workspace_id);
     const pool = await this.pools.pool(pool_id);
     const sold = requireSold(pool, profile);
@@ -57,7 +61,7 @@ export class SubscriptionsService {
       vRamGb: String(sold.vRamGb),
       vgpus,
     };
-    return this.accepting.accept(pool, values, context);
+    return this.accepting.accept({ pool, values, isUnique: unique, context });
   }
 
   /**
@@ -80,6 +84,13 @@ export class SubscriptionsService {
         : this.shrink(manager, pool, held, vgpus, context));
       return subscriptionView(changed ?? held, pool);
     });
+  }
+
+  /** As `unsubscribe` with force, of a subscription that must be of the team and the pool, where those are named. */
+  async end({ subscription_id, team_id, pool_id }: EndSubscription, context: CallContext): Promise<Subscription> {
+    const { teamId, poolId } = await this.find(subscription_id, context);
+    if ((team_id ?? teamId) !== teamId || (pool_id ?? poolId) !== poolId) throw notFound('subscription');
+    return this.unsubscribe({ subscription_id, force: true }, context);
   }
 
   /** Repeated it changes nothing. With `force` what runs is stopped first. */

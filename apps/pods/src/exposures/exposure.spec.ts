@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { createServer, connect, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { exposedServices, pods, type ExposedService, type ExposeService, type Pod } from '@atoll/contracts';
+import { exposedServices, podBatches, pods, type ExposedService, type ExposeService, type Pod } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { say } from './say-fixture.js';
@@ -71,6 +71,25 @@ describe('an exposed service', () => {
     expect(await answer).toBe(`${pod.pod_name}: ping`);
     socket.close();
     for (const service of [tcp, tls, udp]) await remove(service);
+  });
+
+  it('is listed with all others of its team, whatever their pods, and not to another', async () => {
+    const [one, own] = [await ask(), await fixture.running(team)];
+    const two = await ask({}, team.member, own);
+    const list = (caller: typeof team.member) => fixture.call(podBatches.exposed, { team_id: team.team_id }, caller);
+    const shown = (await list(team.member)).data.map(({ service_id, pod_name }) => [service_id, pod_name]);
+    expect(shown).toEqual(
+      expect.arrayContaining([
+        [one.service_id, pod.pod_name],
+        [two.service_id, own.pod_name],
+      ]),
+    );
+    const other = await fixture.team();
+    expect((await errorOf(list(other.member))).code).toBe('not_found');
+    await remove(one);
+    await fixture.call(pods.delete, { pod_name: own.pod_name }, team.member);
+    await fixture.untilDeleted(own);
+    expect((await list(team.member)).data.map(({ service_id }) => service_id)).not.toContain(two.service_id);
   });
 
   it('leaves a line of each request in the log of its pod', async () => {

@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, event, operation } from '../contract.js';
 import { DecimalText, Flag, Instant, ListOf, Nested, Text, Uuid } from '../fields.js';
-import { IncludeEnded, PageFromOne, Pagination } from '../page.js';
+import { IncludeEnded, Nothing, PageFromOne, Pagination } from '../page.js';
 
 /** What has a price: `gpu.A100-80GB.1g.10gb`, `storage.shared`. */
 export const aSku = {
@@ -69,6 +69,16 @@ export class PricePage {
   @Nested(() => Pagination)
   pagination!: Pagination;
 }
+
+export class Currency {
+  @Text({ max: 3, example: 'USD', description: 'Currency (ISO 4217), one per deployment.' })
+  currency!: string;
+}
+
+/** For every caller. */
+export const currencies = contract('billing.currency', {
+  read: operation(Nothing, Currency),
+});
 
 export const prices = contract('billing.prices', {
   create: operation(CreatePrice, Price),

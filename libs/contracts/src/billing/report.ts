@@ -17,7 +17,7 @@ function Money(description?: string): PropertyDecorator {
 }
 
 /** A quantity: a JSON number, rounded half up at 9 decimals. */
-function Quantity(description: string, options: { nullable?: boolean } = {}): PropertyDecorator {
+export function Quantity(description: string, options: { nullable?: boolean } = {}): PropertyDecorator {
   return ApiProperty({ type: Number, example: 744.5, description, nullable: options.nullable ?? false });
 }
 
@@ -118,7 +118,7 @@ export class BillingReport extends InCurrency {
   unpriced!: UnpricedUsage[];
 }
 
-class BilledGroup {
+export class BilledGroup {
   @Money()
   total_cost!: string;
 

@@ -29,6 +29,12 @@ export class Subscribe {
 
   @Text({ max: 100, optional: true, example: 'training' })
   name?: string;
+
+  @Flag({
+    optional: true,
+    description: 'Whether a team that has a subscription to the pool already, which has not ended, is refused with 409.',
+  })
+  unique?: boolean;
 }
 
 export class Unsubscribe {

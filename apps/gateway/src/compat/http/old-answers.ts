@@ -1,5 +1,5 @@
 import { applyDecorators, HttpCode } from '@nestjs/common';
-import { ApiOperation, ApiProperty, ApiResponse, type ApiPropertyOptions } from '@nestjs/swagger';
+import { ApiOperation, ApiProperty, ApiResponse, getSchemaPath, type ApiPropertyOptions } from '@nestjs/swagger';
 import { Nothing, type Wire } from '@atoll/contracts';
 
 /** The success of an old call: 200 unless clients compare with another status, and a JSON object or a list of them. */
@@ -54,3 +54,7 @@ export const ShownObject = (type: () => Wire, description: string, options: Show
 
 export const ShownList = (type: () => Wire, description: string, options: Shown = {}): PropertyDecorator =>
   shown({ type: () => type(), isArray: true }, description, options);
+
+/** An object whose fields have any names, and values of one class, which the controller names in `@ApiExtraModels`. */
+export const ShownMap = (type: Wire, description: string): PropertyDecorator =>
+  shown({ type: 'object', additionalProperties: { $ref: getSchemaPath(type) } }, description, {});

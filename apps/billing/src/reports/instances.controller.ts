@@ -1,0 +1,25 @@
+import {
+  instanceReports,
+  type CallContext,
+  type InstancesReport,
+  type TeamBillingQuery,
+  type WorkspaceBillingQuery,
+} from '@atoll/contracts';
+import { Handle, type Handlers, type Json } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { InstanceReportsService } from './instances.service.js';
+
+@Controller()
+export class InstanceReportsController implements Handlers<typeof instanceReports> {
+  constructor(private readonly reports: InstanceReportsService) {}
+
+  @Handle(instanceReports.ofTeam)
+  ofTeam(query: TeamBillingQuery, context: CallContext): Promise<Json<InstancesReport>> {
+    return this.reports.ofTeam(query, context);
+  }
+
+  @Handle(instanceReports.ofWorkspace)
+  ofWorkspace(query: WorkspaceBillingQuery, context: CallContext): Promise<Json<InstancesReport>> {
+    return this.reports.ofWorkspace(query, context);
+  }
+}

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { instanceReports, type InstancesReport } from '@atoll/contracts';
+import { BillingFixture, errorOf, memberOf } from '../billing-fixture.js';
+import { BilledTeam } from './report-fixture.js';
+
+let billing: BillingFixture;
+beforeAll(async () => {
+  billing = await BillingFixture.start();
+});
+afterAll(() => billing.stop());
+
+const october = { start_date: '2025-10-01T00:00:00', end_date: '2025-11-01T00:00:00', interval: 'monthly' } as const;
+const read = (team: BilledTeam): Promise<InstancesReport> =>
+  billing.call(instanceReports.ofTeam, { team_id: team.id, ...october }, { platformAdmin: true });
+const brief = ({ instances }: InstancesReport) =>
+  instances.map(({ instance_id, kind, name, workspace_name, unit_hours, total_cost }) => [
+    kind,
+    instance_id,
+    name,
+    workspace_name,
+    unit_hours,
+    total_cost,
+  ]);
+
+describe('what instances used', () => {
+  it('is of pods, VMs and bare-metal hosts alone, each with its latest name, priced or not', async () => {
+    const team = await BilledTeam.of(billing, 'lab');
+    const lab = team.workspace('lab');
+    await team.price('vm', '2', '2025-01-01');
+    await team.price('gpu', '5', '2025-01-01');
+    await team.holds(
+      'vm',
+      [
+        ['2025-10-02', 1],
+        ['2025-10-03', 0],
+      ],
+      { resource_id: 'vm:a b', resource_name: 'old' },
+    );
+    await team.holds('vm', [['2025-10-03T00:00:00', 0]], { resource_id: 'vm:a b', resource_name: 'new', source: 'later' });
+    await team.holds('pod', [['2025-10-31', 1]], { resource_id: 'pod:p', kind: 'pod', workspace_id: lab, resource_name: 'trainer' });
+    await team.holds('metal', [['2025-10-31T12:00:00', 1]], { resource_id: 'baremetal:m', kind: 'baremetal' });
+    await team.holds('gpu', [['2025-10-01', 4]], { resource_id: 'gpuaas_pool:1', kind: 'gpuaas_pool', pool_id: '1' });
+    await team.holds('gb', [['2025-10-01', 4]], { resource_id: 'shared_storage:1', kind: 'shared_storage' });
+    const report = await read(team);
+    expect(brief(report).sort()).toEqual([
+      ['baremetal', 'm', null, 'default', 12, '0'],
+      ['pod', 'p', 'trainer', 'lab', 24, '0'],
+      ['vm', 'a b', 'new', 'default', 24, '48'],
+    ]);
+    expect(report.total_cost).toBe('48');
+    expect(report.unpriced.map(({ resource_id }) => resource_id)).toEqual(['baremetal:m']);
+  });
+
+  it('is apart for each workspace that one was in', async () => {
+    const team = await BilledTeam.of(billing, 'lab');
+    await team.price('vm', '1', '2025-01-01');
+    await team.holds('vm', [['2025-10-01', 1]]);
+    await team.holds('vm', [['2025-10-11', 1]], { workspace_id: team.workspace('lab') });
+    expect(
+      brief(await read(team))
+        .map(([, id, , workspace, hours]) => [id, workspace, hours])
+        .sort(),
+    ).toEqual([
+      ['1', 'default', 240],
+      ['1', 'lab', 504],
+    ]);
+    const lab = await billing.call(
+      instanceReports.ofWorkspace,
+      { workspace_id: team.workspace('lab'), ...october },
+      { platformAdmin: true },
+    );
+    expect(brief(lab)).toEqual([['vm', '1', null, 'lab', 504, '504']]);
+  });
+
+  it('is for those who read bills, and not found by another team', async () => {
+    const [ours, theirs] = [await BilledTeam.of(billing), await BilledTeam.of(billing)];
+    const codeOf = async (work: Promise<unknown>) => (await errorOf(work)).code;
+    const ofTeam = { team_id: theirs.id, ...october };
+    const ofWorkspace = { workspace_id: theirs.workspace(), ...october };
+    expect(await codeOf(billing.call(instanceReports.ofTeam, ofTeam, memberOf(ours.id, 'team_owner')))).toBe('not_found');
+    expect(await codeOf(billing.call(instanceReports.ofWorkspace, ofWorkspace, memberOf(ours.id, 'team_owner')))).toBe('not_found');
+    expect(await codeOf(billing.call(instanceReports.ofTeam, ofTeam, memberOf(theirs.id, 'viewer')))).toBe('forbidden');
+    expect(await codeOf(billing.call(instanceReports.ofWorkspace, ofWorkspace, memberOf(theirs.id, 'member')))).toBe('forbidden');
+  });
+});

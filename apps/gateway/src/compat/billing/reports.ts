@@ -1,0 +1,72 @@
+import type { BilledGroup, BillingBucket, BillingInterval, CallContext, Operation } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import type { Rpc } from '@atoll/rpc';
+import { nanoOf, quantityNanoOf } from './exact.js';
+
+/** A report is read here, not only passed on: what takes longer to read than a few milliseconds is not. */
+const mostBytes = 4 * 1024 * 1024;
+
+/** Asks for a report of the billing service. Throws `invalid_input` that names `interval` for one that is too long to be read here. */
+export async function askReport<Input extends object, Output extends object>(
+  rpc: Rpc,
+  operation: Operation<Input, Output>,
+  input: NoInfer<Input>,
+  context: CallContext,
+): Promise<Output> {
+  const json = await rpc.callForJson(operation, input, context);
+  const parts = typeof json === 'string' ? [Buffer.from(json)] : json;
+  if (parts.reduce((sum, { length }) => sum + length, 0) > mostBytes) {
+    const message =
+      'interval must be longer, or the range shorter: the report is too long for the compatibility mount; the main API has it';
+    throw new AppError('invalid_input', `${message}.`, { errors: [{ path: 'interval', code: 'mostBytes', message }] });
+  }
+  return JSON.parse(typeof json === 'string' ? json : Buffer.concat(parts).toString('utf8')) as Output;
+}
+
+/** What was used, in 10^-9: of the currency, and units × hours. */
+export interface Used {
+  costNano: bigint;
+  hoursNano: bigint;
+}
+
+export function hoursNanoOf(items: readonly { unit_hours: number }[]): bigint {
+  return items.reduce((sum, { unit_hours }) => sum + quantityNanoOf(unit_hours), 0n);
+}
+
+const keyLengths: Record<BillingInterval, number> = { monthly: 7, weekly: 10, daily: 10, hourly: 13 };
+
+/** The name of an interval: that of its month, day or hour on the wall clock. */
+function keyOf({ start }: BillingBucket, interval: BillingInterval): string {
+  return start.slice(0, keyLengths[interval]);
+}
+
+/** What a group used by interval, in their order, without those in which it used nothing. An hour that the clocks show twice is one. */
+export function usedByInterval({ intervals }: BilledGroup, interval: BillingInterval): [key: string, used: Used][] {
+  const byKey = new Map<string, Used>();
+  for (const bucket of intervals) {
+    if (bucket.items.length === 0 && bucket.cost === '0') continue;
+    const key = keyOf(bucket, interval);
+    const { costNano, hoursNano } = byKey.get(key) ?? { costNano: 0n, hoursNano: 0n };
+    byKey.set(key, { costNano: costNano + nanoOf(bucket.cost), hoursNano: hoursNano + hoursNanoOf(bucket.items) });
+  }
+  return [...byKey];
+}
+
+/** Names that are unique: of those that occur twice each has its id behind it. */
+export function uniqueNames(named: readonly { name: string; id: string }[]): string[] {
+  const counts = Map.groupBy(named, ({ name }) => name);
+  const taken = new Set<string>(counts.keys());
+  return named.map(({ name, id }) => {
+    if (counts.get(name)?.length === 1) return name;
+    let unique = `${name} (${id})`;
+    while (taken.has(unique)) unique += ` (${id})`;
+    taken.add(unique);
+    return unique;
+  });
+}
+
+/** `$` of `USD`. */
+export function symbolOf(currency: string): string {
+  const format = new Intl.NumberFormat('en', { style: 'currency', currency, currencyDisplay: 'narrowSymbol' });
+  return format.formatToParts(0).find(({ type }) => type === 'currency')?.value ?? currency;
+}

@@ -1,0 +1,116 @@
+import { Body, Controller, Get, Post, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import {
+  EndSubscription,
+  Nothing,
+  pools,
+  subscriptions,
+  type AvailableRegion,
+  type CallContext,
+  type ImageObject,
+  type MeteredSubscription,
+} from '@atoll/contracts';
+import { Rpc } from '@atoll/rpc';
+import { Context } from '../../requests/call-context.js';
+import { ConfigureRoute } from '../../requests/route-config.js';
+import { OldAnswers } from '../http/old-answers.js';
+import { allOf, pageOrLast } from '../http/old-pages.js';
+import { oldStatusOf } from './old-status.js';
+import {
+  OldSubscribe,
+  OldSubscribed,
+  OldSubscriptionPage,
+  OldSubscriptionsQuery,
+  windows,
+  type OldSubscription,
+} from './old-subscriptions.js';
+import { imagesOfTeam, podsOfTeam, type PodsOfTeam } from './pods-of-team.js';
+import { subscribe, unsubscribe } from './subscribing.js';
+
+@ApiTags('GPU pools')
+@Controller('gpuaas')
+export class OldSubscriptionsController {
+  constructor(private readonly rpc: Rpc) {}
+
+  @Get('pool-subscription')
+  @OldAnswers(
+    OldSubscriptionPage,
+    'List the subscriptions of a team',
+    'Those that have not ended, with their pods. Any member may read them.',
+  )
+  async listSubscriptions(@Query() query: OldSubscriptionsQuery, @Context() context: CallContext): Promise<OldSubscriptionPage> {
+    const { team_id, page = 0, per_page = 10, metric_window = 'last_24h' } = query;
+    const [{ data, pagination }, inTeam, images, regions] = await Promise.all([
+      pageOrLast(
+        (at, limit) => this.rpc.call(subscriptions.list, { team_id, page: at + 1, limit, metric_window: windows[metric_window] }, context),
+        { page, itemsPerPage: per_page },
+      ),
+      podsOfTeam(this.rpc, team_id, context),
+      imagesOfTeam(this.rpc, team_id, context),
+      allOf((at, limit) => this.rpc.call(pools.availableRegions, { team_id, page: at + 1, limit }, context)),
+    ]);
+    return {
+      items: data.map((subscription) => oldSubscription(subscription, { inTeam, images, regions })),
+      page: pagination.page,
+      per_page: pagination.limit,
+      total_items: pagination.total,
+      total_pages: Math.max(1, Math.ceil(pagination.total / pagination.limit)),
+    };
+  }
+
+  @Post('pool/subscribe')
+  @ConfigureRoute({ deadlineMs: 20_000 })
+  @OldAnswers(
+    OldSubscribed,
+    'Subscribe to a pool',
+    '409 where the team has a subscription to the pool that has not ended. Requires team_owner, team_admin or member.',
+  )
+  async subscribe(@Body() asked: OldSubscribe, @Context() context: CallContext): Promise<OldSubscribed> {
+    return { subscription_id: Number(await subscribe(this.rpc, asked, context)) };
+  }
+
+  @Post('pool/unsubscribe')
+  @ConfigureRoute({ deadlineMs: 20_000 })
+  @OldAnswers(Nothing, 'Unsubscribe from a pool', 'Ends what runs on the subscription. Requires team_owner, team_admin or member.')
+  async unsubscribe(@Body() asked: EndSubscription, @Context() context: CallContext): Promise<Nothing> {
+    await unsubscribe(this.rpc, asked, context);
+    return {};
+  }
+}
+
+interface Around {
+  inTeam: PodsOfTeam;
+  images: readonly ImageObject[];
+  regions: readonly AvailableRegion[];
+}
+
+function oldSubscription(subscription: MeteredSubscription, { inTeam, images, regions }: Around): OldSubscription {
+  const { subscription_id, pool_id, team_id, pool_name, vgpus_allocated, status, region_id, metrics } = subscription;
+  const region = regions.find((one) => one.region_id === region_id);
+  const pods = inTeam.ofSubscription.get(subscription_id) ?? [];
+  const [first] = pods;
+  return {
+    id: Number(subscription_id),
+    pool_id: Number(pool_id),
+    team_id,
+    pool_name,
+    gpu_count: vgpus_allocated,
+    status: oldStatusOf(status),
+    region: { region_name: region?.region_name ?? '', city: region?.city ?? '' },
+    storage_details: { shared_volumes: null },
+    pods: pods.map((pod) => ({
+      pod_name: pod.pod_name,
+      pod_status: pod.status,
+      gpu_count: pod.vgpus,
+      services: inTeam.servicesOf.get(pod.pod_name) ?? [],
+    })),
+    per_pod_info: {
+      vgpu_count: first?.vgpus ?? 1,
+      image_name: first?.image ?? null,
+      image_uuid: images.find(({ reference }) => reference === first?.image)?.id ?? null,
+      vcpu_count: 0,
+      ram_mb: 0,
+    },
+    metrics: { tflops_usage: 0, vram_usage: metrics.memory_usage },
+  };
+}

@@ -1,0 +1,68 @@
+import { gpuaasBatches, notFound, pods, subscriptions, type CallContext, type EndSubscription, type Pod } from '@atoll/contracts';
+import { invalidInput } from '@atoll/errors';
+import type { Rpc } from '@atoll/rpc';
+import { allOf } from '../http/old-pages.js';
+import type { OldSubscribe } from './old-subscriptions.js';
+import { imagesOfTeam } from './pods-of-team.js';
+
+/** Pods are started one by one: as many as the deadline allows for. */
+const mostPods = 64;
+const atOnce = 4;
+
+/** Subscribes, and with an image starts a pod of it for each vGPU. All of it, or nothing: what was done is undone where a pod is refused. */
+export async function subscribe(rpc: Rpc, asked: OldSubscribe, context: CallContext): Promise<string> {
+  const { team_id, pool_id, vgpus, workspace_id, image_uuid } = asked;
+  const image = image_uuid == null ? undefined : await imageOf(rpc, asked, context);
+  const place = { team_id, ...(workspace_id != null && { workspace_id }) };
+  const { subscription_id } = await rpc.call(subscriptions.subscribe, { ...place, pool_id, vgpus, unique: true }, context);
+  if (image === undefined) return subscription_id;
+  const started: Pod[] = [];
+  try {
+    for (let first = 1; first <= vgpus; first += atOnce) {
+      const numbers = Array.from({ length: Math.min(atOnce, vgpus - first + 1) }, (_, at) => first + at);
+      const answers = await Promise.allSettled(
+        numbers.map((number) => {
+          const pod = { ...place, subscription_id, name: `gpu-${subscription_id}-${number}`, image };
+          return rpc.call(pods.create, pod, contextOf(context, number));
+        }),
+      );
+      started.push(...answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : [])));
+      for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
+    }
+  } catch (error) {
+    await undo(rpc, subscription_id, started, contextOf(context, 'undo'));
+    throw error;
+  }
+  return subscription_id;
+}
+
+async function imageOf(rpc: Rpc, { team_id, image_uuid, vgpus }: OldSubscribe, context: CallContext): Promise<string> {
+  if (vgpus > mostPods) {
+    const message = `vgpus must be at most ${mostPods} with an image, since a pod is started for each`;
+    throw invalidInput([{ path: 'vgpus', code: 'mostPods', message }]);
+  }
+  const image = (await imagesOfTeam(rpc, team_id, context)).find(({ id }) => id === image_uuid);
+  if (!image) throw notFound('image');
+  return image.reference;
+}
+
+/** Ends a subscription with what runs on it, and its pods, which would be left stopped. A pod that cannot be deleted is left so. */
+export async function unsubscribe(rpc: Rpc, asked: EndSubscription, context: CallContext): Promise<void> {
+  const { subscription_id, team_id } = await rpc.call(gpuaasBatches.end, asked, context);
+  const left = await allOf((page, limit) => rpc.call(pods.list, { team_id, subscription_id, page: page + 1, limit }, context));
+  for (let first = 0; first < left.length; first += atOnce) {
+    const some = left.slice(first, first + atOnce);
+    await Promise.allSettled(some.map(({ pod_name }) => rpc.call(pods.delete, { pod_name }, contextOf(context, pod_name))));
+  }
+}
+
+/** Errors that meet the undoing are left: the first one is what the caller hears. */
+async function undo(rpc: Rpc, subscriptionId: string, started: readonly Pod[], context: CallContext): Promise<void> {
+  await Promise.allSettled(started.map(({ pod_name }) => rpc.call(pods.delete, { pod_name }, context)));
+  await Promise.allSettled([rpc.call(gpuaasBatches.end, { subscription_id: subscriptionId }, context)]);
+}
+
+/** One idempotency key is one call: each part has a key of its own. */
+function contextOf({ idempotency, ...context }: CallContext, part: number | string): CallContext {
+  return { ...context, ...(idempotency && { idempotency: { ...idempotency, key: `${idempotency.key} ${part}` } }) };
+}

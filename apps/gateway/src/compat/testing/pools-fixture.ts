@@ -1,0 +1,43 @@
+import type { AvailablePool, ExposedService, MeteredSubscription, Pod } from '@atoll/contracts';
+import { teamId } from '../../testing/team-fixture.js';
+
+export const created_at = '2026-10-01T00:00:00.000Z';
+
+export function aPool(at: number): AvailablePool {
+  const profiles = [
+    { profile: '3g.40gb', v_ram_gb: 40, available_vgpus: 2, unit_price: '4' },
+    { profile: '1g.10gb', v_ram_gb: 10, available_vgpus: 7, unit_price: at === 2 ? null : '1.333333333' },
+  ];
+  const place = { pool_id: String(at), pool_name: `pool-${at}`, gpuaas_id: '7', region_id: '3', board: 'A100-80GB' };
+  return { ...place, sharing_mode: 'Spatial', isolation: 'hardware', profiles };
+}
+
+export const aPod = (pod_name: string): Pod =>
+  ({ pod_name, subscription_id: '2', status: 'running', vgpus: 1, image: 'docker.io/library/python:3.13' }) as Pod;
+
+export const aService = (): ExposedService => ({
+  service_id: '5',
+  pod_name: 'a-qwert',
+  service_name: 'web',
+  port: 80,
+  protocol: 'HTTP',
+  external_port: 30_100,
+  ssl_enabled: true,
+  host: 'gpu.example.com',
+  url: 'https://gpu.example.com:30100',
+  status: 'active',
+  created_at,
+  updated_at: created_at,
+});
+
+export const aSubscription = (at: number, status: MeteredSubscription['status']): MeteredSubscription =>
+  ({
+    subscription_id: String(at),
+    team_id: teamId,
+    pool_id: '1',
+    pool_name: 'pool-1',
+    region_id: '3',
+    status,
+    vgpus_allocated: 2,
+    metrics: { cpu_usage: 1, memory_usage: 48.25, gpu_utilization: 3 },
+  }) as MeteredSubscription;

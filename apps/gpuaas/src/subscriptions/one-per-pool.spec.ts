@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { gpuaasBatches, subscriptions, type Subscribe } from '@atoll/contracts';
+import { isAppError } from '@atoll/errors';
+import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
+import { SubscriptionAccepting } from './subscription-accepting.js';
+
+let fixture: GpuaasFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await GpuaasFixture.start();
+  team = await fixture.team();
+});
+afterAll(() => fixture.stop());
+
+const ask = (terms: Partial<Subscribe> & { pool_id: string }, of = team) =>
+  fixture.call(subscriptions.subscribe, { team_id: of.team_id, vgpus: 1, unique: true, ...terms }, of.member);
+const count = async (calls: Promise<unknown>[]): Promise<Record<string, number>> => {
+  const answers = await Promise.allSettled(calls);
+  const words = answers.map((one) => (one.status === 'fulfilled' ? 'accepted' : isAppError(one.reason) ? one.reason.message : 'failed'));
+  return Object.fromEntries([...Map.groupBy(words, (word) => word)].map(([word, all]) => [word, all.length]));
+};
+
+/** As if each request were made to a replica of its own, which knows nothing of the others'. */
+function asManyReplicas(): () => void {
+  const accepting = fixture.get(SubscriptionAccepting) as unknown as {
+    together: unknown;
+    acceptInTime: (all: object[]) => Promise<unknown[]>;
+  };
+  const { together } = accepting;
+  accepting.together = {
+    add: async (_key: string, request: object) => {
+      const [answer] = await accepting.acceptInTime([request]);
+      if (isAppError(answer)) throw answer;
+      return answer;
+    },
+  };
+  return () => void (accepting.together = together);
+}
+
+const taken = 'Already subscribed to this pool.';
+
+describe('a subscription that must be the only one of its team on the pool', () => {
+  it('is one of twenty that are asked for at once, and the others book nothing', async () => {
+    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 40 });
+    const other = await fixture.team();
+    const calls = Array.from({ length: 20 }, (_, at) => ask({ pool_id }, at % 2 === 0 ? team : other));
+    expect(await count(calls)).toEqual({ accepted: 2, [taken]: 18 });
+    const [row] = await fixture.query<{ held: number }>(
+      `SELECT count(*)::int AS held FROM lease JOIN gpu USING (gpu_id) WHERE pool_id = $1`,
+      [pool_id],
+    );
+    expect(row?.held).toBe(2);
+  });
+
+  it('is one also where each is asked of another replica', async () => {
+    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 40, overcommit: 2 });
+    const restore = asManyReplicas();
+    expect(await count(Array.from({ length: 12 }, () => ask({ pool_id })))).toEqual({ accepted: 1, [taken]: 11 });
+    restore();
+  });
+
+  it('is refused beside one that need not be, in one batch too, and says nothing to those that need not be', async () => {
+    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 40 });
+    const calls = [ask({ pool_id, unique: false }), ask({ pool_id, unique: false }), ask({ pool_id }), ask({ pool_id, unique: false })];
+    expect(await count(calls)).toEqual({ accepted: 3, [taken]: 1 });
+  });
+
+  it('may come after one that is given back, and to another pool', async () => {
+    const [one, two] = [await fixture.pool({ mechanism: 'mps', replicas: 4 }), await fixture.pool({ mechanism: 'mps', replicas: 4 })];
+    const first = await ask({ pool_id: one.pool_id });
+    await ask({ pool_id: two.pool_id });
+    expect((await errorOf(ask({ pool_id: one.pool_id }))).code).toBe('conflict');
+    await fixture.settle();
+    await fixture.call(gpuaasBatches.end, { subscription_id: first.subscription_id }, team.member);
+    expect((await ask({ pool_id: one.pool_id })).status).toBe('subscribing');
+  });
+});
+
+describe('ending a subscription of a team and a pool that are named', () => {
+  it('ends what runs on it, twice with the same answer', async () => {
+    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
+    const held = await ask({ pool_id });
+    await fixture.settle();
+    await fixture.start(team, held);
+    await fixture.settle();
+    const named = { subscription_id: held.subscription_id, team_id: team.team_id, pool_id };
+    expect((await fixture.call(gpuaasBatches.end, named, team.member)).status).toBe('unsubscribing');
+    await fixture.settle();
+    expect((await fixture.call(gpuaasBatches.end, named, team.member)).status).toBe('unsubscribed');
+  });
+
+  it('does not find it by another team or pool, nor for another team, nor for who may not use it', async () => {
+    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
+    const { subscription_id } = await ask({ pool_id });
+    const [other, viewer] = [await fixture.team(), await fixture.team('viewer')];
+    const codeOf = async (named: object, by = team) =>
+      (await errorOf(fixture.call(gpuaasBatches.end, { subscription_id, ...named }, by.member))).code;
+    expect(await codeOf({ team_id: other.team_id })).toBe('not_found');
+    expect(await codeOf({ pool_id: '999999' })).toBe('not_found');
+    expect(await codeOf({}, other)).toBe('not_found');
+    expect(await codeOf({ team_id: other.team_id }, other)).toBe('not_found');
+    expect(await codeOf({}, viewer)).toBe('not_found');
+  });
+});
