@@ -4,6 +4,7 @@ import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { PlatformLines } from '../logs/platform-lines.js';
+import type { PodEntity } from '../pods/pod.entity.js';
 import { PodSteps } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
 import { afterLook, type Idleness } from './idleness.js';
@@ -72,35 +73,52 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
     const atMs = this.settings.now();
     const asked = { seconds: windowSeconds, pods: rows.map(({ pod_id, start }) => ({ pod_id, start })) };
     const { data } = await this.rpc.call(podUsages.read, asked, systemContext('pods', { deadlineMs: readingMs }));
-    for (const usage of data) await this.transactions.run((manager) => this.judge(manager, usage, atMs));
+    await this.transactions.run((manager) => this.judgeAll(manager, data, atMs));
   }
 
-  /** Under the lock of the row: another replica may have looked at the same time. */
-  private async judge(manager: EntityManager, { pod_id, start, kind, peak_percent }: PodUsage, atMs: number): Promise<void> {
-    const pod = await this.pods.lock(manager, pod_id);
-    if (pod?.state !== 'running' || pod.start !== start || !pod.idleStop) return;
+  /** Under the locks of the rows: another replica may have looked at the same time. */
+  private async judgeAll(manager: EntityManager, usages: readonly PodUsage[], atMs: number): Promise<void> {
+    const raw = await manager.query<object[]>(
+      `SELECT * FROM pod WHERE pod_id = ANY ($1) AND state = 'running' AND idle_stop IS NOT NULL ORDER BY pod_id FOR NO KEY UPDATE`,
+      [usages.map(({ pod_id }) => pod_id)],
+    );
+    const byId = new Map(usages.map((usage) => [usage.pod_id, usage]));
+    const kept: { podId: string; idleness: KeptIdleness }[] = [];
+    for (const pod of raw.map((row) => this.pods.rowOf(row))) {
+      const usage = byId.get(pod.podId);
+      if (usage?.start !== pod.start || !pod.idleStop) continue;
+      const idleness = await this.judge(manager, pod, pod.idleStop, usage, atMs);
+      if (idleness) kept.push({ podId: pod.podId, idleness });
+    }
+    await manager.query(
+      'UPDATE pod SET idleness = given.idleness FROM unnest($1::uuid[], $2::jsonb[]) given (pod_id, idleness) WHERE pod.pod_id = given.pod_id',
+      [kept.map(({ podId }) => podId), kept.map(({ idleness }) => JSON.stringify(idleness))],
+    );
+  }
+
+  /** What is to be kept of the look; undefined where the pod is stopped, or was looked at meanwhile. */
+  private async judge(
+    manager: EntityManager,
+    pod: PodEntity,
+    rule: IdleStop,
+    { kind, peak_percent }: PodUsage,
+    atMs: number,
+  ): Promise<KeptIdleness | undefined> {
     const before = pod.idleness;
-    if (before && before.lookedAtMs >= atMs) return;
-    const { verdict, ...next } = afterLook(before, { atMs, peakPercent: peak_percent }, pod.idleStop);
-    const endReason = `It was stopped after ${idle(pod.idleStop)}.`;
+    if (before && before.lookedAtMs >= atMs) return undefined;
+    const { verdict, ...next } = afterLook(before, { atMs, peakPercent: peak_percent }, rule);
     if (verdict === 'stop') {
+      const endReason = `It was stopped after ${idle(rule)}.`;
       await this.pods.move(manager, pod, 'STOP', { ...cause, reason: endReason }, { endReason });
-      return;
+      return undefined;
     }
     if (verdict === 'warn') {
-      const minutes = Math.ceil((pod.idleStop.minutes * 60_000 - (atMs - (next.sinceMs ?? atMs))) / 60_000);
-      await this.lines.write(
-        manager,
-        pod_id,
-        `The pod is stopped in ${minutes} min unless it uses its GPU: ${idle(pod.idleStop)} are allowed.`,
-      );
+      const minutes = Math.ceil((rule.minutes * 60_000 - (atMs - (next.sinceMs ?? atMs))) / 60_000);
+      await this.lines.write(manager, pod.podId, `The pod is stopped in ${minutes} min unless it uses its GPU: ${idle(rule)} are allowed.`);
     }
     const isBlind = kind === 'shared';
-    if (isBlind && !before?.isBlind) await this.lines.write(manager, pod_id, blindMessage);
-    await manager.query('UPDATE pod SET idleness = $2 WHERE pod_id = $1', [
-      pod_id,
-      JSON.stringify({ ...next, isBlind } satisfies KeptIdleness),
-    ]);
+    if (isBlind && !before?.isBlind) await this.lines.write(manager, pod.podId, blindMessage);
+    return { ...next, isBlind };
   }
 }
 

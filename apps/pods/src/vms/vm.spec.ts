@@ -3,6 +3,7 @@ import {
   instances,
   podHoldings,
   sharedVolumes,
+  teamChanged,
   teamDeletionRequested,
   vms,
   type CreateVm,
@@ -197,6 +198,32 @@ describe('what refuses a VM', () => {
     expect((await errorOf(fixture.call(vms.createFlavour, { name: 'x', vcpus: 1, memory_gb: 1 }, team.member))).code).toBe('forbidden');
     expect((await errorOf(fixture.call(vms.createFlavour, { name: 'small', vcpus: 1, memory_gb: 1 }))).code).toBe('conflict');
     expect((await fixture.call(vms.listFlavours, {}, stranger.member)).data).toMatchObject([{ name: 'small', memory_gb: 16.5 }]);
+  });
+
+  it('is a suspension, which lets it be stopped and deleted', async () => {
+    const suspended = await fixture.team();
+    const vm = await running({}, suspended);
+    const { team_id, workspace_id } = suspended;
+    const workspaces = [{ id: workspace_id, name: 'default' }];
+    await fixture.tell(teamChanged, { team_id, name: 'x', status: 'active', is_suspended: true, revision: 2, workspaces });
+    for (const attempt of [fixture.createVm(suspended, { name: 'more' }), start(vm, suspended), update(vm, { name: 'x' }, suspended)])
+      expect((await errorOf(attempt)).code).toBe('team_suspended');
+    await stop(vm, suspended);
+    await fixture.untilVm(vm, ({ status }) => status === 'stopped');
+    await remove(vm, suspended);
+    await fixture.untilVmDeleted(vm);
+  });
+
+  it('is a cluster that does not answer for a while, which only delays it', async () => {
+    await fixture.simulated.world.faults.inject('gpuaas-1', 'start', 'away');
+    const vm = await fixture.createVm(team, { name: `vm-${newId()}` });
+    await fixture.work();
+    expect(await fixture.vm(vm)).toMatchObject({ status: 'pending', reason: 'The cluster does not answer.' });
+    await fixture.untilVm(vm, isRunning);
+    await fixture.simulated.world.faults.inject('gpuaas-1', 'stop', 'refuse', 1);
+    await remove(vm);
+    await fixture.untilVmDeleted(vm);
+    expect((await factsOf(vm)).map(({ quantity }) => quantity)).toEqual(['1', '0']);
   });
 
   const bad: [string, Partial<Record<keyof CreateVm, unknown>>][] = [
