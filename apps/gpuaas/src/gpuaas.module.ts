@@ -5,6 +5,10 @@ import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { baremetalControllers, baremetalProviders } from './baremetal/baremetal-providers.js';
 import { TeamCapacity } from './capacity/team-capacity.js';
+import { ClusterChecks } from './clusters/cluster-checks.js';
+import { ClusterRows } from './clusters/cluster-rows.js';
+import { ClustersController } from './clusters/cluster.controller.js';
+import { ClustersService } from './clusters/cluster.service.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionRefresh } from './connections/connection-refresh.js';
 import { ConnectionsService } from './connections/connection.service.js';
@@ -81,6 +85,7 @@ const workers: Provider = {
   controllers: [
     ...baremetalControllers,
     BatchesController,
+    ClustersController,
     ConnectionsController,
     GpuServicesController,
     HoldingsController,
@@ -97,6 +102,9 @@ const workers: Provider = {
     ...baremetalProviders,
     Admissions,
     Allocation,
+    ClusterChecks,
+    ClusterRows,
+    ClustersService,
     ConnectionRefresh,
     ConnectionsService,
     Entitlements,

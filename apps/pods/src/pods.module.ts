@@ -1,5 +1,4 @@
-import { Statements, Transactions } from '@atoll/database';
-import { Sealer } from '@atoll/seal';
+import { Transactions } from '@atoll/database';
 import { MachineWorkers } from '@atoll/state-machine';
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
@@ -7,8 +6,10 @@ import { DataSource } from 'typeorm';
 import { CertificateRenewal } from './certificates/certificate-renewal.js';
 import { Certificates } from './certificates/certificates.js';
 import { ClusterWatch } from './cluster/cluster-watch.js';
-import { Clusters, SimulatedClusters } from './cluster/clusters.js';
-import { DockerClusters } from './cluster/docker-clusters.js';
+import { ClusterRows } from './cluster/cluster-rows.js';
+import { Clusters } from './cluster/clusters.js';
+import { Orphans } from './cluster/orphans.js';
+import { SetClusters } from './cluster/set-clusters.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionsService } from './connections/connection.service.js';
 import { ExposureBatchesController } from './exposures/exposure-batch.controller.js';
@@ -86,13 +87,6 @@ const workers: Provider = {
     }),
 };
 
-const clusters: Provider = {
-  provide: Clusters,
-  inject: [DataSource, Statements, PodsSettings, Sealer],
-  useFactory: (dataSource: DataSource, statements: Statements, settings: PodsSettings, seals: Sealer) =>
-    settings.cluster === 'docker' ? new DockerClusters(statements, settings) : new SimulatedClusters(dataSource, settings, seals),
-};
-
 /** Pods, and what they are reached by. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
@@ -128,6 +122,7 @@ const clusters: Provider = {
     LogWriter,
     LogsService,
     MountableVolumes,
+    Orphans,
     PlatformLines,
     IdleWatch,
     PodActions,
@@ -155,7 +150,8 @@ const clusters: Provider = {
     logStore,
     sealer,
     workers,
-    clusters,
+    { provide: Clusters, useClass: SetClusters },
+    ClusterRows,
     { provide: Doorkeeper, useClass: PodDoorkeeper },
     { provide: LogInTrail, useClass: KeptLogIns },
   ],

@@ -188,6 +188,17 @@ export type { MetricWindow, SubscriptionStatus } from './gpuaas/subscription.js'
 export { ListWorkloads, StartWorkload, Workload, WorkloadPage, WorkloadPath, workloadStatuses, workloads } from './gpuaas/workload.js';
 export type { WorkloadStatus } from './gpuaas/workload.js';
 export {
+  Cluster,
+  ClusterChanged,
+  GpuaasPath,
+  SetCluster,
+  SetClusterBody,
+  clusterChanged,
+  clusterPurpose,
+  clusters,
+} from './gpuaas/cluster.js';
+export type { ClusterDriverName } from './gpuaas/cluster.js';
+export {
   CheckPodWorkload,
   LeasedSlice,
   PodStart,

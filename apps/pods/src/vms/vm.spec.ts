@@ -159,9 +159,8 @@ describe('a VM', () => {
 
 describe('what refuses a VM', () => {
   it('is a driver that runs none, a flavour or region that does not exist, an image that is not allowed, and a name that the team has', async () => {
-    const driver = await fixture.simulated.driverOf('1');
-    const capabilities = { ...driver.capabilities, vms: false };
-    const spy = jest.spyOn(fixture.simulated, 'driverOf').mockResolvedValueOnce({ ...driver, capabilities } as typeof driver);
+    const capabilities = await fixture.simulated.capabilitiesOf('1');
+    const spy = jest.spyOn(fixture.simulated, 'capabilitiesOf').mockResolvedValueOnce({ ...capabilities, vms: false });
     expect(await errorOf(fixture.createVm(team))).toMatchObject({
       code: 'not_supported',
       message: 'The cluster of this GPU service runs no VMs.',
