@@ -69,6 +69,16 @@ describe('a VM', () => {
     const quantities = (await factsOf(vm)).map(({ quantity }) => quantity);
     expect(quantities).toEqual(quantities.map((_quantity, at) => (at % 2 === 0 ? '1' : '0')));
     expect(quantities.length).toBeGreaterThanOrEqual(4);
+    const history = await fixture.query<{ at: Date }>(
+      `SELECT at FROM machine_history WHERE machine = 'vm' AND instance = $1 AND 'running' IN (from_state, to_state) ORDER BY id`,
+      [vm.instance_id],
+    );
+    expect((await factsOf(vm)).map(({ time }) => time)).toEqual(history.map(({ at }) => at.toISOString()));
+    // Of earlier runs nothing is left in the cluster.
+    const left: number[] = [];
+    const driver = await fixture.simulated.driverOf('1');
+    for await (const { ref } of driver.list(new AbortController().signal)) if (ref.id === vm.instance_id) left.push(ref.run);
+    expect(left.length).toBe(1);
     await remove(vm);
   });
 
