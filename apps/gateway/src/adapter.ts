@@ -3,7 +3,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { answerSocketError, refuseTunnel } from './errors/socket-errors.js';
 import { refuseUnroutable, type HookParts } from './requests/hooks.js';
-import { originForm } from './requests/path.js';
+import { originForm } from './http/path.js';
 import { requestId } from './requests/request-id.js';
 import { declareRequestState } from './requests/request-state.js';
 

@@ -5,7 +5,7 @@ import type { ThrottlerModuleOptions, ThrottlerRequest } from '@nestjs/throttler
 import type { UserCaller } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import type { FastifyReply } from 'fastify';
-import { networkOf } from '../authentication/client-address.js';
+import { networkOf } from '../http/client-address.js';
 import type { BucketRecord, Buckets, Demand } from './buckets.js';
 import { defaultLimits, policiesOf, type LimitName, type Limits } from './limits.js';
 import { InjectThrottlerOptions, InjectThrottlerStorage, ThrottlerGuard } from './throttler.js';

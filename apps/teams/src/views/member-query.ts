@@ -1,4 +1,4 @@
-import { instantJson, pageQuery } from '../database/json.js';
+import { instantJson, pageQuery } from '../sql/json.js';
 
 /** SQL for what a TeamMember needs beyond the membership `membership`: the user `u`, and of the live keys the newest, `k`. */
 export function memberJoins(membership: string): string {

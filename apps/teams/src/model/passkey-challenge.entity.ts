@@ -1,5 +1,5 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { UserEntity } from '../users/user.entity.js';
+import { UserEntity } from './user.entity.js';
 
 /** What an authenticator is to sign, once. */
 @Entity('passkey_challenge')

@@ -1,6 +1,6 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
-import { MembershipEntity } from '../members/membership.entity.js';
-import { UserEntity } from '../users/user.entity.js';
+import { MembershipEntity } from './membership.entity.js';
+import { UserEntity } from './user.entity.js';
 
 /** A key acts as its user in one team, and dies with that membership; without a team it acts for the user as a whole. */
 @Entity('api_key')

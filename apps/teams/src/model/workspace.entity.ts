@@ -1,5 +1,5 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
-import { TeamEntity } from '../teams/team.entity.js';
+import { TeamEntity } from './team.entity.js';
 
 @Entity('workspace')
 @Unique(['teamId', 'name'])

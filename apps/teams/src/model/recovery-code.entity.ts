@@ -1,5 +1,5 @@
 import { Entity, ForeignKey, PrimaryColumn } from 'typeorm';
-import { UserEntity } from '../users/user.entity.js';
+import { UserEntity } from './user.entity.js';
 
 /** A code that stands in for the authenticator once. */
 @Entity('recovery_code')

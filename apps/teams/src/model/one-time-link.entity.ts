@@ -1,6 +1,6 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { TeamEntity } from '../teams/team.entity.js';
-import { UserEntity } from '../users/user.entity.js';
+import { TeamEntity } from './team.entity.js';
+import { UserEntity } from './user.entity.js';
 
 /** A link by which a user sets a password or accepts an invitation, once. Its token follows from its id and stands nowhere: see `../sessions/derived-token.ts`. */
 @Entity('one_time_link')

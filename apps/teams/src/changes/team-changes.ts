@@ -14,8 +14,8 @@ import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import { IsNull, type EntityManager } from 'typeorm';
-import { WorkspaceEntity } from '../workspaces/workspace.entity.js';
-import { TeamEntity } from './team.entity.js';
+import { WorkspaceEntity } from '../model/workspace.entity.js';
+import { TeamEntity } from '../model/team.entity.js';
 
 /** How every change of a team begins and ends: its row is locked, so that changes of one team are serial; then its next revision is published. */
 @Injectable()

@@ -5,9 +5,9 @@ import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import { PasswordHashes } from '../passwords/password-hashes.service.js';
 import { SecondFactorsService } from '../second-factors/second-factor.service.js';
-import { LogInTries } from './log-in-tries.js';
-import { requireGateway } from './require-gateway.js';
-import { SessionsService } from './session.service.js';
+import { LogInTries } from '../sessions/log-in-tries.js';
+import { requireGateway } from '../sessions/require-gateway.js';
+import { SessionsService } from '../sessions/session.service.js';
 
 /** One row whether the address is known or not. */
 const accountQuery = `

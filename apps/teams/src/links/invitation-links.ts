@@ -1,9 +1,9 @@
 import { notFound, type SentInvitation } from '@atoll/contracts';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { LinkTokens } from '../links/link-tokens.js';
+import { LinkTokens } from '../tokens/link-tokens.js';
 import { MailBox } from '../mail/mail-box.js';
-import { UserEntity } from '../users/user.entity.js';
+import { UserEntity } from '../model/user.entity.js';
 
 interface Invited {
   teamId: string;

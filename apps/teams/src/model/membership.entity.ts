@@ -1,7 +1,7 @@
 import type { MemberStatus, TeamRole } from '@atoll/contracts';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
-import { TeamEntity } from '../teams/team.entity.js';
-import { UserEntity } from '../users/user.entity.js';
+import { TeamEntity } from './team.entity.js';
+import { UserEntity } from './user.entity.js';
 
 @Entity('membership')
 @Unique(['teamId', 'userId'])

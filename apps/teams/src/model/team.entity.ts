@@ -1,6 +1,6 @@
 import type { TeamStatus } from '@atoll/contracts';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { ImagePolicyEntity } from '../image-policies/image-policy.entity.js';
+import { ImagePolicyEntity } from './image-policy.entity.js';
 
 /** A deleted team keeps its row, for the operator's history, and is not found by any operation. */
 @Entity('team')

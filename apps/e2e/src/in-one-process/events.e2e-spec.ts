@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import pg from 'pg';
 import { createDatabase } from '@atoll/testing';
-import { startPlatform, type RunningPlatform } from './running-platform.js';
+import { startPlatform, type RunningPlatform } from '../running-platform.js';
 
 const timeoutMs = 60_000;
 

@@ -16,7 +16,7 @@ import {
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { LogInService } from './log-in.service.js';
-import { SessionsService } from './session.service.js';
+import { SessionsService } from '../sessions/session.service.js';
 
 @Controller()
 export class SessionsController implements Handlers<typeof sessions> {

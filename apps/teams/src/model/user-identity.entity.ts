@@ -1,5 +1,5 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { UserEntity } from '../users/user.entity.js';
+import { UserEntity } from './user.entity.js';
 
 /** Whom a provider knows under a subject (OpenID Connect): the user, whatever the address says. */
 @Entity('user_identity')

@@ -1,5 +1,5 @@
-import { instantJson } from '../database/json.js';
-import { sentName } from '../members/member-query.js';
+import { instantJson } from '../sql/json.js';
+import { sentName } from './member-query.js';
 
 /** The memberships that a caller acts with: all of the user's, or those in the teams of `$2`, in teams that are. */
 const memberships = `membership m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL
