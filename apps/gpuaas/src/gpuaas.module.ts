@@ -43,6 +43,7 @@ import { RegionsService } from './regions/region.service.js';
 import { Entitlements } from './allocation/entitlements.js';
 import { Admissions } from './subscriptions/admissions.js';
 import { BatchesController } from './subscriptions/batch.controller.js';
+import { PlacesService } from './subscriptions/places.js';
 import { SubscriptionAccepting } from './subscriptions/subscription-accepting.js';
 import { SubscriptionsController } from './subscriptions/subscription.controller.js';
 import { SubscriptionListing } from './subscriptions/subscription-listing.js';
@@ -118,6 +119,7 @@ const workers: Provider = {
     Placement,
     PodUsageReader,
     PodWorkloadsService,
+    PlacesService,
     PoolCatalogue,
     PoolGpusService,
     PoolsService,

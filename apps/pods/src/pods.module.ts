@@ -20,6 +20,7 @@ import { ExposuresService } from './exposures/exposure.service.js';
 import { ExternalPorts } from './exposures/ports.js';
 import { BaremetalInstances } from './instances/baremetal-instances.js';
 import { InstancesController } from './instances/instance.controller.js';
+import { InstancesOfTeams } from './instances/instances-of-teams.js';
 import { InstancesService } from './instances/instance.service.js';
 import { IdleWatch } from './limits/idle-watch.js';
 import { PodDeadlines } from './limits/pod-deadlines.js';
@@ -46,6 +47,7 @@ import { RunCollector } from './pods/run-collector.js';
 import { PodsSettings } from './pods-settings.js';
 import { sealer } from './sealer.js';
 import { Doorkeeper, LogInTrail } from './ssh-door/doorkeeper.js';
+import { Guests } from './ssh-door/guests.js';
 import { KeptLogIns } from './ssh-door/kept-log-ins.js';
 import { PodDoorkeeper } from './ssh-door/pod-doorkeeper.js';
 import { SshHostKey } from './ssh-door/ssh-host-key.js';
@@ -55,6 +57,8 @@ import { SshKeysService } from './ssh-keys/ssh-keys.service.js';
 import { HoldingsController } from './teams/holdings.controller.js';
 import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
+import { TerminalsController } from './terminals/terminal.controller.js';
+import { TerminalsService } from './terminals/terminal.service.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { FlavoursService } from './vms/flavour.service.js';
 import { VmsController } from './vms/vm.controller.js';
@@ -101,6 +105,7 @@ const workers: Provider = {
     PodsController,
     SshKeysController,
     VmsController,
+    TerminalsController,
     VolumesController,
   ],
   providers: [
@@ -111,11 +116,13 @@ const workers: Provider = {
     ConnectionsService,
     GpuServices,
     HoldingsService,
+    InstancesOfTeams,
     InstancesService,
     ExposureSteps,
     ExposuresOfTeam,
     ExposuresService,
     ExternalPorts,
+    Guests,
     LogClaims,
     LogCollector,
     LogVolume,
@@ -139,6 +146,7 @@ const workers: Provider = {
     SshServer,
     SearchBounds,
     TeamDeletion,
+    TerminalsService,
     UsageFacts,
     FlavoursService,
     VmSteps,

@@ -164,8 +164,8 @@ export {
   poolGpus,
 } from './gpuaas/pool-gpu.js';
 export { CreateGpuaas, CreateRegion, Gpuaas, GpuaasPage, Region, RegionPage, regions } from './gpuaas/region.js';
-export { EndSubscription, gpuaasBatches } from './gpuaas/batch.js';
-export { podBatches } from './pods/batch.js';
+export { EndSubscription, FindPlaces, gpuaasBatches, Places } from './gpuaas/batch.js';
+export { FindExposed, FindInstances, FoundInstance, FoundInstances, podBatches } from './pods/batch.js';
 export {
   ListAllSubscriptions,
   ListSubscriptions,
@@ -243,6 +243,16 @@ export {
 export type { ExposedServiceStatus, ServiceProtocol } from './pods/exposed-service.js';
 export { Instance, InstanceList, ListInstances, instances } from './pods/instance.js';
 export { PodConnections, podConnections } from './pods/connection.js';
+export {
+  LocateTerminal,
+  OpenTerminal,
+  OpenTerminalBody,
+  terminalProtocol,
+  TerminalPlace,
+  terminals,
+  terminalSizeLimit,
+  TerminalTicket,
+} from './pods/terminal.js';
 export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
 export { PodLimits, SetPodLimits, SetTeamPodLimits, TeamPodLimits, podLimits } from './pods/pod-limits.js';
@@ -386,7 +396,9 @@ export {
   CreateTeamWithPolicy,
   FindMembers,
   FoundMember,
+  FindWorkspaces,
   FoundMembers,
+  FoundWorkspaces,
   NamedTeam,
   NamedTeams,
   TeamsNamedAfter,

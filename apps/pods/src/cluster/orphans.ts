@@ -107,7 +107,7 @@ export class Orphans implements OnApplicationBootstrap, BeforeApplicationShutdow
 
   private ripe(gpuaasId: string): Promise<ObjectRef[]> {
     return this.dataSource.query<ObjectRef[]>(
-      `SELECT kind, id, run FROM orphan WHERE gpuaas_id = $1 AND found_at <= clock_timestamp() - $2 * interval '1 millisecond'
+      `SELECT kind, id, run FROM orphan WHERE gpuaas_id = $1 AND found_at <= clock_timestamp()::timestamptz(3) - $2 * interval '1 millisecond'
        ORDER BY (kind = 'volume'), found_at, kind, id, run`,
       [gpuaasId, this.settings.orphanGraceMs],
     );
