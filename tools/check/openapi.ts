@@ -60,8 +60,11 @@ function removedPathsOf(document: string): ReadonlySet<string> {
   return new Set(Object.keys(paths).filter((path) => paths[path]?.get?.tags?.includes('Removed')));
 }
 
-/** Paths whose first parameter, a UUID or a number, cannot be the word that stands in its place in another path. */
-const unambiguous = ['/api/baremetal/{instance_id}/credentials', '/api/gpuaas/{gpuaas_id}/cluster'];
+/**
+ * Paths whose first parameter cannot be the word that stands in its place in another path: a UUID, a number, and the name of a pod, which ends in a
+ * hyphen and five letters.
+ */
+const unambiguous = ['/api/baremetal/{instance_id}/credentials', '/api/gpuaas/{gpuaas_id}/cluster', '/api/pods/{pod_name}/terminal'];
 
 const document = await servedDocument();
 const removed = removedPathsOf(document);

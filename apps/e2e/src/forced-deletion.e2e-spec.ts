@@ -80,7 +80,7 @@ describe('a team that is deleted with what it holds', () => {
         const { body } = await tenant.subscribe({ pool_id: poolId, vgpus: 2 });
         await tenant.subscribed(body.subscription_id);
         await client.query(
-          `INSERT INTO gpuaas.simulated_fault (node_name, operation, kind, times) VALUES ('gpu-01', 'vacate', 'refuse', 1000)`,
+          `INSERT INTO gpuaas.simulated_fault (node_name, operation, kind, times) VALUES ('gpu-01', 'vacate', 'hang', 1000)`,
         );
         const path = `/team/${tenant.teamId}`;
         const slow = await call('DELETE', `${path}?force=true`, operated());

@@ -66,6 +66,11 @@ export class PodsSettings {
   @IsIP(undefined, { message: 'ATOLL_SSH_HOST must be an IP address' })
   sshHost: string = '127.0.0.1';
 
+  /** The address on which this replica takes terminals from gateways, at any port. A wildcard is reached by the name of its host. */
+  @Variable('ATOLL_TERMINAL_HOST')
+  @IsIP(undefined, { message: 'ATOLL_TERMINAL_HOST must be an IP address' })
+  terminalHost: string = '127.0.0.1';
+
   /** Where logs of pods are kept, `http://user:password@host:3100`; in the service's own database without. */
   @Variable('LOKI_URL')
   @IsOptional()

@@ -43,6 +43,7 @@ import { RunCollector } from './pods/run-collector.js';
 import { PodsSettings } from './pods-settings.js';
 import { sealer } from './sealer.js';
 import { Doorkeeper, LogInTrail } from './ssh-door/doorkeeper.js';
+import { Guests } from './ssh-door/guests.js';
 import { KeptLogIns } from './ssh-door/kept-log-ins.js';
 import { PodDoorkeeper } from './ssh-door/pod-doorkeeper.js';
 import { SshHostKey } from './ssh-door/ssh-host-key.js';
@@ -52,6 +53,8 @@ import { SshKeysService } from './ssh-keys/ssh-keys.service.js';
 import { HoldingsController } from './teams/holdings.controller.js';
 import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
+import { TerminalsController } from './terminals/terminal.controller.js';
+import { TerminalsService } from './terminals/terminal.service.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
 import { VolumesController } from './volumes/volume.controller.js';
@@ -90,6 +93,7 @@ const workers: Provider = {
     LogsController,
     PodsController,
     SshKeysController,
+    TerminalsController,
     VolumesController,
   ],
   providers: [
@@ -106,6 +110,7 @@ const workers: Provider = {
     ExposuresOfTeam,
     ExposuresService,
     ExternalPorts,
+    Guests,
     LogClaims,
     LogCollector,
     LogVolume,
@@ -126,6 +131,7 @@ const workers: Provider = {
     SshServer,
     SearchBounds,
     TeamDeletion,
+    TerminalsService,
     UsageFacts,
     VolumeSteps,
     VolumeWatch,

@@ -242,6 +242,16 @@ export {
 export type { ExposedServiceStatus, ServiceProtocol } from './pods/exposed-service.js';
 export { Instance, InstanceList, ListInstances, instances } from './pods/instance.js';
 export { PodConnections, podConnections } from './pods/connection.js';
+export {
+  LocateTerminal,
+  OpenTerminal,
+  OpenTerminalBody,
+  terminalProtocol,
+  TerminalPlace,
+  terminals,
+  terminalSizeLimit,
+  TerminalTicket,
+} from './pods/terminal.js';
 export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
 export {

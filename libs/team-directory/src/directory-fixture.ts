@@ -1,12 +1,15 @@
 import type { EventType, TeamChanged } from '@atoll/contracts';
 import { createIdempotencyTable, DatabaseModule, newId } from '@atoll/database';
-import { createEventTables, eventEntities, EventsModule, InProcessCourier, type Courier } from '@atoll/events';
+import { createEventTables, eventEntities, EventsModule, InProcessCourier, Outbox, type Courier } from '@atoll/events';
 import { InProcessBus, RpcModule } from '@atoll/rpc';
 import { createDatabase, OwnerOfTeams } from '@atoll/testing';
-import { Module, type INestApplicationContext } from '@nestjs/common';
+import { Injectable, Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { DataSource, type EntityManager, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { TeamClosingEntity, WorkspaceClosingEntity } from './closing.entity.js';
 import { addWorkspaceRevisions, createTeamDirectoryTables, teamDirectoryEntities } from './directory-tables.js';
+import { createClosingTables, type Doomed } from './team-closings.js';
+import { TeamDeletionAnswers, type Held } from './team-deletion-answers.js';
 import { TeamDirectoryModule } from './team-directory.module.js';
 
 export { errorOf } from '@atoll/testing';
@@ -18,11 +21,37 @@ class Reader1 implements MigrationInterface {
     await createEventTables(runner, 'reader');
     await createTeamDirectoryTables(runner, 'reader');
     await addWorkspaceRevisions(runner, 'reader');
+    await createClosingTables(runner, 'reader');
+    await runner.query('CREATE TABLE reader.thing (team_id uuid NOT NULL, workspace_id uuid NOT NULL)');
   }
   async down(): Promise<void> {}
 }
 
-@Module({})
+/** What teams hold here are things. */
+@Injectable()
+class ThingsOfTeams extends TeamDeletionAnswers {
+  constructor(outbox: Outbox) {
+    super('reader', outbox);
+  }
+
+  protected override async count(manager: EntityManager, { team_id, workspace_id }: Doomed): Promise<Held[]> {
+    const [{ count = 0 } = {}] = await manager.query<{ count: number }[]>(
+      'SELECT count(*)::int FROM thing WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2)',
+      [team_id, workspace_id ?? null],
+    );
+    return [
+      { kind: 'thing', name: 'thing', count },
+      { kind: 'nothing', name: 'nothing', count: 0 },
+    ];
+  }
+
+  /** One at a time. */
+  protected override async endSome(manager: EntityManager, teamId: string): Promise<void> {
+    await manager.query('DELETE FROM thing WHERE ctid IN (SELECT ctid FROM thing WHERE team_id = $1 LIMIT 1)', [teamId]);
+  }
+}
+
+@Module({ providers: [ThingsOfTeams] })
 class ReaderModule {}
 
 /** A service that does nothing but keep a directory, on a database of its own, with a stand-in for the owner of teams. */
@@ -42,7 +71,7 @@ export class DirectoryFixture {
     owner.teams.push(...(options.teams ?? []));
     if (options.isOwnerAway) owner.leave();
     const courier = new InProcessCourier({ services: ['reader', 'specs'] });
-    const entities = [...eventEntities, ...teamDirectoryEntities];
+    const entities = [...eventEntities, ...teamDirectoryEntities, TeamClosingEntity, WorkspaceClosingEntity];
     const imports = [
       DatabaseModule.forRoot({ schema: 'reader', url: database.url, entities, migrations: [Reader1] }),
       EventsModule.forRoot({ service: 'reader', courier }),

@@ -21,6 +21,7 @@ import { Engines1812000000000 } from './migrations/1812000000000-engines.js';
 import { Ssh1811000000000 } from './migrations/1811000000000-ssh.js';
 import { RegionNames1809000000000 } from './migrations/1809000000000-region-names.js';
 import { BaremetalAndOwners1822000000000 } from './migrations/1822000000000-baremetal-and-owners.js';
+import { Terminals1850000000000 } from './migrations/1850000000000-terminals.js';
 import { PodLogs1811000000000 } from './migrations/1811000000000-pod-logs.js';
 import { Clusters1823000000000 } from './migrations/1823000000000-clusters.js';
 import { Orphans1823000001000 } from './migrations/1823000001000-orphans.js';
@@ -65,5 +66,6 @@ export const podsSchema = {
     Clusters1823000000000,
     Orphans1823000001000,
     SharedVolumes1830000000000,
+    Terminals1850000000000,
   ],
 };

@@ -21,7 +21,7 @@ import {
 import { Statements } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
-import type { PageRow } from '../database/json.js';
+import type { PageRow } from '../sql/json.js';
 import { roleOf } from '../members/member-rules.js';
 import { ForcedDeletionService } from '../teams/forced-deletion.service.js';
 import { findMembersQuery } from './find-members-query.js';

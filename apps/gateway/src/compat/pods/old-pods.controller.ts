@@ -14,7 +14,7 @@ import {
 import { AppError, isAppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
-import { ConfigureRoute } from '../../requests/route-config.js';
+import { ConfigureRoute } from '../../http/route-config.js';
 import { OldAnswers } from '../http/old-answers.js';
 import { allOf } from '../http/old-pages.js';
 import { imagesOfTeam, serviceTypeOf } from '../pools/pods-of-team.js';

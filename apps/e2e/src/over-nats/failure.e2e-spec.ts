@@ -1,0 +1,111 @@
+import { describe, expect, it } from '@jest/globals';
+import { OwnPlatform, until } from '../own-platform.js';
+
+const startTimeoutMs = 60_000;
+const own = new OwnPlatform();
+
+describe('services over NATS', () => {
+  it(
+    'answer 503 at once while one of them is dead, and go on when it is back',
+    async () => {
+      const platform = await own.start('services');
+      const team = await own.createTeam();
+      const [, pid] = /teams: process (\d+)/.exec(platform.output()) ?? [];
+      process.kill(Number(pid), 'SIGKILL');
+
+      const refused = await until(async () => {
+        const answer = await own.get(`/team/${team}`);
+        return answer.status === 200 ? undefined : answer;
+      });
+      expect(refused.status).toBe(503);
+      expect(await refused.json()).toMatchObject({ code: 'unavailable' });
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+
+      const answered = await until(async () => {
+        const answer = await own.get(`/team/${team}`);
+        return answer.status === 200 ? answer : undefined;
+      });
+      expect(await answered.json()).toMatchObject({ name: 'Survivors' });
+    },
+    startTimeoutMs,
+  );
+
+  it(
+    'bill every fact once that is told, and told again, while billing dies in the middle',
+    async () => {
+      const started = await own.start('services');
+      const team = await own.createTeam();
+      const [workspace] = ((await (await own.get(`/team/${team}`)).json()) as { workspaces: { id: string }[] }).workspaces;
+      const batchOf = (batch: number) => ({
+        events: Array.from({ length: 100 }, (_, minute) => ({
+          source: 'meter',
+          id: `${batch} ${minute}`,
+          time: new Date(Date.UTC(2026, 0, 1 + batch, 0, minute)).toISOString(),
+          resource_id: 'vm:1',
+          kind: 'vm',
+          sku: 'vm.small',
+          quantity: minute === 99 ? 0 : 1 + (minute % 2),
+          team_id: team,
+          workspace_id: workspace?.id,
+        })),
+      });
+      let killed = 0;
+      for (let batch = 0; batch < 9; batch += 1) {
+        const body = JSON.stringify(batchOf(batch));
+        const told = until(async () => ((await own.post('/usage-events', body)).status === 200 ? true : undefined));
+        if (batch % 4 === 2) {
+          const pid = [...started.output().matchAll(/^billing: process (\d+)$/gm)].at(-1)?.[1];
+          process.kill(Number(pid), 'SIGKILL');
+          killed += 1;
+        }
+        await told;
+        expect((await own.post('/usage-events', body)).status).toBe(200);
+      }
+      expect(killed).toBe(2);
+      const report = await own.get(`/team-billing/${team}/2026-01-01T00:00:00/2026-02-01T00:00:00/monthly/utc`);
+      // 99 minutes of each batch, every other one with two.
+      expect(await report.json()).toMatchObject({ unpriced: [{ sku: 'vm.small', unit_hours: (9 * (99 + 49)) / 60 }] });
+    },
+    2 * startTimeoutMs,
+  );
+
+  it(
+    'lose no request while one of two replicas is replaced under load',
+    async () => {
+      const started = await own.start('services', { ATOLL_REPLICAS: 'teams=2' });
+      /** The latest process of that name, once it says that it is ready. Its log comes later than its answers. */
+      const ready = (name: string, replaced?: string) =>
+        until(() => {
+          const pid = [...started.output().matchAll(new RegExp(`^${name}: process (\\d+)$`, 'gm'))].at(-1)?.[1];
+          const isReady = pid !== replaced && new RegExp(`"pid":${pid},.*"msg":"ready"`).test(started.output());
+          return Promise.resolve(isReady ? pid : undefined);
+        });
+      const team = await own.createTeam();
+      const pids = new Map([
+        ['teams', await ready('teams')],
+        ['teams 2', await ready('teams 2')],
+      ]);
+      const answers = new Map<string, number>();
+      let loading = true;
+      const load = Promise.all(
+        Array.from({ length: 16 }, async () => {
+          while (loading) {
+            const answer = await own.get(`/team/${team}`);
+            const told = answer.status === 200 ? '200' : await answer.text();
+            answers.set(told, (answers.get(told) ?? 0) + 1);
+          }
+        }),
+      );
+      for (const [name, pid] of pids) {
+        process.kill(Number(pid), 'SIGTERM');
+        // The next one goes when its successor answers.
+        await ready(name, pid);
+      }
+      loading = false;
+      await load;
+      expect([...answers.keys()]).toEqual(['200']);
+      expect(answers.get('200')).toBeGreaterThan(100);
+    },
+    startTimeoutMs,
+  );
+});

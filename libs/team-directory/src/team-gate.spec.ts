@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
+import { deletionCalledOff, teamChanged, teamDeletionRequested, workspaceDeletionRequested, type TeamChanged } from '@atoll/contracts';
+import { newId, Transactions } from '@atoll/database';
+import { aTeam, contextOf, memberOf, operator } from '@atoll/testing';
+import { DirectoryFixture, errorOf } from './directory-fixture.js';
+import { TeamGate } from './team-gate.js';
+
+let fixture: DirectoryFixture;
+let gate: TeamGate;
+let transactions: Transactions;
+let team: TeamChanged;
+let [first, second] = ['', ''];
+beforeAll(async () => {
+  fixture = await DirectoryFixture.start();
+  gate = fixture.app.get(TeamGate, { strict: false });
+  transactions = fixture.app.get(Transactions, { strict: false });
+});
+beforeEach(async () => {
+  [first, second] = [newId(), newId()];
+  team = { ...aTeam(), workspaces: [first, second].map((id) => ({ id, name: id })) };
+  await fixture.tell(teamChanged, team);
+});
+afterAll(() => fixture.stop());
+
+const caller = (user: Parameters<typeof contextOf>[0]) => contextOf(user).caller;
+const member = () => caller(memberOf(team.team_id, 'member'));
+const codeOf = async (call: Promise<unknown>) => (await errorOf(call)).code;
+const grow = (by = member(), workspace?: string) => gate.requireGrowth(by, team.team_id, workspace);
+const change = (changes: Partial<TeamChanged>) => fixture.tell(teamChanged, { ...team, revision: 2, ...changes });
+const take = (workspaceId = first, teamId = team.team_id) => transactions.run((manager) => gate.holdOpen(manager, teamId, workspaceId));
+const hold = (workspaceId = first) => fixture.query('INSERT INTO thing VALUES ($1, $2)', [team.team_id, workspaceId]);
+const requested = (more: { force?: boolean } = {}) => {
+  const attempt_id = newId();
+  return fixture.tell(teamDeletionRequested, { team_id: team.team_id, attempt_id, revision: 1, ...more }).then(() => attempt_id);
+};
+/** What was answered to this attempt. */
+const answerTo = async (attempt_id: string) => {
+  const rows = await fixture.query<{ payload: object }>(
+    `SELECT payload FROM outbox WHERE payload->>'attempt_id' = $1 UNION ALL SELECT payload FROM outbox_published WHERE payload->>'attempt_id' = $1`,
+    [attempt_id],
+  );
+  return rows.map(({ payload }) => payload);
+};
+const answered = (holds: string | null, remaining: object[]) => [
+  expect.objectContaining({ team_id: team.team_id, holder: 'reader', holds, remaining }),
+];
+
+describe('a team may have more', () => {
+  it('in its default workspace, or in one of its own that is named', async () => {
+    expect(await grow()).toBe(first);
+    expect(await grow(member(), second)).toBe(second);
+    expect(await codeOf(grow(member(), newId()))).toBe('not_found');
+  });
+
+  it('by who may use resources in it; for others it does not exist, or it is forbidden', async () => {
+    expect(await codeOf(grow(caller(memberOf(newId(), 'member'))))).toBe('not_found');
+    expect(await codeOf(grow(caller(memberOf(team.team_id, 'billing_viewer'))))).toBe('forbidden');
+    expect(await grow(caller(operator))).toBe(first);
+  });
+
+  it('not while it is suspended, but for the operator', async () => {
+    await change({ is_suspended: true });
+    expect(await codeOf(grow())).toBe('team_suspended');
+    expect((await gate.growthRefusal(member(), team.team_id, 'team'))?.code).toBe('team_suspended');
+    expect(await grow(caller(operator))).toBe(first);
+    expect(await gate.growthRefusal(caller(operator), team.team_id, 'team')).toBeUndefined();
+  });
+
+  it('not while it is being deleted, nor in a workspace that is gone', async () => {
+    await change({ workspaces: team.workspaces.slice(0, 1) });
+    expect(await codeOf(grow(member(), second))).toBe('not_found');
+    await fixture.tell(teamChanged, { ...team, revision: 3, status: 'deleting' });
+    expect(await codeOf(grow())).toBe('conflict');
+    await fixture.tell(teamChanged, { ...team, revision: 4, status: 'deleted' });
+    expect(await codeOf(grow())).toBe('not_found');
+  });
+});
+
+describe('a service that is asked what a team holds', () => {
+  it('names it by kind, and goes on giving', async () => {
+    await hold();
+    await hold(second);
+    expect(await answerTo(await requested())).toEqual(answered('2 things', [{ kind: 'thing', count: 2 }]));
+    await take();
+  });
+
+  it('says once that it is nothing, and from then on gives nothing, until that is called off', async () => {
+    const attempt = await requested();
+    expect(await answerTo(attempt)).toEqual(answered(null, []));
+    expect(await codeOf(take())).toBe('conflict');
+    expect(await codeOf(take(second))).toBe('conflict');
+    await take(newId(), newId());
+    await fixture.tell(deletionCalledOff, { team_id: team.team_id, attempt_id: newId(), revision: 1 });
+    expect(await codeOf(take())).toBe('conflict');
+    await fixture.tell(deletionCalledOff, { team_id: team.team_id, attempt_id: attempt, revision: 1 });
+    await take();
+  });
+
+  it('opens again by itself where nobody concludes the deletion', async () => {
+    await requested();
+    await fixture.query(`UPDATE team_closing SET until = clock_timestamp() - interval '1 millisecond' WHERE team_id = $1`, [team.team_id]);
+    await take();
+  });
+
+  it('answers for a workspace alone, and closes it alone', async () => {
+    await hold(second);
+    const ask = async (workspace_id: string) => {
+      const attempt_id = newId();
+      await fixture.tell(workspaceDeletionRequested, { team_id: team.team_id, workspace_id, attempt_id, revision: 1 });
+      return answerTo(attempt_id);
+    };
+    expect(await ask(second)).toEqual(answered('1 thing', [{ kind: 'thing', count: 1 }]));
+    expect(await ask(first)).toEqual(answered(null, []));
+    expect(await codeOf(take(first))).toBe('conflict');
+    await take(second);
+  });
+
+  it('gives nothing more for ever where the deletion is forced, and ends what there is, however often it is asked', async () => {
+    await hold();
+    await hold(second);
+    const one = await requested({ force: true });
+    expect(await answerTo(one)).toEqual(answered('1 thing', [{ kind: 'thing', count: 1 }]));
+    expect(await codeOf(take())).toBe('conflict');
+    const two = await requested({ force: true });
+    expect(await answerTo(two)).toEqual(answered(null, []));
+    const [closing] = await fixture.query<{ isForEver: boolean }>(
+      `SELECT until = 'infinity' AS "isForEver" FROM team_closing WHERE team_id = $1`,
+      [team.team_id],
+    );
+    expect(closing).toEqual({ isForEver: true });
+  });
+
+  it('waits for whoever is about to take something, and counts it', async () => {
+    const [taken, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const taking = transactions.run(async (manager) => {
+      await gate.holdOpen(manager, team.team_id, first);
+      taken.resolve();
+      await answers.promise;
+      await manager.query('INSERT INTO thing VALUES ($1, $2)', [team.team_id, first]);
+    });
+    await taken.promise;
+    const asking = requested();
+    // Until the answer waits for the lock.
+    while ((await fixture.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)).length === 0) await delay(5);
+    answers.resolve();
+    await taking;
+    expect(await answerTo(await asking)).toEqual(answered('1 thing', [{ kind: 'thing', count: 1 }]));
+  });
+
+  it('tells each of many takers of one transaction whether it may', async () => {
+    await requested();
+    const other = { teamId: newId(), workspaceId: newId() };
+    const refusals = await transactions.run((manager) =>
+      gate.holdAllOpen(manager, [other, { teamId: team.team_id, workspaceId: first }, other]),
+    );
+    expect(refusals.map((refusal) => refusal?.code)).toEqual([undefined, 'conflict', undefined]);
+  });
+});

@@ -1,0 +1,42 @@
+import { describe, expect, it } from '@jest/globals';
+import { mutationsOf } from './mutations.js';
+
+const changed = (text: string) => mutationsOf('a.ts', text).map((mutation) => [mutation.what, mutation.text]);
+
+describe('the mutations of a file', () => {
+  it('move limits, turn conditions, and drop steps', () => {
+    expect(changed('if (a < b) await go();')).toEqual([
+      ['the condition never holds', 'if (false) await go();'],
+      ['< becomes <=', 'if (a <= b) await go();'],
+      ['a step is dropped', 'if (a < b) ;'],
+    ]);
+    expect(changed('const x = !a && b;')).toEqual([
+      ['! is dropped', 'const x = (a) && b;'],
+      ['&& becomes ||', 'const x = !a || b;'],
+    ]);
+  });
+
+  it('drop predicates and locks of SQL, and turn its order and limits', () => {
+    const sql = 'q(`SELECT a FROM b WHERE c = $1 AND team_id = $2 AND d < now() ORDER BY e FOR UPDATE`);';
+    expect(changed(sql).map(([what]) => what)).toEqual([
+      'in SQL "AND team_id = $2" becomes ""',
+      'in SQL "AND d < now()" becomes ""',
+      'in SQL "<" becomes "<="',
+      'in SQL "ORDER BY e" becomes "ORDER BY e DESC"',
+      'in SQL "FOR UPDATE" becomes ""',
+    ]);
+    expect(changed(sql)[0]?.[1]).toBe('q(`SELECT a FROM b WHERE c = $1 AND d < now() ORDER BY e FOR UPDATE`);');
+  });
+
+  it('leave types, imports, texts, and what is only told', () => {
+    expect(
+      changed(
+        `import a from 'b'; type C = 'x' | 'y'; const t = 'a' + b; throw new AppError('conflict', a < b ? 'x' : 'y'); this.logger.warn(a + b);`,
+      ),
+    ).toEqual([]);
+  });
+
+  it('say their line', () => {
+    expect(mutationsOf('a.ts', 'const a = 1;\nconst b = a > 1;')[0]?.line).toBe(2);
+  });
+});

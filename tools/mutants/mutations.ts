@@ -1,0 +1,114 @@
+import ts from 'typescript';
+
+/** A small change of a source file that its specs should notice. */
+export interface Mutation {
+  /** What is done: `drop "AND team_id = $1"`. */
+  readonly what: string;
+  /** From 1. */
+  readonly line: number;
+  /** The whole file with the change in it. */
+  readonly text: string;
+}
+
+interface Change {
+  readonly what: string;
+  readonly start: number;
+  readonly end: number;
+  readonly replacement: string;
+}
+
+const operators = new Map<ts.SyntaxKind, string>([
+  [ts.SyntaxKind.LessThanToken, '<='],
+  [ts.SyntaxKind.LessThanEqualsToken, '<'],
+  [ts.SyntaxKind.GreaterThanToken, '>='],
+  [ts.SyntaxKind.GreaterThanEqualsToken, '>'],
+  [ts.SyntaxKind.EqualsEqualsEqualsToken, '!=='],
+  [ts.SyntaxKind.ExclamationEqualsEqualsToken, '==='],
+  [ts.SyntaxKind.AmpersandAmpersandToken, '||'],
+  [ts.SyntaxKind.BarBarToken, '&&'],
+  [ts.SyntaxKind.PlusToken, '-'],
+  [ts.SyntaxKind.MinusToken, '+'],
+]);
+
+/** In SQL: predicates, locks, order and comparisons. */
+const statements = /\b(?:SELECT|INSERT|UPDATE|DELETE)\b/;
+const inStatements: readonly { readonly pattern: RegExp; readonly replace: (found: string) => string }[] = [
+  {
+    pattern: / AND (?:NOT )?[a-z_.]+ (?:=|<>|<=?|>=?|IN|IS(?: NOT)?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|NULL|[a-z_.()]+)/g,
+    replace: () => '',
+  },
+  { pattern: / FOR (?:NO KEY )?UPDATE(?: SKIP LOCKED)?/g, replace: () => '' },
+  { pattern: / (?:<=|>=) /g, replace: (found) => found.replace('=', '') },
+  { pattern: / (?:<|>) /g, replace: (found) => `${found.trimEnd()}= ` },
+  { pattern: / ORDER BY [a-z_.]+(?=[ )`]|$)/g, replace: (found) => `${found} DESC` },
+];
+
+/** All mutations of a file, in the order of its lines. What only words of a message or a log line differ in is left out. */
+export function mutationsOf(path: string, text: string): Mutation[] {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const changes: Change[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node) || ts.isTypeNode(node) || ts.isDecorator(node) || isTold(node)) return;
+    changes.push(...changesOf(node, file));
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return changes
+    .toSorted((one, other) => one.start - other.start)
+    .map(({ what, start, end, replacement }) => ({
+      what,
+      line: file.getLineAndCharacterOfPosition(start).line + 1,
+      text: text.slice(0, start) + replacement + text.slice(end),
+    }));
+}
+
+/** A thrown error, or a line of the log: which words it has is no rule. */
+function isTold(node: ts.Node): boolean {
+  return ts.isNewExpression(node)
+    ? /Error|Failed$/.test(node.expression.getText())
+    : ts.isCallExpression(node) && /logger\./.test(node.expression.getText());
+}
+
+function changesOf(node: ts.Node, file: ts.SourceFile): Change[] {
+  const change = (what: string, of: ts.Node, replacement: string): Change => ({
+    what,
+    start: of.getStart(file),
+    end: of.getEnd(),
+    replacement,
+  });
+  if (ts.isBinaryExpression(node)) {
+    const [is, becomes] = [node.operatorToken.getText(file), operators.get(node.operatorToken.kind)];
+    return becomes === undefined || ofText(node) ? [] : [change(`${is} becomes ${becomes}`, node.operatorToken, becomes)];
+  }
+  if (ts.isIfStatement(node)) return [change('the condition never holds', node.expression, 'false')];
+  if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.ExclamationToken) {
+    return [change('! is dropped', node, `(${node.operand.getText(file)})`)];
+  }
+  if (ts.isExpressionStatement(node) && ts.isAwaitExpression(node.expression)) return [change('a step is dropped', node, ';')];
+  if (ts.isStringLiteralLike(node) || ts.isTemplateLiteralToken(node)) return statementChanges(node, file);
+  return [];
+}
+
+/** `'a' + b` joins texts. */
+function ofText({ left, right }: ts.BinaryExpression): boolean {
+  return [left, right].some((side) => ts.isStringLiteralLike(side) || ts.isTemplateExpression(side));
+}
+
+function statementChanges(node: ts.Node, file: ts.SourceFile): Change[] {
+  const start = node.getStart(file);
+  const text = node.getText(file);
+  const whole = ts.isTemplateLiteralToken(node) ? templateOf(node).getText(file) : text;
+  if (!statements.test(whole)) return [];
+  return inStatements.flatMap(({ pattern, replace }) =>
+    [...text.matchAll(pattern)].map((found) => ({
+      what: `in SQL "${found[0].trim()}" becomes "${replace(found[0]).trim()}"`,
+      start: start + found.index,
+      end: start + found.index + found[0].length,
+      replacement: replace(found[0]),
+    })),
+  );
+}
+
+function templateOf(node: ts.Node): ts.Node {
+  for (let at = node; ; at = at.parent) if (ts.isTemplateExpression(at) || ts.isNoSubstitutionTemplateLiteral(at)) return at;
+}
