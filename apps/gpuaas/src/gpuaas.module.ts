@@ -42,6 +42,7 @@ import { RegionsService } from './regions/region.service.js';
 import { Entitlements } from './allocation/entitlements.js';
 import { Admissions } from './subscriptions/admissions.js';
 import { BatchesController } from './subscriptions/batch.controller.js';
+import { PlacesService } from './subscriptions/places.js';
 import { SubscriptionAccepting } from './subscriptions/subscription-accepting.js';
 import { SubscriptionsController } from './subscriptions/subscription.controller.js';
 import { SubscriptionListing } from './subscriptions/subscription-listing.js';
@@ -113,6 +114,7 @@ const workers: Provider = {
     NodesService,
     Placement,
     PodWorkloadsService,
+    PlacesService,
     PoolCatalogue,
     PoolGpusService,
     PoolsService,

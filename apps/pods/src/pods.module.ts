@@ -20,6 +20,7 @@ import { ExposuresService } from './exposures/exposure.service.js';
 import { ExternalPorts } from './exposures/ports.js';
 import { BaremetalInstances } from './instances/baremetal-instances.js';
 import { InstancesController } from './instances/instance.controller.js';
+import { InstancesOfTeams } from './instances/instances-of-teams.js';
 import { InstancesService } from './instances/instance.service.js';
 import { LogClaims } from './logs/log-claims.js';
 import { LogCollector } from './logs/log-collector.js';
@@ -103,6 +104,7 @@ const workers: Provider = {
     ConnectionsService,
     GpuServices,
     HoldingsService,
+    InstancesOfTeams,
     InstancesService,
     ExposureSteps,
     ExposuresOfTeam,

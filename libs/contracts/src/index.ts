@@ -164,8 +164,8 @@ export {
   poolGpus,
 } from './gpuaas/pool-gpu.js';
 export { CreateGpuaas, CreateRegion, Gpuaas, GpuaasPage, Region, RegionPage, regions } from './gpuaas/region.js';
-export { EndSubscription, gpuaasBatches } from './gpuaas/batch.js';
-export { podBatches } from './pods/batch.js';
+export { EndSubscription, FindPlaces, gpuaasBatches, Places } from './gpuaas/batch.js';
+export { FindExposed, FindInstances, FoundInstance, FoundInstances, podBatches } from './pods/batch.js';
 export {
   ListAllSubscriptions,
   ListSubscriptions,
@@ -378,7 +378,9 @@ export {
   CreateTeamWithPolicy,
   FindMembers,
   FoundMember,
+  FindWorkspaces,
   FoundMembers,
+  FoundWorkspaces,
   NamedTeam,
   NamedTeams,
   TeamsNamedAfter,

@@ -66,7 +66,7 @@ export class SetClusterBody {
 export class SetCluster extends IntersectionType(GpuaasPath, SetClusterBody) {}
 
 export class ClusterCheckResult {
-  @Text({ max: 64, example: 'reachable', description: 'What was checked.' })
+  @Text({ max: 64, example: 'reachable', description: 'Name of the check.' })
   name!: string;
 
   @Flag({ description: 'Whether nothing is wrong.' })
@@ -122,7 +122,7 @@ export class Cluster {
 
   @OneOf('ClusterStatus', ['ok', 'degraded', 'unreachable'], {
     example: 'ok',
-    description: 'What the last check found. Nothing new starts while it is `unreachable`.',
+    description: 'Result of the last check. Nothing new starts while it is `unreachable`.',
   })
   status!: 'ok' | 'degraded' | 'unreachable';
 
@@ -132,7 +132,7 @@ export class Cluster {
   @ListOf(() => ClusterCheckResult, { max: 100, description: 'Results of the last check; empty before the first one.' })
   checks!: ClusterCheckResult[];
 
-  @Nested(() => ClusterCapabilities, { description: 'What the driver can do.' })
+  @Nested(() => ClusterCapabilities, { description: 'Capabilities of the driver.' })
   capabilities!: ClusterCapabilities;
 }
 

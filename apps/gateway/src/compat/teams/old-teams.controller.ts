@@ -106,7 +106,7 @@ export class OldTeamsController {
       gpus: holding(total.vgpus),
       storage: holding(0),
       ephemeral_storage: holding(0),
-      shared_storage: holding(0),
+      shared_storage: holding(total.storage_in_gb),
     };
   }
 
