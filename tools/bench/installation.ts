@@ -111,8 +111,18 @@ export class Installation {
     return JSON.parse((await this.call(method, path, body && JSON.stringify(body))).toString()) as Reply;
   }
 
-  async stop(): Promise<void> {
+  /** The same platform at another of its ports. */
+  beside(port: number): Installation {
+    return new Installation([], port, this.adminKey, this.agent.maxSockets);
+  }
+
+  /** Closes the connections alone. */
+  close(): void {
     this.agent.destroy();
+  }
+
+  async stop(): Promise<void> {
+    this.close();
     for (const child of this.children.toReversed()) await stop(child);
   }
 }

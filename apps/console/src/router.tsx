@@ -3,6 +3,7 @@ import { Toasts } from './parts/toasts.js';
 import { validateBilling, validateComparison } from './pages/billing/billing-search.js';
 import { CrashPage, MissingPage } from './pages/fault-pages.js';
 import { HomePage } from './pages/home-page.js';
+import { takeToken } from './pages/login/link-token.js';
 import { LoginPage } from './pages/login-page.js';
 import { validateLogs } from './pages/logs/log-search.js';
 import { currentSession } from './session/session.js';
@@ -31,6 +32,23 @@ const loginRoute = createRoute({
     return next !== undefined && /^\/(?![/\\])/.test(next) ? { next } : {};
   },
   component: LoginPage,
+});
+
+/** Where links of before lead, and what people type. */
+const oldLoginRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: 'login',
+  beforeLoad: () => {
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- how this router redirects
+    throw redirect({ to: currentSession().kind === 'none' ? '/sign-in' : '/', replace: true });
+  },
+});
+
+const linkRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: 'link',
+  beforeLoad: takeToken,
+  component: lazyRouteComponent(() => import('./pages/login/link-page.js'), 'LinkPage'),
 });
 
 const inRoute = createRoute({
@@ -114,11 +132,22 @@ const podRoute = createRoute({
   path: 'pods/$podName',
   component: lazyRouteComponent(() => import('./pages/pods/pod-page.js'), 'PodPage'),
 });
+const terminalRoute = createRoute({
+  getParentRoute: () => teamRoute,
+  path: 'pods/$podName/terminal',
+  component: lazyRouteComponent(() => import('./pages/terminal/terminal-page.js'), 'TerminalPage'),
+});
 const logsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'logs',
   validateSearch: validateLogs,
   component: lazyRouteComponent(() => import('./pages/logs/logs-page.js'), 'LogsPage'),
+});
+const volumesRoute = createRoute({
+  getParentRoute: () => teamRoute,
+  path: 'volumes',
+  validateSearch: page,
+  component: lazyRouteComponent(() => import('./pages/volumes/volumes-page.js'), 'VolumesPage'),
 });
 const membersRoute = createRoute({
   getParentRoute: () => teamRoute,
@@ -185,6 +214,8 @@ const teamsRoute = createRoute({
 
 const routeTree = rootRoute.addChildren([
   loginRoute,
+  oldLoginRoute,
+  linkRoute,
   inRoute.addChildren([
     homeRoute,
     profileRoute,
@@ -198,7 +229,9 @@ const routeTree = rootRoute.addChildren([
       baremetalRoute,
       podsRoute,
       podRoute,
+      terminalRoute,
       logsRoute,
+      volumesRoute,
       membersRoute,
       settingsRoute,
     ]),

@@ -10,6 +10,9 @@ const operations: { operation: string; who: Who; query?: string; body?: object }
   { operation: 'GET /region', who: 'platform_admin' },
   { operation: 'POST /gpuaas', who: 'platform_admin', body: { region_id: '{region_id}', name: '{fresh}' } },
   { operation: 'GET /gpuaas', who: 'platform_admin' },
+  { operation: 'PUT /gpuaas/{gpuaas_id}/cluster', who: 'platform_admin', body: { driver: 'simulated' } },
+  { operation: 'GET /gpuaas/{gpuaas_id}/cluster', who: 'platform_admin' },
+  { operation: 'POST /gpuaas/{gpuaas_id}/cluster/check', who: 'platform_admin' },
   {
     operation: 'POST /gpuaas/node',
     who: 'platform_admin',

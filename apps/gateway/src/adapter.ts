@@ -1,9 +1,10 @@
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { answerSocketError, refuseTunnel } from './errors/socket-errors.js';
 import { refuseUnroutable, type HookParts } from './requests/hooks.js';
-import { originForm } from './requests/path.js';
+import { originForm } from './http/path.js';
 import { requestId } from './requests/request-id.js';
 import { declareRequestState } from './requests/request-state.js';
 
@@ -14,8 +15,11 @@ const headTimeoutMs = 15_000;
 /** How often Node looks for requests that take longer than that. */
 const timeoutCheckMs = 5_000;
 
-/** The HTTP server of a listener, with its bounds. `partsOf` is asked when a request needs them: the application is made after its adapter. */
-export function createAdapter(partsOf: () => HookParts): FastifyAdapter {
+/**
+ * The HTTP server of a listener, with its bounds. `partsOf` is asked when a request needs them: the application is made after its adapter. A request
+ * to change the protocol that `isUpgrade` does not take is answered as if it had not asked.
+ */
+export function createAdapter(partsOf: () => HookParts, isUpgrade: (request: IncomingMessage) => boolean = () => false): FastifyAdapter {
   const noted = (status: number, requestId: string): void => partsOf().answered.recordUnread(status, requestId);
   const adapter = new FastifyAdapter({
     bodyLimit: maxBodyBytes,
@@ -25,6 +29,7 @@ export function createAdapter(partsOf: () => HookParts): FastifyAdapter {
       requireHostHeader: false,
       headersTimeout: headTimeoutMs,
       connectionsCheckingInterval: timeoutCheckMs,
+      shouldUpgradeCallback: isUpgrade,
     },
     requestTimeout: requestTimeoutMs,
     // Ids are checked by their own rules; a long one is no worse than a wrong one.

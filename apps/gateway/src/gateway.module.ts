@@ -23,6 +23,7 @@ import { ReadRequest } from './requests/read-request.js';
 import { BaremetalController } from './routes/baremetal.controller.js';
 import { BaremetalNodesController } from './routes/baremetal-nodes.controller.js';
 import { BillingController } from './routes/billing.controller.js';
+import { ClustersController } from './routes/clusters.controller.js';
 import { ConnectionsController } from './routes/connections.controller.js';
 import { ExposedServicesController } from './routes/exposed-services.controller.js';
 import { GpuNodesController } from './routes/gpu-nodes.controller.js';
@@ -77,6 +78,7 @@ export class GatewayModule {
         PricesController,
         UsageEventsController,
         RegionsController,
+        ClustersController,
         BaremetalNodesController,
         BaremetalController,
         GpuNodesController,

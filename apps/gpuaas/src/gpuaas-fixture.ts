@@ -33,6 +33,7 @@ const told = [
   'gpuaas.usage_told',
   'gpuaas.team_capacity_changed',
   'gpuaas.region_added',
+  'gpuaas.cluster_changed',
   'gpuaas.baremetal_changed',
   'gpuaas.baremetal_node_set_aside',
   'teams.team_deletion_answered',

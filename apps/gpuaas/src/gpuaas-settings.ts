@@ -1,7 +1,7 @@
 import { Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
 import { Transform, Type } from 'class-transformer';
-import { IsBoolean, IsInt, IsOptional, IsString, IsUrl, Max, Min, MinLength } from 'class-validator';
+import { IsBoolean, IsIn, IsInt, IsOptional, IsString, IsUrl, Max, Min, MinLength } from 'class-validator';
 import type { BaremetalLimits } from './model/baremetal-instance.machine.js';
 
 /** What a deployment decides about the gpuaas service. */
@@ -110,6 +110,42 @@ export class GpuaasSettings {
   @Min(1)
   @Max(1_000)
   hostFailures: number = 3;
+
+  /** What runs the pods of a new GPU service. */
+  @Variable('ATOLL_CLUSTER')
+  @IsIn(['simulated', 'docker'], { message: 'ATOLL_CLUSTER must be simulated or docker' })
+  cluster: 'simulated' | 'docker' = 'simulated';
+
+  /** Paths of the sockets of container engines that a cluster may have, comma-separated. Whoever may write to one is root on its host. */
+  @Variable('ATOLL_DOCKER_SOCKETS')
+  @IsString()
+  dockerSockets: string = '';
+
+  /** Of clusters by `ATOLL_CLUSTER=docker`: the name or address at which the host of the engine is reached from outside. */
+  @Variable('ATOLL_DOCKER_PUBLIC_HOST')
+  @IsString()
+  dockerPublicHost: string = '127.0.0.1';
+
+  /** Image of doors and of connections into pods, which deploy/door builds, where a cluster names none. */
+  @Variable('ATOLL_DOOR_IMAGE')
+  @IsString()
+  doorImage: string = 'localhost/atoll-door:1';
+
+  /** The address on which the doors of simulated pods listen. */
+  @Variable('ATOLL_SIMULATED_HOST')
+  @IsString()
+  simulatedHost: string = '127.0.0.1';
+
+  /** Milliseconds between two looks for clusters to check, and for which a cluster may take to answer. */
+  clusterLookMs: number = 5_000;
+  clusterPatienceMs: number = 4_000;
+
+  get sockets(): readonly string[] {
+    return this.dockerSockets
+      .split(',')
+      .map((socket) => socket.trim())
+      .filter(Boolean);
+  }
 
   /** How long a GPU that could not return to Spatial is left alone. */
   returnRetryMs: number = 30_000;

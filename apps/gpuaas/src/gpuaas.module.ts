@@ -5,6 +5,10 @@ import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { baremetalControllers, baremetalProviders } from './baremetal/baremetal-providers.js';
 import { TeamCapacity } from './capacity/team-capacity.js';
+import { ClusterChecks } from './clusters/cluster-checks.js';
+import { ClusterRows } from './clusters/cluster-rows.js';
+import { ClustersController } from './clusters/cluster.controller.js';
+import { ClustersService } from './clusters/cluster.service.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionRefresh } from './connections/connection-refresh.js';
 import { ConnectionsService } from './connections/connection.service.js';
@@ -38,6 +42,7 @@ import { RegionsService } from './regions/region.service.js';
 import { Entitlements } from './allocation/entitlements.js';
 import { Admissions } from './subscriptions/admissions.js';
 import { BatchesController } from './subscriptions/batch.controller.js';
+import { PlacesService } from './subscriptions/places.js';
 import { SubscriptionAccepting } from './subscriptions/subscription-accepting.js';
 import { SubscriptionsController } from './subscriptions/subscription.controller.js';
 import { SubscriptionListing } from './subscriptions/subscription-listing.js';
@@ -78,6 +83,7 @@ const workers: Provider = {
   controllers: [
     ...baremetalControllers,
     BatchesController,
+    ClustersController,
     ConnectionsController,
     GpuServicesController,
     HoldingsController,
@@ -93,6 +99,9 @@ const workers: Provider = {
     ...baremetalProviders,
     Admissions,
     Allocation,
+    ClusterChecks,
+    ClusterRows,
+    ClustersService,
     ConnectionRefresh,
     ConnectionsService,
     Entitlements,
@@ -105,6 +114,7 @@ const workers: Provider = {
     NodesService,
     Placement,
     PodWorkloadsService,
+    PlacesService,
     PoolCatalogue,
     PoolGpusService,
     PoolsService,

@@ -3,6 +3,8 @@ export interface Facts {
   /** Milliseconds from the start of the process. */
   readyAfterMs: number;
   dataDir: string;
+  /** What runs pods. */
+  cluster: string;
   /** Only where it was made just now: it is shown once. */
   adminKey: string | undefined;
   /** Only while the operator has no password. */
@@ -10,7 +12,7 @@ export interface Facts {
 }
 
 /** What a person sees when the platform is ready: where it is, and the first call to make. */
-export function banner({ url, readyAfterMs, dataDir, adminKey, adminLink }: Facts): string {
+export function banner({ url, readyAfterMs, dataDir, cluster, adminKey, adminLink }: Facts): string {
   const key = adminKey ?? '$ATOLL_KEY';
   const aboutKey = adminKey
     ? `${adminKey}\n               shown this once; it does not expire. Keep it, and leave everyday work to keys of teams.`
@@ -23,6 +25,7 @@ Atoll is ready after ${(readyAfterMs / 1000).toFixed(1)} s.
   API          ${url}/api
   Docs         ${url}/api/docs
   Data         ${dataDir}
+  Pods         ${cluster}
   Admin key    ${aboutKey}${aboutLink}
 
   Try it:      curl -s -H "Authorization: Bearer ${key}" ${url}/api/user/profile

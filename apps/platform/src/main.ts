@@ -1,5 +1,6 @@
 import { createLogger, loadEnv, onShutdown, version } from '@atoll/service';
 import { banner } from './banner.js';
+import { clusterInUse } from './cluster-in-use.js';
 import { demoText } from './demo/demo-text.js';
 import { loadDemo } from './demo/load-demo.js';
 import { PlatformEnv } from './env.js';
@@ -14,7 +15,8 @@ try {
   onShutdown(logger, async () => (await starting).stop());
   const platform = await starting;
   logger.info({ url: platform.url }, 'ready');
-  console.log(banner({ ...platform, readyAfterMs: performance.now() }));
+  const readyAfterMs = performance.now();
+  console.log(banner({ ...platform, readyAfterMs, cluster: await clusterInUse(process.env) }));
   if (process.argv.includes('--demo')) await showDemo(platform);
 } catch (error) {
   console.error(`Atoll cannot start: ${error instanceof Error ? error.message : String(error)}`);

@@ -1,9 +1,12 @@
 import {
+  clusters,
   gpuServices,
   imagePolicies,
   podWorkloads,
   type CheckImage,
   type CheckPodWorkload,
+  type ClusterChanged,
+  type GpuaasPath,
   type LeasedSlice,
   type Operation,
   type PodStart,
@@ -24,6 +27,8 @@ interface KnownSubscription extends PodSubscription {
 export class Neighbours {
   readonly subscriptions = new Map<string, KnownSubscription>();
   readonly workloads = new Map<string, PodWorkload & { subscriptionId: string; vgpus: number }>();
+  /** Clusters that an operator has set. All others are simulated. */
+  readonly clusters = new Map<string, Partial<ClusterChanged>>();
   /** References that no policy allows. */
   readonly forbiddenImages = new Set<string>();
   /** Subjects in the order in which they were asked for. */
@@ -46,6 +51,7 @@ export class Neighbours {
     serve(podWorkloads.check, (input) => this.check(input));
     serve(podWorkloads.start, (input) => this.start(input));
     serve(podWorkloads.end, (input) => this.end(input));
+    serve(clusters.lookUp, (input) => this.cluster(input));
     serve(gpuServices.find, ({ region_id, gpuaas_id = region_id }) => {
       if (region_id !== '1' && region_id !== '2') throw new AppError('not_found', 'No such region.');
       return { region_id, gpuaas_id, region_name: region_id === '1' ? 'eu-north' : 'eu-south' };
@@ -76,6 +82,13 @@ export class Neighbours {
     return this.workloads.get(`${podId} ${start}`);
   }
 
+  /** The cluster of a GPU service, as the gpuaas service tells of it. */
+  cluster({ gpuaas_id }: GpuaasPath): ClusterChanged {
+    const none = { socket: null, url: null, door_image: null, sealed_tls: null };
+    const simulated = { gpuaas_id, driver: 'simulated' as const, public_host: '127.0.0.1', ...none, is_unreachable: false };
+    return { ...simulated, setting: 1, revision: 1, ...this.clusters.get(gpuaas_id) };
+  }
+
   private check({ subscription_id, vgpus }: CheckPodWorkload): PodSubscription {
     const { vgpus: held, isActive: _isActive, ...found } = this.require(subscription_id);
     const used = this.used(subscription_id);
@@ -88,10 +101,27 @@ export class Neighbours {
     const known = this.workloads.get(key);
     if (known) return answerOf(known);
     const { vgpus: held, isActive } = this.require(subscription_id);
-    if (!isActive) return { pod_id, start, workload_id: null, status: 'waiting', reason: 'It waits for its subscription.', slices: [] };
+    if (!isActive)
+      return {
+        pod_id,
+        start,
+        workload_id: null,
+        status: 'waiting',
+        reason: 'It waits for its subscription.',
+        slices: [],
+        cluster_setting: 0,
+      };
     if (this.used(subscription_id) + vgpus > held) throw new AppError('insufficient_capacity', 'The subscription is full.');
     const slices = Array.from({ length: vgpus }, (_, at) => this.slice(at));
-    const workload = { pod_id, start, workload_id: String((this.last += 1)), status: 'running' as const, reason: null, slices };
+    const workload = {
+      pod_id,
+      start,
+      workload_id: String((this.last += 1)),
+      status: 'running' as const,
+      reason: null,
+      slices,
+      cluster_setting: this.settingOf(subscription_id),
+    };
     this.workloads.set(key, { ...workload, subscriptionId: subscription_id, vgpus });
     return workload;
   }
@@ -114,6 +144,10 @@ export class Neighbours {
       .reduce((sum, { vgpus }) => sum + vgpus, 0);
   }
 
+  private settingOf(subscriptionId: string): number {
+    return this.cluster(this.require(subscriptionId)).setting;
+  }
+
   private require(id: string): KnownSubscription {
     const found = this.subscriptions.get(id);
     if (!found) throw new AppError('not_found', 'No such subscription.');
@@ -134,6 +168,6 @@ export class Neighbours {
   }
 }
 
-function answerOf({ pod_id, start, workload_id, status, reason, slices }: PodWorkload): PodWorkload {
-  return { pod_id, start, workload_id, status, reason, slices };
+function answerOf({ pod_id, start, workload_id, status, reason, slices, cluster_setting }: PodWorkload): PodWorkload {
+  return { pod_id, start, workload_id, status, reason, slices, cluster_setting };
 }

@@ -19,7 +19,8 @@ import { Sealer } from '@atoll/seal';
 import { MachineWorkers } from '@atoll/state-machine';
 import { aTeam, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest, type StartedService } from '@atoll/testing';
 import { ClusterWatch } from './cluster/cluster-watch.js';
-import { Clusters, type SimulatedClusters } from './cluster/clusters.js';
+import { Clusters } from './cluster/clusters.js';
+import type { SetClusters } from './cluster/set-clusters.js';
 import { Neighbours } from './neighbours-fixture.js';
 import type { PodsSettings } from './pods-settings.js';
 import { service } from './service.js';
@@ -190,8 +191,8 @@ export class PodsFixture extends ServiceUnderTest {
     for (const worker of this.get(MachineWorkers).workers) await worker.settle();
   }
 
-  get simulated(): SimulatedClusters {
-    return this.get(Clusters) as SimulatedClusters;
+  get simulated(): SetClusters {
+    return this.get(Clusters) as SetClusters;
   }
 
   /** What billing was told of a resource, once all events are published, in order. */

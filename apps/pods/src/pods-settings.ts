@@ -1,7 +1,7 @@
 import { Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
 import { Type } from 'class-transformer';
-import { IsIn, IsInt, IsIP, IsOptional, IsString, IsUrl, Matches, Max, Min } from 'class-validator';
+import { IsInt, IsIP, IsOptional, IsString, IsUrl, Matches, Max, Min } from 'class-validator';
 
 const logRetention = 'ATOLL_LOG_RETENTION must be a whole number of days from 1 to 365';
 
@@ -11,26 +11,6 @@ export class PodsSettings {
   @Variable('ATOLL_SEAL_KEYS')
   @Matches(/^[A-Za-z0-9_-]{1,32}:/, { message: 'ATOLL_SEAL_KEYS must be id:key entries, each key 32 bytes in base64' })
   sealKeys: string = '';
-
-  /** What runs the pods of a GPU service for which no cluster was set. */
-  @Variable('ATOLL_CLUSTER')
-  @IsIn(['simulated', 'docker'], { message: 'ATOLL_CLUSTER must be simulated or docker' })
-  cluster: string = 'simulated';
-
-  /** Paths of the sockets of container engines, comma-separated; `ATOLL_CLUSTER=docker` uses the first. Whoever may write to one is root on its host. */
-  @Variable('ATOLL_DOCKER_SOCKETS')
-  @IsString()
-  dockerSockets: string = '';
-
-  /** The name or address at which the host of the container engine is reached from outside. */
-  @Variable('ATOLL_DOCKER_PUBLIC_HOST')
-  @IsString()
-  dockerPublicHost: string = '127.0.0.1';
-
-  /** The image of doors and of connections into pods, which deploy/door builds. */
-  @Variable('ATOLL_DOOR_IMAGE')
-  @IsString()
-  doorImage: string = 'localhost/atoll-door:1';
 
   /** The address on which the doors of simulated pods listen. */
   @Variable('ATOLL_SIMULATED_HOST')
@@ -53,6 +33,18 @@ export class PodsSettings {
   @IsString()
   tlsKey: string | undefined = undefined;
 
+  /** Objects on one cluster that no row needs and that are removed at once. Where there are more, none is removed. */
+  @Variable('ATOLL_ORPHANS_AT_ONCE')
+  @Type(() => Number)
+  @IsInt({ message: 'ATOLL_ORPHANS_AT_ONCE must be a whole number from 0 to 100000' })
+  @Min(0, { message: 'ATOLL_ORPHANS_AT_ONCE must be a whole number from 0 to 100000' })
+  @Max(100_000, { message: 'ATOLL_ORPHANS_AT_ONCE must be a whole number from 0 to 100000' })
+  orphansAtOnce: number = 20;
+
+  /** Milliseconds between two looks for such objects, and for which one is left alone. */
+  orphanLookMs: number = 60_000;
+  orphanGraceMs: number = 600_000;
+
   /** Steps of one kind (of pods or exposed services) that one process has under way at once. */
   steps: number = 500;
 
@@ -73,6 +65,11 @@ export class PodsSettings {
   @Variable('ATOLL_SSH_HOST')
   @IsIP(undefined, { message: 'ATOLL_SSH_HOST must be an IP address' })
   sshHost: string = '127.0.0.1';
+
+  /** The address on which this replica takes terminals from gateways, at any port. A wildcard is reached by the name of its host. */
+  @Variable('ATOLL_TERMINAL_HOST')
+  @IsIP(undefined, { message: 'ATOLL_TERMINAL_HOST must be an IP address' })
+  terminalHost: string = '127.0.0.1';
 
   /** Where logs of pods are kept, `http://user:password@host:3100`; in the service's own database without. */
   @Variable('LOKI_URL')

@@ -1,5 +1,4 @@
-import { Statements, Transactions } from '@atoll/database';
-import { Sealer } from '@atoll/seal';
+import { Transactions } from '@atoll/database';
 import { MachineWorkers } from '@atoll/state-machine';
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
@@ -7,8 +6,10 @@ import { DataSource } from 'typeorm';
 import { CertificateRenewal } from './certificates/certificate-renewal.js';
 import { Certificates } from './certificates/certificates.js';
 import { ClusterWatch } from './cluster/cluster-watch.js';
-import { Clusters, SimulatedClusters } from './cluster/clusters.js';
-import { DockerClusters } from './cluster/docker-clusters.js';
+import { ClusterRows } from './cluster/cluster-rows.js';
+import { Clusters } from './cluster/clusters.js';
+import { Orphans } from './cluster/orphans.js';
+import { SetClusters } from './cluster/set-clusters.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionsService } from './connections/connection.service.js';
 import { ExposureBatchesController } from './exposures/exposure-batch.controller.js';
@@ -19,6 +20,7 @@ import { ExposuresService } from './exposures/exposure.service.js';
 import { ExternalPorts } from './exposures/ports.js';
 import { BaremetalInstances } from './instances/baremetal-instances.js';
 import { InstancesController } from './instances/instance.controller.js';
+import { InstancesOfTeams } from './instances/instances-of-teams.js';
 import { InstancesService } from './instances/instance.service.js';
 import { LogClaims } from './logs/log-claims.js';
 import { LogCollector } from './logs/log-collector.js';
@@ -41,6 +43,7 @@ import { RunCollector } from './pods/run-collector.js';
 import { PodsSettings } from './pods-settings.js';
 import { sealer } from './sealer.js';
 import { Doorkeeper, LogInTrail } from './ssh-door/doorkeeper.js';
+import { Guests } from './ssh-door/guests.js';
 import { KeptLogIns } from './ssh-door/kept-log-ins.js';
 import { PodDoorkeeper } from './ssh-door/pod-doorkeeper.js';
 import { SshHostKey } from './ssh-door/ssh-host-key.js';
@@ -50,6 +53,8 @@ import { SshKeysService } from './ssh-keys/ssh-keys.service.js';
 import { HoldingsController } from './teams/holdings.controller.js';
 import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
+import { TerminalsController } from './terminals/terminal.controller.js';
+import { TerminalsService } from './terminals/terminal.service.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
 import { VolumesController } from './volumes/volume.controller.js';
@@ -76,13 +81,6 @@ const workers: Provider = {
     }),
 };
 
-const clusters: Provider = {
-  provide: Clusters,
-  inject: [DataSource, Statements, PodsSettings, Sealer],
-  useFactory: (dataSource: DataSource, statements: Statements, settings: PodsSettings, seals: Sealer) =>
-    settings.cluster === 'docker' ? new DockerClusters(statements, settings) : new SimulatedClusters(dataSource, settings, seals),
-};
-
 /** Pods, and what they are reached by. */
 @Module({
   imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
@@ -95,6 +93,7 @@ const clusters: Provider = {
     LogsController,
     PodsController,
     SshKeysController,
+    TerminalsController,
     VolumesController,
   ],
   providers: [
@@ -105,17 +104,20 @@ const clusters: Provider = {
     ConnectionsService,
     GpuServices,
     HoldingsService,
+    InstancesOfTeams,
     InstancesService,
     ExposureSteps,
     ExposuresOfTeam,
     ExposuresService,
     ExternalPorts,
+    Guests,
     LogClaims,
     LogCollector,
     LogVolume,
     LogWriter,
     LogsService,
     MountableVolumes,
+    Orphans,
     PlatformLines,
     PodActions,
     PodSteps,
@@ -129,6 +131,7 @@ const clusters: Provider = {
     SshServer,
     SearchBounds,
     TeamDeletion,
+    TerminalsService,
     UsageFacts,
     VolumeSteps,
     VolumeWatch,
@@ -136,7 +139,8 @@ const clusters: Provider = {
     logStore,
     sealer,
     workers,
-    clusters,
+    { provide: Clusters, useClass: SetClusters },
+    ClusterRows,
     { provide: Doorkeeper, useClass: PodDoorkeeper },
     { provide: LogInTrail, useClass: KeptLogIns },
   ],

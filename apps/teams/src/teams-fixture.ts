@@ -23,7 +23,7 @@ import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
 import { BareServiceUnderTest, startServiceUnderTest, statementsOf, type StartedService } from '@atoll/testing';
-import { Writers } from './database/writers.js';
+import { Writers } from './writers/writers.js';
 import { service } from './service.js';
 import type { TeamsSettings } from './teams-settings.js';
 import { Administrators } from './users/administrators.service.js';

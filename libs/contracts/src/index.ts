@@ -164,8 +164,8 @@ export {
   poolGpus,
 } from './gpuaas/pool-gpu.js';
 export { CreateGpuaas, CreateRegion, Gpuaas, GpuaasPage, Region, RegionPage, regions } from './gpuaas/region.js';
-export { EndSubscription, gpuaasBatches } from './gpuaas/batch.js';
-export { podBatches } from './pods/batch.js';
+export { EndSubscription, FindPlaces, gpuaasBatches, Places } from './gpuaas/batch.js';
+export { FindExposed, FindInstances, FoundInstance, FoundInstances, podBatches } from './pods/batch.js';
 export {
   ListAllSubscriptions,
   ListSubscriptions,
@@ -187,6 +187,17 @@ export {
 export type { MetricWindow, SubscriptionStatus } from './gpuaas/subscription.js';
 export { ListWorkloads, StartWorkload, Workload, WorkloadPage, WorkloadPath, workloadStatuses, workloads } from './gpuaas/workload.js';
 export type { WorkloadStatus } from './gpuaas/workload.js';
+export {
+  Cluster,
+  ClusterChanged,
+  GpuaasPath,
+  SetCluster,
+  SetClusterBody,
+  clusterChanged,
+  clusterPurpose,
+  clusters,
+} from './gpuaas/cluster.js';
+export type { ClusterDriverName } from './gpuaas/cluster.js';
 export {
   CheckPodWorkload,
   LeasedSlice,
@@ -231,6 +242,16 @@ export {
 export type { ExposedServiceStatus, ServiceProtocol } from './pods/exposed-service.js';
 export { Instance, InstanceList, ListInstances, instances } from './pods/instance.js';
 export { PodConnections, podConnections } from './pods/connection.js';
+export {
+  LocateTerminal,
+  OpenTerminal,
+  OpenTerminalBody,
+  terminalProtocol,
+  TerminalPlace,
+  terminals,
+  terminalSizeLimit,
+  TerminalTicket,
+} from './pods/terminal.js';
 export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
 export {
@@ -357,7 +378,9 @@ export {
   CreateTeamWithPolicy,
   FindMembers,
   FoundMember,
+  FindWorkspaces,
   FoundMembers,
+  FoundWorkspaces,
   NamedTeam,
   NamedTeams,
   TeamsNamedAfter,

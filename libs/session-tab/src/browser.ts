@@ -1,13 +1,7 @@
 /** The parts of a browser that this library uses; the types of the DOM would let every other project use them too. */
 export interface Browser {
-  readonly document: Listenable & {
-    readonly visibilityState: string;
-    getElementById(id: string): PageElement | null;
-    createElement(tag: 'a'): PageElement;
-  };
+  readonly document: Listenable;
   readonly localStorage: { getItem(key: string): string | null; setItem(key: string, value: string): void };
-  readonly location: { readonly hash: string; readonly pathname: string };
-  readonly history: { replaceState(data: unknown, title: string, url: string): void };
   readonly navigator: {
     readonly locks?: { request<T>(name: string, options: { signal: AbortSignal }, work: () => Promise<T>): Promise<T> };
     readonly credentials?: {
@@ -29,20 +23,10 @@ interface Listenable {
 interface BrowserEvent {
   /** Of a `storage` event. */
   readonly key?: string | null;
-  preventDefault(): void;
 }
 
 interface PublicCredential {
   toJSON(): unknown;
-}
-
-export interface PageElement extends Listenable {
-  value: string;
-  href: string;
-  append(child: PageElement): void;
-  textContent: string | null;
-  hidden: boolean;
-  disabled: boolean;
 }
 
 export const browser = globalThis as unknown as Browser;

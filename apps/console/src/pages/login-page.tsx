@@ -1,9 +1,10 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../parts/button.js';
-import icon from '../icon.svg';
 import { currentSession } from '../session/session.js';
 import { KeyForm } from './login/key-form.js';
+import { LoginCard } from './login/login-card.js';
+import { OtherWays } from './login/other-ways.js';
 import { PasswordForm } from './login/password-form.js';
 
 const reasons = {
@@ -17,25 +18,20 @@ export function LoginPage() {
   const { next = '/' } = useSearch({ from: '/sign-in' });
   const [isByKey, setByKey] = useState(false);
   const session = currentSession();
-  useEffect(() => {
-    document.title = 'Log in · Atoll';
-  }, []);
   const goOn = () => void navigate({ href: next, replace: true });
   return (
-    <main className="login">
-      <div className="login-card">
-        <header className="stack">
-          <img src={icon} alt="" width="44" height="44" />
-          <div>
-            <h1>Log in to Atoll</h1>
-            <p className="quiet">{reasons[session.kind === 'none' ? session.ended : 'never']}</p>
-          </div>
-        </header>
-        {isByKey ? <KeyForm onDone={goOn} /> : <PasswordForm onDone={goOn} />}
-        <Button kind="plain" onPress={() => setByKey(!isByKey)}>
-          {isByKey ? 'Use e-mail and password' : 'Use an API key'}
-        </Button>
-      </div>
-    </main>
+    <LoginCard title="Log in to Atoll" lead={reasons[session.kind === 'none' ? session.ended : 'never']}>
+      {isByKey ? (
+        <KeyForm onDone={goOn} />
+      ) : (
+        <>
+          <PasswordForm onDone={goOn} />
+          <OtherWays onDone={goOn} />
+        </>
+      )}
+      <Button kind="plain" onPress={() => setByKey(!isByKey)}>
+        {isByKey ? 'Use e-mail and password' : 'Use an API key'}
+      </Button>
+    </LoginCard>
   );
 }

@@ -8,7 +8,10 @@ import { Card, Figure, Page } from '../parts/page.js';
 import { Secret } from '../parts/secret.js';
 import { Empty } from '../parts/states.js';
 import type { User } from '../session/access.js';
+import { currentSession } from '../session/session.js';
 import { useUser } from '../session/user-context.js';
+import { PasskeysCard } from './profile/passkeys-card.js';
+import { SecondFactorCard } from './profile/second-factor-card.js';
 import { SessionsCard } from './profile/sessions-card.js';
 
 export function ProfilePage() {
@@ -37,6 +40,12 @@ export function ProfilePage() {
         )}
       </Card>
       <SessionsCard />
+      {currentSession().kind === 'session' && (
+        <>
+          <SecondFactorCard />
+          <PasskeysCard />
+        </>
+      )}
       <OwnKey />
     </Page>
   );

@@ -16,6 +16,7 @@ const tones: Record<string, Tone> = {
   stopping: 'busy',
   provisioning: 'busy',
   updating: 'busy',
+  resizing: 'busy',
   deleting: 'busy',
   Requested: 'busy',
   Provisioning: 'busy',

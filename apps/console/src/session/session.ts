@@ -50,6 +50,15 @@ export function logInWithCode(ticket: string, code: string): Promise<LogInOutcom
   return tab.logInWithCode(ticket, code);
 }
 
+export function logInWithPasskey(): Promise<LogInOutcome> {
+  return tab.logInWithPasskey();
+}
+
+/** Adds a passkey of this device to the user of the session. Throws `NoSession`. */
+export function addPasskey(name: string): Promise<Response> {
+  return tab.addPasskey(name);
+}
+
 export function logOut(): void {
   if (current.kind === 'session') void tab.logOut().catch(() => undefined);
   else become({ kind: 'none', ended: 'logout' });

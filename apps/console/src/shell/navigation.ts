@@ -27,6 +27,7 @@ function teamDestinations(user: User, teamId: string): Destination[] {
     { group, name: 'Subscriptions', to: `${at}/subscriptions` },
     { group, name: 'Pods', to: `${at}/pods` },
     ...(may(user, teamId, 'useResources') ? [{ group, name: 'Logs', to: `${at}/logs` }] : []),
+    { group, name: 'Shared volumes', to: `${at}/volumes` },
     { group, name: 'Bare metal', to: `${at}/baremetal` },
     { group, name: 'Members and keys', to: `${at}/members` },
     { group, name: 'Team settings', to: `${at}/settings` },

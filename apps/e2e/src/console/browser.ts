@@ -93,6 +93,6 @@ export async function logInWithKey(page: Page, key: string, path = '/'): Promise
   await page.goto(path);
   await page.getByRole('button', { name: 'Use an API key' }).click();
   await page.getByLabel('API key').fill(key);
-  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('button', { name: 'Log in', exact: true }).click();
   await page.locator('nav[aria-label=Main]').waitFor({ state: 'attached' });
 }

@@ -60,6 +60,7 @@ describeWhere(browserLack(), 'every page of the console', () => {
     ['pods', 'Pods', '/pods'],
     ['pod', 'notebook', '/pods/{pod}'],
     ['logs', 'Logs', '/logs'],
+    ['volumes', 'Shared volumes', '/volumes'],
     ['baremetal', 'Bare metal', '/baremetal?ended=yes'],
     ['members', 'Members and keys', '/members'],
     ['settings', 'Team settings', '/settings'],

@@ -21,7 +21,7 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await page.goto('/');
     await page.getByLabel('E-mail').fill(email);
     await page.getByLabel('Password', { exact: true }).fill(password);
-    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
     await page.locator('nav[aria-label=Main]').waitFor({ state: 'attached' });
   }
 
@@ -33,7 +33,7 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await picture(tab.page, 'story-login');
     await tab.page.getByLabel('E-mail').fill(email);
     await tab.page.getByLabel('Password', { exact: true }).fill('not the password at all');
-    await tab.page.getByRole('button', { name: 'Log in' }).click();
+    await tab.page.getByRole('button', { name: 'Log in', exact: true }).click();
     await tab.page.getByRole('alert').waitFor();
     expect(await violations(tab.page)).toEqual([]);
     await logIn(tab);
@@ -89,7 +89,7 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await page.getByText('Your session has ended.').waitFor();
     await page.getByLabel('E-mail').fill(email);
     await page.getByLabel('Password', { exact: true }).fill(password);
-    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
     await page.getByRole('heading', { level: 1, name: 'Your profile' }).waitFor();
     await tab.close();
   });

@@ -2,8 +2,8 @@ import { applyDecorators, Header, HttpCode } from '@nestjs/common';
 import { ApiExtension, ApiOperation, ApiResponse } from '@nestjs/swagger';
 import { Nothing, type Wire } from '@atoll/contracts';
 import type { ErrorCode } from '@atoll/errors';
-import { headersOf } from '../openapi/headers.js';
-import { ConfigureRoute } from '../requests/route-config.js';
+import { headersOf } from './headers.js';
+import { ConfigureRoute } from '../http/route-config.js';
 
 /** The extension of an operation in which its own refusal stands. */
 export const refusal = 'x-refuses';

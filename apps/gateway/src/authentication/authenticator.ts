@@ -5,7 +5,7 @@ import { AppError, isAppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { GatewaySettings } from '../gateway-options.js';
 import { policiesOf } from '../rate-limits/limits.js';
-import { unknownAddress } from './client-address.js';
+import { unknownAddress } from '../http/client-address.js';
 import { CredentialCache, type Verified } from './credential-cache.js';
 import { Lanes } from './lanes.js';
 import { RecentSet } from './recent-set.js';

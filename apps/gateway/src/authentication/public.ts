@@ -1,6 +1,6 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
-import { ConfigureRoute } from '../requests/route-config.js';
+import { ConfigureRoute } from '../http/route-config.js';
 
 export const publicMetadata = 'atoll:public';
 

@@ -9,6 +9,8 @@ import { OldPoolBillsController } from './billing/old-pool-bills.controller.js';
 import { OldUsageController } from './billing/old-usage.controller.js';
 import { OldErrorFilter } from './http/old-error.js';
 import { ReadOldRequest } from './http/read-old-request.js';
+import { OldPodsController } from './pods/old-pods.controller.js';
+import { UnifiedController } from './pods/unified.controller.js';
 import { OldConnectionsController } from './pools/old-connections.controller.js';
 import { OldPoolsController } from './pools/old-pools.controller.js';
 import { OldSubscriptionsController } from './pools/old-subscriptions.controller.js';
@@ -16,6 +18,7 @@ import { PoliciesController } from './roles-and-policies/policies.controller.js'
 import { ResourcePoliciesController } from './roles-and-policies/resource-policies.controller.js';
 import { OldMembersController } from './teams/old-members.controller.js';
 import { OldTeamsController } from './teams/old-teams.controller.js';
+import { OldVolumesController } from './volumes/old-volumes.controller.js';
 
 /** What the mount takes from the gateway that it belongs to. */
 export interface CompatParts {
@@ -39,6 +42,9 @@ export class CompatModule {
         OldPoolsController,
         OldSubscriptionsController,
         OldConnectionsController,
+        UnifiedController,
+        OldPodsController,
+        OldVolumesController,
       ],
       providers: [
         { provide: GatewaySettings, useValue: settings },

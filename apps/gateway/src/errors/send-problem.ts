@@ -1,6 +1,6 @@
 import type { AppError } from '@atoll/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { pathOf } from '../requests/path.js';
+import { pathOf } from '../http/path.js';
 import { problemHeaders, toProblem } from './problem.js';
 
 /** Answers a request with a problem. Headers set before (`Allow`, `RateLimit`) stay. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { AppError } from '@atoll/errors';
+import { errorKinds } from './error-kinds.js';
 import { problemHeaders, toProblem } from './problem.js';
 
 /** How long and how much of what a client still sends is read and dropped, so that it gets to read the answer instead of a reset. */
@@ -44,7 +45,7 @@ function refusalOf({ code = '', rawPacket }: SocketError): Refusal {
 }
 
 /** Told of each refusal. */
-type Noted = (status: number, requestId: string) => void;
+export type Noted = (status: number, requestId: string) => void;
 
 /** Those that have their answer: what they still send is an error once more, chunk by chunk. */
 const answered = new WeakSet<Duplex>();
@@ -72,10 +73,15 @@ export function refuseTunnel(socket: Duplex, noted: Noted): void {
   refuse(socket, tunnelRefusal, noted);
 }
 
-function refuse(socket: Duplex, { status, error, headers: more = {} }: Refusal, noted: Noted): void {
+/** Answers a request to change the protocol, for which Node hands over the bare socket too. */
+export function refuseUpgrade(socket: Duplex, error: AppError, instance: string, noted: Noted): void {
+  if (socket.writable) refuse(socket, { status: errorKinds[error.code].status, error }, noted, instance);
+}
+
+function refuse(socket: Duplex, { status, error, headers: more = {} }: Refusal, noted: Noted, instance = '/'): void {
   const requestId = randomUUID();
   noted(status, requestId);
-  const body = JSON.stringify(toProblem(error, { instance: '/', requestId, status }));
+  const body = JSON.stringify(toProblem(error, { instance, requestId, status }));
   const headers = {
     ...problemHeaders(error),
     ...more,

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { Counter, Histogram } from 'prom-client';
 import { GatewaySettings } from '../gateway-options.js';
-import { loggablePath } from '../requests/path.js';
+import { loggablePath } from '../http/path.js';
 
 const probes: ReadonlySet<string> = new Set(['/livez', '/readyz', '/metrics']);
 

@@ -2,7 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { Problem } from '../errors/problem.js';
 import { describeFields } from './glossary.js';
-import { answerHeaders } from './headers.js';
+import { answerHeaders } from '../answers/headers.js';
 import { linkOperations } from './links.js';
 import { operationsOf } from './operations.js';
 import { addHeaders, addProblems, dropUnused, problemResponses } from './problem-responses.js';

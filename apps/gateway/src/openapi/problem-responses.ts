@@ -3,7 +3,7 @@ import type { ErrorCode } from '@atoll/errors';
 import { refusal } from '../answers/answers.js';
 import { errorKinds } from '../errors/error-kinds.js';
 import { Problem } from '../errors/problem.js';
-import { headersOf, problemHeadersOf } from './headers.js';
+import { headersOf, problemHeadersOf } from '../answers/headers.js';
 import { walk, type Method, type Operation, type Response } from './operations.js';
 
 const everywhere = [

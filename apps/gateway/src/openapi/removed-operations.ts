@@ -1,5 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { removedPaths } from '../requests/removed-paths.js';
+import { removedPaths } from '../http/removed-paths.js';
 import type { Operation } from './operations.js';
 import { referencesTo } from './problem-responses.js';
 

@@ -5,7 +5,7 @@ import type { ThrottlerModuleOptions, ThrottlerRequest } from '@nestjs/throttler
 import type { UserCaller } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import type { FastifyReply } from 'fastify';
-import { networkOf } from '../authentication/client-address.js';
+import { networkOf } from '../http/client-address.js';
 import type { BucketRecord, Buckets, Demand } from './buckets.js';
 import { defaultLimits, policiesOf, type LimitName, type Limits } from './limits.js';
 import { InjectThrottlerOptions, InjectThrottlerStorage, ThrottlerGuard } from './throttler.js';
@@ -59,10 +59,14 @@ export function throttlersOf(limits: Limits | null): Exclude<ThrottlerModuleOpti
 }
 
 /** The arguments of the guard's context. */
-type Arguments = [counted: Counted, reply: FastifyReply, demands: Demand[]];
+type Arguments = [counted: Counted, reply: Headers, demands: Demand[]];
 
 /** The guard asks for a handler, and there is none yet. */
 const noHandler = (): void => undefined;
+
+/** Where what is left is said; a WebSocket has no answer to say it in. */
+type Headers = Pick<FastifyReply, 'header'>;
+const unsent = { header: () => unsent } as unknown as Headers;
 
 function countedIn(context: ExecutionContext): Counted {
   return context.getArgByIndex<Counted>(0);
@@ -92,6 +96,11 @@ export class RateLimits extends ThrottlerGuard {
   /** A request without credentials. Throws `too_many_requests`, as all of these do. */
   async anonymous(address: string, reply: FastifyReply): Promise<void> {
     await this.#count({ kind: 'anonymous', network: networkOf(address) }, reply);
+  }
+
+  /** A request to open a WebSocket by a ticket, which is no credential of the API. */
+  async upgrade(address: string): Promise<void> {
+    await this.#count({ kind: 'anonymous', network: networkOf(address) }, unsent);
   }
 
   /** A refresh or a log-out, by the cookie of a session that is not looked at yet. */
@@ -128,7 +137,7 @@ export class RateLimits extends ThrottlerGuard {
     return true;
   }
 
-  async #count(counted: Counted, reply: FastifyReply): Promise<Demand[]> {
+  async #count(counted: Counted, reply: Headers): Promise<Demand[]> {
     const demands: Demand[] = [];
     await this.canActivate(new ExecutionContextHost([counted, reply, demands] satisfies Arguments, RateLimits, noHandler));
     if (demands.length > 0) await this.#take(demands, reply);
@@ -136,7 +145,7 @@ export class RateLimits extends ThrottlerGuard {
   }
 
   /** A refused request costs nothing, and is told the longest wait. */
-  async #take(demands: readonly Demand[], reply: FastifyReply): Promise<void> {
+  async #take(demands: readonly Demand[], reply: Headers): Promise<void> {
     const records = await this.#increment(demands);
     const left = records.map(({ totalHits, timeToExpire }, at) => {
       const { name = '', capacity = 0 } = demands[at] ?? {};

@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { AppError, isAppError, type ErrorCode } from '@atoll/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Authenticator, type Attempt } from '../authentication/authenticator.js';
-import { clientAddress, networkOf } from '../authentication/client-address.js';
+import { clientAddress, networkOf } from '../http/client-address.js';
 import type { Verified } from '../authentication/credential-cache.js';
 import { presentedCredential } from '../authentication/presented-credential.js';
 import { GatewaySettings } from '../gateway-options.js';
 import { RateLimits } from '../rate-limits/rate-limits.js';
 import { requireOwnOrigin } from '../sessions/own-origin.js';
 import { SessionCookie } from '../sessions/session-cookie.js';
-import { pathOf } from './path.js';
+import { pathOf } from '../http/path.js';
 
 const maxUrlLength = 8 * 1024;
 /** A failed authentication of an address: a key that is not valid, or not valid from there. */

@@ -3,7 +3,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { CallContext, Idempotency, UserCaller } from '@atoll/contracts';
 import type { FieldError } from '@atoll/errors';
-import { decodedPath, pathOf } from './path.js';
+import { decodedPath, pathOf } from '../http/path.js';
 import { traceparentOf } from './request-id.js';
 
 /** What goes with the call over the bus. Adds to the faults where the idempotency key is none. */

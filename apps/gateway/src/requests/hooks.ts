@@ -8,7 +8,7 @@ import { Draining } from '../health/draining.js';
 import { documentationHeaders } from '../openapi/documentation.js';
 import { Admission } from './admission.js';
 import { ignoreTypeOfNothing } from './body-parser.js';
-import { pathOf } from './path.js';
+import { pathOf } from '../http/path.js';
 import { requireHost } from './strictness.js';
 import { refuseRemoved, unmatchedRoute } from './unmatched-route.js';
 

@@ -1,7 +1,7 @@
 import { AppError } from '@atoll/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { pathOf } from './path.js';
-import { replacementOf } from './removed-paths.js';
+import { pathOf } from '../http/path.js';
+import { replacementOf } from '../http/removed-paths.js';
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 

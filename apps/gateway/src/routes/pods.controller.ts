@@ -1,6 +1,19 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { CreatePod, ListPods, Pod, PodAction, PodPage, PodPath, pods, UpdatePodBody, type CallContext } from '@atoll/contracts';
+import {
+  CreatePod,
+  ListPods,
+  OpenTerminalBody,
+  Pod,
+  PodAction,
+  PodPage,
+  PodPath,
+  pods,
+  terminals,
+  TerminalTicket,
+  UpdatePodBody,
+  type CallContext,
+} from '@atoll/contracts';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage, Refuses } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
@@ -44,6 +57,17 @@ export class PodsController {
   @Answers(200, Pod, 'Get a pod', 'Returns a pod. Any member of its team may read it.')
   getPod(@Param() path: PodPath, @Context() context: CallContext): Promise<Pod> {
     return this.rpc.call(pods.get, path, context);
+  }
+
+  @Post(':pod_name/terminal')
+  @Answers(
+    201,
+    TerminalTicket,
+    'Open a terminal in a pod',
+    'Returns a ticket for one WebSocket at this path, to be offered as a subprotocol beside `atoll.v1`. Binary frames are input and output of a shell in the pod; a text frame `{"columns": 120, "rows": 40}` resizes it. It ends as an SSH session does: with the pod, and when its user may not use the pod any more. Requires team_owner, team_admin or member; an operator needs to be one of them.',
+  )
+  openTerminal(@Param() path: PodPath, @Body() body: OpenTerminalBody, @Context() context: CallContext): Promise<TerminalTicket> {
+    return this.rpc.call(terminals.open, { ...path, ...body }, context);
   }
 
   @Put(':pod_name')

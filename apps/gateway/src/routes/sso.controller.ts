@@ -8,9 +8,8 @@ import { Answers } from '../answers/answers.js';
 import { Attempts } from '../authentication/attempts.js';
 import { Anonymous } from '../authentication/public.js';
 import { errorKinds } from '../errors/error-kinds.js';
-import { refusalPage } from '../pages/html.js';
-import { pageHeaders } from '../pages/pages.js';
 import { Context } from '../requests/call-context.js';
+import { refusalHeaders, refusalPage } from '../sessions/refusal-page.js';
 import { SessionCookie } from '../sessions/session-cookie.js';
 import { Origin } from '../sessions/session-origin.js';
 import { SsoCookie } from '../sessions/sso-cookie.js';
@@ -60,7 +59,7 @@ export class SsoController {
     await orPage(reply, async () => {
       const sent = { ...answer, ...path, ...origin, flow_token: this.flows.read(request) };
       this.cookie.open(reply, await this.attempts.run(request, reply, () => this.rpc.call(singleSignOn.finish, sent, context)));
-      reply.redirect('/login');
+      reply.redirect('/');
     });
   }
 }
@@ -73,7 +72,7 @@ async function orPage(reply: FastifyReply, work: () => Promise<void>): Promise<v
     if (!isAppError(error) || error.code === 'internal') throw error;
     await reply
       .status(errorKinds[error.code].status)
-      .headers(pageHeaders)
+      .headers(refusalHeaders)
       .type('text/html; charset=utf-8')
       .send(refusalPage(error.message));
   }

@@ -18,7 +18,7 @@ import { Rpc } from '@atoll/rpc';
 import type { FastifyReply } from 'fastify';
 import { Answers, AnswersPage, ChangesCaller } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
-import { ConfigureRoute } from '../requests/route-config.js';
+import { ConfigureRoute } from '../http/route-config.js';
 
 @ApiTags('Teams')
 @Controller('team')

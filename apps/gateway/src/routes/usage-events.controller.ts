@@ -4,7 +4,7 @@ import { RecordUsage, UsageRecorded, usage, type CallContext } from '@atoll/cont
 import { Rpc } from '@atoll/rpc';
 import { Answers } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
-import { ConfigureRoute } from '../requests/route-config.js';
+import { ConfigureRoute } from '../http/route-config.js';
 
 const maxBatchBytes = 768 * 1024;
 

@@ -11,8 +11,13 @@ const loopback = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?=:|$)/;
 export function requireOwnOrigin({ headers }: FastifyRequest, publicUrl: string): void {
   const { origin, 'sec-fetch-site': site } = headers;
   const isOwnSite = site === undefined || site === 'same-origin';
-  if (isOwnSite && (origin === undefined || nameOf(origin) === nameOf(publicUrl))) return;
+  if (isOwnSite && (origin === undefined || isOwnOrigin(origin, publicUrl))) return;
   throw new AppError('forbidden', `This may be called from pages of ${publicUrl} only, not from those of another origin.`);
+}
+
+/** Whether an `Origin` header names the platform. */
+export function isOwnOrigin(origin: string, publicUrl: string): boolean {
+  return nameOf(origin) === nameOf(publicUrl);
 }
 
 function nameOf(origin: string): string {

@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { SessionOrigin } from '@atoll/contracts';
 import type { FastifyRequest } from 'fastify';
-import { networkOf } from '../authentication/client-address.js';
+import { networkOf } from '../http/client-address.js';
 
 /** What a list of sessions shows of the client: printable ASCII, as a header should be. */
 const unprintable = /[^\x20-\x7e]+/g;

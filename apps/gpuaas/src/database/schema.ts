@@ -6,6 +6,7 @@ import { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import { BaremetalAttemptEntity, CredentialReadEntity, SimulatedHostEntity } from '../baremetal/ledger.entity.js';
 import { MemberRoleEntity, UserSshKeysEntity } from '../baremetal/team-keys.entity.js';
 import { CapacityChangeEntity, TeamCapacityEntity } from '../capacity/capacity.entity.js';
+import { ClusterEntity } from '../model/cluster.entity.js';
 import { ConnectionEntity, ConnectionRefreshEntity } from '../connections/connection.entity.js';
 import { SimulatedDeviceEntity, SimulatedFaultEntity } from '../driver/simulated.entity.js';
 import { GpuEntity } from '../model/gpu.entity.js';
@@ -33,6 +34,7 @@ import { Failures1807500000000 } from './migrations/1807500000000-failures.js';
 import { WaitingRequests1808000000000 } from './migrations/1808000000000-waiting-requests.js';
 import { HeldSlices1809000000000 } from './migrations/1809000000000-held-slices.js';
 import { TeamKeys1821000000000 } from './migrations/1821000000000-team-keys.js';
+import { Clusters1823000000000 } from './migrations/1823000000000-clusters.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -43,6 +45,7 @@ export const gpuaasSchema = {
     BaremetalInstanceEntity,
     BaremetalNodeEntity,
     CapacityChangeEntity,
+    ClusterEntity,
     ConnectionEntity,
     ConnectionRefreshEntity,
     CredentialReadEntity,
@@ -84,5 +87,6 @@ export const gpuaasSchema = {
     WaitingRequests1808000000000,
     HeldSlices1809000000000,
     TeamKeys1821000000000,
+    Clusters1823000000000,
   ],
 };

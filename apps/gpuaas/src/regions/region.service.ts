@@ -17,6 +17,7 @@ import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { ClusterRows } from '../clusters/cluster-rows.js';
 import { GpuaasEntity, RegionEntity } from '../model/region.entity.js';
 
 /** Regions, and the GPU service of each. */
@@ -26,6 +27,7 @@ export class RegionsService {
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly outbox: Outbox,
+    private readonly clusters: ClusterRows,
   ) {}
 
   async create({ region_name, city, country }: CreateRegion, context: CallContext): Promise<Region> {
@@ -53,8 +55,10 @@ export class RegionsService {
     requirePlatformAdmin(context.caller);
     return this.transactions.once(context, async (manager) => {
       await this.requireRegion(manager, region_id);
-      const gpuaas = manager.save(manager.create(GpuaasEntity, { regionId: region_id, name }));
-      return gpuaasView(await unique(gpuaas, 'The region has a GPU service of this name already.'));
+      const saving = manager.save(manager.create(GpuaasEntity, { regionId: region_id, name }));
+      const gpuaas = await unique(saving, 'The region has a GPU service of this name already.');
+      await this.clusters.create(manager, gpuaas.gpuaasId);
+      return gpuaasView(gpuaas);
     });
   }
 

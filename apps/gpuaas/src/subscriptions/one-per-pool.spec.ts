@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { gpuaasBatches, subscriptions, type Subscribe } from '@atoll/contracts';
 import { isAppError } from '@atoll/errors';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
@@ -37,6 +37,9 @@ function asManyReplicas(): () => void {
   return () => void (accepting.together = together);
 }
 
+let restore = (): void => undefined;
+afterEach(() => restore());
+
 const taken = 'Already subscribed to this pool.';
 
 describe('a subscription that must be the only one of its team on the pool', () => {
@@ -54,9 +57,8 @@ describe('a subscription that must be the only one of its team on the pool', () 
 
   it('is one also where each is asked of another replica', async () => {
     const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 40, overcommit: 2 });
-    const restore = asManyReplicas();
+    restore = asManyReplicas();
     expect(await count(Array.from({ length: 12 }, () => ask({ pool_id })))).toEqual({ accepted: 1, [taken]: 11 });
-    restore();
   });
 
   it('is refused beside one that need not be, in one batch too, and says nothing to those that need not be', async () => {
@@ -73,6 +75,27 @@ describe('a subscription that must be the only one of its team on the pool', () 
     await fixture.settle();
     await fixture.call(gpuaasBatches.end, { subscription_id: first.subscription_id }, team.member);
     expect((await ask({ pool_id: one.pool_id })).status).toBe('subscribing');
+  });
+});
+
+describe('where subscriptions are', () => {
+  it('is told of those of the caller’s teams alone, and of regions to everybody', async () => {
+    const { pool_id, pool_name, region_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
+    const other = await fixture.team('viewer');
+    const asked = { subscription_ids: [(await ask({ pool_id })).subscription_id, '999999'], region_ids: [region_id, '999999'] };
+    const find = (by: ToldTeam['member'] | undefined) => fixture.call(gpuaasBatches.places, asked, by);
+    const place = {
+      subscription_id: asked.subscription_ids[0],
+      pool_id,
+      pool_name,
+      board: 'A100-80GB',
+      v_ram_gb: expect.stringMatching(/^\d/),
+    };
+    const regions = [expect.objectContaining({ region_id })];
+    expect(await find(team.member)).toEqual({ subscriptions: [place], regions });
+    expect(await find(undefined)).toEqual({ subscriptions: [place], regions });
+    expect(await find(other.member)).toEqual({ subscriptions: [], regions });
+    expect(await fixture.call(gpuaasBatches.places, {}, team.member)).toEqual({ subscriptions: [], regions: [] });
   });
 });
 

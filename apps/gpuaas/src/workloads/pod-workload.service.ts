@@ -15,6 +15,7 @@ import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { ClusterRows } from '../clusters/cluster-rows.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
@@ -32,6 +33,7 @@ export class PodWorkloadsService {
     private readonly transactions: Transactions,
     private readonly gate: TeamGate,
     private readonly pools: PoolCatalogue,
+    private readonly clusters: ClusterRows,
     private readonly subscriptions: SubscriptionSteps,
     private readonly workloads: WorkloadSteps,
     private readonly room: WorkloadPlacement,
@@ -56,7 +58,7 @@ export class PodWorkloadsService {
       region_id: regionId,
       region_name: region?.region_name ?? '',
       profile,
-      refusal: await this.refusal(manager, subscription, vgpus),
+      refusal: (await this.clusterRefusal(gpuaasId)) ?? (await this.refusal(manager, subscription, vgpus)),
     };
   }
 
@@ -77,6 +79,8 @@ export class PodWorkloadsService {
       const status = statusOf(subscription.state);
       if (status === 'subscribing') return without(asked, 'waiting', 'It waits for its subscription to become active.');
       if (status !== 'active') return without(asked, 'failed', isOver(subscription));
+      // No other driver takes over until this workload is there to be counted.
+      await this.clusters.read(manager, (await this.pools.pool(subscription.poolId, manager)).gpuaasId, 'share');
       const values = { subscriptionId: subscription_id, teamId, name: pod_name, vgpus, podId: pod_id, podStart: start };
       return this.room.begin(manager, subscription, values, causeOf(context));
     });
@@ -133,12 +137,24 @@ export class PodWorkloadsService {
     }
   }
 
+  /** A cluster that does not answer takes nothing new. */
+  private async clusterRefusal(gpuaasId: string): Promise<PodSubscription['refusal']> {
+    const { status, since } = await this.clusters.read(this.dataSource.manager, gpuaasId);
+    if (status !== 'unreachable' || since === null) return null;
+    const message = `The cluster of this GPU service has not answered since ${since.toISOString()}: nothing new starts there.`;
+    return { code: 'unavailable', message };
+  }
+
   private async viewOf(workload: WorkloadEntity): Promise<PodWorkload> {
-    const { workloadId, podId, podStart, state, failure, lastError } = workload;
+    const { workloadId, podId, podStart, state, subscriptionId, failure, lastError } = workload;
     const slices = await this.dataSource.query<LeasedSlice[]>(
       `SELECT lease_id, node_name, gpu.uuid AS gpu_uuid, gpu.board, lease.profile, slot_start, gpu_instance_id AS instance_id, true AS is_simulated
        FROM lease JOIN gpu USING (gpu_id) JOIN node USING (node_id) WHERE lease.workload_id = $1 ORDER BY lease_id`,
       [workloadId],
+    );
+    const [cluster] = await this.dataSource.query<{ setting: string }[]>(
+      `SELECT setting FROM cluster JOIN pool USING (gpuaas_id) JOIN subscription USING (pool_id) WHERE subscription_id = $1`,
+      [subscriptionId],
     );
     return {
       pod_id: podId ?? '',
@@ -147,12 +163,13 @@ export class PodWorkloadsService {
       status: workloadStatus(state),
       reason: failure ?? lastError?.message ?? null,
       slices,
+      cluster_setting: Number(cluster?.setting ?? 0),
     };
   }
 }
 
 function without({ pod_id, start }: PodStart, status: 'waiting' | 'stopped' | 'failed', reason: string): PodWorkload {
-  return { pod_id, start, workload_id: null, status, reason, slices: [] };
+  return { pod_id, start, workload_id: null, status, reason, slices: [], cluster_setting: 0 };
 }
 
 function isOver({ state }: SubscriptionEntity): string {

@@ -1,3 +1,4 @@
+import type { ClusterDriver } from '@atoll/cluster';
 import { Transactions } from '@atoll/database';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -16,6 +17,8 @@ export class ClusterWatch implements OnApplicationBootstrap, BeforeApplicationSh
   private readonly logger = new Logger(ClusterWatch.name);
   private readonly stopping = new AbortController();
   private readonly watched = new Map<string, Promise<void>>();
+  /** Of each cluster that is watched: its driver, and what ends the watch once another took its place. */
+  private readonly drivers = new Map<string, { driver: ClusterDriver; replaced: AbortController }>();
   private readonly looking = new Map<string, Promise<void>>();
   private timer: NodeJS.Timeout | undefined;
   private round: Promise<void> = Promise.resolve();
@@ -47,6 +50,8 @@ export class ClusterWatch implements OnApplicationBootstrap, BeforeApplicationSh
   /** Looks at all pods of a cluster that run. */
   async sweep(gpuaasId: string): Promise<void> {
     const driver = await this.clusters.driverOf(gpuaasId);
+    const watch = this.drivers.get(gpuaasId);
+    if (watch && watch.driver !== driver) watch.replaced.abort();
     for (let after = '00000000-0000-0000-0000-000000000000'; !this.stopping.signal.aborted;) {
       const rows = await this.dataSource.query<{ pod_id: string; run: number }[]>(
         `SELECT pod_id, run FROM pod WHERE gpuaas_id = $1 AND state = 'running' AND ${livePod} AND pod_id > $2 ORDER BY pod_id LIMIT $3`,
@@ -90,9 +95,17 @@ export class ClusterWatch implements OnApplicationBootstrap, BeforeApplicationSh
 
   private async watch(gpuaasId: string): Promise<void> {
     const driver = await this.clusters.driverOf(gpuaasId);
-    for await (const { kind, id } of driver.watch(this.stopping.signal)) {
-      if (kind === 'pod') await this.touch([id]);
-      if (kind === 'door') await this.touchDoor(id);
+    const replaced = new AbortController();
+    this.drivers.set(gpuaasId, { driver, replaced });
+    try {
+      for await (const { kind, id } of driver.watch(AbortSignal.any([this.stopping.signal, replaced.signal]))) {
+        if (kind === 'pod') await this.touch([id]);
+        if (kind === 'door') await this.touchDoor(id);
+      }
+    } catch (error) {
+      if (!replaced.signal.aborted) throw error;
+    } finally {
+      this.drivers.delete(gpuaasId);
     }
   }
 

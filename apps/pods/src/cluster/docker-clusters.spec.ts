@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { pods, sharedVolumes, sshKeys, type CreatePod, type Pod } from '@atoll/contracts';
+import { clusterChanged, pods, sharedVolumes, sshKeys, type CreatePod, type Pod } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { describeWhere, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
@@ -10,7 +10,6 @@ import ssh2 from 'ssh2';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { SshServer } from '../ssh-door/ssh-server.js';
 import { Clusters } from './clusters.js';
-import type { DockerClusters } from './docker-clusters.js';
 
 const patienceMs = 20_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
 
@@ -20,8 +19,8 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
   let team: ToldTeam;
   beforeAll(async () => {
     podman = await startPodman();
-    const engine = { cluster: 'docker', dockerSockets: podman.socketPath, doorImage: podmanImage, sshPort: '0' };
-    fixture = await PodsFixture.start({ isRunning: true, ...engine });
+    fixture = await PodsFixture.start({ isRunning: true, sshPort: '0' });
+    fixture.neighbours.clusters.set('1', { driver: 'docker', socket: podman.socketPath, door_image: podmanImage });
     team = await fixture.team('member', 8);
   });
   afterAll(async () => {
@@ -113,10 +112,20 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
     await fixture.act(pod, 'stop', team);
   });
 
-  it('are not looked for on another engine that took the place of theirs', async () => {
-    await fixture.query(`UPDATE engine SET identity = 'another'`);
-    const clusters = fixture.get(Clusters) as DockerClusters;
-    await clusters.onModuleDestroy();
-    await expect(clusters.driverOf()).rejects.toMatchObject({ code: 'another_cluster' });
+  it('run beside simulated ones of another GPU service', async () => {
+    const { subscription_id } = fixture.neighbours.subscription(team.team_id, team.workspace_id, 4, { gpuaas_id: '2' });
+    const [real, simulated] = [await running(), await fixture.create(team, { subscription_id })];
+    await comesTo(simulated, ({ status }) => status === 'running');
+    expect(await containers()).toEqual([expect.stringContaining(real.pod_id)]);
+    for (const pod of [real, simulated]) await fixture.act(pod, 'stop', team);
+    for (const pod of [real, simulated]) await comesTo(pod, ({ status }) => status === 'stopped');
+  });
+
+  it('are not looked for on another engine that took the place of theirs, until the cluster is set again', async () => {
+    const cluster = { ...fixture.neighbours.cluster({ gpuaas_id: '1' }), setting: 2, revision: 2 };
+    await fixture.query(`UPDATE cluster SET identity = 'another', setting = 2, revision = 2 WHERE gpuaas_id = 1`);
+    await expect(fixture.get(Clusters).driverOf('1')).rejects.toMatchObject({ code: 'another_cluster' });
+    await fixture.tell(clusterChanged, { ...cluster, setting: 3, revision: 3 });
+    expect(await fixture.get(Clusters).driverOf('1')).toBeDefined();
   });
 });

@@ -37,21 +37,24 @@ export class ConnectionsService {
   async read({ team_id }: HoldingTeam, { caller }: CallContext): Promise<PodConnections> {
     if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
     const rows = await this.statements.query<Row>('connections.read', readQuery, [team_id]);
+    const gpuaasIds = [...new Set(rows.map(({ gpuaas_id }) => gpuaas_id))];
+    const capabilities = new Map(await Promise.all(gpuaasIds.map(async (id) => [id, await this.clusters.capabilitiesOf(id)] as const)));
+    const hasShell = ({ gpuaas_id }: Row) => capabilities.get(gpuaas_id)?.shell.by === 'exec';
     return {
-      data: await Promise.all(
-        rows.map(async (row) => ({ subscription_id: row.subscription_id, ...connectionOf(row), ssh: await this.sshOf(row) })),
-      ),
+      data: rows.map((row) => ({
+        subscription_id: row.subscription_id,
+        ...connectionOf(row),
+        ssh: hasShell(row) ? this.sshOf(row) : null,
+      })),
     };
   }
 
-  /** By the SSH door, where the cluster opens a shell and the pod runs. */
-  private async sshOf({ pod_name, state, gpuaas_id }: Row): Promise<ConnectionPod['ssh']> {
+  /** By the SSH door, where the pod runs. */
+  private sshOf({ pod_name, state }: Row): ConnectionPod['ssh'] {
     const { sshPort, sshPublicHost: host } = this.settings;
     // Port 0 is any free one.
     const port = Number(sshPort) || this.sshServer.port;
     if (sshPort === 'off' || !port || podStatus(state) !== 'running') return null;
-    const { capabilities } = await this.clusters.driverOf(gpuaas_id);
-    if (capabilities.shell.by !== 'exec') return null;
     return { host, port, username: pod_name, command: `ssh -p ${port} ${pod_name}@${host}` };
   }
 }

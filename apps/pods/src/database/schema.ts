@@ -4,8 +4,9 @@ import { TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from
 import { BaremetalInstanceEntity } from '../instances/baremetal-instance.entity.js';
 import { CertificateEntity } from '../certificates/certificate.entity.js';
 import { ExposureEntity, ReservedPortEntity } from '../exposures/exposure.entity.js';
-import { EngineEntity, InstallationEntity } from '../cluster/engine.entity.js';
+import { ClusterEntity, InstallationEntity } from '../cluster/cluster.entity.js';
 import { LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity } from '../logs/log-source.entity.js';
+import { OrphanEntity } from '../cluster/orphan.entity.js';
 import { PodEntity } from '../pods/pod.entity.js';
 import { PodRunEntity } from '../pods/pod-run.entity.js';
 import { GpuServiceEntity } from '../placement/gpu-service.entity.js';
@@ -20,7 +21,10 @@ import { Engines1812000000000 } from './migrations/1812000000000-engines.js';
 import { Ssh1811000000000 } from './migrations/1811000000000-ssh.js';
 import { RegionNames1809000000000 } from './migrations/1809000000000-region-names.js';
 import { BaremetalAndOwners1822000000000 } from './migrations/1822000000000-baremetal-and-owners.js';
+import { Terminals1850000000000 } from './migrations/1850000000000-terminals.js';
 import { PodLogs1811000000000 } from './migrations/1811000000000-pod-logs.js';
+import { Clusters1823000000000 } from './migrations/1823000000000-clusters.js';
+import { Orphans1823000001000 } from './migrations/1823000001000-orphans.js';
 
 /** The PostgreSQL schema that the pods service owns. */
 export const podsSchema = {
@@ -29,7 +33,7 @@ export const podsSchema = {
     ...teamDirectoryEntities,
     BaremetalInstanceEntity,
     CertificateEntity,
-    EngineEntity,
+    ClusterEntity,
     ExposureEntity,
     GpuServiceEntity,
     InstallationEntity,
@@ -38,6 +42,7 @@ export const podsSchema = {
     LogSourceEntity,
     LogVolumeEntity,
     MachineHistory,
+    OrphanEntity,
     PlatformLineEntity,
     PodEntity,
     PodRunEntity,
@@ -58,6 +63,9 @@ export const podsSchema = {
     Ssh1811000000000,
     Engines1812000000000,
     BaremetalAndOwners1822000000000,
+    Clusters1823000000000,
+    Orphans1823000001000,
     SharedVolumes1830000000000,
+    Terminals1850000000000,
   ],
 };

@@ -58,7 +58,7 @@ export class ExposuresService {
     const pod = await this.pods.find(asked.pod_name, context.caller, 'useResources');
     await this.gate.requireGrowth(context.caller, pod.teamId, undefined, 'pod');
     await this.requireSupported(pod.gpuaasId, protocol, ssl_enabled);
-    const publicHost = await this.clusters.publicHostOf(pod.gpuaasId);
+    const publicHost = await this.clusters.hostForNew(pod.gpuaasId);
     return this.transactions.once(context, async (manager) => {
       await this.lockExposable(manager, pod.podId);
       const values = {
@@ -173,7 +173,7 @@ export class ExposuresService {
   }
 
   private async requireSupported(gpuaasId: string, protocol: ServiceProtocol, isSsl: boolean): Promise<void> {
-    const { capabilities } = await this.clusters.driverOf(gpuaasId);
+    const capabilities = await this.clusters.capabilitiesOf(gpuaasId);
     if (isSsl && !capabilities.tls)
       throw new AppError('not_supported', 'The cluster of this GPU service cannot end TLS: ssl_enabled must be false.');
     if (protocol === 'UDP' && !capabilities.udp) throw new AppError('not_supported', 'The cluster of this GPU service cannot expose UDP.');

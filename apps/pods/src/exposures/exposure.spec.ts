@@ -86,6 +86,12 @@ describe('an exposed service', () => {
     );
     const other = await fixture.team();
     expect((await errorOf(list(other.member))).code).toBe('not_found');
+    const { subscription_id } = pod;
+    const ofSubscription = async (caller: typeof team.member) =>
+      (await fixture.call(podBatches.exposed, { subscription_id }, caller)).data.map(({ service_id }) => service_id);
+    expect(await ofSubscription(team.member)).toContain(one.service_id);
+    expect(await ofSubscription(other.member)).toEqual([]);
+    expect(await fixture.call(podBatches.exposed, {}, team.member)).toEqual({ data: [] });
     await remove(one);
     await fixture.call(pods.delete, { pod_name: own.pod_name }, team.member);
     await fixture.untilDeleted(own);

@@ -1,11 +1,17 @@
-import { requirePermission, type CallContext, type ExposedServiceList, type TeamPath } from '@atoll/contracts';
+import { isPlatformAdmin, requirePermission, type CallContext, type ExposedServiceList, type FindExposed } from '@atoll/contracts';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { ExposureSteps } from './exposure-steps.js';
 import { exposureView } from './exposure-view.js';
 
-/** The exposed services of a team, in one statement. */
+/** Of the team `$1` and the subscription `$2`, where those are not null, and of the teams `$3` where that is not null. */
+const exposedQuery = `SELECT exposure.*, pod.pod_name FROM exposure JOIN pod USING (pod_id)
+  WHERE ($1::uuid IS NULL OR pod.team_id = $1) AND ($2::bigint IS NULL OR pod.subscription_id = $2)
+    AND ($3::uuid[] IS NULL OR pod.team_id = ANY ($3)) AND exposure.state <> 'deleted'
+  ORDER BY exposure.created_at, exposure.service_id`;
+
+/** The exposed services of a team or of a subscription, in one statement. */
 @Injectable()
 export class ExposuresOfTeam {
   constructor(
@@ -14,15 +20,16 @@ export class ExposuresOfTeam {
     private readonly steps: ExposureSteps,
   ) {}
 
-  async list({ team_id }: TeamPath, { caller }: CallContext): Promise<ExposedServiceList> {
-    requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
-    const rows = await this.statements.query<{ pod_name: string }>(
-      'exposures.of_team',
-      `SELECT exposure.*, pod.pod_name FROM exposure JOIN pod USING (pod_id) WHERE pod.team_id = $1 AND exposure.state <> 'deleted'
-       ORDER BY exposure.created_at, exposure.service_id`,
-      [team_id],
-    );
+  async list({ team_id, subscription_id }: FindExposed, { caller }: CallContext): Promise<ExposedServiceList> {
+    if (team_id === undefined && subscription_id === undefined) return { data: [] };
+    if (team_id !== undefined) {
+      requirePermission(caller, team_id, 'readTeam');
+      await this.teams.team(team_id);
+    }
+    const own = caller.kind === 'user' ? caller.teams.filter(({ lacksSecondFactor }) => !lacksSecondFactor) : [];
+    const reach = isPlatformAdmin(caller) ? null : own.map(({ teamId }) => teamId);
+    const values = [team_id ?? null, subscription_id ?? null, reach];
+    const rows = await this.statements.query<{ pod_name: string }>('exposures.of_team', exposedQuery, values);
     return { data: rows.map((raw) => exposureView(this.steps.rowOf(raw), raw.pod_name)) };
   }
 }

@@ -1,6 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ClusterError, type ClusterDriver, type LogBatch, type LogLine, type ObjectRef } from '@atoll/cluster';
+import {
+  ClusterError,
+  dockerCapabilities,
+  type Capabilities,
+  type ClusterDriver,
+  type LogBatch,
+  type LogLine,
+  type ObjectRef,
+} from '@atoll/cluster';
 import { podLogs, type PodLogPage, type ReadPodLogs, type UserCaller } from '@atoll/contracts';
 import type { BareServiceUnderTest } from '@atoll/testing';
 import { aTeam, contextOf, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest } from '@atoll/testing';
@@ -29,8 +37,16 @@ export class ScriptedEngines extends Clusters {
     return Promise.resolve({ readLogs } as unknown as ClusterDriver);
   }
 
-  override publicHostOf(): Promise<string> {
+  override capabilitiesOf(): Promise<Capabilities> {
+    return Promise.resolve(dockerCapabilities);
+  }
+
+  override hostForNew(): Promise<string> {
     return Promise.resolve('127.0.0.1');
+  }
+
+  override requireSetting(): Promise<void> {
+    return Promise.resolve();
   }
 
   run(podId: string, run: number): WrittenRun {

@@ -89,11 +89,12 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   /** Has its workload, and the image that is allowed now. */
   private async place(pod: PodEntity): Promise<Found> {
     const reference = await this.starts.requireImage(pod.teamId, pod.image, pod.requestId ?? undefined);
-    const { status, reason, slices } = await this.starts.workload(pod);
+    const { status, reason, slices, cluster_setting } = await this.starts.workload(pod);
     if (status === 'waiting' || status === 'pending') {
       return { againAfterMs: lookAgainMs, reason: { code: status, message: reason ?? 'It waits for a GPU.' } };
     }
     if (status !== 'running') throw new StepFailed('workload_ended', reason ?? 'Its workload ended before it could start.', true);
+    await this.clusters.requireSetting(pod.gpuaasId, cluster_setting);
     return this.moving('PLACED', (row) => ({ slices, reference, run: row.run + 1, mounted: row.volumes }));
   }
 

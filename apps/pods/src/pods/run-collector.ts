@@ -41,12 +41,13 @@ export class RunCollector implements OnApplicationBootstrap, BeforeApplicationSh
     const rows = await this.dataSource
       .query<{ pod_id: string; run: number; gpuaas_id: string }[]>(
         `SELECT pod_id, run, gpuaas_id FROM pod_run
-         WHERE ended_at IS NOT NULL AND (is_log_read OR ended_at < clock_timestamp() - interval '1 day') ORDER BY ended_at LIMIT $1`,
-        [perRound],
+         WHERE ended_at IS NOT NULL AND (is_log_read OR ended_at < clock_timestamp() - interval '1 day') AND gpuaas_id <> ALL ($2::bigint[])
+         ORDER BY ended_at LIMIT $1`,
+        // Those of a cluster that hangs take no place from others.
+        [perRound, [...this.busy.keys()]],
       )
       .catch(() => []);
     for (const [gpuaasId, runs] of Map.groupBy(rows, ({ gpuaas_id }) => gpuaas_id)) {
-      if (this.busy.has(gpuaasId)) continue;
       const task = this.removeAll(gpuaasId, runs)
         .catch((error: unknown) => this.logger.warn(`Cannot remove ended runs of GPU service ${gpuaasId}; retrying: ${String(error)}`))
         .finally(() => this.busy.delete(gpuaasId));

@@ -1,13 +1,14 @@
 import type { ClusterDriver, ObjectRef } from '@atoll/cluster';
 
-/** Whom a key lets into which pod. */
+/** Who is let into which pod: by an SSH key, or by a terminal that they have opened as a caller of the API. */
 export interface Admission {
   readonly podId: string;
   readonly podName: string;
   readonly teamId: string;
   readonly userId: string;
-  readonly sshKeyId: string;
-  readonly fingerprint: string;
+  /** The SSH key by which they came; null, as `fingerprint`, for a terminal. */
+  readonly sshKeyId: string | null;
+  readonly fingerprint: string | null;
   /** The run that was there at the log-in; null where the pod does not run. */
   readonly run: { readonly ref: ObjectRef; readonly driver: ClusterDriver } | null;
 }
@@ -19,6 +20,9 @@ export abstract class Doorkeeper {
    * stranger learns nothing of what exists. Throws where it cannot be decided now.
    */
   abstract admit(podName: string, fingerprint: string): Promise<Admission | null>;
+
+  /** A user who has already been identified. null as for `admit`. Throws where it cannot be decided now. */
+  abstract admitUser(podName: string, userId: string): Promise<Admission | null>;
 
   /** Those of the admissions that hold no more, each with the reason, a sentence for its user. Throws where it cannot be decided now. */
   abstract expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>>;

@@ -13,8 +13,13 @@ const holdersQuery = `
   FROM ssh_key k LEFT JOIN pod p ON p.pod_name = $1 AND p.state <> 'deleted'
   WHERE k.fingerprint = $2 ORDER BY k.created_at, k.ssh_key_id LIMIT 100`;
 
+/** The user, with the pod as above. */
+const userQuery = `
+  SELECT NULL::uuid AS ssh_key_id, w.user_id, p.pod_id, p.team_id, p.gpuaas_id, p.run, p.state
+  FROM (SELECT $2::uuid AS user_id) w LEFT JOIN pod p ON p.pod_name = $1 AND p.state <> 'deleted'`;
+
 interface Holder {
-  readonly ssh_key_id: string;
+  readonly ssh_key_id: string | null;
   readonly user_id: string;
   readonly pod_id: string | null;
   readonly team_id: string | null;
@@ -35,7 +40,14 @@ export class PodDoorkeeper extends Doorkeeper {
   }
 
   async admit(podName: string, fingerprint: string): Promise<Admission | null> {
-    const holders = await this.statements.query<Holder>('ssh.holders', holdersQuery, [podName, fingerprint]);
+    return this.#admitOneOf(await this.statements.query<Holder>('ssh.holders', holdersQuery, [podName, fingerprint]), podName, fingerprint);
+  }
+
+  async admitUser(podName: string, userId: string): Promise<Admission | null> {
+    return this.#admitOneOf(await this.statements.query<Holder>('terminals.user', userQuery, [podName, userId]), podName, null);
+  }
+
+  async #admitOneOf(holders: readonly Holder[], podName: string, fingerprint: string | null): Promise<Admission | null> {
     // Asked in any case: the time that it takes must not tell whether there is such a pod or key.
     const pairs = holders.map(({ user_id, team_id }) => ({ user_id, team_id: team_id ?? nobody }));
     const roles = await this.#roles(pairs.length > 0 ? pairs : [{ user_id: nobody, team_id: nobody }]);
@@ -54,12 +66,12 @@ export class PodDoorkeeper extends Doorkeeper {
 
   async expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
     const [keys, runs, roles] = await Promise.all([
-      this.#keys(admissions.map(({ sshKeyId }) => sshKeyId)),
+      this.#keys(admissions.flatMap(({ sshKeyId }) => sshKeyId ?? [])),
       this.#runs(admissions.map(({ podId }) => podId)),
       this.#roles(admissions.map(({ userId: user_id, teamId: team_id }) => ({ user_id, team_id }))),
     ]);
     const reasonOf = ({ podId, podName, run, sshKeyId, teamId, userId }: Admission): string | null => {
-      if (!keys.has(sshKeyId)) return 'Your SSH key was removed.';
+      if (sshKeyId !== null && !keys.has(sshKeyId)) return 'Your SSH key was removed.';
       const role = roles.find(({ user_id, team_id }) => user_id === userId && team_id === teamId);
       if (!role || !isAllowed(role.role)) return 'You may not use the pods of this team any more.';
       if (run && runs.get(podId) !== run.ref.run) return `The pod ${podName} has stopped or restarted.`;

@@ -9,6 +9,7 @@ import { DockerDriver, type ClusterDriver, type PodRun } from '@atoll/cluster';
 import { fingerprintOf, generateKeyPair, parsePublicKey } from '@atoll/ssh';
 import { podmanImage, startPodman, type Podman } from '@atoll/testing';
 import { Doorkeeper, LogInTrail, type Admission } from './doorkeeper.js';
+import { GuestBook } from './guest-book.js';
 import { SshDoor, type SshDoorOptions } from './ssh-door.js';
 
 const run = promisify(execFile);
@@ -34,6 +35,10 @@ class ListedGuests extends Doorkeeper {
     this.asked += 1;
     if (this.isDown) return Promise.reject(new Error('the database is away'));
     return Promise.resolve(this.guests.get(`${podName} ${fingerprint}`) ?? null);
+  }
+
+  admitUser(podName: string, userId: string): Promise<Admission | null> {
+    return Promise.resolve(this.guests.get(`${podName} ${userId}`) ?? null);
   }
 
   expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
@@ -69,6 +74,7 @@ export interface Outcome {
 export class SshDoorFixture {
   readonly doorkeeper = new ListedGuests();
   readonly trail = new KeptTrail();
+  readonly guests = new GuestBook(this.doorkeeper, this.trail);
   readonly #doors: SshDoor[] = [];
 
   private constructor(
@@ -95,8 +101,8 @@ export class SshDoorFixture {
 
   /** On any free port unless one is given; does not wait until it has it. */
   door(more: Partial<SshDoorOptions> = {}): SshDoor {
-    const { doorkeeper, hostKey, trail } = this;
-    const door = new SshDoor({ host: '127.0.0.1', port: 0, hostKey, doorkeeper, trail, ...more });
+    const { doorkeeper, guests, hostKey } = this;
+    const door = new SshDoor({ host: '127.0.0.1', port: 0, hostKey, doorkeeper, guests, ...more });
     this.#doors.push(door);
     return door;
   }

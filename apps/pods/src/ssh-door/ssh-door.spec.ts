@@ -221,7 +221,7 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
     await until(isIn);
     await until(() => sleeps(5432));
     fixture.doorkeeper.expulsions.set(guest, sentence);
-    await door.look(guest);
+    await fixture.guests.look(guest);
     const { code, stderr } = await open;
     expect(code).toBe(255);
     expect(stderr).toContain(sentence);
@@ -231,13 +231,15 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
   });
 
   it('looks by time too, where no broadcast came', async () => {
-    const impatient = await fixture.openDoor({ lookMs: 100 });
+    const over = new AbortController();
+    void fixture.guests.lookByTime(100, over.signal);
     const guestKey = await fixture.key();
     const { userId: guest } = await fixture.invite(pod, guestKey);
-    const open = fixture.ssh(impatient, guestKey, pod.podName, ['sleep 60']);
+    const open = fixture.ssh(door, guestKey, pod.podName, ['sleep 60']);
     await until(() => fixture.trail.entries.some((entry) => entry.userId === guest));
     fixture.doorkeeper.expulsions.set(guest, 'You are not a member of the team any more.');
     expect((await open).code).toBe(255);
+    over.abort();
   });
 
   it('ends with the pod', async () => {

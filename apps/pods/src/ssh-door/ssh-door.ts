@@ -4,8 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { algorithms } from '@atoll/ssh';
 import { Logger } from '@nestjs/common';
 import ssh2, { type ClientInfo, type Connection } from 'ssh2';
-import type { Admission, Doorkeeper, LogInTrail } from './doorkeeper.js';
+import type { Doorkeeper } from './doorkeeper.js';
 import { FailedAttempts } from './failed-attempts.js';
+import type { GuestBook } from './guest-book.js';
 import { usualLimits, type DoorLimits } from './limits.js';
 import { Visit } from './visit.js';
 
@@ -16,13 +17,12 @@ export interface SshDoorOptions {
   /** Private key, PEM or OpenSSH's form: the same for all replicas. */
   readonly hostKey: string;
   readonly doorkeeper: Doorkeeper;
-  readonly trail: LogInTrail;
+  readonly guests: GuestBook;
   readonly limits?: Partial<DoorLimits>;
-  /** Between two looks at who may stay, for what no broadcast has told; 5 s where it is left out. */
-  readonly lookMs?: number;
 }
 
-interface Guest {
+/** A connection, from its first byte. */
+interface Caller {
   readonly socket: Socket;
   readonly address: string;
   /** null until the client has said that it speaks SSH. */
@@ -41,7 +41,7 @@ export class SshDoor {
   readonly #limits: DoorLimits;
   readonly #failures: FailedAttempts;
   /** By address and port of the client. */
-  readonly #guests = new Map<string, Guest>();
+  readonly #callers = new Map<string, Caller>();
   readonly #server: Server;
   readonly #ssh: ssh2.Server;
   readonly #closed = new AbortController();
@@ -60,7 +60,6 @@ export class SshDoor {
 
   /** Resolves when the port is claimed, which may be long after the call. */
   async open(): Promise<void> {
-    void this.#lookByTime();
     let wasTold = false;
     while (!this.#closed.signal.aborted) {
       const taken = await this.#listen();
@@ -88,89 +87,42 @@ export class SshDoor {
     const address = socket.remoteAddress ?? '';
     socket.on('error', () => undefined);
     if (!this.#hasRoomFor(address)) return void socket.destroy();
-    const guest: Guest = { socket, address, visit: null };
+    const caller: Caller = { socket, address, visit: null };
     const name = nameOf(address, socket.remotePort);
-    this.#guests.set(name, guest);
-    const grace = setTimeout(() => !guest.visit?.admission && socket.destroy(), this.#limits.graceMs);
+    this.#callers.set(name, caller);
+    const grace = setTimeout(() => !caller.visit?.admission && socket.destroy(), this.#limits.graceMs);
     socket.once('close', () => {
       clearTimeout(grace);
-      this.#guests.delete(name);
+      this.#callers.delete(name);
     });
     this.#ssh.injectSocket(socket);
   }
 
   /** Once a client has said that it speaks SSH. */
   #visit(client: Connection, { ip, port }: ClientInfo): void {
-    const guest = this.#guests.get(nameOf(ip, port));
-    if (!guest) return void client.end();
-    const { socket, address } = guest;
-    const visit = (guest.visit = new Visit(client, {
+    const caller = this.#callers.get(nameOf(ip, port));
+    if (!caller) return void client.end();
+    const { socket, address } = caller;
+    const { guests } = this.options;
+    const visit = (caller.visit = new Visit(client, {
       socket,
       doorkeeper: this.options.doorkeeper,
       limits: this.#limits,
       onFailure: () => this.#failures.add(address),
-      hasRoom: ({ userId }) => this.#visits(userId).length < this.#limits.connectionsOfUser,
+      hasRoom: ({ userId }) => guests.countOf(userId) < this.#limits.connectionsOfUser,
     }));
     client.once('ready', () => {
-      if (visit.admission) void this.#record(visit, visit.admission, guest);
+      // Not `once` of node:events, which rejects when the connection is reset.
+      const left = new Promise<void>((resolve) => (socket.closed ? resolve() : socket.once('close', () => resolve())));
+      if (visit.isAdmitted()) void guests.enter(visit, address, left);
     });
   }
 
   #hasRoomFor(address: string): boolean {
-    if (this.#failures.areTooMany(address) || this.#guests.size >= this.#limits.connections) return false;
-    const strangers = [...this.#guests.values()].filter(({ visit }) => !visit?.admission);
-    const ofAddress = strangers.filter((guest) => guest.address === address);
+    if (this.#failures.areTooMany(address) || this.#callers.size >= this.#limits.connections) return false;
+    const strangers = [...this.#callers.values()].filter(({ visit }) => !visit?.admission);
+    const ofAddress = strangers.filter((caller) => caller.address === address);
     return strangers.length < this.#limits.strangers && ofAddress.length < this.#limits.strangersOfAddress;
-  }
-
-  /** Of those who have logged in; of this user alone where one is named. */
-  #visits(userId?: string): { visit: Visit; admission: Admission }[] {
-    return [...this.#guests.values()].flatMap(({ visit }) => {
-      const admission = visit?.admission;
-      return admission && (!userId || admission.userId === userId) ? [{ visit, admission }] : [];
-    });
-  }
-
-  async #record(visit: Visit, admission: Admission, { socket, address }: Guest): Promise<void> {
-    const { podName: pod_name, userId: user_id, fingerprint } = admission;
-    const about = { pod_name, user_id, fingerprint, address };
-    this.#logger.log({ message: 'SSH log-in', ...about });
-    // Not `once` of node:events, which rejects when the connection is reset.
-    const ended = new Promise<void>((resolve) => (socket.closed ? resolve() : socket.once('close', () => resolve())));
-    try {
-      const logInId = await this.options.trail.began(admission, address);
-      await ended;
-      await this.options.trail.ended(logInId, visit.reason);
-    } catch (error) {
-      // What cannot be audited is not let in.
-      this.#logger.warn({ message: 'Cannot record an SSH log-in; the connection is ended', ...about, err: error });
-      visit.end('The log-in could not be recorded. Try again later.');
-      await ended;
-    }
-    this.#logger.log({ message: 'SSH log-out', ...about, reason: visit.reason });
-  }
-
-  async #lookByTime(): Promise<void> {
-    const { lookMs = 5_000 } = this.options;
-    while (!this.#closed.signal.aborted) {
-      await this.look();
-      await delay(lookMs, undefined, { signal: this.#closed.signal }).catch(() => undefined);
-    }
-  }
-
-  /** Ends the connections of those who may not stay; of this user alone where one is named. */
-  async look(userId?: string): Promise<void> {
-    const visits = this.#visits(userId);
-    if (visits.length === 0) return;
-    try {
-      const expelled = await this.options.doorkeeper.expelled(visits.map(({ admission }) => admission));
-      for (const { visit, admission } of visits) {
-        const reason = expelled.get(admission);
-        if (reason) visit.end(reason);
-      }
-    } catch (error) {
-      this.#logger.warn({ message: 'Cannot look who may stay connected by SSH; they stay until the next look', err: error });
-    }
   }
 
   /** Lets the port go at once, so that another replica takes it, and ends what is open. */
@@ -178,11 +130,11 @@ export class SshDoor {
     this.#closed.abort();
     const closed = this.#server.listening ? once(this.#server, 'close') : Promise.resolve();
     this.#server.close();
-    for (const { socket, visit } of this.#guests.values()) {
+    for (const { socket, visit } of this.#callers.values()) {
       if (visit) visit.end('The platform restarts here. Log in again.');
       else socket.destroy();
     }
-    const cut = setTimeout(() => [...this.#guests.values()].forEach(({ socket }) => socket.destroy()), closingMs);
+    const cut = setTimeout(() => [...this.#callers.values()].forEach(({ socket }) => socket.destroy()), closingMs);
     await closed;
     clearTimeout(cut);
   }

@@ -2,7 +2,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 
-/** A log-in by SSH, for the audit. Of one that a crash has ended the end is not known. */
+/** A log-in to a pod, by SSH or to a terminal, for the audit. Of one that a crash has ended the end is not known. */
 @Entity('ssh_log_in')
 @Index(['teamId', 'beganAt'])
 export class SshLogInEntity {
@@ -21,8 +21,9 @@ export class SshLogInEntity {
   @Column('uuid')
   userId!: string;
 
-  @Column('text')
-  fingerprint!: string;
+  /** Of the key; null for a terminal, which was opened by a call to the API. */
+  @Column('text', { nullable: true })
+  fingerprint!: string | null;
 
   @Column('text')
   address!: string;

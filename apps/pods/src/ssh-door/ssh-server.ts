@@ -1,24 +1,21 @@
-import { credentialsChanged, sshKeysChanged } from '@atoll/contracts';
-import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
-import { Doorkeeper, LogInTrail } from './doorkeeper.js';
+import { Doorkeeper } from './doorkeeper.js';
+import { Guests } from './guests.js';
 import { SshDoor } from './ssh-door.js';
 import { SshHostKey } from './ssh-host-key.js';
 
-/** The SSH door of this process: opened once the service runs, told of what changes about users, closed before the service stops. */
+/** The SSH door of this process: opened once the service runs, closed before the service stops. */
 @Injectable()
 export class SshServer implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #logger = new Logger(SshServer.name);
   #door: SshDoor | null = null;
-  #stopListening: (() => void)[] = [];
 
   constructor(
     private readonly settings: PodsSettings,
     private readonly hostKey: SshHostKey,
     private readonly doorkeeper: Doorkeeper,
-    private readonly trail: LogInTrail,
-    private readonly rpc: Rpc,
+    private readonly guests: Guests,
   ) {}
 
   /** null while another process has the port. */
@@ -29,10 +26,8 @@ export class SshServer implements OnApplicationBootstrap, OnModuleDestroy {
   async onApplicationBootstrap(): Promise<void> {
     const { sshHost: host, sshPort } = this.settings;
     if (sshPort === 'off') return;
-    const { doorkeeper, trail } = this;
-    const door = (this.#door = new SshDoor({ host, port: Number(sshPort), hostKey: await this.hostKey.read(), doorkeeper, trail }));
-    const look = ({ user_id }: { user_id: string }) => void door.look(user_id);
-    this.#stopListening = [this.rpc.listen(credentialsChanged, look), this.rpc.listen(sshKeysChanged, look)];
+    const { doorkeeper, guests } = this;
+    const door = (this.#door = new SshDoor({ host, port: Number(sshPort), hostKey: await this.hostKey.read(), doorkeeper, guests }));
     door
       .open()
       .catch((error: unknown) =>
@@ -41,7 +36,6 @@ export class SshServer implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async onModuleDestroy(): Promise<void> {
-    for (const stop of this.#stopListening) stop();
     await this.#door?.close();
   }
 }

@@ -66,6 +66,11 @@ export class Visit {
     return this.#admission;
   }
 
+  /** Whether it is a guest: from its log-in on. */
+  isAdmitted(): this is Visit & { admission: Admission } {
+    return this.#admission !== null;
+  }
+
   /** Why it ended, for the audit trail. */
   get reason(): string {
     return this.#reason;

@@ -240,9 +240,8 @@ describe('a cluster that does not do what is requested', () => {
   });
 
   it('has no volumes: 422 with a sentence', async () => {
-    const driver = await fixture.simulated.driverOf('1');
-    const capabilities = { ...driver.capabilities, volumes: false };
-    const spy = jest.spyOn(fixture.simulated, 'driverOf').mockResolvedValueOnce({ ...driver, capabilities } as typeof driver);
+    const capabilities = await fixture.simulated.capabilitiesOf('1');
+    const spy = jest.spyOn(fixture.simulated, 'capabilitiesOf').mockResolvedValueOnce({ ...capabilities, volumes: false });
     expect(await errorOf(fixture.createVolume(team))).toMatchObject({
       code: 'not_supported',
       message: 'The cluster of this GPU service has no shared volumes.',

@@ -2,9 +2,9 @@ import { createApiKey, digestApiKey, maskApiKey } from '@atoll/api-keys';
 import { newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { IsNull, type EntityManager } from 'typeorm';
-import { databaseNowMs } from '../database/clock.js';
+import { databaseNowMs } from '../sql/clock.js';
 import { TeamsSettings } from '../teams-settings.js';
-import { ApiKeyEntity } from './api-key.entity.js';
+import { ApiKeyEntity } from '../model/api-key.entity.js';
 
 /** Whose key: of one membership, or of the user as a whole. */
 interface KeyHolder {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ApiKeyEntity } from './api-key.entity.js';
+import { ApiKeyEntity } from '../model/api-key.entity.js';
 import { isLive } from './api-key.service.js';
 import { settleTerms } from './key-terms.js';
 

@@ -1,8 +1,8 @@
 import type { Caller, UserCaller } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { IsNull, type EntityManager } from 'typeorm';
-import { SessionEntity } from '../sessions/session.entity.js';
-import { ApiKeyEntity } from './api-key.entity.js';
+import { SessionEntity } from '../model/session.entity.js';
+import { ApiKeyEntity } from '../model/api-key.entity.js';
 
 /** A session as young as this is as good as a log-in just now. */
 const freshMinutes = 10;

@@ -5,7 +5,9 @@ import {
   type CallContext,
   type CreateTeamWithPolicy,
   type FindMembers,
+  type FindWorkspaces,
   type FoundMembers,
+  type FoundWorkspaces,
   type NamedTeams,
   type Team,
   type TeamDeletion,
@@ -44,6 +46,11 @@ export class BatchesController implements Handlers<typeof teamBatches> {
   @Handle(teamBatches.addMembers)
   addMembers(input: AddMembers, context: CallContext): Promise<AddedMembers> {
     return this.members.addAll(input, context);
+  }
+
+  @Handle(teamBatches.workspaces)
+  workspaces(input: FindWorkspaces, context: CallContext): Promise<FoundWorkspaces> {
+    return this.batches.workspaces(input, context);
   }
 
   @Handle(teamBatches.end)

@@ -5,9 +5,12 @@ import {
   requirePermission,
   requirePlatformAdmin,
   type CallContext,
+  type Caller,
   type FindMembers,
   type FoundMember,
+  type FindWorkspaces,
   type FoundMembers,
+  type FoundWorkspaces,
   type NamedTeam,
   type NamedTeams,
   type TeamDeletion,
@@ -18,7 +21,7 @@ import {
 import { Statements } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
-import type { PageRow } from '../database/json.js';
+import type { PageRow } from '../sql/json.js';
 import { roleOf } from '../members/member-rules.js';
 import { ForcedDeletionService } from '../teams/forced-deletion.service.js';
 import { findMembersQuery } from './find-members-query.js';
@@ -26,6 +29,14 @@ import { findMembersQuery } from './find-members-query.js';
 const nilId = '00000000-0000-0000-0000-000000000000';
 
 const namesQuery = `SELECT id, name, policy_id FROM team WHERE deleted_at IS NULL AND id > $1 ORDER BY id LIMIT 1000`;
+
+/** The workspaces `$1`, of the teams `$2` where that is not null. */
+const workspacesQuery = `SELECT w.id, w.name, w.team_id, t.name AS team_name FROM workspace w JOIN team t ON t.id = w.team_id
+  WHERE w.id = ANY ($1::uuid[]) AND t.deleted_at IS NULL AND ($2::uuid[] IS NULL OR t.id = ANY ($2)) ORDER BY w.id`;
+
+function teamIdsOf(caller: Caller): string[] {
+  return caller.kind === 'user' ? caller.teams.filter(({ lacksSecondFactor }) => !lacksSecondFactor).map(({ teamId }) => teamId) : [];
+}
 
 /** Teams and members as lists of many need them. */
 @Injectable()
@@ -52,6 +63,13 @@ export class BatchesService {
     );
     if (!row?.is_team) throw notFound('team');
     return { data: row.data, pagination: { page: row.page, limit, total: row.total } };
+  }
+
+  async workspaces({ workspace_ids }: FindWorkspaces, { caller }: CallContext): Promise<FoundWorkspaces> {
+    const values = [workspace_ids, isPlatformAdmin(caller) ? null : teamIdsOf(caller)];
+    return {
+      workspaces: await this.statements.query<FoundWorkspaces['workspaces'][number]>('batches.workspaces', workspacesQuery, values),
+    };
   }
 
   async end(team: TeamPath, context: CallContext): Promise<TeamDeletion> {

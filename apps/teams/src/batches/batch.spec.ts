@@ -142,6 +142,17 @@ describe('what only the operator has', () => {
     expect(await errorOf(fixture.call(fixture.admin, teamBatches.end, { team_id: unknownId }))).toMatchObject({ code: 'not_found' });
   });
 
+  it('the workspaces of all teams; others have those of their own', async () => {
+    const [one, two] = [await fixture.createTeam('team_owner'), await fixture.createTeam('viewer', 'team_owner')];
+    const workspace_ids = [one, two].map(({ team }) => team.workspaces[0]?.id ?? '');
+    const find = async (key = '') =>
+      (await fixture.call(key, teamBatches.workspaces, { workspace_ids: [...workspace_ids, unknownId] })).workspaces
+        .map(({ id }) => id)
+        .sort();
+    expect(await find(fixture.admin)).toEqual(workspace_ids.toSorted());
+    expect(await find(two.keys[0])).toEqual([workspace_ids[1]]);
+  });
+
   it('of another team nothing is found, and nobody is added', async () => {
     const { team } = await fixture.createTeam('team_owner');
     const { keys } = await fixture.createTeam('team_owner');

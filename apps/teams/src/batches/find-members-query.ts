@@ -1,5 +1,5 @@
-import { instantJson } from '../database/json.js';
-import { memberJoins, memberJson, nameOf } from '../members/member-query.js';
+import { instantJson } from '../sql/json.js';
+import { memberJoins, memberJson, nameOf } from '../views/member-query.js';
 
 /**
  * The members of the team `$1` whose name or address holds `$2` in either case: the page `$4` of `$3` entries, or the last page that has any. Of the account

@@ -1,4 +1,4 @@
-import { instantJson, pageQuery } from '../database/json.js';
+import { instantJson, pageQuery } from '../sql/json.js';
 
 const objectJson = (object: string) => `json_build_object('id', ${object}.id, 'name', ${object}.name, 'reference', ${object}.reference)`;
 

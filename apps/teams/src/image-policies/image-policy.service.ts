@@ -17,13 +17,13 @@ import { newId, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { IsNull, type EntityManager } from 'typeorm';
-import type { PageRow } from '../database/json.js';
-import { Writers } from '../database/writers.js';
+import type { PageRow } from '../sql/json.js';
+import { Writers } from '../writers/writers.js';
 import { fieldError, refuseFields, requireSomeField } from '../invalid-field.js';
-import { TeamChanges } from '../teams/team-changes.js';
-import { TeamEntity } from '../teams/team.entity.js';
+import { TeamChanges } from '../changes/team-changes.js';
+import { TeamEntity } from '../model/team.entity.js';
 import { policyPageQuery, policyQuery } from './image-policy-query.js';
-import { ImageObjectEntity, ImagePolicyEntity } from './image-policy.entity.js';
+import { ImageObjectEntity, ImagePolicyEntity } from '../model/image-policy.entity.js';
 import { parseImageReference } from './image-reference.js';
 
 /** The operator's lists of images, of which each team has one. */

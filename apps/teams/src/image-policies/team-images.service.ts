@@ -11,7 +11,7 @@ import {
 } from '@atoll/contracts';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
-import type { PageRow } from '../database/json.js';
+import type { PageRow } from '../sql/json.js';
 import { invalidField } from '../invalid-field.js';
 import { teamImagesQuery, teamPolicyQuery } from './image-policy-query.js';
 import { coversImage, normalisedImage, parseImageReference } from './image-reference.js';

@@ -13,15 +13,15 @@ import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { Writers } from '../database/writers.js';
-import { instantJson } from '../database/json.js';
+import { Writers } from '../writers/writers.js';
+import { instantJson } from '../sql/json.js';
 import { requirePermissionNow } from '../members/caller-now.js';
-import { sentName } from '../members/member-query.js';
-import { MembershipEntity } from '../members/membership.entity.js';
+import { sentName } from '../views/member-query.js';
+import { MembershipEntity } from '../model/membership.entity.js';
 import { MembersService } from '../members/member.service.js';
-import { TeamChanges } from '../teams/team-changes.js';
+import { TeamChanges } from '../changes/team-changes.js';
 import { requireWholeUser } from '../users/whole-user.js';
-import { InvitationLinks } from './invitation-links.js';
+import { InvitationLinks } from '../links/invitation-links.js';
 
 /** The invitations of the team `$1`: the members who have not accepted. */
 const listQuery = `

@@ -22,8 +22,8 @@ import { PasswordHashes } from '../passwords/password-hashes.service.js';
 import { PasswordsService } from '../passwords/password.service.js';
 import { LogInTries } from '../sessions/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
-import { UserEntity } from '../users/user.entity.js';
-import { LinkTokens } from './link-tokens.js';
+import { UserEntity } from '../model/user.entity.js';
+import { LinkTokens } from '../tokens/link-tokens.js';
 
 /** A link that can be used: not yet, in time, by a user who still has its address and, of an invitation, is still invited. */
 const isGood = `l.used_at IS NULL AND l.expires_at > now() AND u.id = l.user_id AND u.email = l.email AND (l.team_id IS NULL OR EXISTS (

@@ -2,7 +2,7 @@ import { newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
-import { MailEntity, type MailData, type MailKind } from './mail.entity.js';
+import { MailEntity, type MailData, type MailKind } from '../model/mail.entity.js';
 
 interface NewMail {
   kind: MailKind;

@@ -2,10 +2,10 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy }
 import { Transactions } from '@atoll/database';
 import { createTransport } from 'nodemailer';
 import type { EntityManager } from 'typeorm';
-import { LinkTokens } from '../links/link-tokens.js';
+import { LinkTokens } from '../tokens/link-tokens.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { mailText } from './mail-text.js';
-import type { MailEntity } from './mail.entity.js';
+import type { MailEntity } from '../model/mail.entity.js';
 
 const everyMs = 500;
 /** Who takes a mail has so long before another replica takes it up. */

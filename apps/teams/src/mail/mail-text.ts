@@ -1,5 +1,5 @@
 import type { Notice } from './mail-box.js';
-import type { MailEntity } from './mail.entity.js';
+import type { MailEntity } from '../model/mail.entity.js';
 
 export interface MailText {
   subject: string;

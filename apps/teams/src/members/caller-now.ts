@@ -1,7 +1,7 @@
 import { requirePermission, type Caller, type Permission } from '@atoll/contracts';
 import type { EntityManager } from 'typeorm';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
-import { MembershipEntity } from './membership.entity.js';
+import { MembershipEntity } from '../model/membership.entity.js';
 
 /**
  * As `requirePermission`, by the role that the caller has now: what came along with the call may be some seconds old, and what it gives away would

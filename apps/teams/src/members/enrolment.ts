@@ -4,8 +4,8 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
-import { databaseNowMs } from '../database/clock.js';
-import { MembershipEntity } from './membership.entity.js';
+import { databaseNowMs } from '../sql/clock.js';
+import { MembershipEntity } from '../model/membership.entity.js';
 
 export interface Enrolled {
   userId: string;

@@ -2,7 +2,7 @@ import { isPlatformAdmin, type Caller, type NewMember, type Permission, type Tea
 import { AppError } from '@atoll/errors';
 import { Not, type EntityManager } from 'typeorm';
 import { fieldError, refuseFields } from '../invalid-field.js';
-import { MembershipEntity } from './membership.entity.js';
+import { MembershipEntity } from '../model/membership.entity.js';
 
 export function hasPowerOfOwner(caller: Caller, teamId: string): boolean {
   return isPlatformAdmin(caller) || roleOf(caller, teamId) === 'team_owner';

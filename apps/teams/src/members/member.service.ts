@@ -25,17 +25,17 @@ import { In, type EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import { requireIssuingCredential } from '../api-keys/live-credential.js';
-import { databaseNowMs } from '../database/clock.js';
-import type { PageRow } from '../database/json.js';
-import { Writers } from '../database/writers.js';
-import { InvitationLinks } from '../invitations/invitation-links.js';
-import { TeamChanges } from '../teams/team-changes.js';
+import { databaseNowMs } from '../sql/clock.js';
+import type { PageRow } from '../sql/json.js';
+import { Writers } from '../writers/writers.js';
+import { InvitationLinks } from '../links/invitation-links.js';
+import { TeamChanges } from '../changes/team-changes.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { requirePermissionNow } from './caller-now.js';
 import { Enrolment, statusOf } from './enrolment.js';
-import { memberPageQuery, memberQuery } from './member-query.js';
+import { memberPageQuery, memberQuery } from '../views/member-query.js';
 import { hasPowerOfOwner, permissionOver, requireAnotherOwner, requireDistinct, requireOwner, roleOf } from './member-rules.js';
-import { MembershipEntity } from './membership.entity.js';
+import { MembershipEntity } from '../model/membership.entity.js';
 import { successorTerms } from './successor-terms.js';
 
 /** Each Team shows its members, all of them. */

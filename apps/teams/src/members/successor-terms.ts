@@ -1,6 +1,6 @@
 import { isPlatformAdmin, permissions, type Caller, type TeamRole } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
-import type { ApiKeyEntity } from '../api-keys/api-key.entity.js';
+import type { ApiKeyEntity } from '../model/api-key.entity.js';
 import { isLive } from '../api-keys/api-key.service.js';
 import type { SettledTerms } from '../api-keys/key-terms.js';
 import { roleOf } from './member-rules.js';

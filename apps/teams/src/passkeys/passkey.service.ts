@@ -22,13 +22,13 @@ import {
   type RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import { requireFreshCredential } from '../api-keys/live-credential.js';
-import { instantJson } from '../database/json.js';
+import { instantJson } from '../sql/json.js';
 import { MailBox } from '../mail/mail-box.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { requireOwnUser } from '../users/whole-user.js';
-import { PasskeyEntity } from './passkey.entity.js';
+import { PasskeyEntity } from '../model/passkey.entity.js';
 import { relyingPartyOf, type RelyingParty } from './relying-party.js';
 
 const challengeMinutes = 5;

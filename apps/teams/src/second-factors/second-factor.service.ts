@@ -16,7 +16,7 @@ import { Secret, TOTP } from 'otpauth';
 import type { EntityManager } from 'typeorm';
 import { requireFreshCredential } from '../api-keys/live-credential.js';
 import { MailBox } from '../mail/mail-box.js';
-import { DerivedTokens } from '../sessions/derived-token.js';
+import { DerivedTokens } from '../tokens/derived-token.js';
 import { LogInTries } from '../sessions/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';

@@ -1,7 +1,7 @@
 import { notFound, type OpenedSession, type User } from '@atoll/contracts';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
-import { userQuery } from '../users/user-query.js';
+import { userQuery } from '../views/user-query.js';
 import { confinement } from './session-query.js';
 import { accessSeconds } from './session-policy.js';
 import type { SessionRow } from './session.service.js';

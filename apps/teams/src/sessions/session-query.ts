@@ -1,4 +1,4 @@
-import { instantJson } from '../database/json.js';
+import { instantJson } from '../sql/json.js';
 import { isAlive } from './session-policy.js';
 
 const row = `s.id, s.user_id, s.generation,

@@ -23,7 +23,7 @@ import type { EntityManager } from 'typeorm';
 import { MailBox } from '../mail/mail-box.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { requireOwnUser } from '../users/whole-user.js';
-import { DerivedTokens } from './derived-token.js';
+import { DerivedTokens } from '../tokens/derived-token.js';
 import { requireGateway } from './require-gateway.js';
 import { graceSeconds, maxSessions } from './session-policy.js';
 import {

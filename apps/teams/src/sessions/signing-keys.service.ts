@@ -6,7 +6,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { SignJWT } from 'jose';
 import { DataSource } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
-import { SigningKeyEntity } from './signing-key.entity.js';
+import { SigningKeyEntity } from '../model/signing-key.entity.js';
 
 /** A key signs for so long, and verifies for a day more: longer than any access token lives. */
 const signsForDays = 30;

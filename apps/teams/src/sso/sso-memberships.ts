@@ -4,11 +4,11 @@ import { isAppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { Writers } from '../database/writers.js';
+import { Writers } from '../writers/writers.js';
 import { requireAnotherOwner } from '../members/member-rules.js';
-import { MembershipEntity } from '../members/membership.entity.js';
-import { TeamChanges } from '../teams/team-changes.js';
-import { UserEntity } from '../users/user.entity.js';
+import { MembershipEntity } from '../model/membership.entity.js';
+import { TeamChanges } from '../changes/team-changes.js';
+import { UserEntity } from '../model/user.entity.js';
 import type { SsoProviderSettings } from './sso-file.js';
 
 /** Brings the memberships that a provider decides to what it says now. Those that somebody else made are left as they are. */

@@ -15,7 +15,7 @@ import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import { isEmail } from 'class-validator';
 import type { EntityManager } from 'typeorm';
-import { DerivedTokens } from '../sessions/derived-token.js';
+import { DerivedTokens } from '../tokens/derived-token.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';
 import { TeamsSettings } from '../teams-settings.js';
@@ -23,7 +23,7 @@ import { UserRegistry } from '../users/user-registry.js';
 import type { SsoProviderSettings } from './sso-file.js';
 import { SsoMemberships } from './sso-memberships.js';
 import { SsoProviderClients, type SsoClaims, type SsoSecrets } from './sso-providers.js';
-import { UserIdentityEntity } from './user-identity.entity.js';
+import { UserIdentityEntity } from '../model/user-identity.entity.js';
 
 const flowMinutes = 10;
 

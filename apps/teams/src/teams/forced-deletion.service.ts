@@ -13,13 +13,13 @@ import { Outbox } from '@atoll/events';
 import { remainingMs, Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { Writers } from '../database/writers.js';
+import { Writers } from '../writers/writers.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { HolderAnswers } from './holder-answers.js';
-import { TeamChanges } from './team-changes.js';
+import { TeamChanges } from '../changes/team-changes.js';
 import { lockDue, requireDeletion, requireDeletionNow } from './team-deletion.service.js';
 import { TeamRemoval } from './team-removal.js';
-import { TeamEntity } from './team.entity.js';
+import { TeamEntity } from '../model/team.entity.js';
 
 const pollMs = 50;
 /** Of the caller's patience, what answering may take. */

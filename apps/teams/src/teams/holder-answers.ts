@@ -6,9 +6,9 @@ import { remainingMs } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
-import { WorkspaceEntity } from '../workspaces/workspace.entity.js';
-import { DeletionAnswerEntity } from './team-deletion.entity.js';
-import { TeamEntity } from './team.entity.js';
+import { WorkspaceEntity } from '../model/workspace.entity.js';
+import { DeletionAnswerEntity } from '../model/team-deletion.entity.js';
+import { TeamEntity } from '../model/team.entity.js';
 
 const pollMs = 25;
 /** Of the caller's patience, what concluding the deletion may take. */

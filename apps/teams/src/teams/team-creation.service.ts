@@ -15,17 +15,17 @@ import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { Writers } from '../database/writers.js';
-import { ImagePolicyEntity } from '../image-policies/image-policy.entity.js';
+import { Writers } from '../writers/writers.js';
+import { ImagePolicyEntity } from '../model/image-policy.entity.js';
 import { invalidField } from '../invalid-field.js';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
 import { Enrolment, statusOf, type Enrolled } from '../members/enrolment.js';
 import { requireDistinct } from '../members/member-rules.js';
 import { UserRegistry } from '../users/user-registry.js';
-import { UserEntity } from '../users/user.entity.js';
-import { WorkspaceEntity } from '../workspaces/workspace.entity.js';
-import { TeamChanges } from './team-changes.js';
-import { TeamEntity } from './team.entity.js';
+import { UserEntity } from '../model/user.entity.js';
+import { WorkspaceEntity } from '../model/workspace.entity.js';
+import { TeamChanges } from '../changes/team-changes.js';
+import { TeamEntity } from '../model/team.entity.js';
 import { readTeam } from './team.service.js';
 
 @Injectable()

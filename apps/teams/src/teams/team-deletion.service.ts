@@ -12,15 +12,15 @@ import { Outbox } from '@atoll/events';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { Writers } from '../database/writers.js';
+import { Writers } from '../writers/writers.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { requireOwner } from '../members/member-rules.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { HolderAnswers } from './holder-answers.js';
-import { TeamCapacityEntity } from './team-capacity.entity.js';
-import { TeamChanges } from './team-changes.js';
+import { TeamCapacityEntity } from '../model/team-capacity.entity.js';
+import { TeamChanges } from '../changes/team-changes.js';
 import { TeamRemoval } from './team-removal.js';
-import { TeamEntity } from './team.entity.js';
+import { TeamEntity } from '../model/team.entity.js';
 
 /** How long after its patience a deletion may still be concluded by the process that began it; then any replica calls it off. */
 const abandonedAfterMs = 30_000;

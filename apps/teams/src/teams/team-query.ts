@@ -1,5 +1,5 @@
-import { instantJson, pageQuery } from '../database/json.js';
-import { memberJoins, memberJson } from '../members/member-query.js';
+import { instantJson, pageQuery } from '../sql/json.js';
+import { memberJoins, memberJson } from '../views/member-query.js';
 
 /** SQL for a whole Team, built where the data is: one statement, one round trip. */
 function teamJson(team: string): string {

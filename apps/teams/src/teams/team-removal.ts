@@ -2,11 +2,11 @@ import type { CallContext } from '@atoll/contracts';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
-import { databaseNowMs } from '../database/clock.js';
-import { MembershipEntity } from '../members/membership.entity.js';
+import { databaseNowMs } from '../sql/clock.js';
+import { MembershipEntity } from '../model/membership.entity.js';
 import { HolderAnswers } from './holder-answers.js';
-import { TeamChanges } from './team-changes.js';
-import type { TeamEntity } from './team.entity.js';
+import { TeamChanges } from '../changes/team-changes.js';
+import type { TeamEntity } from '../model/team.entity.js';
 
 /** How every deletion of a team ends, whether it was forced or not. */
 @Injectable()

@@ -13,13 +13,13 @@ import {
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import type { PageRow } from '../database/json.js';
-import { Writers } from '../database/writers.js';
+import type { PageRow } from '../sql/json.js';
+import { Writers } from '../writers/writers.js';
 import { requireSomeField } from '../invalid-field.js';
 import { requirePermissionNow } from '../members/caller-now.js';
-import { TeamChanges } from './team-changes.js';
+import { TeamChanges } from '../changes/team-changes.js';
 import { allTeamsQuery, ownTeamsQuery, teamQuery } from './team-query.js';
-import { TeamEntity } from './team.entity.js';
+import { TeamEntity } from '../model/team.entity.js';
 
 @Injectable()
 export class TeamsService {

@@ -3,7 +3,7 @@ import { Transactions } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import type { TeamsSettings } from '../teams-settings.js';
-import { UserEntity } from './user.entity.js';
+import { UserEntity } from '../model/user.entity.js';
 
 /**
  * For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end in the same transaction; processes that

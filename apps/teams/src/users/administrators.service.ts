@@ -5,12 +5,12 @@ import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { isEmail } from 'class-validator';
 import type { EntityManager } from 'typeorm';
-import { ApiKeyEntity } from '../api-keys/api-key.entity.js';
+import { ApiKeyEntity } from '../model/api-key.entity.js';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
-import { LinkTokens } from '../links/link-tokens.js';
+import { LinkTokens } from '../tokens/link-tokens.js';
 import { findAdministrator, lockAdministrators, replaceKey, replaceLostKey } from './admin-key.js';
 import { UserRegistry } from './user-registry.js';
-import { UserEntity } from './user.entity.js';
+import { UserEntity } from '../model/user.entity.js';
 
 interface FirstAdmin {
   email: string;

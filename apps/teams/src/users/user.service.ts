@@ -18,12 +18,12 @@ import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import { requireFreshCredential, requireIssuingCredential } from '../api-keys/live-credential.js';
-import { databaseNowMs } from '../database/clock.js';
-import { Writers } from '../database/writers.js';
+import { databaseNowMs } from '../sql/clock.js';
+import { Writers } from '../writers/writers.js';
 import { invalidField, requireSomeField } from '../invalid-field.js';
 import { Timezones } from './timezones.js';
-import { userQuery } from './user-query.js';
-import { UserEntity } from './user.entity.js';
+import { userQuery } from '../views/user-query.js';
+import { UserEntity } from '../model/user.entity.js';
 import { requireWholeUser } from './whole-user.js';
 
 @Injectable()

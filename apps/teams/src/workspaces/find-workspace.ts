@@ -1,7 +1,7 @@
 import { notFound, requirePermission, type CallContext } from '@atoll/contracts';
 import type { Statements } from '@atoll/database';
 import type { EntityManager } from 'typeorm';
-import { WorkspaceEntity } from './workspace.entity.js';
+import { WorkspaceEntity } from '../model/workspace.entity.js';
 
 /**
  * The team of a workspace, for a manager of that team. Where there is no such workspace, and where it is another

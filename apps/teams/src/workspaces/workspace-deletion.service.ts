@@ -4,14 +4,14 @@ import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { databaseNowMs } from '../database/clock.js';
-import { Writers } from '../database/writers.js';
+import { databaseNowMs } from '../sql/clock.js';
+import { Writers } from '../writers/writers.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { HolderAnswers } from '../teams/holder-answers.js';
-import { TeamChanges } from '../teams/team-changes.js';
+import { TeamChanges } from '../changes/team-changes.js';
 import { findWorkspace, teamOfWorkspace } from './find-workspace.js';
-import { WorkspaceEntity } from './workspace.entity.js';
+import { WorkspaceEntity } from '../model/workspace.entity.js';
 
 /** How long after its patience a deletion may take to be concluded; then another may begin. */
 const concludingMs = 1_000;

@@ -13,12 +13,12 @@ import { newId, Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { Not } from 'typeorm';
-import { pageQuery, type PageRow } from '../database/json.js';
-import { Writers } from '../database/writers.js';
+import { pageQuery, type PageRow } from '../sql/json.js';
+import { Writers } from '../writers/writers.js';
 import { requirePermissionNow } from '../members/caller-now.js';
-import { TeamChanges } from '../teams/team-changes.js';
+import { TeamChanges } from '../changes/team-changes.js';
 import { findWorkspace, teamOfWorkspace } from './find-workspace.js';
-import { WorkspaceEntity } from './workspace.entity.js';
+import { WorkspaceEntity } from '../model/workspace.entity.js';
 
 /** Each Team shows its workspaces, all of them. */
 const mostWorkspaces = 1000;

@@ -24,14 +24,14 @@ export function clusterContract(name: string, lacking: string | undefined, optio
       await cluster?.stop();
     });
     const here = () => installation;
-    const { capabilities } = options;
-    describe('installations', () => installationLaws(here));
+    const { capabilities, lacks = [] } = options;
+    describe('installations', () => installationLaws(here, capabilities, lacks));
     describe('crashes', () => crashLaws(here));
     describe('pods', () => podLaws(here));
-    describe('doors', () => doorLaws(here, capabilities));
+    describe('doors', () => doorLaws(here, capabilities, lacks));
     if (capabilities.volumes) describe('volumes', () => volumeLaws(here, capabilities));
-    if (capabilities.shell.by === 'exec') describe('shells', () => shellLaws(here));
+    if (capabilities.shell.by === 'exec' && !lacks.includes('scripts')) describe('shells', () => shellLaws(here));
     if (capabilities.connect) describe('connections', () => connectionLaws(here));
-    if (capabilities.logHistory === 'engine') describe('logs', () => logLaws(here));
+    if (capabilities.logHistory === 'engine') describe('logs', () => logLaws(here, lacks));
   });
 }

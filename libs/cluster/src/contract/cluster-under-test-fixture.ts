@@ -41,9 +41,16 @@ export interface ClusterUnderTest {
   stop(): Promise<void>;
 }
 
+/**
+ * What no cluster of a kind has, beside what its capabilities say. `scripts`: bash, which the laws of shells run. `printed lines`: programs that write what
+ * they are asked to. `broken watches`: something whose crash ends them. `doors by hand`: doors that an operator can stop without Atoll.
+ */
+export type Lack = 'scripts' | 'printed lines' | 'broken watches' | 'doors by hand';
+
 /** Declared beforehand, so that specs are named by it. */
 export interface ContractOptions {
   readonly capabilities: Capabilities;
+  readonly lacks?: readonly Lack[];
   start(): Promise<ClusterUnderTest>;
 }
 

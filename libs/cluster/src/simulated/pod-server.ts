@@ -5,6 +5,8 @@ import { createSecureContext, TLSSocket, type SecureContext } from 'node:tls';
 /** What answers behind a door. `respond` gives the name of the pod that runs now, and notes the request in its log; null: none runs. */
 export interface Behind {
   respond(request: string): Promise<string | null>;
+  /** The name of the pod, where it is one that says so to each connection and packet, and then sends back what it receives; null otherwise. */
+  echoes(): Promise<string | null>;
 }
 
 export interface Listener {
@@ -21,15 +23,16 @@ const isHttp = /^([A-Z]{3,10}) (\S{1,2000}) HTTP\/1\.[01]\r?$/;
 export async function listenTcp(host: string, port: number, tls: SecureContext | null, behind: Behind): Promise<Listener> {
   let current = tls;
   const open = new Set<Socket>();
-  const server: Server = createTcpServer((socket) => {
+  // A client may end its half, and still reads.
+  const server: Server = createTcpServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
     socket.setTimeout(idleMs, () => socket.destroy());
     socket.on('error', () => socket.destroy());
-    if (current === null) return serve(socket, behind);
+    if (current === null) return void welcome(socket, behind);
     const secure = new TLSSocket(socket, { isServer: true, secureContext: current });
     secure.on('error', () => socket.destroy());
-    serve(secure, behind);
+    void welcome(secure, behind);
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -76,9 +79,19 @@ export function contextFor(tls: { certificate: string; key: string } | null): Se
   return tls && createSecureContext({ cert: tls.certificate, key: tls.key });
 }
 
+/** What comes meanwhile waits in the socket. */
+async function welcome(socket: Socket, behind: Behind): Promise<void> {
+  const name = await behind.echoes();
+  if (socket.destroyed) return;
+  if (name === null) return serve(socket, behind);
+  socket.write(`${name}\n`);
+  socket.pipe(socket);
+}
+
 function serve(socket: Socket, behind: Behind): void {
   let text = '';
   let queue: Promise<void> = Promise.resolve();
+  socket.on('end', () => void queue.then(() => socket.end()));
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString('utf8');
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n')) {

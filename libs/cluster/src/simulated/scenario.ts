@@ -1,9 +1,11 @@
 import type { ClusterErrorCode } from '../cluster-error.js';
 
 /** What a simulated pod does, by its name or by that of its image: `job-crash-abcde`, `registry.example.com/oom:1`. */
-export type Scenario = 'plain' | 'pull-fail' | 'pull-hang' | 'needs-login' | 'exit-0' | 'crash' | 'oom' | 'hang' | 'idle' | 'port-taken';
+export type Scenario =
+  'plain' | 'pull-fail' | 'pull-hang' | 'needs-login' | `exit-${number}` | 'crash' | 'oom' | 'hang' | 'idle' | 'tcp-echo' | 'port-taken';
 
-const named = /(?:^|[-./:@])(pull-fail|pull-hang|needs-login|exit-0|crash|oom|hang|idle|port-taken)(?=$|[-./:@])/;
+const named =
+  /(?:^|[-./:@])(pull-fail|pull-hang|needs-login|exit-(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])|crash|oom|hang|idle|tcp-echo|port-taken)(?=$|[-./:@])/;
 
 export function scenarioOf(podName: string, image: string): Scenario {
   return ((named.exec(podName) ?? named.exec(image))?.[1] as Scenario | undefined) ?? 'plain';
@@ -32,17 +34,18 @@ export function lifeOf(scenario: Scenario, pullMs: number): Life {
       return { ...life, trouble: 'image_needs_login' };
     case 'pull-hang':
       return { ...life, pullMs: null };
-    case 'exit-0':
-      return { ...life, runsMs: shortRunMs, exitCode: 0 };
     case 'crash':
       return { ...life, runsMs: shortRunMs, exitCode: 1 };
     case 'oom':
       return { ...life, runsMs: shortRunMs, exitCode: 137, isOutOfMemory: true };
     case 'hang':
     case 'idle':
+    case 'tcp-echo':
     case 'port-taken':
     case 'plain':
       return life;
+    default:
+      return { ...life, runsMs: shortRunMs, exitCode: Number(scenario.slice('exit-'.length)) };
   }
 }
 

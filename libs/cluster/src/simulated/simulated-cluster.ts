@@ -12,7 +12,7 @@ import { SimulatedRuns } from './simulated-runs.js';
 import { SimulatedVolumes } from './simulated-volumes.js';
 import type { SimulatedWorld } from './simulated-world.js';
 
-const simulatedCapabilities: Capabilities = {
+export const simulatedCapabilities: Capabilities = {
   tls: true,
   udp: true,
   volumes: true,
@@ -166,6 +166,7 @@ export class SimulatedCluster extends ClusterDriver {
   private async meet(operation: SimulatedOperation, signal: AbortSignal): Promise<void> {
     await this.world.ready();
     await this.world.faults.meet(this.id, operation, signal);
+    if (signal.aborted) throw new ClusterError('timeout', 'The cluster had not answered when the request was given up.');
   }
 }
 

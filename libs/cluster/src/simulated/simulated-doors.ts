@@ -1,4 +1,6 @@
-import type { Door, ObjectRef } from '../objects.js';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { ClusterError } from '../cluster-error.js';
+import type { Certificate, Door, ObjectRef } from '../objects.js';
 import type { DoorSight, FoundObject } from '../observations.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 
@@ -40,6 +42,7 @@ export class SimulatedDoors {
       `SELECT sealed_tls FROM ${tables.door} WHERE cluster = $1 AND id = $2 AND run = $3`,
       [this.cluster, ref.id, ref.run],
     );
+    if (tls) requireFitting(tls);
     const text = tls && JSON.stringify({ certificate: tls.certificate, key: tls.key });
     if (known && text === (known.sealed_tls && this.secrets.open(known.sealed_tls, purpose).toString('utf8'))) return;
     await this.store.query(
@@ -88,4 +91,14 @@ export class SimulatedDoors {
     );
     for (const { id, run, requested_at } of rows) yield { ref: { kind: 'door', id, run }, createdAt: requested_at };
   }
+}
+
+/** Throws `invalid` for a key that is not that of the certificate, and says nothing of it. */
+function requireFitting({ certificate, key }: Certificate): void {
+  try {
+    if (new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) return;
+  } catch {
+    // What the library says may quote the key.
+  }
+  throw new ClusterError('invalid', 'The certificate and the key of the door do not fit each other.');
 }

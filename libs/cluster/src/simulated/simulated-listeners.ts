@@ -127,7 +127,7 @@ export class SimulatedListeners {
       podId,
     ]);
     if (pod && scenarioOf(pod.name, '') === 'port-taken') throw Object.assign(new Error('taken'), { code: 'EADDRINUSE' });
-    const behind: Behind = { respond: (request) => this.respond(row, request) };
+    const behind: Behind = { respond: (request) => this.respond(row, request), echoes: () => this.echoes(row) };
     if (transport === 'udp') return listenUdp(this.host, externalPort, behind);
     return listenTcp(this.host, externalPort, contextFor(this.tlsOf(row)), behind);
   }
@@ -147,6 +147,18 @@ export class SimulatedListeners {
       )
       .catch(() => []);
     return rows[0]?.name ?? null;
+  }
+
+  private async echoes({ cluster, podId }: Row): Promise<string | null> {
+    const rows = await this.store
+      .query<{ name: string; image: string }>(
+        `SELECT name, spec->>'image' AS image FROM ${tables.run} WHERE cluster = $1 AND kind = 'pod' AND id = $2 AND trouble IS NULL
+           AND ready_at <= clock_timestamp() AND (ends_at IS NULL OR ends_at > clock_timestamp()) ORDER BY run DESC LIMIT 1`,
+        [cluster, podId],
+      )
+      .catch(() => []);
+    const [run] = rows;
+    return run && scenarioOf(run.name, run.image) === 'tcp-echo' ? run.name : null;
   }
 
   private tlsOf({ sealedTls, ...door }: Row): { certificate: string; key: string } | null {

@@ -1,5 +1,6 @@
 import { contract, operation } from '../contract.js';
-import { NumberedId, Uuid } from '../fields.js';
+import { ListOf, NumberedId, NumberedIds, Text, Uuid } from '../fields.js';
+import { Region } from './region.js';
 import { Subscription } from './subscription.js';
 
 export class EndSubscription {
@@ -13,8 +14,43 @@ export class EndSubscription {
   pool_id?: string;
 }
 
-/** What the compatibility mount needs as one step. */
+export class FindPlaces {
+  @NumberedIds({ max: 1000, optional: true, description: 'Ids of subscriptions.' })
+  subscription_ids?: string[];
+
+  @NumberedIds({ max: 1000, optional: true, description: 'Ids of regions.' })
+  region_ids?: string[];
+}
+
+class SubscriptionPlace {
+  @NumberedId({ example: '42' })
+  subscription_id!: string;
+
+  @NumberedId({ example: '1' })
+  pool_id!: string;
+
+  @Text({ max: 100, example: 'a100-mig' })
+  pool_name!: string;
+
+  @Text({ max: 64, example: 'A100-80GB' })
+  board!: string;
+
+  @Text({ max: 20, example: '10', description: 'Memory of each vGPU in GB, as decimal text.' })
+  v_ram_gb!: string;
+}
+
+export class Places {
+  @ListOf(() => SubscriptionPlace, { max: 1000 })
+  subscriptions!: SubscriptionPlace[];
+
+  @ListOf(() => Region, { max: 1000 })
+  regions!: Region[];
+}
+
+/** What the compatibility mount needs of many objects at once, or as one step. */
 export const gpuaasBatches = contract('gpuaas.batches', {
   /** As `subscriptions.unsubscribe` with force; `not_found` where the team or the pool that is named is another. */
   end: operation(EndSubscription, Subscription),
+  /** Of subscriptions those of the caller's teams alone; of all teams for a platform_admin. Nothing is said about the rest. */
+  places: operation(FindPlaces, Places),
 });

@@ -21,8 +21,8 @@ export class CheckPodWorkload {
 
 /** Why a workload cannot start, as an `AppError` has it. */
 export class WorkloadRefusal {
-  @OneOf('WorkloadRefusalCode', ['conflict', 'insufficient_capacity'])
-  code!: 'conflict' | 'insufficient_capacity';
+  @OneOf('WorkloadRefusalCode', ['conflict', 'insufficient_capacity', 'unavailable'])
+  code!: 'conflict' | 'insufficient_capacity' | 'unavailable';
 
   @Text({ max: 500 })
   message!: string;
@@ -107,6 +107,13 @@ export class PodWorkload extends PodStart {
 
   @ListOf(() => LeasedSlice, { max: 10_000, description: 'All on one node; complete once `running`.' })
   slices!: LeasedSlice[];
+
+  @WholeNumber({
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    description: '`setting` of the cluster that it runs on, or a later one; 0 where it never came to be.',
+  })
+  cluster_setting!: number;
 }
 
 /** For the pods service, which has authorised its caller. */

@@ -1,9 +1,71 @@
+import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { TeamPath } from '../team-path.js';
+import { ListOf, Nested, NumberedId, Text, Uuid, WholeNumber } from '../fields.js';
+import { Pagination } from '../page.js';
 import { ExposedServiceList } from './exposed-service.js';
+import { Instance } from './instance.js';
+import { Pod } from './pod.js';
+
+class OfTeam {
+  @Uuid({ optional: true })
+  team_id?: string;
+}
+
+class OfSubscription {
+  @NumberedId({ optional: true, example: '42' })
+  subscription_id?: string;
+}
+
+/** One of the two. */
+export class FindExposed extends IntersectionType(OfTeam, OfSubscription) {}
+
+export class FindInstances extends OfTeam {
+  @Uuid({ optional: true, description: 'Id of the one instance.' })
+  instance_id?: string;
+
+  @WholeNumber({
+    min: 0,
+    max: 1_000_000_000,
+    description: 'Number of the page, counted from 0; the last one with entries where it is past it.',
+  })
+  page!: number;
+
+  @WholeNumber({ min: 1, max: 1000, description: 'Entries per page, 1 to 1000.' })
+  limit!: number;
+}
+
+/** An instance, and the pod where it is one. */
+export class FoundInstance extends Instance {
+  @Nested(() => Pod, { nullable: true })
+  pod!: Pod | null;
+
+  @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of the exposed services of the pod.' })
+  exposed_count!: number;
+}
+
+class StatusCount {
+  @Text({ max: 32, example: 'running' })
+  status!: string;
+
+  @WholeNumber({ min: 0, max: 1_000_000_000 })
+  count!: number;
+}
+
+export class FoundInstances {
+  @ListOf(() => FoundInstance, { max: 1000 })
+  data!: FoundInstance[];
+
+  @Nested(() => Pagination)
+  pagination!: Pagination;
+
+  @ListOf(() => StatusCount, { max: 100, description: 'Number of all instances that match, by status.' })
+  status_counts!: StatusCount[];
+}
 
 /** What the compatibility mount needs of many pods at once. */
 export const podBatches = contract('pods.batches', {
-  /** The exposed services of all pods of a team. */
-  exposed: operation(TeamPath, ExposedServiceList),
+  /** The exposed services of all pods of a team, or of a subscription: none of one that is another team's. */
+  exposed: operation(FindExposed, ExposedServiceList),
+  /** The instances of a team, or one instance; of all teams for a platform_admin. */
+  instances: operation(FindInstances, FoundInstances),
 });

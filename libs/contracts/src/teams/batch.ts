@@ -1,9 +1,9 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, Text, Uuid, WholeNumber } from '../fields.js';
+import { Flag, Instant, ListOf, Nested, Text, Uuid, Uuids, WholeNumber } from '../fields.js';
 import { Pagination } from '../page.js';
 import { TeamPath } from '../team-path.js';
-import { CreateTeam, NewMember, Team, TeamDeletion, TeamMember } from './team.js';
+import { CreateTeam, NewMember, Team, TeamDeletion, TeamMember, WorkspaceName } from './team.js';
 
 /** As `CreateTeam`; with an image policy only by a platform_admin. */
 export class CreateTeamWithPolicy extends CreateTeam {
@@ -79,6 +79,24 @@ export class AddedMembers {
   members!: TeamMember[];
 }
 
+export class FindWorkspaces {
+  @Uuids({ max: 1000 })
+  workspace_ids!: string[];
+}
+
+class FoundWorkspace extends WorkspaceName {
+  @Uuid()
+  team_id!: string;
+
+  @Text({ max: 100, example: 'Research' })
+  team_name!: string;
+}
+
+export class FoundWorkspaces {
+  @ListOf(() => FoundWorkspace, { max: 1000 })
+  workspaces!: FoundWorkspace[];
+}
+
 /** What the compatibility mount needs of many objects at once, or as one step. */
 export const teamBatches = contract('teams.batches', {
   create: operation(CreateTeamWithPolicy, Team),
@@ -87,6 +105,8 @@ export const teamBatches = contract('teams.batches', {
   findMembers: operation(FindMembers, FoundMembers),
   /** All of them or none. */
   addMembers: operation(AddMembers, AddedMembers),
+  /** Those of the caller's teams alone; of all teams for a platform_admin. Nothing is said about the rest. */
+  workspaces: operation(FindWorkspaces, FoundWorkspaces),
   /** As `teams.delete` with force; a team that was deleted before is no error to a platform_admin. */
   end: operation(TeamPath, TeamDeletion),
 });

@@ -1,18 +1,12 @@
 import { useState } from 'react';
-import type { LogInOutcome } from '@atoll/session-tab';
 import { answerOf, api } from '../../api/client.js';
-import { Problem } from '../../api/problem.js';
 import { Button } from '../../parts/button.js';
 import { Field } from '../../parts/fields.js';
+import { PasswordField } from '../../parts/password-field.js';
 import { say } from '../../parts/toasts.js';
 import { logInWithCode, logInWithPassword } from '../../session/session.js';
 import { LoginForm } from './login-form.js';
-
-/** Throws a `Problem` where it was refused. Gives back the ticket of a second factor where one is wanted. */
-function ticketOf(outcome: LogInOutcome): string | null {
-  if (outcome.kind === 'refused') throw new Problem(outcome.status, 'refused', outcome.message, null);
-  return outcome.kind === 'second_factor' ? outcome.ticket : null;
-}
+import { ticketOf } from './outcome.js';
 
 export function PasswordForm({ onDone }: { onDone: () => void }) {
   const [email, setEmail] = useState('');
@@ -42,15 +36,7 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
               error={problem?.fields.email}
               isRequired
             />
-            <Field
-              label="Password"
-              type="password"
-              value={password}
-              onChange={setPassword}
-              autoComplete="current-password"
-              error={problem?.fields.password}
-              isRequired
-            />
+            <PasswordField kind="current" value={password} onChange={setPassword} problem={problem} />
           </>
         )}
       </LoginForm>

@@ -25,6 +25,17 @@ export function PodPage() {
         pod.data &&
         mayUse && (
           <>
+            {pod.data.status === 'running' && (
+              <Link
+                className="button"
+                data-small="true"
+                to="/teams/$teamId/pods/$podName/terminal"
+                params={{ teamId, podName }}
+                preload={false}
+              >
+                Terminal
+              </Link>
+            )}
             <Link className="button" data-small="true" to="/teams/$teamId/logs" params={{ teamId }} search={{ pod: podName }}>
               Logs
             </Link>

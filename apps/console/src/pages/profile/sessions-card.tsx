@@ -4,8 +4,8 @@ import { answerOf, api } from '../../api/client.js';
 import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Act, ActionForm, ModalBox } from '../../parts/dialogs.js';
-import { Field } from '../../parts/fields.js';
 import { Card } from '../../parts/page.js';
+import { PasswordField } from '../../parts/password-field.js';
 import { Loaded } from '../../parts/states.js';
 import { useUser } from '../../session/user-context.js';
 
@@ -68,25 +68,15 @@ function ChangePassword() {
         >
           {(problem) => (
             <>
-              <Field
+              <PasswordField
                 label="Password so far"
-                type="password"
+                kind="current"
                 value={current}
                 onChange={setCurrent}
-                autoComplete="current-password"
-                error={problem?.fields.current}
-                isRequired
+                problem={problem}
+                field="current"
               />
-              <Field
-                label="New password"
-                type="password"
-                value={next}
-                onChange={setNext}
-                autoComplete="new-password"
-                hint="At least 12 characters."
-                error={problem?.fields.new}
-                isRequired
-              />
+              <PasswordField label="New password" kind="new" value={next} onChange={setNext} problem={problem} field="new" />
             </>
           )}
         </ActionForm>

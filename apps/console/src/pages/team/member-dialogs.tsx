@@ -5,6 +5,7 @@ import { Button } from '../../parts/button.js';
 import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field } from '../../parts/fields.js';
 import { Secret } from '../../parts/secret.js';
+import { InvitationLink } from './invitation-link.js';
 
 type Member = Schemas['TeamMember'];
 type Role = Member['role'];
@@ -19,11 +20,12 @@ const roles: readonly { value: Role; label: string; detail: string }[] = (
   ] as const
 ).map(([value, detail]) => ({ value, label: roleName(value), detail }));
 
-/** A key that was made just now, or the form that makes it. */
+/** What was made just now: a key, and for a new member the link by which they set a password. */
 function KeyShown({ member, close }: { member: Member; close: () => void }) {
   return (
     <>
       {member.api_key !== null && <Secret label={`The key of ${member.name}`} value={member.api_key} />}
+      {member.invitation && <InvitationLink invitation={member.invitation} />}
       <div className="dialog-actions">
         <Button kind="primary" onPress={close}>
           Done

@@ -11,6 +11,7 @@ import { Loaded } from '../../parts/states.js';
 import { Pager, Table, type Column } from '../../parts/table.js';
 import { may } from '../../session/access.js';
 import { useUser } from '../../session/user-context.js';
+import { InvitationsCard } from './invitations-card.js';
 import { AddMember, ChangeRole, IssueKey } from './member-dialogs.js';
 
 type Member = Schemas['TeamMember'];
@@ -41,6 +42,7 @@ export function MembersPage() {
           </div>
         )}
       </Loaded>
+      {mayManage && <InvitationsCard teamId={teamId} />}
     </Page>
   );
 }

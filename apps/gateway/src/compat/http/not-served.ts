@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { pathOf } from '../../requests/path.js';
+import { pathOf } from '../../http/path.js';
 import { unmatchedRoute } from '../../requests/unmatched-route.js';
 
 /** An old call that this mount does not serve: 501, so that nobody takes it for an object that does not exist. */

@@ -12,7 +12,7 @@ import {
 } from '@atoll/contracts';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
-import { ConfigureRoute } from '../../requests/route-config.js';
+import { ConfigureRoute } from '../../http/route-config.js';
 import { OldAnswers } from '../http/old-answers.js';
 import { allOf, pageOrLast } from '../http/old-pages.js';
 import { oldStatusOf } from './old-status.js';

@@ -27,7 +27,7 @@ export async function imagesOfTeam(rpc: Rpc, teamId: string, context: CallContex
 }
 
 /** The old name of how a service is reached. */
-function serviceTypeOf({ protocol, ssl_enabled }: ExposedService): string {
+export function serviceTypeOf({ protocol, ssl_enabled }: ExposedService): string {
   if (protocol !== 'HTTP') return 'NodePort';
   return ssl_enabled ? 'https' : 'http';
 }

@@ -5,7 +5,7 @@ import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { ChangesCaller } from '../../answers/answers.js';
 import { Context } from '../../requests/call-context.js';
-import { ConfigureRoute } from '../../requests/route-config.js';
+import { ConfigureRoute } from '../../http/route-config.js';
 import { OldAnswers, ShownList } from '../http/old-answers.js';
 import { OldPage, pageOrLast } from '../http/old-pages.js';
 import { NamedOne } from '../roles-and-policies/policies.js';
@@ -106,7 +106,7 @@ export class OldTeamsController {
       gpus: holding(total.vgpus),
       storage: holding(0),
       ephemeral_storage: holding(0),
-      shared_storage: holding(0),
+      shared_storage: holding(total.storage_in_gb),
     };
   }
 

@@ -1,0 +1,33 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { answerOf, api } from '../../api/client.js';
+import { asProblem, type Problem } from '../../api/problem.js';
+import { Button } from '../../parts/button.js';
+import { ProblemNote } from '../../parts/states.js';
+import { logInWithPasskey } from '../../session/session.js';
+import { ticketOf } from './outcome.js';
+
+const providersQuery = queryOptions({ queryKey: ['providers'], queryFn: () => answerOf(api.GET('/api/user/sso')), staleTime: Infinity });
+
+/** Without a password: a passkey, and the providers of single sign-on. */
+export function OtherWays({ onDone }: { onDone: () => void }) {
+  const providers = useQuery(providersQuery);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const byPasskey = async () => {
+    setProblem(null);
+    ticketOf(await logInWithPasskey());
+    onDone();
+  };
+  return (
+    <>
+      {problem !== null && <ProblemNote problem={problem} />}
+      <Button onPress={() => void byPasskey().catch((error: unknown) => setProblem(asProblem(error)))}>Log in with a passkey</Button>
+      {providers.data?.data.map(({ id, name }) => (
+        // No form: its answer leads to another origin, which the policy of this page refuses to forms.
+        <a key={id} className="button" href={`/api/user/sso/${encodeURIComponent(id)}`}>
+          Log in with {name}
+        </a>
+      ))}
+    </>
+  );
+}

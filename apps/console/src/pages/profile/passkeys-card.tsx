@@ -1,0 +1,86 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { answerOf, api } from '../../api/client.js';
+import { problemOf } from '../../api/problem.js';
+import { instant } from '../../format/format.js';
+import { Button } from '../../parts/button.js';
+import { ActionForm, Ask, ModalBox } from '../../parts/dialogs.js';
+import { Field } from '../../parts/fields.js';
+import { Card } from '../../parts/page.js';
+import { Loaded } from '../../parts/states.js';
+import { addPasskey } from '../../session/session.js';
+import { useUser } from '../../session/user-context.js';
+
+const passkeysQuery = queryOptions({ queryKey: ['passkeys'], queryFn: () => answerOf(api.GET('/api/user/passkeys')) });
+
+export function PasskeysCard() {
+  const { timezone } = useUser();
+  const passkeys = useQuery(passkeysQuery);
+  return (
+    <Card
+      title="Passkeys"
+      actions={
+        <ModalBox title="Add a passkey" trigger={<Button>Add a passkey</Button>}>
+          {(close) => <AddPasskey close={close} />}
+        </ModalBox>
+      }
+    >
+      <Loaded query={passkeys} height={60}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <p className="hint">A passkey of your device or your security key takes the place of password and code.</p>
+          ) : (
+            <ul className="list">
+              {data.map(({ id, name, created_at, last_used_at }) => (
+                <li key={id}>
+                  <span className="given">
+                    {name}
+                    <br />
+                    <span className="hint">
+                      added {instant(created_at, timezone)}, {last_used_at ? `last used ${instant(last_used_at, timezone)}` : 'never used'}
+                    </span>
+                  </span>
+                  <Ask
+                    title={`Remove ${name}`}
+                    question={<p>It no longer logs you in.</p>}
+                    trigger={
+                      <Button isSmall kind="danger">
+                        Remove
+                      </Button>
+                    }
+                    submit="Remove"
+                    action={() => answerOf(api.DELETE('/api/user/passkeys/{id}', { params: { path: { id } } }))}
+                    invalidates={['passkeys']}
+                    done="The passkey was removed."
+                  />
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
+
+function AddPasskey({ close }: { close: () => void }) {
+  const [name, setName] = useState('');
+  const add = async () => {
+    const response = await addPasskey(name);
+    if (!response.ok) throw problemOf(response, await response.json());
+  };
+  return (
+    <ActionForm submit="Add" action={add} invalidates={['passkeys']} done="The passkey was added." onDone={close} onCancel={close}>
+      {(problem) => (
+        <Field
+          label="Name"
+          value={name}
+          onChange={setName}
+          hint="By which you tell it from others, such as Laptop. Your browser asks for the rest."
+          error={problem?.fields.name}
+          isRequired
+        />
+      )}
+    </ActionForm>
+  );
+}

@@ -1,0 +1,102 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { answerOf, api, type Schemas } from '../../api/client.js';
+import { instant, roleName } from '../../format/format.js';
+import { Button } from '../../parts/button.js';
+import { ActionForm, Ask, ModalBox } from '../../parts/dialogs.js';
+import { Card } from '../../parts/page.js';
+import { Loaded } from '../../parts/states.js';
+import { Table } from '../../parts/table.js';
+import { useUser } from '../../session/user-context.js';
+import { InvitationLink } from './invitation-link.js';
+
+type Invitation = Schemas['Invitation'];
+
+// A key of its own under `team`: whatever changes members changes it.
+const invitationsQuery = (team_id: string) =>
+  queryOptions({
+    queryKey: ['team', team_id, 'invitations'],
+    queryFn: () => answerOf(api.GET('/api/team/{team_id}/invitations', { params: { path: { team_id } } })),
+  });
+
+/** Who was invited and has not come yet; nothing where nobody was. */
+export function InvitationsCard({ teamId }: { teamId: string }) {
+  const { timezone } = useUser();
+  const invitations = useQuery(invitationsQuery(teamId));
+  if (invitations.data?.data.length === 0) return null;
+  return (
+    <Card title="Invitations">
+      <Loaded query={invitations} height={80}>
+        {({ data }) => (
+          <Table
+            label="Invitations"
+            rows={data}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                title: 'Person',
+                isHead: true,
+                cell: ({ name, email }) => (
+                  <span className="given">
+                    {name}
+                    <br />
+                    <span className="hint">{email}</span>
+                  </span>
+                ),
+              },
+              { title: 'Role', cell: ({ role }) => roleName(role) },
+              { title: 'Link expires', cell: ({ expires_at }) => (expires_at === null ? 'no link' : instant(expires_at, timezone)) },
+              { title: '', cell: (invitation) => <Actions invitation={invitation} teamId={teamId} /> },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function Actions({ invitation: { id, name }, teamId }: { invitation: Invitation; teamId: string }) {
+  const params = { path: { team_id: teamId, invitation_id: id } };
+  return (
+    <div className="actions">
+      <ModalBox title={`Invite ${name} again`} trigger={<Button isSmall>Resend</Button>}>
+        {(close) => <Resend params={params} close={close} />}
+      </ModalBox>
+      <Ask
+        title={`Revoke the invitation of ${name}`}
+        question={<p>Its link opens nothing any more, and the person is no member of the team.</p>}
+        trigger={
+          <Button isSmall kind="danger">
+            Revoke
+          </Button>
+        }
+        submit="Revoke"
+        action={() => answerOf(api.DELETE('/api/team/{team_id}/invitations/{invitation_id}', { params }))}
+        invalidates={['team']}
+        done="The invitation was revoked."
+      />
+    </div>
+  );
+}
+
+function Resend({ params, close }: { params: { path: { team_id: string; invitation_id: string } }; close: () => void }) {
+  const [sent, setSent] = useState<Schemas['SentInvitation'] | null>(null);
+  if (sent) {
+    return (
+      <>
+        <InvitationLink invitation={sent} />
+        <div className="dialog-actions">
+          <Button kind="primary" onPress={close}>
+            Done
+          </Button>
+        </div>
+      </>
+    );
+  }
+  const resend = () => answerOf(api.POST('/api/team/{team_id}/invitations/{invitation_id}/resend', { params }));
+  return (
+    <ActionForm submit="Send a new link" action={resend} invalidates={['team']} onDone={setSent} onCancel={close}>
+      {() => <p>A new link is made; the one before opens nothing any more.</p>}
+    </ActionForm>
+  );
+}

@@ -1,0 +1,89 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import type { Schemas } from '../../api/client.js';
+import { availableRegionsQuery } from '../../api/queries.js';
+import { gigabytes, instant } from '../../format/format.js';
+import { Chip } from '../../parts/chip.js';
+import { Page } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { Pager, Table, type Column } from '../../parts/table.js';
+import { may } from '../../session/access.js';
+import { useUser } from '../../session/user-context.js';
+import { CreateVolume, VolumeActions } from './volume-dialogs.js';
+import { volumesQuery } from './volume-queries.js';
+
+type Volume = Schemas['SharedVolume'];
+
+export function VolumesPage() {
+  const { teamId } = useParams({ from: '/in/teams/$teamId' });
+  const { page = '1' } = useSearch({ from: '/in/teams/$teamId/volumes' });
+  const navigate = useNavigate({ from: '/teams/$teamId/volumes' });
+  const user = useUser();
+  const mayUse = may(user, teamId, 'useResources');
+  const volumes = useQuery(volumesQuery(teamId, Number(page)));
+  const regions = useQuery(availableRegionsQuery(teamId));
+  const regionNames = new Map((regions.data?.data ?? []).map(({ region_id, region_name }) => [region_id, region_name]));
+  return (
+    <Page
+      title="Shared volumes"
+      lead="Files that several pods read and write, billed from creation to deletion."
+      actions={mayUse && <CreateVolume teamId={teamId} />}
+    >
+      <Loaded query={volumes} height={240}>
+        {({ data, pagination }) =>
+          data.length === 0 ? (
+            <Empty title="There is no shared volume">A volume outlives the pods that mount it.</Empty>
+          ) : (
+            <div>
+              <Table
+                label="Shared volumes"
+                rows={data}
+                keyOf={({ volume_id }) => volume_id}
+                columns={columns(regionNames, user.timezone, mayUse)}
+              />
+              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
+            </div>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function columns(regionNames: ReadonlyMap<string, string>, zone: string, mayUse: boolean): Column<Volume>[] {
+  return [
+    {
+      title: 'Volume',
+      isHead: true,
+      cell: ({ name, region_id }) => (
+        <span className="given">
+          {name}
+          <br />
+          <span className="hint">{regionNames.get(region_id) ?? `region ${region_id}`}</span>
+        </span>
+      ),
+    },
+    {
+      title: 'State',
+      cell: ({ status, reason }) => (
+        <>
+          <Chip state={status} />
+          {reason !== null && <p className="hint given">{reason}</p>}
+        </>
+      ),
+    },
+    { title: 'Used', cell: (volume) => <Used volume={volume} /> },
+    { title: 'Created', cell: ({ created_at }) => instant(created_at, zone) },
+    ...(mayUse ? [{ title: '', cell: (volume: Volume) => <VolumeActions volume={volume} /> }] : []),
+  ];
+}
+
+function Used({ volume: { name, used_size_in_gb: used, size_in_gb: size } }: { volume: Volume }) {
+  if (used === null) return <>– of {gigabytes(size)}</>;
+  return (
+    <span className="stack-tight">
+      {gigabytes(used)} of {gigabytes(size)}
+      <meter min={0} max={size} high={size * 0.9} optimum={0} value={Math.min(used, size)} aria-label={`Used of ${name}`} />
+    </span>
+  );
+}

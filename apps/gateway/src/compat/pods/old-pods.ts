@@ -1,0 +1,147 @@
+import { applyDecorators } from '@nestjs/common';
+import { Transform } from 'class-transformer';
+import {
+  NumberedId,
+  NumberedIds,
+  OneOf,
+  PodPath,
+  podActions,
+  TeamPath,
+  Text,
+  Uuid,
+  WholeNumber,
+  type ServiceProtocol,
+} from '@atoll/contracts';
+import { ShownInstant, ShownInteger, ShownText, ShownUuid } from '../http/old-answers.js';
+
+const serviceTypes = ['http', 'https', 'nodeport', 'loadbalancer'] as const;
+type ServiceType = (typeof serviceTypes)[number];
+
+const lowerCase = ({ value }: { value: unknown }): unknown => (typeof value === 'string' ? value.toLowerCase() : value);
+const upperCase = ({ value }: { value: unknown }): unknown => (typeof value === 'string' ? value.toUpperCase() : value);
+
+const ServiceTypeGiven = (optional: boolean): PropertyDecorator =>
+  applyDecorators(
+    Transform(lowerCase),
+    OneOf('OldServiceType', serviceTypes, { optional, description: 'http, https, NodePort or loadbalancer, in any case.' }),
+  );
+
+const ProtocolGiven = (optional: boolean): PropertyDecorator =>
+  applyDecorators(Transform(upperCase), OneOf('OldProtocol', ['TCP', 'UDP'], { optional, description: 'TCP or UDP, in any case.' }));
+
+const port = { min: 1, max: 65_535, description: 'Port on which the pod listens.' };
+const label = {
+  max: 63,
+  pattern: /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
+  patternHint: 'a DNS label: lower-case letters, digits and hyphens',
+};
+
+export class OldPodAction extends PodPath {
+  @NumberedId({ optional: true, description: 'Id of the subscription that the pod must be of.' })
+  pool_subscription_id?: string;
+
+  @OneOf('OldPodAction', podActions)
+  pod_action!: (typeof podActions)[number];
+}
+
+export class VolumeAction extends PodPath {
+  @OneOf('VolumeAction', ['attach_volume', 'detach_volume'])
+  action!: 'attach_volume' | 'detach_volume';
+
+  @NumberedIds({ max: 20, description: 'Ids of shared volumes.' })
+  volumes!: string[];
+}
+
+export class Reimage extends TeamPath {
+  @NumberedId({ description: 'Id of the subscription.' })
+  subscription_id!: string;
+
+  @Uuid({ description: 'Id of an image of the policy of the team.' })
+  image_uuid!: string;
+}
+
+export class OldExpose extends PodPath {
+  @NumberedId({ optional: true, description: 'Id of the subscription that the pod must be of.' })
+  pool_subscription_id?: string;
+
+  @WholeNumber(port)
+  port!: number;
+
+  @Text(label)
+  service_name!: string;
+
+  @ProtocolGiven(true)
+  protocol?: 'TCP' | 'UDP';
+
+  @ServiceTypeGiven(true)
+  service_type?: ServiceType;
+}
+
+export class OldExposeChange {
+  @NumberedId({ description: 'Id of the exposed service.' })
+  id!: string;
+
+  @WholeNumber({ ...port, optional: true })
+  port?: number;
+
+  @Text({ ...label, optional: true })
+  service_name?: string;
+
+  @ProtocolGiven(true)
+  protocol?: 'TCP' | 'UDP';
+
+  @ServiceTypeGiven(true)
+  service_type?: ServiceType;
+}
+
+export class ExposeStatusQuery {
+  @Text({ max: 63, description: 'Name of the service.' })
+  service_name!: string;
+
+  @NumberedId({ description: 'Id of the subscription.' })
+  pool_subscription_id!: string;
+}
+
+/** http is HTTP, https the same with TLS in front of it; anything else is what the transport says. */
+export function termsOf(
+  type: ServiceType | undefined,
+  protocol: 'TCP' | 'UDP' = 'TCP',
+): { protocol: ServiceProtocol; ssl_enabled: boolean } {
+  if (type === 'http' || type === 'https') return { protocol: 'HTTP', ssl_enabled: type === 'https' };
+  return { protocol, ssl_enabled: false };
+}
+
+export class OldExposed {
+  @ShownInteger('Id of the exposed service.')
+  id!: number;
+
+  @ShownText('Name of the pod.')
+  pod_name!: string;
+
+  @ShownUuid('Id of the team; null where the pod is gone.', { nullable: true })
+  team_id!: string | null;
+
+  @ShownText('Name of the service.')
+  service_name!: string;
+
+  @ShownText('Public host.')
+  ip!: string;
+
+  @ShownInteger('Port on the public host.')
+  node_port!: number;
+
+  @ShownInteger('Port on which the pod listens.')
+  pod_port!: number;
+
+  @ShownText('Protocol that the pod speaks.')
+  protocol!: string;
+
+  @ShownText('State of the service.')
+  status!: string;
+
+  @ShownText('Type of the service: http, https or NodePort.')
+  service_type!: string;
+
+  @ShownInstant('Instant of creation.')
+  created_at!: string;
+}

@@ -1,0 +1,47 @@
+import { Body, Controller, Get, Param, Post, Put } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Cluster, GpuaasPath, SetClusterBody, clusters, type CallContext } from '@atoll/contracts';
+import { Rpc } from '@atoll/rpc';
+import { Answers, Refuses } from '../answers/answers.js';
+import { Context } from '../requests/call-context.js';
+
+@ApiTags('GPU inventory')
+@Controller('gpuaas/:gpuaas_id/cluster')
+export class ClustersController {
+  constructor(private readonly rpc: Rpc) {}
+
+  @Put()
+  @Answers(
+    200,
+    Cluster,
+    'Set the cluster of a GPU service',
+    'Decides what runs the pods of a GPU service, checks it, and returns what the check found. It is kept whether it answers or not. ' +
+      'Another driver or engine is refused while pods run there. Requires platform_admin.',
+  )
+  @Refuses('not_supported')
+  setCluster(@Param() path: GpuaasPath, @Body() body: SetClusterBody, @Context() context: CallContext): Promise<Cluster> {
+    return this.rpc.call(clusters.set, { ...path, ...body }, context);
+  }
+
+  @Get()
+  @Answers(
+    200,
+    Cluster,
+    'Get the cluster of a GPU service',
+    'Returns what runs the pods of a GPU service, and what its last check found. Requires platform_admin.',
+  )
+  getCluster(@Param() path: GpuaasPath, @Context() context: CallContext): Promise<Cluster> {
+    return this.rpc.call(clusters.get, path, context);
+  }
+
+  @Post('check')
+  @Answers(
+    200,
+    Cluster,
+    'Check the cluster of a GPU service',
+    'Checks at once whether the cluster answers and has what pods need; one that hangs is given up after 4 seconds. Requires platform_admin.',
+  )
+  checkCluster(@Param() path: GpuaasPath, @Context() context: CallContext): Promise<Cluster> {
+    return this.rpc.call(clusters.check, path, context);
+  }
+}

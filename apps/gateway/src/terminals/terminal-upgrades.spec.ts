@@ -1,0 +1,186 @@
+import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http';
+import { once } from 'node:events';
+import { connect, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { terminals } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { WebSocketServer, type WebSocket as Peer, WebSocket } from 'ws';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+
+const ticket = 'v1.k1.abc';
+const path = '/api/pods/notebook-qwert/terminal';
+
+let gateway: GatewayUnderTest;
+let port: number;
+let replica: Server;
+/** What the replica was sent, and with whom it speaks. */
+let asked: IncomingMessage[] = [];
+let peers: Peer[] = [];
+
+async function startReplica(): Promise<Server> {
+  const sockets = new WebSocketServer({ noServer: true, handleProtocols: () => 'atoll.v1' });
+  const server = createServer();
+  server.on('upgrade', (request, socket, head) => {
+    asked.push(request);
+    sockets.handleUpgrade(request, socket, head, (peer) => {
+      peers.push(peer);
+      peer.on('error', () => undefined);
+      peer.on('message', (data: Buffer, isBinary) => peer.send(`${isBinary ? 'bytes' : 'text'} ${data.toString()}`));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
+
+async function listening(options: Parameters<typeof startGateway>[0] = {}): Promise<[GatewayUnderTest, number]> {
+  const started = await startGateway({ publicUrl: 'http://atoll.example', ...options });
+  started.services.answer(terminals.locate, ({ ticket: given }) => {
+    if (given !== ticket) throw new AppError('unauthenticated', 'The ticket opens no terminal.');
+    return { host: '127.0.0.1', port: (replica.address() as AddressInfo).port };
+  });
+  await started.app.listen(0, '127.0.0.1');
+  return [started, (started.app.getHttpServer().address() as AddressInfo).port];
+}
+
+beforeAll(async () => {
+  replica = await startReplica();
+  [gateway, port] = await listening();
+});
+beforeEach(() => {
+  asked = [];
+  peers = [];
+});
+afterAll(async () => {
+  await gateway.close();
+  replica.close();
+});
+
+const dial = (options: { protocols?: string[]; origin?: string; headers?: Record<string, string>; at?: string; to?: number } = {}) => {
+  const { protocols = ['atoll.v1', ticket], origin, headers = {}, at = path, to = port } = options;
+  return new WebSocket(`ws://127.0.0.1:${to}${at}`, protocols, { ...(origin && { origin }), headers });
+};
+/** What the gateway answers in place of the WebSocket. */
+async function refusal(socket: WebSocket): Promise<{ status: number | undefined; code: string; instance: string }> {
+  socket.on('error', () => undefined);
+  const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
+  let body = '';
+  for await (const chunk of response) body += String(chunk);
+  const { code, instance } = JSON.parse(body) as { code: string; instance: string };
+  return { status: response.statusCode, code, instance };
+}
+
+describe('the WebSocket of a terminal', () => {
+  it('is handed over to the replica that its ticket names: frames both ways, and its end from either side', async () => {
+    const browser = dial({ origin: 'http://atoll.example', headers: { cookie: '__Host-atoll=secret', authorization: 'Bearer secret' } });
+    await once(browser, 'open');
+    expect(browser.protocol).toBe('atoll.v1');
+    const answer = once(browser, 'message');
+    browser.send(Buffer.from('hello'));
+    expect(String((await answer)[0])).toBe('bytes hello');
+    const [request] = asked;
+    expect(request?.url).toBe('/notebook-qwert');
+    expect(request?.headers).toMatchObject({ 'sec-websocket-protocol': `atoll.v1, ${ticket}`, 'x-forwarded-for': '127.0.0.1' });
+    expect(JSON.stringify(request?.rawHeaders)).not.toContain('secret');
+    expect(gateway.services.callsOf(terminals.locate).at(-1)).toMatchObject({
+      input: { pod_name: 'notebook-qwert', ticket },
+      context: { caller: { kind: 'system', service: 'gateway' } },
+    });
+    const closed = once(browser, 'close');
+    peers[0]?.close(1008, 'You may not.');
+    expect((await closed).map(String)).toEqual(['1008', 'You may not.']);
+    const leaver = dial();
+    await once(leaver, 'open');
+    const left = once(peers[1]!, 'close');
+    leaver.terminate();
+    await left;
+  });
+
+  it('breaks when its replica dies', async () => {
+    const browser = dial();
+    await once(browser, 'open');
+    const closed = once(browser, 'close');
+    peers[0]?.terminate();
+    expect((await closed)[0]).toBe(1006);
+  });
+
+  it.each([
+    ['a ticket that is none', { protocols: ['atoll.v1', 'v1.k1.forged'] }, 401, 'unauthenticated'],
+    ['no ticket', { protocols: ['atoll.v1'] }, 401, 'unauthenticated'],
+    ['another protocol', { protocols: ['other', ticket] }, 401, 'unauthenticated'],
+    ['a page of another origin', { origin: 'http://evil.example' }, 403, 'forbidden'],
+    ['a page of another port', { origin: 'http://atoll.example:81' }, 403, 'forbidden'],
+  ])('is refused to %s', async (_who, options, status, code) => {
+    expect(await refusal(dial(options))).toEqual({ status, code, instance: path });
+    expect(asked).toEqual([]);
+  });
+
+  it('is refused with 503 where the replica is gone, and with what the platform says where it cannot be found', async () => {
+    const [other, at] = await listening();
+    other.services.answer(terminals.locate, () => ({ host: '127.0.0.1', port: 1 }));
+    expect(await refusal(dial({ to: at }))).toMatchObject({ status: 503, code: 'unavailable' });
+    other.services.stop(terminals.locate);
+    expect(await refusal(dial({ to: at }))).toMatchObject({ status: 503, code: 'unavailable' });
+    await other.close();
+  });
+
+  it('counts as a request without credentials', async () => {
+    const [other, at] = await listening({ limits: { anonymous: { count: 2, seconds: 60 } } });
+    const tries = [];
+    for (let made = 0; made < 3; made += 1) tries.push(await refusal(dial({ to: at, protocols: ['atoll.v1', 'v1.k1.guess'] })));
+    expect(tries.map(({ status }) => status)).toEqual([401, 401, 429]);
+    await other.close();
+  });
+
+  it('does not hold up a gateway that closes', async () => {
+    const [other, at] = await listening();
+    const browser = dial({ to: at });
+    await once(browser, 'open');
+    const closed = once(browser, 'close');
+    await other.close();
+    await closed;
+  });
+
+  it('holds the replica back where the browser does not read', async () => {
+    const browser = dial();
+    await once(browser, 'open');
+    browser.pause();
+    const peer = peers[0]!;
+    const chunk = Buffer.alloc(1024 * 1024);
+    let sent = 0;
+    // Until a chunk stays in the sender's own buffer: whatever is between here and the browser holds no more.
+    do {
+      peer.send(chunk);
+      sent += 1;
+      await delay(20);
+    } while (peer.bufferedAmount === 0 && sent < 200);
+    expect(sent).toBeLessThan(64);
+    browser.terminate();
+  });
+});
+
+describe('another request to change the protocol', () => {
+  it.each([
+    ['/api/team', 'websocket'],
+    [path, 'h2c'],
+  ])('at %s to %s is answered as if it had not asked', async (at, upgrade) => {
+    const request = httpRequest({ host: '127.0.0.1', port, path: at, headers: { connection: 'Upgrade', upgrade } }).end();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    response.resume();
+    expect([401, 405]).toContain(response.statusCode);
+  });
+
+  it('may be cut off before it is answered', async () => {
+    const socket = connect(port, '127.0.0.1');
+    socket.write(
+      `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-protocol: atoll.v1, ${ticket}\r\n\r\n`,
+    );
+    socket.resetAndDestroy();
+    socket.on('error', () => undefined);
+    await once(socket, 'close');
+    const browser = dial();
+    await once(browser, 'open');
+    browser.close();
+  });
+});

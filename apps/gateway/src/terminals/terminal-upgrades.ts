@@ -1,0 +1,121 @@
+import type { IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { pipeline, type Duplex } from 'node:stream';
+import type { INestApplication } from '@nestjs/common';
+import type { FastifyInstance } from 'fastify';
+import { terminalProtocol, terminals } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { Rpc, systemContext } from '@atoll/rpc';
+import { clientAddress } from '../http/client-address.js';
+import { refuseUpgrade, type Noted } from '../errors/socket-errors.js';
+import { toAppError } from '../errors/to-app-error.js';
+import { GatewaySettings } from '../gateway-options.js';
+import { Answered } from '../health/answered.js';
+import { RateLimits } from '../rate-limits/rate-limits.js';
+import { isOwnOrigin } from '../sessions/own-origin.js';
+
+const path = /^\/api\/pods\/([a-z0-9-]{1,63})\/terminal$/;
+const connectMs = 5_000;
+/** What is passed on besides: the rest of the browser's head, its cookies among it, is nobody's affair. */
+const passedOn = ['sec-websocket-key', 'sec-websocket-version'] as const;
+
+/** Whether a request is for the WebSocket of a terminal; any other `Upgrade` is ignored, as HTTP allows (RFC 9110, 7.8). */
+export function isTerminalUpgrade({ method, url = '', headers }: IncomingMessage): boolean {
+  return method === 'GET' && path.test(url) && headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/** Hands WebSockets of terminals over to the replica of pods that their tickets name, and passes bytes between the two. */
+export function serveTerminals(app: INestApplication, instance: FastifyInstance): void {
+  const answered = app.get(Answered);
+  const noted: Noted = (status, requestId) => answered.recordUnread(status, requestId);
+  const settings = app.get(GatewaySettings);
+  const [limits, rpc] = [app.get(RateLimits), app.get(Rpc)];
+  const open = new Set<Duplex>();
+  let isClosing = false;
+
+  async function handOver(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const { headers, url = '' } = request;
+    const [, pod_name = ''] = path.exec(url) ?? [];
+    const address = clientAddress(socket.remoteAddress, headers['x-forwarded-for']?.toString(), settings.trustedProxies);
+    await limits.upgrade(address);
+    requireOwnOrigin(headers.origin, settings.publicUrl);
+    const ticket = ticketIn(headers['sec-websocket-protocol']);
+    const context = systemContext('gateway', { deadlineMs: settings.deadlineMs });
+    const replica = await connectTo(await rpc.call(terminals.locate, { pod_name, ticket }, context));
+    if (isClosing || socket.destroyed) return void [socket, replica].forEach((end) => end.destroy());
+    replica.write(headFor(request, { pod_name, ticket, address }));
+    replica.write(head);
+    join(socket, replica, open);
+  }
+
+  instance.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    socket.on('error', () => socket.destroy());
+    socket.setNoDelay(true);
+    handOver(request, socket, head).catch((error: unknown) => refuseUpgrade(socket, toAppError(error), request.url ?? '/', noted));
+  });
+  // Node waits for these connections and ends none of them.
+  instance.addHook('preClose', (done) => {
+    isClosing = true;
+    for (const end of open) end.destroy();
+    done();
+  });
+}
+
+function headFor(
+  { headers }: IncomingMessage,
+  { pod_name, ticket, address }: { pod_name: string; ticket: string; address: string },
+): string {
+  const lines = [
+    `GET /${pod_name} HTTP/1.1`,
+    'host: pods',
+    'connection: Upgrade',
+    'upgrade: websocket',
+    `sec-websocket-protocol: ${terminalProtocol}, ${ticket}`,
+    `x-forwarded-for: ${address}`,
+    ...passedOn.map((name) => `${name}: ${headers[name]?.toString() ?? ''}`),
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+/** Passes bytes both ways, no faster than they are read, until either end is gone; then neither is left. */
+function join(one: Duplex, other: Duplex, open: Set<Duplex>): void {
+  const pass = (from: Duplex, to: Duplex) => {
+    open.add(from);
+    pipeline(from, to, () => {
+      open.delete(from);
+      from.destroy();
+      to.destroy();
+    });
+  };
+  pass(one, other);
+  pass(other, one);
+}
+
+/** Who is no page sends no Origin, and has no cookie or session of somebody else's that would open anything. */
+function requireOwnOrigin(origin: string | undefined, publicUrl: string): void {
+  if (origin === undefined || isOwnOrigin(origin, publicUrl)) return;
+  throw new AppError('forbidden', `A terminal may be opened by pages of ${publicUrl} only, not by those of another origin.`);
+}
+
+function ticketIn(protocols: string | undefined): string {
+  const offered = (protocols ?? '').split(',').map((name) => name.trim());
+  const ticket = offered.find((name) => name !== terminalProtocol);
+  if (!offered.includes(terminalProtocol) || ticket === undefined) {
+    throw new AppError('unauthenticated', `A terminal needs two subprotocols: ${terminalProtocol}, and a ticket of POST at this path.`);
+  }
+  return ticket;
+}
+
+async function connectTo({ host, port }: { host: string; port: number }): Promise<Socket> {
+  const replica = connect({ host, port, noDelay: true });
+  const deadline = setTimeout(() => replica.destroy(new Error('timed out')), connectMs);
+  try {
+    await new Promise<void>((resolve, reject) => replica.once('connect', resolve).once('error', reject).once('close', reject));
+    replica.on('error', () => replica.destroy());
+    return replica;
+  } catch {
+    throw new AppError('unavailable', 'The part of the platform that holds this terminal is gone. Ask for another ticket.');
+  } finally {
+    clearTimeout(deadline);
+  }
+}

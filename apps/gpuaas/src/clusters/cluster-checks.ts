@@ -1,0 +1,163 @@
+import { openDocker, type ClusterDriver, type DockerSettings } from '@atoll/cluster';
+import { clusterChanged, clusterPurpose, type Cluster } from '@atoll/contracts';
+import { Transactions } from '@atoll/database';
+import { Outbox } from '@atoll/events';
+import { systemContext } from '@atoll/rpc';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { BaremetalSecrets } from '../baremetal/baremetal-secrets.js';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import { ClusterRows } from './cluster-rows.js';
+import { ClusterEntity, clusterToTell } from '../model/cluster.entity.js';
+
+const wellMs = 60_000;
+const unreachableMs = 10_000;
+/** Checks that one process has under way by itself. */
+const checksAtOnce = 16;
+const longestDetail = 500;
+
+type Found = Pick<ClusterEntity, 'status' | 'checks' | 'identity'>;
+
+/** Checks whether clusters answer and have what pods need: when one is set, on request, and from time to time. */
+@Injectable()
+export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(ClusterChecks.name);
+  private timer: NodeJS.Timeout | undefined;
+  private readonly underWay = new Set<Promise<void>>();
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly outbox: Outbox,
+    private readonly rows: ClusterRows,
+    private readonly secrets: BaremetalSecrets,
+    private readonly settings: GpuaasSettings,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    if (this.settings.workers.isIdle) return;
+    this.timer = setInterval(() => this.track(this.round()), this.settings.clusterLookMs);
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    clearInterval(this.timer);
+    await this.settled();
+  }
+
+  /** Resolves when no check is under way that began by itself. */
+  async settled(): Promise<void> {
+    while (this.underWay.size > 0) await Promise.all(this.underWay);
+  }
+
+  /** Checks one cluster, keeps what was found, and returns it. One that hangs takes `clusterPatienceMs`, and nobody else waits for it. */
+  async check({ gpuaasId, ...asked }: ClusterEntity): Promise<ClusterEntity> {
+    const found = await this.look({ gpuaasId, ...asked });
+    return this.transactions.run(async (manager) => {
+      const cluster = await this.rows.read(manager, gpuaasId, 'change');
+      // Set anew meanwhile: what was found is of what it was before.
+      if (cluster.setting !== asked.setting) return cluster;
+      const hasChanged = cluster.since === null || cluster.status !== found.status;
+      const { status, checks } = found;
+      const everyMs = status === 'unreachable' ? unreachableMs : wellMs;
+      const nextCheckAt = new Date(Date.now() + everyMs);
+      Object.assign(cluster, { status, checks, nextCheckAt, identity: cluster.identity ?? found.identity });
+      if (hasChanged) Object.assign(cluster, { since: new Date(), revision: String(Number(cluster.revision) + 1) });
+      await manager.save(cluster);
+      if (hasChanged) await this.outbox.add(manager, clusterChanged, clusterToTell(cluster), systemContext('gpuaas'));
+      return cluster;
+    });
+  }
+
+  private async look(cluster: ClusterEntity): Promise<Found> {
+    if (cluster.driver !== 'docker') return simulated;
+    const patience = AbortSignal.timeout(this.settings.clusterPatienceMs);
+    const late = Promise.withResolvers<Found>();
+    patience.addEventListener('abort', () => late.resolve(unreachable('The engine does not answer.', lookAtEngine)));
+    return Promise.race([late.promise, this.ask(cluster, patience)]);
+  }
+
+  private async ask(cluster: ClusterEntity, signal: AbortSignal): Promise<Found> {
+    let driver: ClusterDriver | undefined;
+    try {
+      driver = openDocker(this.settingsOf(cluster), 'check', cluster.publicHost);
+      return await findOut(driver, cluster.identity, signal);
+    } catch (error) {
+      return unreachable(error instanceof Error ? error.message : String(error), lookAtEngine);
+    } finally {
+      await driver?.close().catch(() => undefined);
+    }
+  }
+
+  private settingsOf({ doorImage, gpuaasId, sealedTls, socket, url }: ClusterEntity): DockerSettings {
+    const image = doorImage ?? this.settings.doorImage;
+    if (socket !== null) return { socket, doorImage: image };
+    if (url === null || sealedTls === null) throw new Error('It has neither a socket nor an address with its certificates.');
+    const tls = this.secrets.required().open(sealedTls, clusterPurpose(gpuaasId)).toString('utf8');
+    return { url, ...(JSON.parse(tls) as Pick<DockerSettings, 'ca' | 'cert' | 'key'>), doorImage: image };
+  }
+
+  /** Claimed in the database, so that each cluster is checked by one replica. A simulated one always answers. */
+  async round(): Promise<void> {
+    const room = checksAtOnce - this.underWay.size;
+    if (room <= 0) return;
+    try {
+      const due = await this.transactions.run(async (manager) => {
+        const rows = await manager
+          .createQueryBuilder(ClusterEntity, 'cluster')
+          .where(`driver <> 'simulated' AND next_check_at <= clock_timestamp()`)
+          .orderBy('cluster.nextCheckAt')
+          .limit(room)
+          .setLock('pessimistic_write')
+          .setOnLocked('skip_locked')
+          .getMany();
+        const ids = rows.map(({ gpuaasId }) => gpuaasId);
+        await manager.query(
+          `UPDATE cluster SET next_check_at = clock_timestamp() + interval '1 minute' WHERE gpuaas_id = ANY ($1::bigint[])`,
+          [ids],
+        );
+        return rows;
+      });
+      for (const cluster of due) this.track(this.check(cluster).then(() => undefined));
+    } catch (error) {
+      this.logger.warn(`Cannot look for clusters to check; retrying: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  private track(work: Promise<void>): void {
+    const tracked = work
+      .catch((error: unknown) => this.logger.warn(`Cannot keep the check of a cluster; retrying: ${String(error)}`))
+      .finally(() => this.underWay.delete(tracked));
+    this.underWay.add(tracked);
+  }
+}
+
+const lookAtEngine = 'Start the engine, or correct its address and its credentials.';
+
+const simulated: Found = {
+  status: 'ok',
+  checks: [{ name: 'reachable', ok: true, detail: 'The cluster is simulated.', how_to_fix: null }],
+  identity: null,
+};
+
+async function findOut(driver: ClusterDriver, known: string | null, signal: AbortSignal): Promise<Found> {
+  const checks = await driver.check(signal);
+  const shown: Cluster['checks'] = checks.map(({ name, ok, detail, howToFix }) => ({
+    name,
+    ok,
+    detail: detail.slice(0, longestDetail),
+    how_to_fix: howToFix,
+  }));
+  if (checks.some(({ ok, isVital }) => !ok && isVital)) return { status: 'unreachable', checks: shown, identity: null };
+  const identity = await driver.identify(signal);
+  if (known !== null && known !== identity) {
+    const how_to_fix = 'Bring the former engine back. Set the cluster again if this one is meant.';
+    const another = { name: 'identity', ok: false, detail: 'Another engine answers at this address.', how_to_fix };
+    return { status: 'unreachable', checks: [...shown, another], identity: null };
+  }
+  return { status: checks.every(({ ok }) => ok) ? 'ok' : 'degraded', checks: shown, identity };
+}
+
+function unreachable(detail: string, how_to_fix: string): Found {
+  const reachable = { name: 'reachable', ok: false, detail: detail.slice(0, longestDetail), how_to_fix };
+  return { status: 'unreachable', checks: [reachable], identity: null };
+}

@@ -1,0 +1,51 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import { ClusterEntity } from '../model/cluster.entity.js';
+
+/** The rows of clusters. One that nobody has set is what `ATOLL_CLUSTER` says when its GPU service is new. */
+@Injectable()
+export class ClusterRows {
+  constructor(private readonly settings: GpuaasSettings) {
+    if (settings.cluster === 'docker' && settings.sockets.length === 0) {
+      throw new Error('ATOLL_CLUSTER=docker needs ATOLL_DOCKER_SOCKETS, the path of the engine’s socket.');
+    }
+  }
+
+  /** The row; made if there is none. With `lock` until the transaction ends: against other changes, or only against them with `share`. */
+  async read(manager: EntityManager, gpuaasId: string, lock?: 'change' | 'share'): Promise<ClusterEntity> {
+    const mode = lock && ({ change: 'pessimistic_write', share: 'pessimistic_read' } as const)[lock];
+    const find = () => manager.findOne(ClusterEntity, { where: { gpuaasId }, ...(mode && { lock: { mode } }) });
+    const known = await find();
+    if (known) return known;
+    await this.create(manager, gpuaasId);
+    const made = await find();
+    if (!made) throw new Error('The row of a cluster was not kept.');
+    return made;
+  }
+
+  async create(manager: EntityManager, gpuaasId: string): Promise<void> {
+    await manager.createQueryBuilder().insert().into(ClusterEntity).values(this.fresh(gpuaasId)).orIgnore().execute();
+  }
+
+  private fresh(gpuaasId: string): Omit<ClusterEntity, 'checks'> & { checks: [] } {
+    const { cluster: driver, dockerPublicHost, doorImage, simulatedHost, sockets } = this.settings;
+    const isDocker = driver === 'docker';
+    return {
+      gpuaasId,
+      driver,
+      publicHost: isDocker ? dockerPublicHost : simulatedHost,
+      socket: isDocker ? (sockets[0] ?? null) : null,
+      url: null,
+      doorImage: isDocker ? doorImage : null,
+      sealedTls: null,
+      setting: '1',
+      revision: '1',
+      identity: null,
+      status: isDocker ? 'unreachable' : 'ok',
+      since: null,
+      checks: [],
+      nextCheckAt: new Date(),
+    };
+  }
+}

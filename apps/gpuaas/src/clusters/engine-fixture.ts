@@ -1,0 +1,48 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** What answers in the place of a container engine, as far as checks ask it. */
+export class EngineFixture {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'atoll-engine-'));
+  readonly #server: Server;
+  /** `hangs`: takes connections and requests, and says nothing. */
+  mode: 'answers' | 'hangs' = 'answers';
+  id = 'engine-1';
+  hasDoorImage = true;
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      if (this.mode === 'hangs') return;
+      const path = (request.url ?? '').replace(/^\/v[\d.]+|\?.*$/g, '');
+      const isMissing = path.startsWith('/images/') && !this.hasDoorImage;
+      response.writeHead(isMissing ? 404 : 200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(isMissing ? { message: 'no such image' } : this.#answerTo(path)));
+    });
+  }
+
+  static async start(): Promise<EngineFixture> {
+    const fixture = new EngineFixture();
+    fixture.#server.listen(fixture.socket);
+    await once(fixture.#server, 'listening');
+    return fixture;
+  }
+
+  get socket(): string {
+    return join(this.#folder, 'engine.sock');
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #answerTo(path: string): object {
+    if (path === '/version') return { Version: '27.3.1', ApiVersion: '1.47', Components: [{ Name: 'Docker Engine' }] };
+    const limits = { MemoryLimit: true, CpuCfsQuota: true, PidsLimit: true, SecurityOptions: ['name=seccomp,profile=builtin'] };
+    return { ID: this.id, Name: 'host-1', DockerRootDir: this.#folder, ServerVersion: '27.3.1', NCPU: 2, ...limits };
+  }
+}

@@ -1,0 +1,78 @@
+import type { Cluster, ClusterChanged, ClusterDriverName } from '@atoll/contracts';
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { GpuaasEntity } from './region.entity.js';
+
+const instant = { type: 'timestamp with time zone', precision: 3 } as const;
+const maybe = { nullable: true } as const;
+
+/** What runs the pods of a GPU service. */
+@Entity('cluster')
+@Index('cluster_due', ['nextCheckAt'], { where: `driver <> 'simulated'` })
+export class ClusterEntity {
+  @PrimaryColumn('bigint')
+  @ForeignKey(() => GpuaasEntity)
+  gpuaasId!: string;
+
+  @Column('text')
+  driver!: ClusterDriverName;
+
+  @Column('text')
+  publicHost!: string;
+
+  /** Of docker: this, or `url`. */
+  @Column('text', maybe)
+  socket!: string | null;
+
+  @Column('text', maybe)
+  url!: string | null;
+
+  @Column('text', maybe)
+  doorImage!: string | null;
+
+  /** With `url`: sealed JSON of `ca`, `cert` and `key`, for `clusterPurpose`. */
+  @Column('text', maybe)
+  sealedTls!: string | null;
+
+  /** Counts how often it was set. */
+  @Column('bigint')
+  setting!: string;
+
+  /** Counts its changes: how often it was set, and how often its status changed. */
+  @Column('bigint')
+  revision!: string;
+
+  /** What `ClusterDriver.identify` answered first since it was set; null: it never did. */
+  @Column('text', maybe)
+  identity!: string | null;
+
+  @Column('text')
+  status!: Cluster['status'];
+
+  /** null before the first check. */
+  @Column({ ...instant, nullable: true })
+  since!: Date | null;
+
+  @Column('jsonb')
+  checks!: Cluster['checks'];
+
+  @Column(instant)
+  nextCheckAt!: Date;
+}
+
+/** The row as other services are told of it. */
+export function clusterToTell(cluster: ClusterEntity): ClusterChanged {
+  const { gpuaasId, driver, publicHost, socket, url, doorImage, sealedTls, setting, revision, status, since } = cluster;
+  return {
+    gpuaas_id: gpuaasId,
+    driver,
+    public_host: publicHost,
+    socket,
+    url,
+    door_image: doorImage,
+    sealed_tls: sealedTls,
+    setting: Number(setting),
+    revision: Number(revision),
+    // A cluster that was never looked at may well answer.
+    is_unreachable: status === 'unreachable' && since !== null,
+  };
+}

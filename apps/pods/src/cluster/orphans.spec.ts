@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { openDocker, type ClusterDriver, type Door, type ObjectRef, type PodRun } from '@atoll/cluster';
+import { exposedServices, pods } from '@atoll/contracts';
+import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
+import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { PodsSettings } from '../pods-settings.js';
+import { Clusters } from './clusters.js';
+import { Orphans } from './orphans.js';
+
+const soon = () => AbortSignal.timeout(30_000);
+const owner = { teamId: randomUUID(), workspaceId: randomUUID() };
+const command = ['bash', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
+const rest = { env: new Map<string, string>(), cpu: null, memoryGb: 0.2, slices: [], volumes: [], authorizedKeys: [], command };
+/** A run of a pod of which the database knows nothing. */
+const stray = (more: Partial<PodRun> = {}): PodRun => {
+  const id = randomUUID();
+  return { ref: { kind: 'pod', id, run: 1 }, owner, podName: `stray-${id.slice(0, 5)}`, image: podmanImage, ...rest, ...more };
+};
+const strayDoor = (podId: string, externalPort: number): Door => ({
+  ref: { kind: 'door', id: 'svc-987654', run: 1 },
+  owner,
+  podId,
+  transport: 'tcp',
+  port: 8080,
+  externalPort,
+  tls: null,
+});
+const idsOn = async (driver: ClusterDriver) => {
+  const found: ObjectRef[] = [];
+  for await (const { ref } of driver.list(soon())) found.push(ref);
+  return found.map(({ kind, id, run }) => `${kind} ${id} ${run}`).toSorted();
+};
+const requested = async (driver: ClusterDriver, pod: PodRun) => {
+  for (;;) {
+    await driver.startPod(pod, soon());
+    const [sight] = await driver.observePods([pod.ref], soon());
+    if (sight?.phase === 'running') return `pod ${pod.ref.id} ${pod.ref.run}`;
+  }
+};
+
+describe('what a simulated cluster has and no row needs', () => {
+  let fixture: PodsFixture;
+  let team: ToldTeam;
+  let driver: ClusterDriver;
+  let settings: PodsSettings;
+  beforeAll(async () => {
+    fixture = await PodsFixture.start();
+    team = await fixture.team('member', 20);
+    driver = await fixture.get(Clusters).driverOf('1');
+    settings = fixture.get(PodsSettings);
+  });
+  afterAll(() => fixture.stop());
+  const look = () => fixture.get(Orphans).look('1');
+
+  it('is removed after its grace and not before; what rows need stays', async () => {
+    const pod = await fixture.running(team);
+    const terms = { pod_name: pod.pod_name, service_name: 'web', port: 80, protocol: 'HTTP' as const };
+    const exposed = await fixture.call(exposedServices.expose, terms, team.member);
+    await fixture.untilExposed(exposed, ({ status }) => status === 'active');
+    const volume = await fixture.createVolume(team);
+    await fixture.untilVolume(volume, ({ status }) => status === 'active');
+    const needed = await idsOn(driver);
+    expect(needed).toHaveLength(3);
+    const strays = [await requested(driver, stray()), await requested(driver, stray({ ref: { kind: 'pod', id: pod.pod_id, run: 7 } }))];
+    await driver.openDoor(strayDoor(pod.pod_id, await freePort()), soon());
+    const all = [...needed, ...strays, 'door svc-987654 1'].toSorted();
+    expect([await look(), await idsOn(driver)]).toEqual([0, all]);
+    await fixture.query(`UPDATE orphan SET found_at = found_at - interval '9 minutes'`);
+    expect([await look(), await idsOn(driver)]).toEqual([0, all]);
+    await fixture.query(`UPDATE orphan SET found_at = found_at - interval '1 minute'`);
+    expect(await look()).toBe(3);
+    while ((await idsOn(driver)).length > needed.length) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await idsOn(driver)).toEqual(needed);
+    await look();
+    expect(await fixture.query('SELECT FROM orphan')).toEqual([]);
+  });
+
+  it('is a volume only where its row says that it is deleted', async () => {
+    const before = await idsOn(driver);
+    const kept = await fixture.createVolume(team);
+    await fixture.untilVolume(kept, ({ status }) => status === 'active');
+    const unknown: ObjectRef = { kind: 'volume', id: '987654', run: 0 };
+    await driver.makeVolume({ ref: unknown, owner, sizeGb: 1 }, soon());
+    settings.orphanGraceMs = 0;
+    expect(await look()).toBe(0);
+    await fixture.query(`UPDATE shared_volume SET state = 'deleted' WHERE volume_id = $1`, [kept.volume_id]);
+    expect(await look()).toBe(1);
+    settings.orphanGraceMs = 600_000;
+    await driver.remove(unknown, soon());
+    expect(await idsOn(driver)).toEqual(before);
+  });
+
+  it('stays where it is more than may go at once', async () => {
+    settings.orphanGraceMs = 0;
+    settings.orphansAtOnce = 2;
+    const strays = [await requested(driver, stray()), await requested(driver, stray()), await requested(driver, stray())];
+    expect(await look()).toBe(0);
+    expect(await idsOn(driver)).toEqual(expect.arrayContaining(strays));
+    settings.orphansAtOnce = 3;
+    expect(await look()).toBe(3);
+    expect(await idsOn(driver)).not.toEqual(expect.arrayContaining([strays[0]]));
+    settings.orphanGraceMs = 600_000;
+    settings.orphansAtOnce = 20;
+  });
+
+  it('is not the run of a pod that was deleted while its log is not read yet', async () => {
+    const pod = await fixture.running(team);
+    await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
+    await fixture.untilDeleted(pod);
+    await fixture.query('DELETE FROM orphan');
+    settings.orphanGraceMs = 0;
+    expect(await look()).toBe(0);
+    await fixture.query('DELETE FROM pod_run WHERE pod_id = $1', [pod.pod_id]);
+    expect(await look()).toBe(1);
+    settings.orphanGraceMs = 600_000;
+  });
+});
+
+describeWhere(podmanLacks(), 'what a container engine has and no row needs', () => {
+  let podman: Podman;
+  let fixture: PodsFixture;
+  beforeAll(async () => {
+    podman = await startPodman();
+    fixture = await PodsFixture.start();
+    fixture.neighbours.clusters.set('1', { driver: 'docker', socket: podman.socketPath, door_image: podmanImage });
+  });
+  afterAll(async () => {
+    await fixture?.stop();
+    await podman?.stop();
+  });
+
+  it('is removed with its door, and nothing of another installation or of nobody', async () => {
+    const driver = await fixture.get(Clusters).driverOf('1');
+    const other = openDocker({ socket: podman.socketPath, doorImage: podmanImage }, 'another-installation', '127.0.0.1');
+    const orphan = stray();
+    await requested(driver, orphan);
+    await requested(other, stray());
+    const door = strayDoor(orphan.ref.id, await freePort());
+    for (let isOpen = false; !isOpen;) {
+      await driver.openDoor(door, soon());
+      const [sight] = await driver.observeDoors([door.ref], soon());
+      isOpen = sight?.phase === 'open';
+    }
+    await podman.cli('run', '--detach', '--name', 'by-hand', podmanImage, 'sleep', 'infinity');
+    fixture.get(PodsSettings).orphanGraceMs = 0;
+    expect(await fixture.get(Orphans).look('1')).toBe(2);
+    while ((await idsOn(driver)).length > 0) await fixture.get(Orphans).look('1');
+    const left = (await podman.cli('ps', '--format', '{{.Names}}')).split('\n').filter(Boolean).toSorted();
+    expect(left).toEqual([expect.stringContaining('another-installation'), 'by-hand']);
+    await other.close();
+  });
+});

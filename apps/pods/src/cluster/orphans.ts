@@ -1,0 +1,149 @@
+import type { ClusterDriver, ObjectRef } from '@atoll/cluster';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { PodsSettings } from '../pods-settings.js';
+import { Clusters } from './clusters.js';
+
+const listMs = 30_000;
+const removeMs = 8_000;
+const perQuery = 1_000;
+
+/**
+ * Removes what clusters have and no row needs: the pods, doors and volumes of rows that are deleted, after a grace. A driver lists objects of this
+ * installation alone. A volume goes only where its row says that it is deleted; pods and doors go without a row, too.
+ */
+@Injectable()
+export class Orphans implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(Orphans.name);
+  private readonly stopping = new AbortController();
+  private readonly looking = new Map<string, Promise<void>>();
+  private timer: NodeJS.Timeout | undefined;
+  private round: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly clusters: Clusters,
+    private readonly settings: PodsSettings,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    if (this.settings.workers.isIdle) return;
+    this.timer = setInterval(() => {
+      this.round = this.round.then(() => this.go());
+    }, this.settings.orphanLookMs);
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    clearInterval(this.timer);
+    this.stopping.abort();
+    await this.round;
+    await Promise.all(this.looking.values());
+  }
+
+  /** Looks at all that one cluster has, and returns how much was removed. */
+  async look(gpuaasId: string): Promise<number> {
+    const driver = await this.clusters.driverOf(gpuaasId);
+    const listed: ObjectRef[] = [];
+    const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(listMs)]);
+    for await (const { ref } of driver.list(signal)) listed.push(ref);
+    const orphans = await this.orphansAmong(listed);
+    await this.keep(gpuaasId, orphans);
+    const ripe = await this.ripe(gpuaasId);
+    const { orphansAtOnce } = this.settings;
+    if (ripe.length > orphansAtOnce) {
+      const what = `${ripe.length} of ${listed.length} objects on the cluster of GPU service ${gpuaasId} belong to no row`;
+      this.logger.warn(`${what}; none is removed, since ATOLL_ORPHANS_AT_ONCE is ${orphansAtOnce}`);
+      return 0;
+    }
+    for (const ref of ripe) await this.remove(gpuaasId, driver, ref);
+    return ripe.length;
+  }
+
+  private async go(): Promise<void> {
+    try {
+      const rows = await this.dataSource.query<{ gpuaas_id: string }[]>('SELECT gpuaas_id FROM cluster WHERE NOT is_unreachable');
+      for (const { gpuaas_id } of rows) this.once(gpuaas_id);
+    } catch (error) {
+      this.logger.warn(`Cannot look for orphans; retrying: ${messageOf(error)}`);
+    }
+  }
+
+  /** A cluster that hangs is looked at no second time meanwhile, and keeps no other from its look. */
+  private once(gpuaasId: string): void {
+    if (this.looking.has(gpuaasId) || this.stopping.signal.aborted) return;
+    const task = this.look(gpuaasId)
+      .then(() => undefined)
+      .catch((error: unknown) => {
+        if (this.stopping.signal.aborted) return;
+        this.logger.warn(`Cannot look for orphans on the cluster of GPU service ${gpuaasId}; retrying: ${messageOf(error)}`);
+      })
+      .finally(() => this.looking.delete(gpuaasId));
+    this.looking.set(gpuaasId, task);
+  }
+
+  private async orphansAmong(listed: readonly ObjectRef[]): Promise<ObjectRef[]> {
+    const orphans: ObjectRef[] = [];
+    for (let at = 0; at < listed.length; at += perQuery) {
+      const part = listed.slice(at, at + perQuery);
+      orphans.push(...(await this.dataSource.query<ObjectRef[]>(orphansQuery, columnsOf(part))));
+    }
+    return orphans;
+  }
+
+  /** Those that were found before keep when that was; those that are there no more, or are needed again, are forgotten. */
+  private async keep(gpuaasId: string, orphans: readonly ObjectRef[]): Promise<void> {
+    const values = [gpuaasId, ...columnsOf(orphans)];
+    await this.dataSource.query(
+      `DELETE FROM orphan WHERE gpuaas_id = $1
+         AND (kind, id, run) NOT IN (SELECT kind, id, run FROM unnest($2::text[], $3::text[], $4::integer[]) found (kind, id, run))`,
+      values,
+    );
+    await this.dataSource.query(
+      `INSERT INTO orphan (gpuaas_id, kind, id, run) SELECT $1, kind, id, run
+       FROM unnest($2::text[], $3::text[], $4::integer[]) found (kind, id, run) ON CONFLICT DO NOTHING`,
+      values,
+    );
+  }
+
+  private ripe(gpuaasId: string): Promise<ObjectRef[]> {
+    return this.dataSource.query<ObjectRef[]>(
+      `SELECT kind, id, run FROM orphan WHERE gpuaas_id = $1 AND found_at <= clock_timestamp() - $2 * interval '1 millisecond'
+       ORDER BY (kind = 'volume'), found_at, kind, id, run`,
+      [gpuaasId, this.settings.orphanGraceMs],
+    );
+  }
+
+  private async remove(gpuaasId: string, driver: ClusterDriver, ref: ObjectRef): Promise<void> {
+    const name = `${ref.kind} ${ref.id}, run ${ref.run}, from the cluster of GPU service ${gpuaasId}`;
+    try {
+      await driver.remove(ref, AbortSignal.any([this.stopping.signal, AbortSignal.timeout(removeMs)]));
+      this.logger.log(`Removed ${name}: no row needs it`);
+    } catch (error) {
+      this.logger.warn(`Cannot remove ${name}, which no row needs; retrying: ${messageOf(error)}`);
+    }
+  }
+}
+
+/**
+ * A run is needed while `pod_run` has it or its pod is at it; a door while its exposed service is not deleted, which sees to the runs of its door itself.
+ * Ids in forms that this service does not give are nobody's.
+ */
+const orphansQuery = `SELECT kind, id, run FROM (
+    SELECT kind, id, run, substring(id FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid AS pod_id,
+      substring(id FROM '^svc-(\\d{1,18})$')::bigint AS service_id, substring(id FROM '^\\d{1,18}$')::bigint AS volume_id
+    FROM unnest($1::text[], $2::text[], $3::integer[]) listed (kind, id, run)
+  ) found WHERE CASE kind
+    WHEN 'pod' THEN NOT EXISTS (SELECT FROM pod_run WHERE pod_run.pod_id = found.pod_id AND pod_run.run = found.run)
+      AND NOT EXISTS (SELECT FROM pod WHERE pod.pod_id = found.pod_id AND pod.run = found.run AND state <> 'deleted')
+    WHEN 'door' THEN NOT EXISTS (SELECT FROM exposure WHERE exposure.service_id = found.service_id AND state <> 'deleted')
+    WHEN 'volume' THEN EXISTS (SELECT FROM shared_volume WHERE shared_volume.volume_id = found.volume_id AND state = 'deleted')
+    ELSE false
+  END`;
+
+function columnsOf(refs: readonly ObjectRef[]): [string[], string[], number[]] {
+  return [refs.map(({ kind }) => kind), refs.map(({ id }) => id), refs.map(({ run }) => run)];
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,120 @@
+import {
+  ClusterError,
+  dockerCapabilities,
+  openDocker,
+  simulatedCapabilities,
+  SimulatedWorld,
+  type Capabilities,
+  type ClusterDriver,
+  type DockerSettings,
+} from '@atoll/cluster';
+import { clusterPurpose } from '@atoll/contracts';
+import { rowsOf } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Sealer } from '@atoll/seal';
+import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { PodsSettings } from '../pods-settings.js';
+import type { ClusterEntity } from './cluster.entity.js';
+import { ClusterRows } from './cluster-rows.js';
+import { Clusters } from './clusters.js';
+
+const identifyMs = 10_000;
+
+interface OpenCluster {
+  readonly setting: string;
+  readonly driver: Promise<ClusterDriver>;
+}
+
+/** Each GPU service has the driver that an operator has set for it; several kinds serve one installation side by side. */
+@Injectable()
+export class SetClusters extends Clusters implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  readonly world: SimulatedWorld;
+  readonly #open = new Map<string, OpenCluster>();
+
+  constructor(
+    dataSource: DataSource,
+    private readonly rows: ClusterRows,
+    private readonly sealer: Sealer,
+    settings: PodsSettings,
+  ) {
+    super();
+    const { simulatedHost: listenHost, simulatedPullMs: pullMs } = settings;
+    this.world = new SimulatedWorld({ store: rowsOf(dataSource), listenHost, pullMs, secrets: sealer });
+  }
+
+  onApplicationBootstrap(): void {
+    this.world.listen();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    await Promise.all(open.map(close));
+    await this.world.close();
+  }
+
+  /** Throws `another_cluster` where another engine has taken the place of the one that was first found since the cluster was set. */
+  async driverOf(gpuaasId: string): Promise<ClusterDriver> {
+    const cluster = await this.rows.read(gpuaasId);
+    const known = this.#open.get(gpuaasId);
+    if (known?.setting === cluster.setting) return known.driver;
+    if (known) void close(known);
+    const opened = { setting: cluster.setting, driver: this.#driverFor(cluster) };
+    this.#open.set(gpuaasId, opened);
+    // It is tried again by the next caller.
+    opened.driver.catch(() => this.#open.get(gpuaasId) === opened && this.#open.delete(gpuaasId));
+    return opened.driver;
+  }
+
+  async capabilitiesOf(gpuaasId: string): Promise<Capabilities> {
+    const { driver } = await this.rows.read(gpuaasId);
+    return driver === 'docker' ? dockerCapabilities : simulatedCapabilities;
+  }
+
+  async hostForNew(gpuaasId: string): Promise<string> {
+    const { isUnreachable, publicHost } = await this.rows.read(gpuaasId);
+    if (isUnreachable) throw new AppError('unavailable', 'The cluster of this GPU service does not answer: nothing new starts there.');
+    return publicHost;
+  }
+
+  async requireSetting(gpuaasId: string, setting: number): Promise<void> {
+    await this.rows.read(gpuaasId, setting);
+  }
+
+  #driverFor(cluster: ClusterEntity): Promise<ClusterDriver> {
+    if (cluster.driver === 'simulated') return Promise.resolve(this.world.cluster(`gpuaas-${cluster.gpuaasId}`));
+    if (cluster.driver === 'docker') return this.#openDocker(cluster);
+    return Promise.reject(new ClusterError('not_supported', 'This release has no driver for the cluster of this GPU service.'));
+  }
+
+  async #openDocker(cluster: ClusterEntity): Promise<ClusterDriver> {
+    const driver = openDocker(this.#settingsOf(cluster), await this.rows.installationId(), cluster.publicHost);
+    try {
+      const identity = await driver.identify(AbortSignal.timeout(identifyMs));
+      const kept = await this.rows.keepIdentity(cluster, identity);
+      // undefined: it was set anew meanwhile, and is opened again.
+      if (kept === undefined) throw new ClusterError('unreachable', 'The cluster was set anew.');
+      if (kept !== identity)
+        throw new ClusterError('another_cluster', 'Another container engine has taken the place of the one that ran the pods.');
+      return driver;
+    } catch (error) {
+      await driver.close();
+      throw error;
+    }
+  }
+
+  #settingsOf({ doorImage, gpuaasId, sealedTls, socket, url }: ClusterEntity): DockerSettings {
+    const image = doorImage ?? '';
+    if (socket !== null) return { socket, doorImage: image };
+    if (url === null || sealedTls === null) throw new ClusterError('invalid', 'The cluster has neither a socket nor an address.');
+    const tls = this.sealer.open(sealedTls, clusterPurpose(gpuaasId)).toString('utf8');
+    return { url, ...(JSON.parse(tls) as Pick<DockerSettings, 'ca' | 'cert' | 'key'>), doorImage: image };
+  }
+}
+
+/** What is under way there fails, and is tried again with the driver that took its place. */
+async function close({ driver }: OpenCluster): Promise<void> {
+  const opened = await driver.catch(() => null);
+  await opened?.close();
+}

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { baremetalChanged, podBatches, pods, type FindInstances } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+
+let fixture: PodsFixture;
+let team: ToldTeam;
+let other: ToldTeam;
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+  [team, other] = [await fixture.team('member', 100), await fixture.team('viewer')];
+});
+afterAll(() => fixture.stop());
+
+const find = (asked: Partial<FindInstances>, by?: ToldTeam['member']) =>
+  fixture.call(podBatches.instances, { page: 0, limit: 10, ...asked }, by);
+
+describe('instances', () => {
+  it('are pods and bare-metal hosts that have not ended, with what a pod has, counted by status', async () => {
+    const [gone, pod] = [await fixture.create(team), await fixture.create(team, { name: 'kept', vgpus: 2 })];
+    await fixture.call(pods.delete, { pod_name: gone.pod_name }, team.member);
+    await fixture.untilDeleted(gone);
+    const host = { team_id: team.team_id, workspace_id: team.workspace_id, name: 'metal', region_id: null, revision: 1 };
+    const at = '2026-01-01T00:00:00.000Z';
+    await fixture.tell(baremetalChanged, { ...host, instance_id: newId(), status: 'Requested', created_at: at });
+    await fixture.tell(baremetalChanged, { ...host, instance_id: newId(), status: 'Released', created_at: at });
+    const { data, pagination, status_counts } = await find({ team_id: team.team_id }, team.member);
+    expect(data).toMatchObject([
+      { kind: 'baremetal', status: 'Requested', pod: null, exposed_count: 0 },
+      { id: pod.pod_id, kind: 'pod', name: pod.pod_name, pod: { name: 'kept', vgpus: 2, subscription_id: pod.subscription_id } },
+    ]);
+    expect(pagination).toEqual({ page: 0, limit: 10, total: 2 });
+    expect(status_counts.reduce((sum, { count }) => sum + count, 0)).toBe(2);
+    const last = await find({ team_id: team.team_id, page: 99, limit: 1 }, team.member);
+    expect([last.pagination.page, last.data.map(({ id }) => id)]).toEqual([1, [pod.pod_id]]);
+    expect((await find({ instance_id: pod.pod_id }, team.member)).data).toHaveLength(1);
+  });
+
+  it('of all teams are for the operator, and another team’s are not found', async () => {
+    const [pod, theirs] = [await fixture.create(team), await fixture.create(await fixture.team('member', 101))];
+    const everywhere = (await find({ limit: 1000 })).data.map(({ id }) => id);
+    expect(everywhere).toEqual(expect.arrayContaining([pod.pod_id, theirs.pod_id]));
+    const codeOf = async (asked: Partial<FindInstances>) => (await errorOf(find(asked, other.member))).code;
+    expect(await codeOf({})).toBe('forbidden');
+    expect(await codeOf({ team_id: team.team_id })).toBe('not_found');
+    expect(await codeOf({ instance_id: pod.pod_id })).toBe('not_found');
+    expect(await codeOf({ instance_id: newId() })).toBe('not_found');
+    expect(await codeOf({ team_id: other.team_id, instance_id: pod.pod_id })).toBe('not_found');
+  });
+});

@@ -1,0 +1,95 @@
+import {
+  notFound,
+  requirePermission,
+  requirePlatformAdmin,
+  type CallContext,
+  type Caller,
+  type FindInstances,
+  type FoundInstance,
+  type FoundInstances,
+} from '@atoll/contracts';
+import { Statements } from '@atoll/database';
+import { TeamDirectory } from '@atoll/team-directory';
+import { Injectable } from '@nestjs/common';
+import { PodSteps } from '../pods/pod-steps.js';
+import { podStatus, podView } from '../pods/pod-view.js';
+
+/** Pods and bare-metal instances that have not ended: of the team `$1` and with the id `$2`, where those are not null. */
+const live = `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, created_at FROM pod
+    WHERE state <> 'deleted' AND ($1::uuid IS NULL OR team_id = $1) AND ($2::uuid IS NULL OR pod_id = $2)
+  UNION ALL SELECT instance_id, name, 'baremetal', status, team_id, workspace_id, region_id, created_at FROM baremetal_instance
+    WHERE status NOT IN ('Failed', 'Released', 'Cancelled') AND ($1::uuid IS NULL OR team_id = $1) AND ($2::uuid IS NULL OR instance_id = $2)`;
+
+const countsQuery = `SELECT kind, state, count(*)::int AS count FROM (${live}) AS live GROUP BY kind, state ORDER BY kind, state`;
+
+const pageQuery = `SELECT * FROM (${live}) AS live ORDER BY created_at, id LIMIT $3 OFFSET $4`;
+
+const exposedQuery = `SELECT pod_id, count(*)::int AS count FROM exposure WHERE pod_id = ANY ($1::uuid[]) AND state <> 'deleted' GROUP BY pod_id`;
+
+interface InstanceRow {
+  id: string;
+  name: string;
+  kind: 'pod' | 'baremetal';
+  state: string;
+  team_id: string;
+  workspace_id: string;
+  region_id: string | null;
+  created_at: Date;
+}
+
+const statusOf = ({ kind, state }: Pick<InstanceRow, 'kind' | 'state'>): string => (kind === 'pod' ? podStatus(state) : state);
+
+/** The instances of one team or of all, a page in four statements. */
+@Injectable()
+export class InstancesOfTeams {
+  constructor(
+    private readonly statements: Statements,
+    private readonly teams: TeamDirectory,
+    private readonly pods: PodSteps,
+  ) {}
+
+  async find({ team_id, instance_id, page, limit }: FindInstances, { caller }: CallContext): Promise<FoundInstances> {
+    if (team_id !== undefined) {
+      requirePermission(caller, team_id, 'readTeam');
+      await this.teams.team(team_id);
+    } else if (instance_id === undefined) requirePlatformAdmin(caller);
+    const wanted = [team_id ?? null, instance_id ?? null];
+    const states = await this.statements.query<Pick<InstanceRow, 'kind' | 'state'> & { count: number }>(
+      'instances.counts',
+      countsQuery,
+      wanted,
+    );
+    const counts = new Map<string, number>();
+    for (const state of states) counts.set(statusOf(state), (counts.get(statusOf(state)) ?? 0) + state.count);
+    const total = states.reduce((sum, { count }) => sum + count, 0);
+    const shown = Math.min(page, Math.max(0, Math.ceil(total / limit) - 1));
+    const rows = await this.statements.query<InstanceRow>('instances.page', pageQuery, [...wanted, limit, shown * limit]);
+    if (instance_id !== undefined) requireOwn(rows, caller);
+    return {
+      data: await this.complete(rows),
+      pagination: { page: shown, limit, total },
+      status_counts: [...counts].map(([status, count]) => ({ status, count })),
+    };
+  }
+
+  private async complete(rows: readonly InstanceRow[]): Promise<FoundInstance[]> {
+    const ids = rows.flatMap(({ id, kind }) => (kind === 'pod' ? [id] : []));
+    const [pods, exposed] = await Promise.all([
+      this.statements.query('instances.pods', 'SELECT * FROM pod WHERE pod_id = ANY ($1::uuid[])', [ids]),
+      this.statements.query<{ pod_id: string; count: number }>('instances.exposed', exposedQuery, [ids]),
+    ]);
+    const podOf = new Map(pods.map((raw) => podView(this.pods.rowOf(raw))).map((pod) => [pod.pod_id, pod]));
+    const exposedOf = new Map(exposed.map(({ pod_id, count }) => [pod_id, count]));
+    return rows.map((row) => {
+      const { id, name, kind, team_id, workspace_id, region_id, created_at } = row;
+      const instance = { id, name, kind, status: statusOf(row), team_id, workspace_id, region_id, created_at: created_at.toISOString() };
+      return { ...instance, pod: podOf.get(id) ?? null, exposed_count: exposedOf.get(id) ?? 0 };
+    });
+  }
+}
+
+/** Another team's instance is answered as one that does not exist. */
+function requireOwn([row]: readonly InstanceRow[], caller: Caller): void {
+  if (!row) throw notFound('instance');
+  requirePermission(caller, row.team_id, 'readTeam', 'instance');
+}

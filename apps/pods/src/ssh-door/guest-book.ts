@@ -1,0 +1,75 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import type { Admission, Doorkeeper, LogInTrail } from './doorkeeper.js';
+
+/** A connection of somebody who was let into a pod, through whichever door. */
+export interface Guest {
+  readonly admission: Admission;
+  /** Why it ended or ends, for the audit trail. */
+  readonly reason: string;
+  /** `reason` is told to whoever sits there. */
+  end(reason: string): void;
+}
+
+/** Who is in, through all doors of this process: each recorded, and looked at again for whether they may stay. */
+export class GuestBook {
+  readonly #logger = new Logger(GuestBook.name);
+  readonly #guests = new Set<Guest>();
+
+  constructor(
+    private readonly doorkeeper: Doorkeeper,
+    private readonly trail: LogInTrail,
+  ) {}
+
+  /** Number of connections that this user has open. */
+  countOf(userId: string): number {
+    return this.#guestsOf(userId).length;
+  }
+
+  #guestsOf(userId?: string): Guest[] {
+    return [...this.#guests].filter(({ admission }) => userId === undefined || admission.userId === userId);
+  }
+
+  /** Records a guest from now until `left` resolves, and returns then. Who cannot be recorded is not let in. */
+  async enter(guest: Guest, address: string, left: Promise<void>): Promise<void> {
+    const { podName: pod_name, userId: user_id, fingerprint } = guest.admission;
+    const about = { door: fingerprint === null ? 'terminal' : 'ssh', pod_name, user_id, fingerprint, address };
+    this.#guests.add(guest);
+    this.#logger.log({ message: 'Log-in to a pod', ...about });
+    try {
+      const logInId = await this.trail.began(guest.admission, address);
+      await left;
+      await this.trail.ended(logInId, guest.reason);
+    } catch (error) {
+      this.#logger.warn({ message: 'Cannot record a log-in to a pod; the connection is ended', ...about, err: error });
+      guest.end('The log-in could not be recorded. Try again later.');
+      await left;
+    } finally {
+      this.#guests.delete(guest);
+    }
+    this.#logger.log({ message: 'Log-out of a pod', ...about, reason: guest.reason });
+  }
+
+  /** Looks again and again, for what no broadcast has told, until the signal is aborted. */
+  async lookByTime(lookMs: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.look();
+      await delay(lookMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Ends the connections of those who may not stay; of this user alone where one is named. */
+  async look(userId?: string): Promise<void> {
+    const guests = this.#guestsOf(userId);
+    if (guests.length === 0) return;
+    try {
+      const expelled = await this.doorkeeper.expelled(guests.map(({ admission }) => admission));
+      for (const guest of guests) {
+        const reason = expelled.get(guest.admission);
+        if (reason) guest.end(reason);
+      }
+    } catch (error) {
+      this.#logger.warn({ message: 'Cannot look who may stay connected to pods; they stay until the next look', err: error });
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import { credentialsChanged, sshKeysChanged } from '@atoll/contracts';
+import { Rpc } from '@atoll/rpc';
+import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Doorkeeper, LogInTrail } from './doorkeeper.js';
+import { GuestBook } from './guest-book.js';
+
+/** Between two looks at who may stay, for what no broadcast has told. */
+const lookMs = 5_000;
+
+/** The guests of this process, told of what changes about users. */
+@Injectable()
+export class Guests extends GuestBook implements OnApplicationBootstrap, OnModuleDestroy {
+  readonly #closed = new AbortController();
+  #stopListening: (() => void)[] = [];
+
+  constructor(
+    doorkeeper: Doorkeeper,
+    trail: LogInTrail,
+    private readonly rpc: Rpc,
+  ) {
+    super(doorkeeper, trail);
+  }
+
+  onApplicationBootstrap(): void {
+    const look = ({ user_id }: { user_id: string }) => void this.look(user_id);
+    this.#stopListening = [this.rpc.listen(credentialsChanged, look), this.rpc.listen(sshKeysChanged, look)];
+    void this.lookByTime(lookMs, this.#closed.signal);
+  }
+
+  onModuleDestroy(): void {
+    this.#closed.abort();
+    for (const stop of this.#stopListening) stop();
+  }
+}

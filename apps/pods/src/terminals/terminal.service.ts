@@ -1,0 +1,57 @@
+import type { CallContext, LocateTerminal, OpenTerminal, TerminalPlace, TerminalTicket } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { Sealer } from '@atoll/seal';
+import { TeamGate } from '@atoll/team-directory';
+import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { PodReader } from '../pods/pod-reader.js';
+import { PodsSettings } from '../pods-settings.js';
+import { Doorkeeper } from '../ssh-door/doorkeeper.js';
+import { Guests } from '../ssh-door/guests.js';
+import { TerminalDoor } from './terminal-door.js';
+import { TerminalTickets } from './terminal-tickets.js';
+
+/** Terminals of pods: who may have one is told by the doorkeeper of the SSH door, and is a guest as those who come by SSH are. */
+@Injectable()
+export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy {
+  readonly #tickets: TerminalTickets;
+  readonly #door: TerminalDoor;
+
+  constructor(
+    private readonly pods: PodReader,
+    private readonly gate: TeamGate,
+    private readonly doorkeeper: Doorkeeper,
+    guests: Guests,
+    sealer: Sealer,
+    settings: PodsSettings,
+  ) {
+    this.#tickets = new TerminalTickets(sealer);
+    this.#door = new TerminalDoor({ host: settings.terminalHost, tickets: this.#tickets, guests });
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.#door.open();
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    await this.#door.close();
+  }
+
+  async open({ pod_name, columns, rows }: OpenTerminal, { caller }: CallContext): Promise<TerminalTicket> {
+    const { teamId } = await this.pods.find(pod_name, caller, 'useResources');
+    await this.gate.requireGrowth(caller, teamId, undefined, 'pod');
+    // The role is asked for anew: what it was a moment ago opens nothing. An operator has none here.
+    const admission = caller.kind === 'user' ? await this.doorkeeper.admitUser(pod_name, caller.userId) : null;
+    if (!admission)
+      throw new AppError('forbidden', 'A terminal is for members of the team who may use pods: team_owner, team_admin or member.');
+    if (!admission.run) throw new AppError('conflict', 'The pod is not running. Start it, then open a terminal.');
+    const { ticket, expiresAt } = this.#tickets.make({ admission, size: { columns, rows } }, this.#door.place);
+    return { ticket, expires_at: expiresAt.toISOString() };
+  }
+
+  locate({ ticket, pod_name }: LocateTerminal): TerminalPlace {
+    const place = this.#tickets.placeOf(ticket, pod_name);
+    if (!place)
+      throw new AppError('unauthenticated', 'The ticket opens no terminal: it is not valid, has expired, or is that of another pod.');
+    return place;
+  }
+}

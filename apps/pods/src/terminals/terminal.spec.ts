@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { credentialsChanged, teamRoles, terminals, type Pod, type TeamRole, type TerminalTicket, type UserCaller } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { Rpc, systemContext } from '@atoll/rpc';
+import { Sealer } from '@atoll/seal';
+import { WebSocket } from 'ws';
+import { Clusters } from '../cluster/clusters.js';
+import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import type { Admission } from '../ssh-door/doorkeeper.js';
+import { openShellsUnderTest, type ShellUnderTest } from './shell-fixture.js';
+import { TerminalsService } from './terminal.service.js';
+import { TerminalTickets } from './terminal-tickets.js';
+
+let fixture: PodsFixture;
+let team: ToldTeam;
+let pod: Pod;
+let shells: ShellUnderTest[];
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+  team = await fixture.team('member', 8);
+  pod = await fixture.running(team);
+  shells = openShellsUnderTest(await fixture.get(Clusters).driverOf('1'));
+});
+afterAll(() => fixture.stop());
+
+const size = { columns: 120, rows: 40 };
+type Member = Partial<UserCaller> & { readonly userId: string };
+
+function member(role: TeamRole = 'member', is_suspended = false, team_id = team.team_id): Member {
+  const userId = newId();
+  fixture.owner.members.push({ user_id: userId, team_id, role, is_suspended });
+  return { userId, scope: 'user', teams: [{ teamId: team_id, role }] };
+}
+
+const open = (who: Partial<UserCaller>, pod_name = pod.pod_name): Promise<TerminalTicket> =>
+  fixture.call(terminals.open, { pod_name, ...size }, who);
+
+const locate = (ticket: string, pod_name = pod.pod_name) =>
+  fixture.get(Rpc).call(terminals.locate, { pod_name, ticket }, systemContext('gateway'));
+
+/** As a gateway connects to the replica. */
+async function dial(ticket: string, pod_name = pod.pod_name): Promise<WebSocket> {
+  const { host, port } = await locate(ticket, pod_name);
+  const headers = { 'x-forwarded-for': '192.0.2.7' };
+  return new WebSocket(`ws://${host}:${port}/${pod_name}`, ['atoll.v1', ticket], { headers });
+}
+
+class Browser {
+  output = '';
+  readonly closed: Promise<string>;
+
+  constructor(readonly socket: WebSocket) {
+    socket.on('message', (data: Buffer) => (this.output += data.toString()));
+    socket.on('error', () => undefined);
+    this.closed = new Promise((resolve) => socket.once('close', (code, reason) => resolve(`${code} ${reason.toString()}`)));
+  }
+
+  async reads(text: string): Promise<void> {
+    while (!this.output.includes(text)) await delay(5);
+  }
+}
+
+async function terminalOf(who: Partial<UserCaller>, name = pod.pod_name): Promise<{ browser: Browser; shell: ShellUnderTest }> {
+  const before = shells.length;
+  const socket = await dial((await open(who, name)).ticket, name);
+  const browser = new Browser(socket);
+  await once(socket, 'open');
+  expect(socket.protocol).toBe('atoll.v1');
+  while (shells.length === before) await delay(5);
+  return { browser, shell: shells[before]! };
+}
+
+const trailOf = ({ userId }: Member) =>
+  fixture.query<{ address: string; fingerprint: string | null; end_reason: string | null }>(
+    'SELECT address, fingerprint, end_reason FROM ssh_log_in WHERE user_id = $1',
+    [userId],
+  );
+async function trailEnds(who: Member): Promise<Awaited<ReturnType<typeof trailOf>>[0]> {
+  for (;;) {
+    const [entry] = await trailOf(who);
+    if (entry?.end_reason) return entry;
+    await delay(5);
+  }
+}
+
+describe('who gets a ticket to a terminal', () => {
+  it.each(teamRoles)('decides about a %s by what the role may do', async (role) => {
+    const asked = open(member(role));
+    if (['team_owner', 'team_admin', 'member'].includes(role)) expect((await asked).ticket).toMatch(/^v1\./);
+    else expect((await errorOf(asked)).code).toBe('forbidden');
+  });
+
+  it('answers another team’s caller as if there were no such pod', async () => {
+    const stranger = member('team_owner', false, newId());
+    const [foreign, unknown] = [await errorOf(open(stranger)), await errorOf(open(stranger, 'no-such-pod'))];
+    expect(foreign.code).toBe('not_found');
+    expect(foreign.message).toBe(unknown.message);
+  });
+
+  it('asks for the role anew: who was removed a moment ago, and a member of a suspended team, get none', async () => {
+    const removed = member();
+    fixture.owner.members = fixture.owner.members.filter(({ user_id }) => user_id !== removed.userId);
+    expect((await errorOf(open(removed))).code).toBe('forbidden');
+    expect((await errorOf(open(member('member', true)))).code).toBe('forbidden');
+    expect((await errorOf(open({ userId: newId(), platformAdmin: true, scope: 'user', teams: [] }))).code).toBe('forbidden');
+  });
+
+  it('refuses a pod that does not run, and a size that is none', async () => {
+    const other = await fixture.running(team, { name: 'stopped' });
+    await fixture.act(other, 'stop', team);
+    await fixture.until(other, 'stopped');
+    expect((await errorOf(open(member(), other.pod_name))).code).toBe('conflict');
+    expect((await errorOf(fixture.call(terminals.open, { pod_name: pod.pod_name, columns: 0, rows: 40 }, member()))).code).toBe(
+      'invalid_input',
+    );
+  });
+});
+
+describe('a ticket', () => {
+  const refusal = async (ticket: string, name = pod.pod_name) => (await errorOf(locate(ticket, name))).code;
+
+  it('lives 30 s, leads to its replica, and names nothing that its holder can read', async () => {
+    const { ticket, expires_at } = await open(member());
+    expect(Date.parse(expires_at) - Date.now()).toBeLessThanOrEqual(30_000);
+    expect(await locate(ticket)).toEqual({ host: '127.0.0.1', port: expect.any(Number) });
+    expect(Buffer.from(ticket.split('.')[2] ?? '', 'base64url').toString('latin1')).not.toContain('127.0.0.1');
+  });
+
+  it('is refused when it is forged, altered, of another pod or of another purpose', async () => {
+    const { ticket } = await open(member());
+    const altered = ticket.slice(0, -2) + (ticket.endsWith('AA') ? 'BB' : 'AA');
+    expect(await refusal(altered)).toBe('unauthenticated');
+    expect(await refusal(new Sealer(Sealer.createKeys()).seal('{}', 'pods.terminal-ticket'))).toBe('unauthenticated');
+    expect(await refusal(fixture.get(Sealer).seal('{}', 'pods.ssh-host-key'))).toBe('unauthenticated');
+    expect(await refusal(ticket, 'other-pod')).toBe('unauthenticated');
+  });
+
+  it('opens once, and nothing after it has expired', () => {
+    let nowMs = 1_000_000;
+    const tickets = new TerminalTickets(new Sealer(Sealer.createKeys()), () => nowMs);
+    const request = { admission: { userId: 'u', podName: 'p' } as Admission, size };
+    const place = { host: '127.0.0.1', port: 7 };
+    const { ticket } = tickets.make(request, place);
+    expect(tickets.redeem(ticket, 'other')).toBeNull();
+    expect(tickets.redeem(ticket, 'p')).toMatchObject(request);
+    expect(tickets.redeem(ticket, 'p')).toBeNull();
+    const late = tickets.make(request, place).ticket;
+    nowMs += 30_000;
+    expect([tickets.placeOf(late, 'p'), tickets.redeem(late, 'p')]).toEqual([null, null]);
+  });
+
+  it('is not hoarded: a user has at most 20 unused ones, and room for more when they expire', () => {
+    let nowMs = 1_000_000;
+    const tickets = new TerminalTickets(new Sealer(Sealer.createKeys()), () => nowMs);
+    const make = (userId: string) => tickets.make({ admission: { userId, podName: 'p' } as Admission, size }, { host: 'h', port: 1 });
+    for (let made = 0; made < 20; made += 1) make('greedy');
+    expect(() => make('greedy')).toThrow('Too many requests');
+    make('other');
+    nowMs += 30_000;
+    make('greedy');
+  });
+});
+
+describe('a terminal', () => {
+  it('passes bytes both ways, in the size that was asked for and in each that follows, and closes with the shell', async () => {
+    const who = member();
+    const { browser, shell } = await terminalOf(who);
+    expect(shell.request).toMatchObject({ command: null, terminal: { ...size, type: 'xterm-256color' } });
+    browser.socket.send(Buffer.from('größe\r'));
+    await browser.reads('> größe\r');
+    browser.socket.send(JSON.stringify({ columns: 80, rows: 24 }));
+    while (shell.sizes.length < 2) await delay(5);
+    expect(shell.sizes.at(-1)).toEqual({ columns: 80, rows: 24 });
+    browser.socket.send(Buffer.from('exit 3'));
+    expect(await browser.closed).toBe('1000 The shell ended with code 3.');
+    expect(await trailEnds(who)).toEqual({ address: '192.0.2.7', fingerprint: null, end_reason: 'The shell ended with code 3.' });
+    expect(shell.isClosed).toBe(true);
+  });
+
+  it('is opened by a ticket once, and by nothing else', async () => {
+    const { ticket } = await open(member());
+    const first = await dial(ticket);
+    await once(first, 'open');
+    const again = await dial(ticket);
+    await expect(once(again, 'open')).rejects.toThrow('401');
+    const { host, port } = await locate((await open(member())).ticket);
+    const bare = new WebSocket(`ws://${host}:${port}/${pod.pod_name}`, ['atoll.v1']);
+    await expect(once(bare, 'open')).rejects.toThrow('401');
+    const plain = connect(port, host);
+    plain.write(`GET /${pod.pod_name} HTTP/1.1\r\nhost: x\r\n\r\n`);
+    plain.resume();
+    await once(plain, 'close');
+    first.close();
+  });
+
+  it('closes what it cannot read with a word', async () => {
+    const { browser } = await terminalOf(member());
+    browser.socket.send('{"columns": 0, "rows": 5}');
+    expect(await browser.closed).toMatch(/^1003 A text frame must be/);
+    const { browser: large } = await terminalOf(member());
+    large.socket.send(Buffer.alloc(64 * 1024 + 1));
+    expect(await large.closed).toMatch(/^1009/);
+  });
+
+  it('holds up its own shell alone where its browser does not read, and goes on when it does', async () => {
+    const { browser, shell } = await terminalOf(member());
+    browser.socket.send(Buffer.from('flood'));
+    await browser.reads('y');
+    browser.socket.pause();
+    // What the buffers of sockets and streams take is written; then nothing more.
+    for (let before = -1; before !== shell.written; await delay(300)) before = shell.written;
+    expect(shell.written).toBeLessThan(64 * 1024 * 1024);
+    const { browser: other } = await terminalOf(member());
+    other.socket.send(Buffer.from('hello'));
+    await other.reads('> hello');
+    const held = shell.written;
+    browser.socket.resume();
+    while (shell.written === held) await delay(5);
+    browser.socket.terminate();
+    while (!shell.isClosed) await delay(5);
+    other.socket.close();
+  });
+
+  it('ends at once for a member who is removed, and stays for others', async () => {
+    const [leaver, stayer] = [member(), member()];
+    const [left, stays] = [await terminalOf(leaver), await terminalOf(stayer)];
+    fixture.owner.members = fixture.owner.members.filter(({ user_id }) => user_id !== leaver.userId);
+    fixture.get(Rpc).publish(credentialsChanged, { user_id: leaver.userId });
+    expect(await left.browser.closed).toBe('1008 You may not use the pods of this team any more.');
+    expect((await trailEnds(leaver)).end_reason).toBe('You may not use the pods of this team any more.');
+    expect(left.shell.isClosed).toBe(true);
+    stays.browser.socket.send(Buffer.from('still here'));
+    await stays.browser.reads('> still here');
+    stays.browser.socket.close();
+  });
+
+  it('ends where the connection to the pod is lost, and its shell ends with a browser that goes away', async () => {
+    const { browser, shell } = await terminalOf(member());
+    shell.finish(null);
+    expect(await browser.closed).toBe('1011 The connection to the pod was lost.');
+    const who = member();
+    const gone = await terminalOf(who);
+    gone.browser.socket.terminate();
+    expect((await trailEnds(who)).end_reason).toBe('the client left');
+    expect(gone.shell.isClosed).toBe(true);
+  });
+
+  it('says that the platform restarts where its replica stops', async () => {
+    const who = member();
+    const { browser, shell } = await terminalOf(who);
+    await fixture.get(TerminalsService).onModuleDestroy();
+    expect(await browser.closed).toBe('1012 The platform restarts here. Open the terminal again.');
+    expect((await trailEnds(who)).end_reason).toMatch(/restarts here/);
+    expect(shell.isClosed).toBe(true);
+    await fixture.get(TerminalsService).onApplicationBootstrap();
+  });
+});

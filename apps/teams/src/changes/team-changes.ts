@@ -1,0 +1,101 @@
+import {
+  isPlatformAdmin,
+  membershipChanged,
+  notFound,
+  teamUpdated,
+  type CallContext,
+  type Caller,
+  type TeamRole,
+  type TeamStanding,
+  type TeamUpdate,
+  type WorkspaceStanding,
+} from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { Outbox } from '@atoll/events';
+import { Injectable } from '@nestjs/common';
+import { IsNull, type EntityManager } from 'typeorm';
+import { WorkspaceEntity } from '../model/workspace.entity.js';
+import { TeamEntity } from '../model/team.entity.js';
+
+/** How every change of a team begins and ends: its row is locked, so that changes of one team are serial; then its next revision is published. */
+@Injectable()
+export class TeamChanges {
+  constructor(private readonly outbox: Outbox) {}
+
+  /** The team, locked until the transaction ends. Throws `not_found` for one that is unknown or deleted; `what` is what the caller looked for. */
+  async lock(manager: EntityManager, teamId: string, what = 'team'): Promise<TeamEntity> {
+    const team = await manager.findOne(TeamEntity, {
+      where: { id: teamId, deletedAt: IsNull() },
+      lock: { mode: 'for_no_key_update' },
+    });
+    if (!team) throw notFound(what);
+    return team;
+  }
+
+  /** As `lock`, for what gives to a team or changes it: a suspended team may only read and give back, and one that goes gets nothing new. */
+  async lockForGrowth(manager: EntityManager, teamId: string, caller: Caller, what?: string): Promise<TeamEntity> {
+    const team = await this.lock(manager, teamId, what);
+    if (team.isSuspended && !isPlatformAdmin(caller)) {
+      throw new AppError('team_suspended', 'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.');
+    }
+    if (team.status === 'deleting') throw new AppError('conflict', 'The team is being deleted.');
+    return team;
+  }
+
+  /** Writes a locked team as its next revision and publishes its standing, without its workspaces. */
+  async save(manager: EntityManager, team: TeamEntity, context?: CallContext): Promise<void> {
+    await this.writeNextRevision(manager, team);
+    await this.publish(manager, team, { team: await standingOf(manager, team) }, context);
+  }
+
+  /** Makes a change of one workspace the team's next revision and publishes it. */
+  async saveWorkspace(manager: EntityManager, team: TeamEntity, workspace: WorkspaceStanding, context: CallContext): Promise<void> {
+    await this.writeNextRevision(manager, team);
+    await this.publish(manager, team, { workspaces: [workspace] }, context);
+  }
+
+  /** Publishes a team that this transaction has created, whole. */
+  async publishCreated(manager: EntityManager, team: TeamEntity, workspaces: WorkspaceStanding[], context: CallContext): Promise<void> {
+    await this.publish(manager, team, { team: await standingOf(manager, team), workspaces, is_complete: true }, context);
+  }
+
+  /** Makes a change of one member the team's next revision and publishes it. `null`: no member any more. */
+  async saveMember(
+    manager: EntityManager,
+    team: TeamEntity,
+    member: { userId: string; role: TeamRole | null },
+    context: CallContext,
+  ): Promise<void> {
+    await this.writeNextRevision(manager, team);
+    await this.publishMember(manager, team, member, context);
+  }
+
+  async publishMember(
+    manager: EntityManager,
+    { id, revision }: TeamEntity,
+    { userId, role }: { userId: string; role: TeamRole | null },
+    context: CallContext,
+  ): Promise<void> {
+    await this.outbox.add(manager, membershipChanged, { team_id: id, revision, user_id: userId, role }, context);
+  }
+
+  private async publish(
+    manager: EntityManager,
+    { id, revision }: TeamEntity,
+    change: Partial<Omit<TeamUpdate, 'team_id' | 'revision'>>,
+    context?: CallContext,
+  ): Promise<void> {
+    const update = { team_id: id, revision, workspaces: [], is_complete: false, ...change };
+    await this.outbox.add(manager, teamUpdated, update, context);
+  }
+
+  private async writeNextRevision(manager: EntityManager, team: TeamEntity): Promise<void> {
+    team.revision += 1;
+    await manager.update(TeamEntity, { id: team.id }, team);
+  }
+}
+
+async function standingOf(manager: EntityManager, { id, name, isSuspended, status, deletedAt }: TeamEntity): Promise<TeamStanding> {
+  const first = await manager.findOneBy(WorkspaceEntity, { teamId: id, isDefault: true });
+  return { name, is_suspended: isSuspended, status: deletedAt ? 'deleted' : status, default_workspace_id: first?.id ?? null };
+}

@@ -1,0 +1,31 @@
+import { notFound, type SentInvitation } from '@atoll/contracts';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { LinkTokens } from '../tokens/link-tokens.js';
+import { MailBox } from '../mail/mail-box.js';
+import { UserEntity } from '../model/user.entity.js';
+
+interface Invited {
+  teamId: string;
+  teamName: string;
+  userId: string;
+}
+
+/** Sends the link of an invitation: by mail, or in the answer to whoever invites. */
+@Injectable()
+export class InvitationLinks {
+  constructor(
+    private readonly links: LinkTokens,
+    private readonly mail: MailBox,
+  ) {}
+
+  /** Within a transaction. A link that goes by mail proves the address; one that is shown proves nothing. */
+  async send(manager: EntityManager, { teamId, teamName, userId }: Invited): Promise<SentInvitation> {
+    const user = await manager.findOneBy(UserEntity, { id: userId });
+    if (!user) throw notFound('user');
+    const isProof = this.mail.isOpen;
+    const { id, url, expires_at } = await this.links.issue(manager, { userId, email: user.email, teamId, isProof });
+    await this.mail.add(manager, { kind: 'invitation', address: user.email, data: { team_name: teamName }, linkId: id });
+    return { url: isProof ? null : url, expires_at };
+  }
+}

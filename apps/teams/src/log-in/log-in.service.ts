@@ -1,0 +1,56 @@
+import { credentialsChanged, type CallContext, type LogInFrom, type OpenedSession } from '@atoll/contracts';
+import { Statements } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { Rpc } from '@atoll/rpc';
+import { Injectable, Logger } from '@nestjs/common';
+import { PasswordHashes } from '../passwords/password-hashes.service.js';
+import { SecondFactorsService } from '../second-factors/second-factor.service.js';
+import { LogInTries } from '../sessions/log-in-tries.js';
+import { requireGateway } from '../sessions/require-gateway.js';
+import { SessionsService } from '../sessions/session.service.js';
+
+/** One row whether the address is known or not. */
+const accountQuery = `
+  SELECT u.id AS user_id, p.hash, EXISTS (SELECT FROM log_in_network n WHERE n.user_id = u.id AND n.network = $2) AS is_known_network
+  FROM (SELECT $1::text AS email) asked
+  LEFT JOIN "user" u ON u.email = asked.email LEFT JOIN password p ON p.user_id = u.id`;
+
+interface Account {
+  user_id: string | null;
+  hash: string | null;
+  is_known_network: boolean;
+}
+
+/** Log-in by password. What is executed, and how long it takes, does not depend on whether the address is known. */
+@Injectable()
+export class LogInService {
+  private readonly logger = new Logger('Sessions');
+
+  constructor(
+    private readonly statements: Statements,
+    private readonly hashes: PasswordHashes,
+    private readonly sessions: SessionsService,
+    private readonly tries: LogInTries,
+    private readonly secondFactors: SecondFactorsService,
+    private readonly rpc: Rpc,
+  ) {}
+
+  async logIn({ email, password, ...origin }: LogInFrom, context: CallContext): Promise<OpenedSession> {
+    requireGateway(context);
+    const [account] = await this.statements.query<Account>('logIn.account', accountQuery, [email, origin.network]);
+    if (!account) throw new Error('The account query answered no row.');
+    // A network from which the user has logged in counts by itself: whoever tries from elsewhere cannot shut its users out.
+    const giveBack = await this.tries.take(email, account.is_known_network ? origin.network : '');
+    const isRight = await this.hashes.matches(password, account.hash);
+    if (!isRight || account.user_id === null) {
+      const { address, device } = origin;
+      this.logger.warn({ message: 'A log-in failed', user_id: account.user_id, address, device, request_id: context.requestId });
+      throw new AppError('unauthenticated', 'The e-mail address or the password is wrong.');
+    }
+    await giveBack();
+    await this.secondFactors.requireNone(account.user_id);
+    const opened = await this.sessions.open(account.user_id, origin, context);
+    this.rpc.publish(credentialsChanged, { user_id: account.user_id });
+    return opened;
+  }
+}

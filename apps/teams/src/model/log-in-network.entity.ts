@@ -1,0 +1,16 @@
+import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
+import { UserEntity } from './user.entity.js';
+
+/** A network from which a user has logged in: its failures are counted by themselves. */
+@Entity('log_in_network')
+export class LogInNetworkEntity {
+  @ForeignKey(() => UserEntity)
+  @PrimaryColumn('uuid')
+  userId!: string;
+
+  @PrimaryColumn('text')
+  network!: string;
+
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  lastUsedAt!: Date;
+}

@@ -1,0 +1,39 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { TeamEntity } from './team.entity.js';
+import { UserEntity } from './user.entity.js';
+
+/** A link by which a user sets a password or accepts an invitation, once. Its token follows from its id and stands nowhere: see `../sessions/derived-token.ts`. */
+@Entity('one_time_link')
+@Index(['userId'], { where: 'used_at IS NULL' })
+@Index(['expiresAt'])
+export class OneTimeLinkEntity {
+  @PrimaryColumn('uuid')
+  id!: string;
+
+  @ForeignKey(() => UserEntity)
+  @Column('uuid')
+  userId!: string;
+
+  /** The address it was made for: the link is worth nothing where the user has another. */
+  @Column('text')
+  email!: string;
+
+  /** Of an invitation; null for a link that sets a password. */
+  @ForeignKey(() => TeamEntity)
+  @Column('uuid', { nullable: true })
+  teamId!: string | null;
+
+  /** Whether whoever uses it has shown that the address is theirs. */
+  @Column('boolean', { default: true })
+  isProof!: boolean;
+
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  createdAt!: Date;
+
+  @Column({ type: 'timestamptz', precision: 3 })
+  expiresAt!: Date;
+
+  /** When it was used, or another one took its place. */
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  usedAt!: Date | null;
+}

@@ -1,0 +1,37 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
+import { UserEntity } from './user.entity.js';
+
+/** A public key of an authenticator (WebAuthn). */
+@Entity('passkey')
+@Unique(['credentialId'])
+@Index(['userId'])
+export class PasskeyEntity {
+  @PrimaryColumn('uuid')
+  id!: string;
+
+  @ForeignKey(() => UserEntity)
+  @Column('uuid')
+  userId!: string;
+
+  /** As the authenticator names it, base64url. */
+  @Column('text')
+  credentialId!: string;
+
+  @Column('bytea')
+  publicKey!: Buffer;
+
+  @Column('bigint')
+  counter!: string;
+
+  @Column('text', { array: true })
+  transports!: string[];
+
+  @Column('text')
+  name!: string;
+
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  createdAt!: Date;
+
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  lastUsedAt!: Date | null;
+}

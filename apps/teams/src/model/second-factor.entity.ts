@@ -1,0 +1,24 @@
+import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
+import { UserEntity } from './user.entity.js';
+
+/** The secret that a user's authenticator shares (TOTP). */
+@Entity('second_factor')
+export class SecondFactorEntity {
+  @ForeignKey(() => UserEntity)
+  @PrimaryColumn('uuid')
+  userId!: string;
+
+  @Column('text')
+  sealed!: string;
+
+  /** Whether the user has shown a code of it: until then it is asked for by nobody. */
+  @Column('boolean', { default: false })
+  isConfirmed!: boolean;
+
+  /** Of the code that was used last: no code is used twice (RFC 6238, 5.2). */
+  @Column('bigint', { default: 0 })
+  lastStep!: string;
+
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  createdAt!: Date;
+}

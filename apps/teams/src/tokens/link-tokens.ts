@@ -1,0 +1,63 @@
+import { newId } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { DerivedTokens } from './derived-token.js';
+import { TeamsSettings } from '../teams-settings.js';
+
+const linkHours = 24;
+
+export interface NewLink {
+  userId: string;
+  email: string;
+  /** Of an invitation. */
+  teamId?: string;
+  /** Whether whoever uses it has shown that the address is theirs: it went there by mail, or the operator says so. */
+  isProof: boolean;
+}
+
+export interface IssuedLink {
+  id: string;
+  url: string;
+  expires_at: string;
+}
+
+/** One-time links as rows, and the addresses that follow from them. */
+@Injectable()
+export class LinkTokens {
+  private readonly tokens: DerivedTokens;
+
+  constructor(private readonly settings: TeamsSettings) {
+    this.tokens = new DerivedTokens(settings.keyPepper, 'one-time link');
+  }
+
+  /** The address of the page, with the token where no server sees it. */
+  urlOf(id: string): string {
+    return `${this.settings.publicUrl}/link#${this.tokens.make(id)}`;
+  }
+
+  /** The id of the link; undefined for what this server never made. */
+  read(token: string): string | undefined {
+    return this.tokens.read(token)?.id;
+  }
+
+  /** Within a transaction: a new link in place of those before, of the same invitation or for the password. */
+  async issue(manager: EntityManager, { userId, email, teamId, isProof }: NewLink): Promise<IssuedLink> {
+    await this.retire(manager, userId, teamId ?? null);
+    const id = newId();
+    const [row] = await manager.query<{ expires_at: Date }[]>(
+      `INSERT INTO one_time_link (id, user_id, email, team_id, is_proof, expires_at)
+       VALUES ($1, $2, $3, $4, $5, now() + interval '${linkHours} hours') RETURNING expires_at`,
+      [id, userId, email, teamId ?? null, isProof],
+    );
+    if (!row) throw new Error('The link was not stored.');
+    return { id, url: this.urlOf(id), expires_at: row.expires_at.toISOString() };
+  }
+
+  /** Links that were not used yet are not good any more: those of an invitation, or those for the password. */
+  async retire(manager: EntityManager, userId: string, teamId: string | null): Promise<void> {
+    await manager.query(
+      'UPDATE one_time_link SET used_at = now() WHERE user_id = $1 AND team_id IS NOT DISTINCT FROM $2::uuid AND used_at IS NULL',
+      [userId, teamId],
+    );
+  }
+}

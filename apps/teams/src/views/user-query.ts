@@ -1,0 +1,24 @@
+import { instantJson } from '../sql/json.js';
+import { sentName } from './member-query.js';
+
+/** The memberships that a caller acts with: all of the user's, or those in the teams of `$2`, in teams that are. */
+const memberships = `membership m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL
+  WHERE m.user_id = u.id AND ($2::uuid[] IS NULL OR m.team_id = ANY($2))`;
+
+/**
+ * The User `$1`. A key that opens one team only (`$2`) is shown that one, and no platform; and until the user has
+ * accepted that membership, nothing of the user but what was sent with the invitation.
+ */
+export const userQuery = `
+  SELECT json_build_object(
+    'id', u.id, 'email', u.email, 'name', CASE WHEN invited.id IS NULL THEN u.name ELSE ${sentName('invited', 'u')} END,
+    'timezone', CASE WHEN invited.id IS NULL THEN u.timezone ELSE 'UTC' END,
+    'role', CASE WHEN u.platform_admin AND $2::uuid[] IS NULL THEN 'platform_admin' ELSE 'user' END,
+    'teams', (SELECT COALESCE(json_agg(json_build_object('id', t.id, 'name', t.name, 'role', m.role) ORDER BY t.created_at, t.id), '[]')
+      FROM ${memberships}),
+    'card_count', (SELECT count(DISTINCT gpu_id) FROM team_capacity c, unnest(c.gpu_ids) gpu_id
+      WHERE c.team_id IN (SELECT m.team_id FROM ${memberships})),
+    'created_at', ${instantJson('COALESCE(invited.created_at, u.created_at)')}) AS "user"
+  FROM "user" u LEFT JOIN membership invited
+    ON invited.user_id = u.id AND invited.team_id = ANY($2) AND invited.status = 'invited'
+  WHERE u.id = $1`;
