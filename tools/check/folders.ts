@@ -5,7 +5,7 @@ import { dirname, join, normalize } from 'node:path';
 export type FolderImports = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 /** Not yet untied. Nothing is added here. */
-const tied = ['apps/console/src', 'apps/pods/src'];
+const tied = ['apps/pods/src'];
 
 const isProof = /(?:\.spec|-fixture)\.tsx?$|(?:^|\/)(?:laws|testing|contract)\//;
 const relativeImport = /\bfrom '(\.[^']+)'|\bimport\('(\.[^']+)'\)/g;
