@@ -32,6 +32,7 @@ import { InstancesController } from './routes/instances.controller.js';
 import { InvitationsController } from './routes/invitations.controller.js';
 import { MembersController } from './routes/members.controller.js';
 import { PodLogsController } from './routes/pod-logs.controller.js';
+import { PodLimitsController } from './routes/pod-limits.controller.js';
 import { PodsController } from './routes/pods.controller.js';
 import { PoolSubscriptionsController } from './routes/pool-subscriptions.controller.js';
 import { PoolsController } from './routes/pools.controller.js';
@@ -45,6 +46,7 @@ import { SshKeysController } from './routes/ssh-keys.controller.js';
 import { TeamsController } from './routes/teams.controller.js';
 import { UsageEventsController } from './routes/usage-events.controller.js';
 import { UsersController } from './routes/users.controller.js';
+import { VmsController } from './routes/vms.controller.js';
 import { WorkloadsController } from './routes/workloads.controller.js';
 import { WorkspacesController } from './routes/workspaces.controller.js';
 import { SessionCookie } from './sessions/session-cookie.js';
@@ -84,11 +86,13 @@ export class GatewayModule {
         GpuNodesController,
         PoolsController,
         PoolSubscriptionsController,
+        VmsController,
         WorkloadsController,
         ConnectionsController,
         ExposedServicesController,
         InstancesController,
         PodLogsController,
+        PodLimitsController,
         PodsController,
         SharedVolumesController,
         SshKeysController,

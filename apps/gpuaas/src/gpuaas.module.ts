@@ -36,6 +36,7 @@ import { PoolsController } from './catalogue/pool.controller.js';
 import { PoolsService } from './catalogue/pool.service.js';
 import { KnownPrices } from './prices/known-prices.js';
 import { PriceSnapshot } from './prices/price-snapshot.js';
+import { VmInstances } from './connections/vm-instances.js';
 import { GpuServicesController } from './regions/gpu-service.controller.js';
 import { RegionsController } from './regions/region.controller.js';
 import { RegionsService } from './regions/region.service.js';
@@ -53,6 +54,8 @@ import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
 import { TeamEnding } from './teams/team-ending.js';
 import { UsageFacts } from './usage/usage-facts.js';
+import { PodUsageController } from './workloads/pod-usage.controller.js';
+import { PodUsageReader } from './workloads/pod-usage-reader.js';
 import { PodWorkloadsController } from './workloads/pod-workload.controller.js';
 import { PodWorkloadsService } from './workloads/pod-workload.service.js';
 import { WorkloadsController } from './workloads/workload.controller.js';
@@ -88,6 +91,7 @@ const workers: Provider = {
     GpuServicesController,
     HoldingsController,
     NodesController,
+    PodUsageController,
     PodWorkloadsController,
     PoolGpusController,
     PoolsController,
@@ -113,6 +117,7 @@ const workers: Provider = {
     NodeReader,
     NodesService,
     Placement,
+    PodUsageReader,
     PodWorkloadsService,
     PlacesService,
     PoolCatalogue,
@@ -129,6 +134,7 @@ const workers: Provider = {
     TeamDeletion,
     TeamEnding,
     UsageFacts,
+    VmInstances,
     WorkloadPlacement,
     Waiting,
     WorkloadSteps,

@@ -2,6 +2,7 @@ import {
   clusters,
   gpuServices,
   imagePolicies,
+  podUsages,
   podWorkloads,
   type CheckImage,
   type CheckPodWorkload,
@@ -11,6 +12,7 @@ import {
   type Operation,
   type PodStart,
   type PodSubscription,
+  type PodUsage,
   type PodWorkload,
   type StartPodWorkload,
 } from '@atoll/contracts';
@@ -29,6 +31,8 @@ export class Neighbours {
   readonly workloads = new Map<string, PodWorkload & { subscriptionId: string; vgpus: number }>();
   /** Clusters that an operator has set. All others are simulated. */
   readonly clusters = new Map<string, Partial<ClusterChanged>>();
+  /** How much a pod uses its GPU. */
+  usage: (pod: PodStart) => Pick<PodUsage, 'kind' | 'peak_percent'> = () => ({ kind: 'no_data', peak_percent: null });
   /** References that no policy allows. */
   readonly forbiddenImages = new Set<string>();
   /** Subjects in the order in which they were asked for. */
@@ -56,6 +60,7 @@ export class Neighbours {
       if (region_id !== '1' && region_id !== '2') throw new AppError('not_found', 'No such region.');
       return { region_id, gpuaas_id, region_name: region_id === '1' ? 'eu-north' : 'eu-south' };
     });
+    serve(podUsages.read, ({ pods }) => ({ data: pods.map((pod) => ({ ...pod, ...this.usage(pod) })) }));
     serve(imagePolicies.check, (input) => this.verdict(input));
   }
 

@@ -3,15 +3,18 @@ import {
   pods,
   sharedVolumes,
   teamChanged,
+  vms,
   type ExposedService,
   type CreatePod,
   type CreateSharedVolume,
+  type CreateVm,
   type Pod,
   type PodStatus,
   type SharedVolume,
   type TeamRole,
   type UsageTold,
   type UserCaller,
+  type Vm,
 } from '@atoll/contracts';
 import { Outbox } from '@atoll/events';
 import { InProcessBus } from '@atoll/rpc';
@@ -24,12 +27,13 @@ import type { SetClusters } from './cluster/set-clusters.js';
 import { Neighbours } from './neighbours-fixture.js';
 import type { PodsSettings } from './pods-settings.js';
 import { service } from './service.js';
+import { VmWatch } from './vms/vm-watch.js';
 
 export { errorOf } from '@atoll/testing';
 
 type UsageFact = UsageTold['facts'][number];
 
-const told = ['pods.usage_told', 'pods.user_keys_changed', 'teams.team_deletion_answered'];
+const told = ['pods.usage_told', 'pods.vm_changed', 'pods.user_keys_changed', 'teams.team_deletion_answered'];
 
 /** A team as the service was told of it, a member of it who may use resources, and a subscription. */
 export interface ToldTeam {
@@ -145,6 +149,37 @@ export class PodsFixture extends ServiceUnderTest {
     }
   }
 
+  createVm({ team_id, member }: ToldTeam, more: Partial<CreateVm> = {}): Promise<Vm> {
+    const input = { team_id, region_id: '1', name: 'head-node', flavour: 'small', image: 'debian:13', ...more };
+    return this.call(vms.create, input, member);
+  }
+
+  vm({ instance_id }: { instance_id: string }): Promise<Vm> {
+    return this.call(vms.get, { instance_id });
+  }
+
+  /** Works until a VM is as it should be. */
+  async untilVm(vm: { instance_id: string }, isAsItShould: (found: Vm) => boolean): Promise<Vm> {
+    for (const end = Date.now() + 6_000; ;) {
+      await this.work();
+      const found = await this.vm(vm);
+      if (isAsItShould(found)) return found;
+      if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
+      await this.hurry();
+      await this.get(VmWatch).sweep('1');
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  async untilVmDeleted({ instance_id }: { instance_id: string }): Promise<void> {
+    const deleted = `SELECT FROM vm WHERE instance_id = $1 AND state = 'deleted'`;
+    for (const end = Date.now() + 6_000; (await this.query(deleted, [instance_id])).length === 0;) {
+      if (Date.now() > end) throw new Error('The VM is not deleted.');
+      await this.hurry();
+      await this.work();
+    }
+  }
+
   /** Works until an exposed service is as it should be. */
   async untilExposed(service: { service_id: string }, isAsItShould: (found: ExposedService) => boolean): Promise<ExposedService> {
     for (const end = Date.now() + 6_000; ;) {
@@ -181,6 +216,9 @@ export class PodsFixture extends ServiceUnderTest {
   /** What waits for another look has it now. */
   private async hurry(): Promise<void> {
     await this.query(`UPDATE exposure SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`);
+    await this.query(
+      `UPDATE vm SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL`,
+    );
     await this.query(`UPDATE shared_volume SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`);
     await this.query(
       `UPDATE pod SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL`,

@@ -115,6 +115,12 @@ export class PodsSettings {
   /** Milliseconds between two looks at all shared volumes. */
   volumeSweepMs: number = 30_000;
 
+  /** Milliseconds between two looks at how much pods use their GPUs. */
+  idleLookMs: number = 60_000;
+
+  /** The clock of longest durations and of idleness, in milliseconds. */
+  now: () => number = Date.now;
+
   /** Milliseconds before the first restart of a pod whose process ended; doubled with each further one. */
   restartMs: number = 2_000;
 

@@ -22,6 +22,10 @@ import { BaremetalInstances } from './instances/baremetal-instances.js';
 import { InstancesController } from './instances/instance.controller.js';
 import { InstancesOfTeams } from './instances/instances-of-teams.js';
 import { InstancesService } from './instances/instance.service.js';
+import { IdleWatch } from './limits/idle-watch.js';
+import { PodDeadlines } from './limits/pod-deadlines.js';
+import { PodLimitsController } from './limits/pod-limits.controller.js';
+import { PodLimitsService } from './limits/pod-limits.service.js';
 import { LogClaims } from './logs/log-claims.js';
 import { LogCollector } from './logs/log-collector.js';
 import { LogsController } from './logs/log.controller.js';
@@ -56,6 +60,11 @@ import { TeamDeletion } from './teams/team-deletion.js';
 import { TerminalsController } from './terminals/terminal.controller.js';
 import { TerminalsService } from './terminals/terminal.service.js';
 import { UsageFacts } from './usage/usage-facts.js';
+import { FlavoursService } from './vms/flavour.service.js';
+import { VmsController } from './vms/vm.controller.js';
+import { VmsService } from './vms/vm.service.js';
+import { VmSteps } from './vms/vm-steps.js';
+import { VmWatch } from './vms/vm-watch.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
 import { VolumesController } from './volumes/volume.controller.js';
 import { VolumesService } from './volumes/volume.service.js';
@@ -64,16 +73,17 @@ import { VolumeWatch } from './volumes/volume-watch.js';
 
 const workers: Provider = {
   provide: MachineWorkers,
-  inject: [PodSteps, ExposureSteps, VolumeSteps, DataSource, Transactions, PodsSettings],
+  inject: [PodSteps, ExposureSteps, VolumeSteps, VmSteps, DataSource, Transactions, PodsSettings],
   useFactory: (
     pods: PodSteps,
     exposures: ExposureSteps,
     volumes: VolumeSteps,
+    vms: VmSteps,
     dataSource: DataSource,
     transactions: Transactions,
     settings: PodsSettings,
   ) =>
-    new MachineWorkers([pods, exposures, volumes], dataSource, transactions, {
+    new MachineWorkers([pods, exposures, volumes, vms], dataSource, transactions, {
       service: 'pods',
       concurrency: settings.steps,
       laneConcurrency: settings.stepsPerCluster,
@@ -91,8 +101,10 @@ const workers: Provider = {
     HoldingsController,
     InstancesController,
     LogsController,
+    PodLimitsController,
     PodsController,
     SshKeysController,
+    VmsController,
     TerminalsController,
     VolumesController,
   ],
@@ -119,7 +131,10 @@ const workers: Provider = {
     MountableVolumes,
     Orphans,
     PlatformLines,
+    IdleWatch,
     PodActions,
+    PodDeadlines,
+    PodLimitsService,
     PodSteps,
     PodReader,
     PodStarts,
@@ -133,6 +148,10 @@ const workers: Provider = {
     TeamDeletion,
     TerminalsService,
     UsageFacts,
+    FlavoursService,
+    VmSteps,
+    VmWatch,
+    VmsService,
     VolumeSteps,
     VolumeWatch,
     VolumesService,

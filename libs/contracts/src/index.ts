@@ -209,6 +209,7 @@ export {
   podWorkloadChanged,
   podWorkloads,
 } from './gpuaas/pod-workload.js';
+export { PodUsage, PodUsages, ReadPodUsage, maxPodsPerReading, podUsages } from './gpuaas/pod-usage.js';
 export { GpuHoldings, HoldingTeam, RegionalGpuHoldings, TeamGpuHoldings, gpuHoldings } from './gpuaas/holdings.js';
 export { IpWhitelist, addressAllowed, addressInRanges, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
 export type { AddressRange } from './ip-whitelist.js';
@@ -254,6 +255,7 @@ export {
 } from './pods/terminal.js';
 export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
+export { PodLimits, SetPodLimits, SetTeamPodLimits, TeamPodLimits, podLimits } from './pods/pod-limits.js';
 export {
   CreateSharedVolume,
   ListSharedVolumes,
@@ -265,6 +267,22 @@ export {
   sharedVolumes,
 } from './pods/shared-volume.js';
 export type { VolumeStatus } from './pods/shared-volume.js';
+export {
+  CreateFlavour,
+  CreateVm,
+  Flavour,
+  FlavourPage,
+  ListVms,
+  UpdateVm,
+  UpdateVmBody,
+  Vm,
+  VmChanged,
+  VmPage,
+  VmPath,
+  vmChanged,
+  vms,
+} from './pods/vm.js';
+export type { VmStatus } from './pods/vm.js';
 export {
   AddSshKey,
   RenameSshKey,

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
-import { adminKey, platformUrl, succeed } from '../client.js';
+import { adminKey, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
 import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
 
@@ -17,6 +17,12 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
     tenant = await createTenant('Log readers', ['team_owner', 'member', 'viewer']);
     const { subscription_id } = (await tenant.subscribe({ pool_id: poolId, vgpus: 4, name: 'training' })).body;
     await tenant.subscribed(subscription_id);
+    const volume = { team_id: tenant.teamId, region_id: node.regionId, name: 'results', size_in_gb: 10 };
+    const { volume_id } = await succeed<{ volume_id: string }>('POST', '/shared-volumes', { key: tenant.keys.member, body: volume });
+    await until(
+      () => succeed<{ status: string }>('GET', `/shared-volumes/${volume_id}`, { key: tenant.keys.member }),
+      ({ status }) => status === 'active',
+    );
   }, longMs);
   beforeEach(async () => {
     tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 }, permissions: ['clipboard-read', 'clipboard-write'] });
@@ -39,10 +45,18 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
     const dialog = page.getByRole('dialog', { name: 'Create a pod' });
     await dialog.getByLabel('Name').fill(name);
     await dialog.getByLabel('Image').fill('docker.io/library/python:3.13');
+    await dialog.getByLabel('Environment').fill('EPOCHS=10\nGREETING=a=b');
+    await dialog.getByRole('button', { name: 'Shared volume' }).click();
+    await page.getByRole('option', { name: 'results' }).click();
+    await dialog.getByLabel('Mounted at').fill('/results');
+    await picture(page, 'story-create-pod');
     await dialog.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('heading', { level: 1, name }).waitFor();
     await page.locator('.page-head').getByText('running', { exact: true }).waitFor();
-    return page.url().split('/').at(-1) ?? '';
+    const podName = page.url().split('/').at(-1) ?? '';
+    const pod = await succeed<{ volumes: object[] }>('GET', `/pods/${podName}`, { key: tenant.keys.member });
+    expect(pod.volumes).toEqual([{ volume_id: expect.any(String), path: '/results' }]);
+    return podName;
   }
 
   it(

@@ -13,6 +13,7 @@ const created: Record<string, { parameter: string; pointer: string }> = {
   BaremetalNode: { parameter: 'node_id', pointer: '/node_id' },
   BaremetalInstance: { parameter: 'instance_id', pointer: '/instance_id' },
   SharedVolume: { parameter: 'volume_id', pointer: '/volume_id' },
+  Vm: { parameter: 'instance_id', pointer: '/instance_id' },
   Workload: { parameter: 'workload_id', pointer: '/workload_id' },
 };
 

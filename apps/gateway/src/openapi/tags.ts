@@ -12,6 +12,7 @@ export const tags: readonly (readonly [name: string, description: string])[] = [
   ['Workloads', 'Workloads that run on a subscription.'],
   ['Pods', 'Containers on the GPU slices of a subscription.'],
   ['Exposed services', 'Ports of pods that are reached from outside.'],
+  ['VMs', 'Virtual machines, and the sizes that they may have.'],
   ['Shared volumes', 'Storage that pods and VMs mount.'],
   ['Bare-metal inventory', 'Bare-metal hosts: registration, checks, maintenance. Requires platform_admin.'],
   ['Bare metal', 'Bare-metal hosts that a team has to itself.'],

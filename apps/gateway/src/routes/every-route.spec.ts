@@ -12,6 +12,7 @@ import {
   instances,
   members,
   nodes,
+  podLimits,
   podLogs,
   pods,
   terminals,
@@ -28,6 +29,7 @@ import {
   subscriptions,
   teams,
   users,
+  vms,
   workloads,
   workspaces,
 } from '@atoll/contracts';
@@ -64,6 +66,7 @@ const host = {
   credential: { password: 'x' },
   specs: { gpu_model: 'H100-80GB', gpu_count: 8, cpu_cores: 128, memory_gb: 1024 },
 };
+const limits = { default_duration_minutes: 60, longest_duration_minutes: null, default_idle_stop: null, longest_idle_minutes: 120 };
 const inWindow = { metric_window: 'last_1h', include_ended: 'true' };
 
 /** Method and path, status, operation, and what is sent: by the query of a GET, by the body of others. */
@@ -165,11 +168,24 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['GET /user/ssh-key/{ssh_key_id}', 200, sshKeys.get],
   ['PUT /user/ssh-key/{ssh_key_id}', 200, sshKeys.rename, { name: 'desktop' }],
   ['DELETE /user/ssh-key/{ssh_key_id}', 204, sshKeys.remove],
+  ['GET /pod-limits', 200, podLimits.get],
+  ['PUT /pod-limits', 200, podLimits.set, limits],
+  ['GET /team/{team_id}/pod-limits', 200, podLimits.ofTeam],
+  ['PUT /team/{team_id}/pod-limits', 200, podLimits.setOfTeam, limits],
   ['POST /shared-volumes', 202, sharedVolumes.create, { ...ofTeam, region_id: '1', name: 'datasets', size_in_gb: 100 }],
   ['GET /shared-volumes', 200, sharedVolumes.list, { ...ofTeam, region_id: '1', ...page, include_ended: 'true' }],
   ['GET /shared-volumes/{volume_id}', 200, sharedVolumes.get],
   ['PUT /shared-volumes/{volume_id}', 200, sharedVolumes.resize, { size_in_gb: 200 }],
   ['DELETE /shared-volumes/{volume_id}', 202, sharedVolumes.delete],
+  ['POST /vm', 202, vms.create, { ...ofTeam, region_id: '1', name: 'head-node', flavour: 'small', image: 'debian:13' }],
+  ['GET /vm', 200, vms.list, { ...ofTeam, region_id: '1', ...page, include_ended: 'true' }],
+  ['POST /vm/flavour', 201, vms.createFlavour, { name: 'small', vcpus: 4, memory_gb: 16 }],
+  ['GET /vm/flavour', 200, vms.listFlavours, page],
+  ['GET /vm/{instance_id}', 200, vms.get],
+  ['PUT /vm/{instance_id}', 200, vms.update, { auto_restart: true }],
+  ['POST /vm/{instance_id}/start', 202, vms.start],
+  ['POST /vm/{instance_id}/stop', 202, vms.stop],
+  ['DELETE /vm/{instance_id}', 202, vms.delete],
   ['GET /instance', 200, instances.list, { ...ofTeam, ...page, include_ended: 'true' }],
   ['GET /gpuaas/connection-info', 200, connections.read, { ...ofTeam, gpuaas_id: '1', search: '50%_a', ...page }],
   ['POST /gpuaas/refresh-connections?team_id={team_id}', 202, connections.refresh],

@@ -3,6 +3,7 @@ import {
   pageWindow,
   requirePermission,
   type CallContext,
+  type CompatibleInstance,
   type CompatibleInstances,
   type Connection,
   type ConnectionList,
@@ -57,12 +58,15 @@ export class ConnectionsService {
   async compatibleInstances({ team_id }: TeamPath, { caller }: CallContext): Promise<CompatibleInstances> {
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
-    const rows = await this.statements.query<{ id: string; name: string }>(
+    const rows = await this.statements.query<CompatibleInstance>(
       'connections.compatible',
-      `SELECT instance_id AS id, name FROM baremetal_instance WHERE team_id = $1 AND state = 'active' ORDER BY created_at, instance_id`,
+      `SELECT id, name, kind, status FROM (
+         SELECT instance_id AS id, name, 'baremetal' AS kind, 'Active' AS status, created_at FROM baremetal_instance WHERE team_id = $1 AND state = 'active'
+         UNION ALL SELECT instance_id, name, 'vm', 'running', created_at FROM vm_instance WHERE team_id = $1 AND is_running
+       ) instance ORDER BY created_at, id`,
       [team_id],
     );
-    return { data: rows.map((row) => ({ ...row, kind: 'baremetal', status: 'Active' })) };
+    return { data: rows };
   }
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { connections, type Connection, type ConnectionPod } from '@atoll/contracts';
+import { connections, vmChanged, type Connection, type ConnectionPod } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import { ConnectionSource } from './connection-source.js';
@@ -281,10 +281,18 @@ describe('a refresh', () => {
 });
 
 describe('instances that may attach', () => {
-  it('are none yet, whatever the team holds; strangers find no team', async () => {
+  it('are the VMs that run, whatever else the team holds; strangers find no team', async () => {
     const { team_id } = team;
     const viewer = { ...team.member, teams: [{ teamId: team_id, role: 'viewer' as const }] };
     expect(await fixture.call(connections.compatibleInstances, { team_id }, viewer)).toEqual({ data: [] });
+    const vm = { instance_id: newId(), team_id, name: 'head-node', created_at: '2026-10-01T00:00:00.000Z' };
+    const compatible = async () => (await fixture.call(connections.compatibleInstances, { team_id }, viewer)).data;
+    // Events come in any order, and twice.
+    await fixture.tell(vmChanged, { ...vm, revision: 2, is_running: true });
+    await fixture.tell(vmChanged, { ...vm, revision: 1, is_running: false });
+    expect(await compatible()).toEqual([{ id: vm.instance_id, name: 'head-node', kind: 'vm', status: 'running' }]);
+    await fixture.tell(vmChanged, { ...vm, revision: 3, is_running: false });
+    expect(await compatible()).toEqual([]);
     expect((await errorOf(fixture.call(connections.compatibleInstances, { team_id }, (await fixture.team()).member))).code).toBe(
       'not_found',
     );

@@ -1,3 +1,5 @@
+import { VmInstanceEntity } from '../connections/vm-instance.entity.js';
+import { VmInstances1830000000000 } from './migrations/1830000000000-vm-instances.js';
 import { eventEntities } from '@atoll/events';
 import { MachineHistory } from '@atoll/state-machine';
 import { TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from '@atoll/team-directory';
@@ -70,6 +72,7 @@ export const gpuaasSchema = {
     UserSshKeysEntity,
     WorkspaceClosingEntity,
     WaitingRequestEntity,
+    VmInstanceEntity,
     WorkloadEntity,
   ],
   migrations: [
@@ -88,5 +91,6 @@ export const gpuaasSchema = {
     HeldSlices1809000000000,
     TeamKeys1821000000000,
     Clusters1823000000000,
+    VmInstances1830000000000,
   ],
 };

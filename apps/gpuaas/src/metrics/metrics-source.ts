@@ -16,6 +16,11 @@ export interface MeasuredSlice {
   readonly heldUntil: Date | null;
 }
 
+/** The key of an instance in `MetricsSource.peaks`. */
+export function keyOf({ gpuUuid, gpuInstanceId }: MigInstance): string {
+  return `${gpuUuid}/${gpuInstanceId}`;
+}
+
 export interface MeasuredSubscription {
   readonly subscriptionId: string;
   readonly slices: readonly MeasuredSlice[];
@@ -33,6 +38,12 @@ export interface SubscriptionMetrics {
   readonly status: 'ok' | 'partial' | 'no_data';
 }
 
+/** A MIG instance: what alone has figures of its own. `gpuInstanceId` as in `MeasuredSlice`. */
+export interface MigInstance {
+  readonly gpuUuid: string;
+  readonly gpuInstanceId: number;
+}
+
 /** Where the figures of subscriptions come from. */
 export abstract class MetricsSource {
   /**
@@ -41,4 +52,10 @@ export abstract class MetricsSource {
    * is `no_data`, and the log says so once per outage.
    */
   abstract read(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<Map<string, SubscriptionMetrics>>;
+
+  /**
+   * Returns the greatest sample of the utilization of MIG instances in the last `seconds`, in percent, by `<GPU's UUID>/<instance id>`. An instance
+   * without a sample is not among them. Never throws, and answers within 10 s.
+   */
+  abstract peaks(instances: readonly MigInstance[], seconds: number): Promise<Map<string, number>>;
 }

@@ -1,4 +1,5 @@
 import type { GpuFigure, Figure } from './averages.js';
+import type { MigInstance } from './metrics-source.js';
 import type { Span } from './spans.js';
 
 /** Labels by which the figures of one answer are told apart. */
@@ -39,6 +40,17 @@ export function pageQuery(subscriptionIds: readonly string[], spans: readonly Sp
     }
   }
   return { expression: parts.join(' or '), placeOf };
+}
+
+/** One PromQL expression for the greatest sample of the utilization of MIG instances, in percent; of more instances than were asked for. */
+export function peakQuery(instances: readonly MigInstance[], seconds: number): string {
+  const ids = anyOf(unique(instances.map(({ gpuInstanceId }) => String(gpuInstanceId))));
+  const labels = `UUID=~${anyOf(unique(instances.map(({ gpuUuid }) => gpuUuid)))},GPU_I_ID=~${ids}`;
+  return named(
+    'gpu_utilization',
+    '',
+    `100 * max by (UUID, GPU_I_ID) (max_over_time(DCGM_FI_PROF_GR_ENGINE_ACTIVE{${labels}}[${seconds}s]))`,
+  );
 }
 
 /** The times of the spans. Where they are too many they are made alike, and then the shortest are left out. */

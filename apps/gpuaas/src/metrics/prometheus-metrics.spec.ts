@@ -26,6 +26,29 @@ const memory = (labels: Record<string, string>, used: At, free: At) => {
   store('DCGM_FI_DEV_FB_FREE', labels, free);
 };
 
+describe('the peaks of MIG instances', () => {
+  const instances = [7, 8, 9].map((gpuInstanceId) => ({ gpuUuid: 'GPU-a', gpuInstanceId }));
+
+  it('are read by one query, in percent, without those that have no value', async () => {
+    const sample = (id: string, value: string) => ({
+      metric: { UUID: 'GPU-a', GPU_I_ID: id, atoll_figure: 'gpu_utilization' },
+      value: [nowS, value],
+    });
+    const result = [sample('7', '42.5'), sample('8', 'NaN')];
+    prometheus.answer = (response) => response.end(JSON.stringify({ status: 'success', data: { resultType: 'vector', result } }));
+    expect(await metrics.peaks(instances, 120)).toEqual(new Map([['GPU-a/7', 42.5]]));
+    expect(prometheus.requests.map(({ form }) => form.get('query'))).toEqual([
+      'label_replace(100 * max by (UUID, GPU_I_ID) (max_over_time(DCGM_FI_PROF_GR_ENGINE_ACTIVE{UUID=~"GPU-a",GPU_I_ID=~"7|8|9"}[120s])), ' +
+        '"atoll_figure", "gpu_utilization", "", "")',
+    ]);
+  });
+
+  it('are none while Prometheus does not answer', async () => {
+    prometheus.answer = (response) => response.writeHead(500).end();
+    expect(await metrics.peaks(instances, 120)).toEqual(new Map());
+  });
+});
+
 describe('figures from Prometheus', () => {
   it('are averages in percent with two decimals', async () => {
     cpu('1', '0.123456');

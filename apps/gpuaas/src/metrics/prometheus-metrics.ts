@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { MetricWindow } from '@atoll/contracts';
 import { Logger } from '@nestjs/common';
 import { averages, noData, type Means } from './averages.js';
-import { MetricsSource, type MeasuredSubscription, type SubscriptionMetrics } from './metrics-source.js';
-import { pageQuery } from './page-query.js';
+import { keyOf, MetricsSource, type MeasuredSubscription, type MigInstance, type SubscriptionMetrics } from './metrics-source.js';
+import { pageQuery, peakQuery } from './page-query.js';
 import { valuesOfAnswer } from './prometheus-answer.js';
 import { PrometheusClient, PrometheusFault } from './prometheus-client.js';
 import { RecentAnswers } from './recent-answers.js';
@@ -80,6 +80,18 @@ export class PrometheusMetrics extends MetricsSource {
     if (subscriptions.every(({ activeSince }) => activeSince === null)) return result;
     for (const [id, metrics] of (await this.#page(window, subscriptions)) ?? []) result.set(id, metrics);
     return result;
+  }
+
+  override async peaks(instances: readonly MigInstance[], seconds: number): Promise<Map<string, number>> {
+    try {
+      const valueOf = await valuesOfAnswer(await this.#client.query(peakQuery(instances, seconds), this.#now()));
+      if (!valueOf) throw new PrometheusFault('the answer is not a vector');
+      const peaks = instances.map((instance) => [keyOf(instance), valueOf('gpu_utilization', { place: '', ...instance })] as const);
+      return new Map(peaks.flatMap(([key, percent]) => (percent === undefined ? [] : [[key, percent]])));
+    } catch (error) {
+      this.#note(error instanceof PrometheusFault ? error.message : 'it failed');
+      return new Map();
+    }
   }
 
   /** The metrics of a page, if they can be had in time. */

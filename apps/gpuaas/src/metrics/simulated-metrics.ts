@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { MetricWindow } from '@atoll/contracts';
 import { averages, noData, type Figure } from './averages.js';
-import { MetricsSource, type MeasuredSubscription, type SubscriptionMetrics } from './metrics-source.js';
+import { keyOf, MetricsSource, type MeasuredSubscription, type MigInstance, type SubscriptionMetrics } from './metrics-source.js';
 import { spansOf } from './spans.js';
 import { windowMs } from './windows.js';
 
@@ -42,6 +42,16 @@ export class SimulatedMetrics extends MetricsSource {
       });
     };
     return Promise.resolve(new Map(subscriptions.map((subscription) => [subscription.subscriptionId, one(subscription)])));
+  }
+
+  override peaks(instances: readonly MigInstance[], seconds: number): Promise<Map<string, number>> {
+    if (this.#options.isDown()) return Promise.resolve(new Map<string, number>());
+    const nowMs = this.#options.now();
+    const peakOf = (series: string) => {
+      const percentAt = wave(`gpu_utilization ${series}`);
+      return Math.max(percentAt(nowMs - seconds * 1_000), percentAt(nowMs));
+    };
+    return Promise.resolve(new Map(instances.map(keyOf).map((key) => [key, peakOf(key)])));
   }
 
   /** The average of at most 61 samples at equal distances of a minute or more, the last of which is the latest. */

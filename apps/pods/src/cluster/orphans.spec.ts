@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { openDocker, type ClusterDriver, type Door, type ObjectRef, type PodRun } from '@atoll/cluster';
-import { exposedServices, pods } from '@atoll/contracts';
+import { exposedServices, pods, vms } from '@atoll/contracts';
 import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -89,6 +89,18 @@ describe('what a simulated cluster has and no row needs', () => {
     settings.orphanGraceMs = 600_000;
     await driver.remove(unknown, soon());
     expect(await idsOn(driver)).toEqual(before);
+  });
+
+  it('is a VM only where its row says that it is deleted', async () => {
+    await fixture.call(vms.createFlavour, { name: 'small', vcpus: 1, memory_gb: 1 });
+    const vm = await fixture.createVm(team);
+    await fixture.untilVm(vm, ({ status }) => status === 'running');
+    settings.orphanGraceMs = 0;
+    expect(await look()).toBe(0);
+    await fixture.query(`UPDATE vm SET state = 'deleted' WHERE instance_id = $1`, [vm.instance_id]);
+    expect(await look()).toBe(1);
+    settings.orphanGraceMs = 600_000;
+    expect((await idsOn(driver)).filter((id) => id.startsWith('vm '))).toEqual([]);
   });
 
   it('stays where it is more than may go at once', async () => {

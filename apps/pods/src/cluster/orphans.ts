@@ -9,8 +9,8 @@ const removeMs = 8_000;
 const perQuery = 1_000;
 
 /**
- * Removes what clusters have and no row needs: the pods, doors and volumes of rows that are deleted, after a grace. A driver lists objects of this
- * installation alone. A volume goes only where its row says that it is deleted; pods and doors go without a row, too.
+ * Removes what clusters have and no row needs: the pods, VMs, doors and volumes of rows that are deleted, after a grace. A driver lists objects of this
+ * installation alone. A VM and a volume go only where their row says that they are deleted, since their data goes with them; pods and doors go without a row, too.
  */
 @Injectable()
 export class Orphans implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -107,7 +107,7 @@ export class Orphans implements OnApplicationBootstrap, BeforeApplicationShutdow
 
   private ripe(gpuaasId: string): Promise<ObjectRef[]> {
     return this.dataSource.query<ObjectRef[]>(
-      `SELECT kind, id, run FROM orphan WHERE gpuaas_id = $1 AND found_at <= clock_timestamp() - $2 * interval '1 millisecond'
+      `SELECT kind, id, run FROM orphan WHERE gpuaas_id = $1 AND found_at <= clock_timestamp()::timestamptz(3) - $2 * interval '1 millisecond'
        ORDER BY (kind = 'volume'), found_at, kind, id, run`,
       [gpuaasId, this.settings.orphanGraceMs],
     );
@@ -129,14 +129,15 @@ export class Orphans implements OnApplicationBootstrap, BeforeApplicationShutdow
  * Ids in forms that this service does not give are nobody's.
  */
 const orphansQuery = `SELECT kind, id, run FROM (
-    SELECT kind, id, run, substring(id FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid AS pod_id,
+    SELECT kind, id, run, substring(id FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid AS instance_id,
       substring(id FROM '^svc-(\\d{1,18})$')::bigint AS service_id, substring(id FROM '^\\d{1,18}$')::bigint AS volume_id
     FROM unnest($1::text[], $2::text[], $3::integer[]) listed (kind, id, run)
   ) found WHERE CASE kind
-    WHEN 'pod' THEN NOT EXISTS (SELECT FROM pod_run WHERE pod_run.pod_id = found.pod_id AND pod_run.run = found.run)
-      AND NOT EXISTS (SELECT FROM pod WHERE pod.pod_id = found.pod_id AND pod.run = found.run AND state <> 'deleted')
+    WHEN 'pod' THEN NOT EXISTS (SELECT FROM pod_run WHERE pod_run.pod_id = found.instance_id AND pod_run.run = found.run)
+      AND NOT EXISTS (SELECT FROM pod WHERE pod.pod_id = found.instance_id AND pod.run = found.run AND state <> 'deleted')
     WHEN 'door' THEN NOT EXISTS (SELECT FROM exposure WHERE exposure.service_id = found.service_id AND state <> 'deleted')
     WHEN 'volume' THEN EXISTS (SELECT FROM shared_volume WHERE shared_volume.volume_id = found.volume_id AND state = 'deleted')
+    WHEN 'vm' THEN EXISTS (SELECT FROM vm WHERE vm.instance_id = found.instance_id AND state = 'deleted')
     ELSE false
   END`;
 

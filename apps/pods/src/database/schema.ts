@@ -7,13 +7,18 @@ import { ExposureEntity, ReservedPortEntity } from '../exposures/exposure.entity
 import { ClusterEntity, InstallationEntity } from '../cluster/cluster.entity.js';
 import { LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity } from '../logs/log-source.entity.js';
 import { OrphanEntity } from '../cluster/orphan.entity.js';
+import { PodLimitEntity } from '../limits/pod-limit.entity.js';
 import { PodEntity } from '../pods/pod.entity.js';
 import { PodRunEntity } from '../pods/pod-run.entity.js';
 import { GpuServiceEntity } from '../placement/gpu-service.entity.js';
 import { SshHostKeyEntity } from '../ssh-door/ssh-host-key.entity.js';
 import { SshLogInEntity } from '../ssh-door/ssh-log-in.entity.js';
 import { SshKeyEntity, SshKeyOwnerEntity } from '../ssh-keys/ssh-key.entity.js';
+import { FlavourEntity } from '../vms/flavour.entity.js';
+import { VmEntity } from '../vms/vm.entity.js';
 import { VolumeEntity } from '../volumes/volume.entity.js';
+import { PodLimits1830000001000 } from './migrations/1830000001000-pod-limits.js';
+import { Vms1830000002000 } from './migrations/1830000002000-vms.js';
 import { SharedVolumes1830000000000 } from './migrations/1830000000000-shared-volumes.js';
 import { Pods1807000000000 } from './migrations/1807000000000-pods.js';
 import { Exposures1808000000000 } from './migrations/1808000000000-exposures.js';
@@ -35,6 +40,7 @@ export const podsSchema = {
     CertificateEntity,
     ClusterEntity,
     ExposureEntity,
+    FlavourEntity,
     GpuServiceEntity,
     InstallationEntity,
     LogReaderEntity,
@@ -45,6 +51,7 @@ export const podsSchema = {
     OrphanEntity,
     PlatformLineEntity,
     PodEntity,
+    PodLimitEntity,
     PodRunEntity,
     ReservedPortEntity,
     SshHostKeyEntity,
@@ -52,6 +59,7 @@ export const podsSchema = {
     SshKeyOwnerEntity,
     SshLogInEntity,
     TeamClosingEntity,
+    VmEntity,
     VolumeEntity,
     WorkspaceClosingEntity,
   ],
@@ -66,6 +74,8 @@ export const podsSchema = {
     Clusters1823000000000,
     Orphans1823000001000,
     SharedVolumes1830000000000,
+    PodLimits1830000001000,
+    Vms1830000002000,
     Terminals1850000000000,
   ],
 };

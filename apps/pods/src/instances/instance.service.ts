@@ -3,15 +3,17 @@ import { readPage, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { podStatus } from '../pods/pod-view.js';
+import { vmStatus } from '../vms/vm-view.js';
 
 interface Row {
   id: string;
   name: string;
-  kind: 'pod' | 'baremetal';
+  kind: 'pod' | 'vm' | 'baremetal';
   state: string;
   team_id: string;
   workspace_id: string;
   region_id: string | null;
+  auto_restart: boolean | null;
   created_at: Date;
 }
 
@@ -35,21 +37,29 @@ export class InstancesService {
       order: 'created_at, id',
       values: [team_id, include_ended === 'true', window?.limit ?? null, window?.offset ?? 0],
     });
-    const data = rows.map(({ id, name, kind, state, team_id: teamId, workspace_id, region_id, created_at }) => ({
+    const data = rows.map(({ id, name, kind, state, team_id: teamId, workspace_id, region_id, auto_restart, created_at }) => ({
       id,
       name,
       kind,
-      status: kind === 'pod' ? podStatus(state) : state,
+      status: statusOf(kind, state),
       team_id: teamId,
       workspace_id,
       region_id,
+      ...(auto_restart !== null && { auto_restart }),
       created_at: created_at.toISOString(),
     }));
     return { data, ...(window && { pagination: { page: window.page, limit: window.limit, total } }) };
   }
 }
 
-const ofTeam = `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, created_at FROM pod
+const ofTeam = `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, NULL::boolean AS auto_restart, created_at FROM pod
     WHERE team_id = $1 AND ($2 OR state <> 'deleted')
-  UNION ALL SELECT instance_id, name, 'baremetal', status, team_id, workspace_id, region_id, created_at FROM baremetal_instance
+  UNION ALL SELECT instance_id, name, 'vm', state, team_id, workspace_id, region_id, auto_restart, created_at FROM vm
+    WHERE team_id = $1 AND ($2 OR state <> 'deleted')
+  UNION ALL SELECT instance_id, name, 'baremetal', status, team_id, workspace_id, region_id, NULL, created_at FROM baremetal_instance
     WHERE team_id = $1 AND ($2 OR status NOT IN ('Failed', 'Released', 'Cancelled'))`;
+
+function statusOf(kind: Row['kind'], state: string): string {
+  if (kind === 'pod') return podStatus(state);
+  return kind === 'vm' ? vmStatus(state) : state;
+}

@@ -71,13 +71,13 @@ it('other services are told how the pods of a team are reached, and how many the
   const { url } = await fixture.untilExposed(made, ({ status }) => status === 'active');
   expect(await read()).toEqual({ data: [{ ...connection, services: [{ ...service, url }] }] });
   const holdings = () => fixture.ask(podHoldings.ofTeam, { team_id: own.team_id }, systemContext('teams'));
-  const north = { region_id: '1', region_name: 'eu-north', pods: 1, pods_in_use: 1 };
+  const north = { region_id: '1', region_name: 'eu-north', pods: 1, pods_in_use: 1, vms: 0, vms_in_use: 0 };
   expect((await holdings()).regions).toEqual([{ ...north, shared_volumes: 0, storage_in_gb: 0 }]);
   await fixture.createVolume(own, { size_in_gb: 100 });
   await fixture.createVolume(own, { size_in_gb: 20, region_id: '2' });
   expect((await holdings()).regions).toEqual([
     { ...north, shared_volumes: 1, storage_in_gb: 100 },
-    { region_id: '2', region_name: 'eu-south', pods: 0, pods_in_use: 0, shared_volumes: 1, storage_in_gb: 20 },
+    { region_id: '2', region_name: 'eu-south', pods: 0, pods_in_use: 0, vms: 0, vms_in_use: 0, shared_volumes: 1, storage_in_gb: 20 },
   ]);
   await fixture.act(pod, 'stop', own);
   await fixture.until(pod, 'stopped');

@@ -1,10 +1,12 @@
-import { notFound, type CallContext, type Pod, type PodAction, type PodPath } from '@atoll/contracts';
+import { notFound, type CallContext, type Pod, type PodAction, type PodLimits, type PodPath } from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { boundedTerms } from '../limits/bounds.js';
+import { PodLimitsService } from '../limits/pod-limits.service.js';
 import type { PodEntity } from './pod.entity.js';
 import { PodSteps } from './pod-steps.js';
 import { PodReader } from './pod-reader.js';
@@ -23,6 +25,7 @@ export class PodActions {
     private readonly pods: PodSteps,
     private readonly reader: PodReader,
     private readonly starts: PodStarts,
+    private readonly limits: PodLimitsService,
   ) {}
 
   async act({ pod_name, action }: PodAction, context: CallContext): Promise<Pod> {
@@ -33,9 +36,10 @@ export class PodActions {
     await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
     if (!ending.has(found.state)) await this.starts.requireImage(found.teamId, found.image, context.requestId);
     if (atRest.has(found.state)) await this.requireRoom(found, context);
+    const limits = await this.limits.effective(found.teamId);
     return this.moving(found, context, async (manager, pod) => {
       if (ending.has(pod.state)) throw new AppError('conflict', 'The pod is stopping: start it when it has stopped.');
-      if (atRest.has(pod.state)) return this.start(manager, pod, context);
+      if (atRest.has(pod.state)) return this.start(manager, pod, limits, context);
       return action === 'restart' ? this.restart(manager, pod, context) : undefined;
     });
   }
@@ -57,7 +61,7 @@ export class PodActions {
     });
   }
 
-  private async start(manager: EntityManager, pod: PodEntity, context: CallContext): Promise<PodEntity | undefined> {
+  private async start(manager: EntityManager, pod: PodEntity, limits: PodLimits, context: CallContext): Promise<PodEntity | undefined> {
     await this.gate.holdOpen(manager, pod.teamId, pod.workspaceId);
     return this.pods.move(manager, pod, 'START', causeOf(context), {
       start: pod.start + 1,
@@ -67,6 +71,9 @@ export class PodActions {
       endReason: null,
       exitCode: null,
       stopsAt: null,
+      isStopWarned: false,
+      idleness: null,
+      ...boundedTerms(pod, limits),
       nextRunAt: null,
     });
   }

@@ -18,9 +18,14 @@ export function afterEnd(
     return { event: isSuccess ? 'COMPLETED' : 'FAILED', values: { exitCode, endReason } };
   }
   const lastedMs = exit && startedAt ? exit.at.getTime() - startedAt.getTime() : 0;
-  const failed = lastedMs >= soundRunMs ? 1 : failures + 1;
-  const backOffMs = Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(failed - 1, 20));
-  return { event: 'ENDED', values: { exitCode, endReason, failures: failed, nextRunAt: new Date(Date.now() + backOffMs) } };
+  return { event: 'ENDED', values: { exitCode, endReason, ...backOffAfter(failures, lastedMs, firstBackOffMs) } };
+}
+
+/** When the next run may begin, after so many runs before that ended by themselves, and one now that lasted so long. */
+export function backOffAfter(failuresBefore: number, lastedMs: number, firstBackOffMs: number): { failures: number; nextRunAt: Date } {
+  const failures = lastedMs >= soundRunMs ? 1 : failuresBefore + 1;
+  const backOffMs = Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(failures - 1, 20));
+  return { failures, nextRunAt: new Date(Date.now() + backOffMs) };
 }
 
 function reasonOf(exit: Exit | null): string {

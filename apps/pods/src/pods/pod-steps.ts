@@ -5,6 +5,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
 import { ExposureSteps } from '../exposures/exposure-steps.js';
+import { PodDeadlines } from '../limits/pod-deadlines.js';
 import { PodsSettings } from '../pods-settings.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import type { PodEntity } from './pod.entity.js';
@@ -32,6 +33,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     private readonly starts: PodStarts,
     private readonly usage: UsageFacts,
     private readonly exposures: ExposureSteps,
+    private readonly deadlines: PodDeadlines,
     private readonly settings: PodsSettings,
   ) {
     super(dataSource, podMachine);
@@ -42,6 +44,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     try {
       if (isEnding) return await this.end(pod, signal);
       if (pod.state === 'pending') return await this.place(pod);
+      if ((await this.deadlines.nextLookMs(pod)) === 0) return this.stopAfterDuration();
       if (pod.state === 'pulling') return await this.begin(pod, signal);
       if (pod.state === 'restarting') return await this.again(pod, signal);
       return pod.state === 'running' ? await this.review(pod, signal) : 'rest';
@@ -108,7 +111,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     if (sight.phase === 'ended') return this.started(sight.startedAt ?? sight.exit.at);
     if (sight.phase !== 'preparing') return { againAfterMs: lookAgainMs };
     const { trouble } = sight;
-    if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinal(trouble.code));
+    if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinalTrouble(trouble.code));
     return { againAfterMs: lookAgainMs };
   }
 
@@ -126,10 +129,12 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
       const error = event === 'FAILED' ? { code: 'ended', message: values.endReason ?? 'Its process ended.' } : null;
       return this.moving(event, () => values, error);
     }
-    const leftMs = pod.stopsAt ? pod.stopsAt.getTime() - Date.now() : Infinity;
-    if (leftMs <= 0)
-      return this.moving('STOP', () => ({ endReason: `It was stopped after ${pod.maxDurationMinutes} minutes, as requested.` }));
-    return { againAfterMs: sight.phase === 'running' ? Math.min(leftMs, reviewMs) : lookAgainMs };
+    const nextLookMs = await this.deadlines.nextLookMs(pod);
+    return { againAfterMs: sight.phase === 'running' ? Math.min(nextLookMs, reviewMs) : lookAgainMs };
+  }
+
+  private stopAfterDuration(): Found {
+    return this.moving('STOP', (row) => ({ endReason: `It was stopped after ${row.maxDurationMinutes} minutes, as requested.` }));
   }
 
   private async again(pod: PodEntity, signal: AbortSignal): Promise<Found> {
@@ -193,7 +198,8 @@ function refOf({ podId, run }: PodEntity): ObjectRef {
 
 const finalTroubles: ReadonlySet<string> = new Set(['image_not_found', 'image_needs_login', 'image_too_large', 'invalid', 'not_supported']);
 
-function isFinal(code: string): boolean {
+/** Whether waiting does not help. */
+export function isFinalTrouble(code: string): boolean {
   return finalTroubles.has(code);
 }
 

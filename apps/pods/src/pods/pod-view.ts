@@ -33,6 +33,8 @@ export function podView(pod: PodEntity): Pod {
     exit_code: pod.exitCode,
     restarts: pod.restarts,
     volumes: pod.volumes,
+    max_duration_minutes: pod.maxDurationMinutes,
+    idle_stop: pod.idleStop,
     stops_at: pod.stopsAt?.toISOString() ?? null,
     created_at: pod.createdAt.toISOString(),
     started_at: pod.startedAt?.toISOString() ?? null,

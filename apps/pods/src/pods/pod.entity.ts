@@ -1,4 +1,5 @@
 import type { IdleStop, LeasedSlice, PodMount, RestartPolicy } from '@atoll/contracts';
+import type { KeptIdleness } from '../limits/idle-watch.js';
 import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
@@ -8,6 +9,7 @@ const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 @Index(['teamId', 'createdAt', 'podId'])
 @Index('pod_live_of_team', { synchronize: false })
 @Index('pod_live_of_cluster', { synchronize: false })
+@Index('pod_idle_stop', { synchronize: false })
 @MachineIndexes('pod')
 export class PodEntity extends MachineRow {
   @PrimaryColumn('uuid')
@@ -126,6 +128,14 @@ export class PodEntity extends MachineRow {
   /** When the present start has lasted as long as it may. */
   @Column({ ...instant, nullable: true })
   stopsAt!: Date | null;
+
+  /** Whether its log says that its longest duration ends soon. */
+  @Column('boolean', { default: false })
+  isStopWarned!: boolean;
+
+  /** How long the present start has not used its GPU; null before the first look. */
+  @Column('jsonb', { nullable: true })
+  idleness!: KeptIdleness | null;
 
   /** Whether billing was told that it runs. */
   @Column('boolean', { default: false })

@@ -13,6 +13,8 @@ import { Sealer } from '@atoll/seal';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
+import { termsFor } from '../limits/bounds.js';
+import { PodLimitsService } from '../limits/pod-limits.service.js';
 import { MountableVolumes } from '../volumes/mountable-volumes.js';
 import { envPurpose, PodEntity } from './pod.entity.js';
 import { PodSteps } from './pod-steps.js';
@@ -32,6 +34,7 @@ export class PodsService {
     private readonly pods: PodSteps,
     private readonly reader: PodReader,
     private readonly starts: PodStarts,
+    private readonly limits: PodLimitsService,
   ) {}
 
   /** Throws what its team, its image and its subscription refuse. What changes on the way there fails the pod, with the same reason. */
@@ -41,7 +44,7 @@ export class PodsService {
     if (kept) return kept;
     await this.gate.requireGrowth(context.caller, team_id, workspace_id);
     requireMountsApart(asked);
-    requireNoIdleStop(asked);
+    const terms = termsFor(asked, await this.limits.effective(team_id));
     const subscription = await this.requireSubscription(asked.subscription_id, vgpus, team_id, context);
     await this.starts.requireImage(team_id, image, context.requestId);
     if (subscription.refusal) throw new AppError(subscription.refusal.code, subscription.refusal.message);
@@ -49,7 +52,7 @@ export class PodsService {
       const workspaceId = workspace_id ?? subscription.workspace_id;
       await this.gate.holdOpen(manager, team_id, workspaceId);
       await this.volumes.hold(manager, { teamId: team_id, gpuaasId: subscription.gpuaas_id }, asked.volumes ?? []);
-      const values = { ...this.valuesOf(asked, subscription), teamId: team_id, workspaceId };
+      const values = { ...this.valuesOf(asked, subscription), ...terms, teamId: team_id, workspaceId };
       return podView(await this.pods.insert(manager, values, causeOf(context)));
     });
   }
@@ -104,8 +107,6 @@ export class PodsService {
       volumes: asked.volumes ?? [],
       mounted: [],
       restart: asked.restart ?? 'always',
-      maxDurationMinutes: asked.max_duration_minutes ?? null,
-      idleStop: null,
       start: 1,
       run: 0,
       restarts: 0,
@@ -117,16 +118,11 @@ export class PodsService {
   }
 }
 
-function requireMountsApart({ volumes = [] }: Pick<CreatePod, 'volumes'>): void {
+/** Throws `invalid_input` where two mounts have one path. */
+export function requireMountsApart({ volumes = [] }: Pick<CreatePod, 'volumes'>): void {
   const paths = volumes.map(({ path }) => path);
   if (new Set(paths).size === paths.length) return;
   throw new AppError('invalid_input', 'volumes must not mount two volumes at one path.', {
     errors: [{ path: 'volumes', code: 'isUniquePath', message: 'volumes must not mount two volumes at one path' }],
   });
-}
-
-/** Refused rather than taken and not done: nothing watches the use of a pod's slices. */
-function requireNoIdleStop({ idle_stop }: Pick<CreatePod, 'idle_stop'>): void {
-  if (idle_stop)
-    throw new AppError('not_supported', 'idle_stop is not supported by this release: leave it out, or use max_duration_minutes.');
 }

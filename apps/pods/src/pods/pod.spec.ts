@@ -240,10 +240,6 @@ describe('what refuses a pod', () => {
   });
 });
 
-it('is not taken with idle_stop, which nothing would obey', async () => {
-  expect((await errorOf(fixture.create(team, { idle_stop: { minutes: 30, gpu_below_percent: 5 } }))).code).toBe('not_supported');
-});
-
 describe('the environment of a pod', () => {
   it('is sealed in the database, shown nowhere, reaches the run, and is erased with the pod', async () => {
     const pod = await fixture.create(team, { env: { TOKEN: 'a-very-secret-value' } });

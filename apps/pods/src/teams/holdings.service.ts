@@ -13,11 +13,13 @@ export class HoldingsService {
     const regions = await this.statements.query<Omit<RegionalPodHoldings, 'storage_in_gb'> & { storage_in_gb: string }>(
       'holdings.pods',
       `SELECT region_id, max(region_name) AS region_name, sum(pods)::int AS pods, sum(pods_in_use)::int AS pods_in_use,
+         sum(vms)::int AS vms, sum(vms_in_use)::int AS vms_in_use,
          sum(volumes)::int AS shared_volumes, sum(size_gb)::bigint AS storage_in_gb
        FROM (
-         SELECT region_id, region_name, 1 AS pods, (state NOT IN ('stopped', 'failed'))::int AS pods_in_use, 0 AS volumes, 0 AS size_gb
+         SELECT region_id, region_name, 1 AS pods, (state NOT IN ('stopped', 'failed'))::int AS pods_in_use, 0 AS vms, 0 AS vms_in_use, 0 AS volumes, 0 AS size_gb
          FROM pod WHERE team_id = $1 AND state <> 'deleted'
-         UNION ALL SELECT region_id, region_name, 0, 0, 1, size_gb FROM shared_volume WHERE team_id = $1 AND state <> 'deleted'
+         UNION ALL SELECT region_id, region_name, 0, 0, 0, 0, 1, size_gb FROM shared_volume WHERE team_id = $1 AND state <> 'deleted'
+         UNION ALL SELECT region_id, region_name, 0, 0, 1, (state NOT IN ('stopped', 'failed'))::int, 0, 0 FROM vm WHERE team_id = $1 AND state <> 'deleted'
        ) held GROUP BY region_id ORDER BY region_id`,
       [team_id],
     );

@@ -3,31 +3,35 @@ import { TeamDeletionAnswers, type Doomed, type Held } from '@atoll/team-directo
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { PodSteps } from '../pods/pod-steps.js';
+import { VmSteps } from '../vms/vm-steps.js';
 import { VolumeSteps } from '../volumes/volume-steps.js';
 
 /** Objects of a kind in one transaction; a team with more is asked about again. */
 const batch = 500;
 
-/** Pods and shared volumes. */
+/** Pods, VMs and shared volumes. */
 @Injectable()
 export class TeamDeletion extends TeamDeletionAnswers {
   constructor(
     outbox: Outbox,
     private readonly pods: PodSteps,
+    private readonly vms: VmSteps,
     private readonly volumes: VolumeSteps,
   ) {
     super('pods', outbox);
   }
 
   protected override async count(manager: EntityManager, { team_id, workspace_id }: Doomed): Promise<Held[]> {
-    const [{ pods = 0, volumes = 0 } = {}] = await manager.query<{ pods: number; volumes: number }[]>(
+    const [{ pods = 0, vms = 0, volumes = 0 } = {}] = await manager.query<{ pods: number; vms: number; volumes: number }[]>(
       `SELECT
          (SELECT count(*)::int FROM pod WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted') AS pods,
+         (SELECT count(*)::int FROM vm WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted') AS vms,
          (SELECT count(*)::int FROM shared_volume WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted') AS volumes`,
       [team_id, workspace_id ?? null],
     );
     return [
       { kind: 'pod', name: 'pod', count: pods },
+      { kind: 'vm', name: 'VM', count: vms },
       { kind: 'shared_volume', name: 'shared volume', count: volumes },
     ];
   }
@@ -44,7 +48,17 @@ export class TeamDeletion extends TeamDeletionAnswers {
       'DELETE',
       cause,
     );
-    // A cluster keeps a volume for as long as one of those pods has it.
+    const vms = await manager.query<object[]>(
+      `SELECT * FROM vm WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY instance_id LIMIT $2 FOR NO KEY UPDATE`,
+      [teamId, batch],
+    );
+    await this.vms.moveAll(
+      manager,
+      vms.map((row) => this.vms.rowOf(row)),
+      'DELETE',
+      cause,
+    );
+    // A cluster keeps a volume for as long as one of those pods and VMs has it.
     const volumes = await manager.query<object[]>(
       `SELECT * FROM shared_volume WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY volume_id LIMIT $2 FOR NO KEY UPDATE`,
       [teamId, batch],

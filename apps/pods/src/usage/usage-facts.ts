@@ -3,6 +3,7 @@ import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { PodEntity } from '../pods/pod.entity.js';
+import type { VmEntity } from '../vms/vm.entity.js';
 import type { VolumeEntity } from '../volumes/volume.entity.js';
 import { gigabytesOf } from '../volumes/volume-view.js';
 
@@ -22,6 +23,25 @@ export class UsageFacts {
       resource_name: podName,
       kind: 'pod' as const,
       sku: 'pod',
+      quantity: isRunning ? '1' : '0',
+      team_id: teamId,
+      workspace_id: workspaceId,
+      region_id: regionId,
+    };
+    await this.outbox.add(manager, podUsageTold, { facts: [fact] });
+  }
+
+  /** From the VM's `enteredAt` on it runs, or does not. */
+  async tellVm(manager: EntityManager, vm: VmEntity, isRunning: boolean): Promise<void> {
+    const { instanceId, name, flavour, revision, enteredAt, teamId, workspaceId, regionId } = vm;
+    const fact = {
+      id: `vm:${instanceId}:${revision}`,
+      time: enteredAt.toISOString(),
+      sequence: revision,
+      resource_id: `vm:${instanceId}`,
+      resource_name: name,
+      kind: 'vm' as const,
+      sku: `vm.${flavour}`,
       quantity: isRunning ? '1' : '0',
       team_id: teamId,
       workspace_id: workspaceId,

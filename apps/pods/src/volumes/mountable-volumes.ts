@@ -41,9 +41,11 @@ export class MountableVolumes {
   /** Throws `conflict`, naming who mounts the volume or will at its next start. The volume is locked. */
   async requireUnmounted(manager: EntityManager, { volumeId, teamId }: VolumeEntity): Promise<void> {
     const rows = await manager.query<{ name: string; all: number }[]>(
-      `SELECT 'pod ' || pod_name AS name, (count(*) OVER ())::int AS all FROM pod
-       WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') AND (volumes @> $2 OR (mounted @> $2 AND state NOT IN ('stopped', 'failed')))
-       ORDER BY pod_name LIMIT ${shownNames}`,
+      `SELECT name, (count(*) OVER ())::int AS all FROM (
+         SELECT 'pod ' || pod_name AS name FROM pod
+         WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') AND (volumes @> $2 OR (mounted @> $2 AND state NOT IN ('stopped', 'failed')))
+         UNION ALL SELECT 'VM ' || name FROM vm WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') AND volumes @> $2
+       ) mounter ORDER BY name LIMIT ${shownNames}`,
       [teamId, JSON.stringify([{ volume_id: volumeId }])],
     );
     if (rows.length === 0) return;

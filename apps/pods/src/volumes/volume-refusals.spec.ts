@@ -87,7 +87,7 @@ describe('a team that is deleted', () => {
   it('is told of its volumes, nothing new comes once it has none, and a forced deletion takes them with it', async () => {
     const own = await fixture.team();
     const volume = await fixture.volume(own);
-    await fixture.running(own, { volumes: [{ volume_id: volume.volume_id, path: '/data' }] });
+    const pod = await fixture.running(own, { volumes: [{ volume_id: volume.volume_id, path: '/data' }] });
     const { team_id, workspace_id } = own;
     const [whole, part, forced, last] = [newId(), newId(), newId(), newId()];
     const holdings = [
@@ -103,6 +103,7 @@ describe('a team that is deleted', () => {
     expect((await answerTo(forced))?.remaining).toEqual(holdings);
     expect((await errorOf(fixture.createVolume(own))).code).toBe('conflict');
     await fixture.untilVolumeDeleted(volume);
+    await fixture.untilDeleted(pod);
     await fixture.tell(teamDeletionRequested, { team_id, revision: 5, attempt_id: last, force: true });
     expect(await answerTo(last)).toMatchObject({ holds: null, remaining: [] });
     expect((await fixture.usageOf(`shared_storage:${volume.volume_id}`)).at(-1)?.quantity).toBe('0');

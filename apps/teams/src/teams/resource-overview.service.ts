@@ -29,6 +29,8 @@ const nothing: ResourceHoldings = {
   baremetal_gpus: 0,
   pods: 0,
   pods_in_use: 0,
+  vms: 0,
+  vms_in_use: 0,
   shared_volumes: 0,
   storage_in_gb: 0,
 };

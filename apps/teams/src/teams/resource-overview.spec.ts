@@ -56,19 +56,19 @@ describe('what a team holds', () => {
       baremetal_instances: 2,
       baremetal_gpus: 16,
     };
-    const some = { pods: 2, pods_in_use: 1, shared_volumes: 1, storage_in_gb: 10 };
-    const more = { pods: 5, pods_in_use: 4, shared_volumes: 2, storage_in_gb: 300 };
+    const some = { pods: 2, pods_in_use: 1, vms: 3, vms_in_use: 2, shared_volumes: 1, storage_in_gb: 10 };
+    const more = { pods: 5, pods_in_use: 4, vms: 1, vms_in_use: 0, shared_volumes: 2, storage_in_gb: 300 };
     podRegions = [
       { region_id: '2', region_name: 'region 2', ...some },
       { region_id: '3', region_name: 'region 3', ...more },
     ];
     const none = { vgpus: 0, vgpus_in_use: 0, gpus: 0, gpu_subscriptions: 0, gpu_workloads: 0, baremetal_instances: 0, baremetal_gpus: 0 };
     const regions = [
-      { ...region('1', 7), pods: 0, pods_in_use: 0, shared_volumes: 0, storage_in_gb: 0 },
+      { ...region('1', 7), pods: 0, pods_in_use: 0, vms: 0, vms_in_use: 0, shared_volumes: 0, storage_in_gb: 0 },
       { region_id: '2', region_name: 'region 2', ...none, ...some },
       { ...region('3', 10), ...more },
     ];
-    const sum = { pods: 7, pods_in_use: 5, shared_volumes: 3, storage_in_gb: 310 };
+    const sum = { pods: 7, pods_in_use: 5, vms: 4, vms_in_use: 2, shared_volumes: 3, storage_in_gb: 310 };
     const overview = { team_id: team.id, as_of, total: { ...total, ...sum }, regions };
     for (const key of [keys[0] ?? '', fixture.admin]) {
       expect(await fixture.call(key, teams.resourceOverview, { team_id: team.id })).toEqual(overview);
@@ -85,6 +85,8 @@ describe('what a team holds', () => {
       baremetal_gpus: 0,
       pods: 0,
       pods_in_use: 0,
+      vms: 0,
+      vms_in_use: 0,
       shared_volumes: 0,
       storage_in_gb: 0,
     };

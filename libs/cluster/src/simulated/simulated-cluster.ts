@@ -1,6 +1,6 @@
 import { ClusterDriver, type Capabilities, type ClusterCheck } from '../cluster-driver.js';
 import { ClusterError } from '../cluster-error.js';
-import type { Door, ObjectRef, PodRun, Volume } from '../objects.js';
+import type { Door, ObjectRef, PodRun, VmRun, Volume } from '../objects.js';
 import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from '../observations.js';
 import type { PodConnection, Shell, ShellRequest } from '../shell.js';
 import type { SimulatedOperation } from './simulated-faults.js';
@@ -18,7 +18,7 @@ export const simulatedCapabilities: Capabilities = {
   volumes: true,
   volumeUsage: true,
   volumeQuota: true,
-  vms: false,
+  vms: true,
   shell: { by: 'exec' },
   connect: false,
   logHistory: 'engine',
@@ -32,6 +32,7 @@ export class SimulatedCluster extends ClusterDriver {
   readonly runs: SimulatedRuns;
   private readonly doors: SimulatedDoors;
   private readonly volumes: SimulatedVolumes;
+  private readonly vms: SimulatedRuns;
   readonly #shells = new Set<SimulatedShell>();
 
   constructor(
@@ -42,6 +43,7 @@ export class SimulatedCluster extends ClusterDriver {
     const { store, pullMs, secrets } = world.options;
     this.volumes = new SimulatedVolumes(store, id);
     this.runs = new SimulatedRuns(store, id, pullMs, this.volumes);
+    this.vms = new SimulatedRuns(store, id, pullMs, this.volumes, 'vm');
     this.doors = new SimulatedDoors(store, id, secrets, () => world.ring());
   }
 
@@ -101,16 +103,19 @@ export class SimulatedCluster extends ClusterDriver {
     return this.volumes.observe(refs);
   }
 
-  startVm(): Promise<void> {
-    return unsupported('virtual machines');
+  async startVm({ ref, owner, name, image, volumes }: VmRun, signal: AbortSignal): Promise<void> {
+    await this.meet('start', signal);
+    await this.vms.start({ ref, owner, podName: name, image, command: [], slices: [], volumes });
   }
 
-  stopVm(): Promise<void> {
-    return unsupported('virtual machines');
+  async stopVm(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void> {
+    await this.meet('stop', signal);
+    await this.vms.stop(ref, graceMs);
   }
 
-  observeVms(): Promise<readonly RunSight[]> {
-    return unsupported('virtual machines');
+  async observeVms(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly RunSight[]> {
+    await this.meet('observe', signal);
+    return this.vms.observe(refs);
   }
 
   async remove(ref: ObjectRef, signal: AbortSignal): Promise<void> {
@@ -118,11 +123,13 @@ export class SimulatedCluster extends ClusterDriver {
     if (ref.kind === 'pod') await this.runs.remove(ref);
     if (ref.kind === 'door') await this.doors.remove(ref);
     if (ref.kind === 'volume') await this.volumes.remove(ref);
+    if (ref.kind === 'vm') await this.vms.remove(ref);
   }
 
   async *list(signal: AbortSignal): AsyncGenerator<FoundObject> {
     await this.meet('list', signal);
     yield* this.runs.list();
+    yield* this.vms.list();
     yield* this.doors.list();
     yield* this.volumes.list();
   }

@@ -16,6 +16,8 @@ interface KeptSpec {
   readonly volumes: readonly string[];
 }
 
+type StartedRun = Pick<PodRun, 'ref' | 'podName' | 'image' | 'command' | 'slices' | 'owner' | 'volumes'>;
+
 interface Row {
   id: string;
   run: number;
@@ -34,7 +36,7 @@ const columns = `id, run, name, spec, nullif(ready_at, 'infinity') AS ready_at, 
   clock_timestamp()::timestamptz(3) AS now`;
 
 /**
- * The runs of pods in simulated clusters. When a run is requested it is decided when its image will be there, and when and how it ends: what it is at any
+ * The runs of pods, or of VMs, in simulated clusters. When a run is requested it is decided when its image will be there, and when and how it ends: what it is at any
  * instant follows from its row, so nothing has to run for it, and no crash of a process changes it.
  */
 export class SimulatedRuns {
@@ -43,9 +45,10 @@ export class SimulatedRuns {
     private readonly cluster: string,
     private readonly pullMs: number,
     private readonly volumes: SimulatedVolumes,
+    private readonly kind: 'pod' | 'vm' = 'pod',
   ) {}
 
-  async start({ ref, podName, image, command, slices, owner, volumes }: PodRun): Promise<void> {
+  async start({ ref, podName, image, command, slices, owner, volumes }: StartedRun): Promise<void> {
     if (volumes.length > 0) {
       if (await this.find(ref)) return;
       await this.volumes.write(volumes.map(({ volumeId }) => volumeId));
@@ -54,7 +57,7 @@ export class SimulatedRuns {
     const spec: KeptSpec = { image, command, slices, owner, volumes: volumes.map(({ volumeId }) => volumeId) };
     await this.store.query(
       `INSERT INTO ${tables.run} (cluster, kind, id, run, name, spec, requested_at, ready_at, trouble, ends_at, exit_code, is_out_of_memory)
-       SELECT $1, 'pod', $2, $3, $4, $5, now, coalesce(now + $6::integer * interval '1 millisecond', 'infinity'), $7,
+       SELECT $1, $11, $2, $3, $4, $5, now, coalesce(now + $6::integer * interval '1 millisecond', 'infinity'), $7,
          now + ($6::integer + $8::integer) * interval '1 millisecond', $9, $10
        FROM (SELECT clock_timestamp()::timestamptz(3) AS now) clock ON CONFLICT DO NOTHING`,
       [
@@ -68,6 +71,7 @@ export class SimulatedRuns {
         life.runsMs,
         life.exitCode,
         life.isOutOfMemory,
+        this.kind,
       ],
     );
   }
@@ -80,15 +84,15 @@ export class SimulatedRuns {
       `UPDATE ${tables.run} SET stop_requested_at = now, exit_code = CASE WHEN ends_at <= end_at THEN exit_code ELSE $5 END,
          is_out_of_memory = is_out_of_memory AND ends_at <= end_at, ends_at = LEAST(ends_at, end_at)
        FROM (SELECT clock_timestamp()::timestamptz(3) AS now, clock_timestamp()::timestamptz(3) + $4 * interval '1 millisecond' AS end_at) clock
-       WHERE cluster = $1 AND kind = 'pod' AND id = $2 AND run = $3 AND stop_requested_at IS NULL`,
-      [this.cluster, ref.id, ref.run, afterMs, exitCode],
+       WHERE cluster = $1 AND kind = $6 AND id = $2 AND run = $3 AND stop_requested_at IS NULL`,
+      [this.cluster, ref.id, ref.run, afterMs, exitCode, this.kind],
     );
   }
 
   async observe(refs: readonly ObjectRef[]): Promise<RunSight[]> {
     const rows = await this.store.query<Row>(
-      `SELECT ${columns} FROM ${tables.run} JOIN unnest($2::text[], $3::integer[]) wanted (id, run) USING (id, run) WHERE cluster = $1 AND kind = 'pod'`,
-      [this.cluster, refs.map(({ id }) => id), refs.map(({ run }) => run)],
+      `SELECT ${columns} FROM ${tables.run} JOIN unnest($2::text[], $3::integer[]) wanted (id, run) USING (id, run) WHERE cluster = $1 AND kind = $4`,
+      [this.cluster, refs.map(({ id }) => id), refs.map(({ run }) => run), this.kind],
     );
     const byRef = new Map(rows.map((row) => [`${row.id} ${row.run}`, row]));
     return refs.map(({ id, run }) => sightOf(byRef.get(`${id} ${run}`)));
@@ -99,17 +103,17 @@ export class SimulatedRuns {
     if (!row) return;
     const values = [this.cluster, ref.id, ref.run];
     await this.store.query(`DELETE FROM ${tables.line} WHERE cluster = $1 AND id = $2 AND run = $3`, values);
-    await this.store.query(`DELETE FROM ${tables.run} WHERE cluster = $1 AND kind = 'pod' AND id = $2 AND run = $3`, values);
+    await this.store.query(`DELETE FROM ${tables.run} WHERE cluster = $1 AND kind = $4 AND id = $2 AND run = $3`, [...values, this.kind]);
   }
 
   async *list(): AsyncGenerator<FoundObject> {
     let after = ['', 0] as [string, number];
     for (;;) {
       const rows = await this.store.query<{ id: string; run: number; requested_at: Date }>(
-        `SELECT id, run, requested_at FROM ${tables.run} WHERE cluster = $1 AND kind = 'pod' AND (id, run) > ($2, $3) ORDER BY id, run LIMIT 1000`,
-        [this.cluster, ...after],
+        `SELECT id, run, requested_at FROM ${tables.run} WHERE cluster = $1 AND kind = $4 AND (id, run) > ($2, $3) ORDER BY id, run LIMIT 1000`,
+        [this.cluster, ...after, this.kind],
       );
-      for (const { id, run, requested_at } of rows) yield { ref: { kind: 'pod', id, run }, createdAt: requested_at };
+      for (const { id, run, requested_at } of rows) yield { ref: { kind: this.kind, id, run }, createdAt: requested_at };
       const last = rows.at(-1);
       if (!last || rows.length < 1000) return;
       after = [last.id, last.run];
@@ -147,8 +151,8 @@ export class SimulatedRuns {
 
   private async find({ id, run }: ObjectRef): Promise<Row | undefined> {
     const [row] = await this.store.query<Row>(
-      `SELECT ${columns} FROM ${tables.run} WHERE cluster = $1 AND kind = 'pod' AND id = $2 AND run = $3`,
-      [this.cluster, id, run],
+      `SELECT ${columns} FROM ${tables.run} WHERE cluster = $1 AND kind = $4 AND id = $2 AND run = $3`,
+      [this.cluster, id, run, this.kind],
     );
     return row;
   }

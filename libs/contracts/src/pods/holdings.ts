@@ -10,6 +10,12 @@ export class PodHoldings {
   @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of these pods that start, run or stop.', example: 1 })
   pods_in_use!: number;
 
+  @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of VMs that have not been deleted.', example: 2 })
+  vms!: number;
+
+  @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of these VMs that start, run or stop.', example: 1 })
+  vms_in_use!: number;
+
   @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of shared volumes that have not been deleted.', example: 1 })
   shared_volumes!: number;
 

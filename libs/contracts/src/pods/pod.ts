@@ -49,6 +49,9 @@ export class IdleStop {
   gpu_below_percent!: number;
 }
 
+/** As it is answered. */
+export class IdleStopOfPod extends IdleStop {}
+
 export class CreatePod {
   @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
   team_id!: string;
@@ -158,6 +161,17 @@ export class Pod {
 
   @ListOf(() => MountedVolume, { max: 20 })
   volumes!: MountedVolume[];
+
+  @WholeNumber({
+    min: 1,
+    max: 525_600,
+    nullable: true,
+    description: 'Minutes from each start after which it is stopped; null for no limit.',
+  })
+  max_duration_minutes!: number | null;
+
+  @Nested(() => IdleStopOfPod, { nullable: true })
+  idle_stop!: IdleStopOfPod | null;
 
   @Instant({ nullable: true, description: 'Instant at which the longest duration ends.' })
   stops_at!: string | null;

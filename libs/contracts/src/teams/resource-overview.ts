@@ -15,8 +15,7 @@ export class RegionalHoldings extends ResourceHoldings {
 }
 
 /**
- * What a team holds now. It has the kinds of resources that the platform offers. A kind that is not offered is left out,
- * and not shown as zero; VMs will be further fields.
+ * What a team holds now, by kind.
  */
 export class ResourceOverview {
   @Uuid()

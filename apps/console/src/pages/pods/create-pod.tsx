@@ -5,8 +5,10 @@ import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js
 import { subscriptionsQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
 import { ActionForm, ModalBox } from '../../parts/dialogs.js';
-import { Chooser, Field } from '../../parts/fields.js';
+import { Chooser, Field, TextArea } from '../../parts/fields.js';
 import { Empty, Loaded } from '../../parts/states.js';
+import { emptyTerms, podBody, type PodTerms, type TextTerm } from './pod-terms.js';
+import { VolumeChooser } from './volume-chooser.js';
 
 export function CreatePod({ teamId }: { teamId: string }) {
   return (
@@ -38,33 +40,8 @@ interface PodFormProps {
 function PodForm({ teamId, subscriptions, close }: PodFormProps) {
   const navigate = useNavigate();
   const [header] = useState(idempotencyKey);
-  const [subscription, setSubscription] = useState(subscriptions[0]?.subscription_id ?? '');
-  const [name, setName] = useState('');
-  const [image, setImage] = useState('');
-  const [vgpus, setVgpus] = useState('1');
-  const [command, setCommand] = useState('');
-  const [ports, setPorts] = useState('');
-  const create = () =>
-    answerOf(
-      api.POST('/api/pods', {
-        params: { header },
-        body: {
-          team_id: teamId,
-          subscription_id: subscription,
-          name,
-          image,
-          vgpus: Number(vgpus),
-          restart: 'always',
-          ...(command.trim() !== '' && { command: ['/bin/sh', '-c', command] }),
-          ...(ports.trim() !== '' && {
-            ports: ports
-              .split(/[\s,]+/)
-              .filter(Boolean)
-              .map(Number),
-          }),
-        },
-      }),
-    );
+  const [terms, setTerms] = useState<PodTerms>({ ...emptyTerms, subscription: subscriptions[0]?.subscription_id ?? '' });
+  const create = () => answerOf(api.POST('/api/pods', { params: { header }, body: podBody(teamId, terms) }));
   return (
     <ActionForm
       submit="Create"
@@ -77,51 +54,36 @@ function PodForm({ teamId, subscriptions, close }: PodFormProps) {
       }}
       onCancel={close}
     >
-      {(problem) => (
-        <>
-          <Field
-            label="Name"
-            value={name}
-            onChange={setName}
-            hint="Lower-case letters, digits and hyphens."
-            error={problem?.fields.name}
-            isRequired
-          />
-          <Field
-            label="Image"
-            value={image}
-            onChange={setImage}
-            hint="Such as docker.io/library/python:3.13."
-            error={problem?.fields.image}
-            isRequired
-          />
-          <Chooser
-            label="Subscription"
-            value={subscription}
-            choices={subscriptions.map(({ subscription_id, name: own, pool_name, profile }) => ({
-              value: subscription_id,
-              label: own ?? pool_name,
-              detail: profile,
-            }))}
-            onChange={setSubscription}
-          />
-          <Field label="vGPUs" type="number" value={vgpus} onChange={setVgpus} error={problem?.fields.vgpus} />
-          <Field
-            label="Command"
-            value={command}
-            onChange={setCommand}
-            hint="Run by a shell; that of the image unless given."
-            error={problem?.fields.command}
-          />
-          <Field
-            label="Ports"
-            value={ports}
-            onChange={setPorts}
-            hint="On which it listens; they are exposed one by one."
-            error={problem?.fields.ports}
-          />
-        </>
-      )}
+      {(problem) => {
+        const field = (name: TextTerm) => ({ value: terms[name], onChange: (value: string) => setTerms({ ...terms, [name]: value }) });
+        const { fields = {} } = problem ?? {};
+        return (
+          <>
+            <Field label="Name" {...field('name')} hint="Lower-case letters, digits and hyphens." error={fields.name} isRequired />
+            <Field label="Image" {...field('image')} hint="Such as docker.io/library/python:3.13." error={fields.image} isRequired />
+            <Chooser
+              label="Subscription"
+              {...field('subscription')}
+              choices={subscriptions.map(({ subscription_id, name: own, pool_name, profile }) => ({
+                value: subscription_id,
+                label: own ?? pool_name,
+                detail: profile,
+              }))}
+            />
+            <Field label="vGPUs" type="number" {...field('vgpus')} error={fields.vgpus} />
+            <Field label="Command" {...field('command')} hint="Run by a shell; that of the image unless given." error={fields.command} />
+            <Field label="Ports" {...field('ports')} hint="On which it listens; they are exposed one by one." error={fields.ports} />
+            <TextArea
+              label="Environment"
+              {...field('variables')}
+              hint="A line each: NAME=value. It is never shown again."
+              error={fields.env}
+            />
+            <VolumeChooser teamId={teamId} {...field('volume')} />
+            {terms.volume !== '' && <Field label="Mounted at" {...field('path')} error={fields['volumes.0.path']} isRequired />}
+          </>
+        );
+      }}
     </ActionForm>
   );
 }

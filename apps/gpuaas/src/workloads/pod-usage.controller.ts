@@ -1,0 +1,16 @@
+import { podUsages, type CallContext, type PodUsages, type ReadPodUsage } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { Handle, type Handlers } from '@atoll/rpc';
+import { Controller } from '@nestjs/common';
+import { PodUsageReader } from './pod-usage-reader.js';
+
+@Controller()
+export class PodUsageController implements Handlers<typeof podUsages> {
+  constructor(private readonly reader: PodUsageReader) {}
+
+  @Handle(podUsages.read)
+  async read(input: ReadPodUsage, { caller }: CallContext): Promise<PodUsages> {
+    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    return { data: await this.reader.read(input) };
+  }
+}

@@ -1,0 +1,135 @@
+import { maxPodsPerReading, podUsages, type IdleStop, type PodUsage } from '@atoll/contracts';
+import { Transactions } from '@atoll/database';
+import { Rpc, systemContext } from '@atoll/rpc';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { PlatformLines } from '../logs/platform-lines.js';
+import type { PodEntity } from '../pods/pod.entity.js';
+import { PodSteps } from '../pods/pod-steps.js';
+import { PodsSettings } from '../pods-settings.js';
+import { afterLook, type Idleness } from './idleness.js';
+
+/** Longer than the time between two looks, so that nothing between them is missed. */
+const windowSeconds = 150;
+const readingMs = 15_000;
+const beginning = '00000000-0000-0000-0000-000000000000';
+const cause = { actor: 'system:pods' };
+
+interface Watched {
+  readonly pod_id: string;
+  readonly start: number;
+}
+
+/** Stops pods that do not use their own GPU slices for as long as their `idle_stop` says. */
+@Injectable()
+export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(IdleWatch.name);
+  private timer: NodeJS.Timeout | undefined;
+  private round: Promise<void> = Promise.resolve();
+  private isStopping = false;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly rpc: Rpc,
+    private readonly pods: PodSteps,
+    private readonly lines: PlatformLines,
+    private readonly settings: PodsSettings,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    if (this.settings.workers.isIdle) return;
+    this.timer = setInterval(() => {
+      this.round = this.round.then(() => this.look());
+    }, this.settings.idleLookMs);
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    clearInterval(this.timer);
+    this.isStopping = true;
+    await this.round;
+  }
+
+  /** Looks at all pods that may idle for a limited time. While gpuaas does not answer, nothing is stopped. */
+  async look(): Promise<void> {
+    try {
+      for (let after = beginning; !this.isStopping;) {
+        const rows = await this.dataSource.query<Watched[]>(
+          `SELECT pod_id, start FROM pod WHERE state = 'running' AND idle_stop IS NOT NULL AND pod_id > $1 ORDER BY pod_id LIMIT $2`,
+          [after, maxPodsPerReading],
+        );
+        const last = rows.at(-1);
+        if (!last) return;
+        await this.lookAt(rows);
+        after = last.pod_id;
+      }
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      if (!this.isStopping) this.logger.warn(`Cannot read how much pods use their GPUs; no idle pod is stopped meanwhile: ${message}`);
+    }
+  }
+
+  private async lookAt(rows: readonly Watched[]): Promise<void> {
+    const atMs = this.settings.now();
+    const asked = { seconds: windowSeconds, pods: rows.map(({ pod_id, start }) => ({ pod_id, start })) };
+    const { data } = await this.rpc.call(podUsages.read, asked, systemContext('pods', { deadlineMs: readingMs }));
+    await this.transactions.run((manager) => this.judgeAll(manager, data, atMs));
+  }
+
+  /** Under the locks of the rows: another replica may have looked at the same time. */
+  private async judgeAll(manager: EntityManager, usages: readonly PodUsage[], atMs: number): Promise<void> {
+    const raw = await manager.query<object[]>(
+      `SELECT * FROM pod WHERE pod_id = ANY ($1) AND state = 'running' AND idle_stop IS NOT NULL ORDER BY pod_id FOR NO KEY UPDATE`,
+      [usages.map(({ pod_id }) => pod_id)],
+    );
+    const byId = new Map(usages.map((usage) => [usage.pod_id, usage]));
+    const kept: { podId: string; idleness: KeptIdleness }[] = [];
+    for (const pod of raw.map((row) => this.pods.rowOf(row))) {
+      const usage = byId.get(pod.podId);
+      if (usage?.start !== pod.start || !pod.idleStop) continue;
+      const idleness = await this.judge(manager, pod, pod.idleStop, usage, atMs);
+      if (idleness) kept.push({ podId: pod.podId, idleness });
+    }
+    await manager.query(
+      'UPDATE pod SET idleness = given.idleness FROM unnest($1::uuid[], $2::jsonb[]) given (pod_id, idleness) WHERE pod.pod_id = given.pod_id',
+      [kept.map(({ podId }) => podId), kept.map(({ idleness }) => JSON.stringify(idleness))],
+    );
+  }
+
+  /** What is to be kept of the look; undefined where the pod is stopped, or was looked at meanwhile. */
+  private async judge(
+    manager: EntityManager,
+    pod: PodEntity,
+    rule: IdleStop,
+    { kind, peak_percent }: PodUsage,
+    atMs: number,
+  ): Promise<KeptIdleness | undefined> {
+    const before = pod.idleness;
+    if (before && before.lookedAtMs >= atMs) return undefined;
+    const { verdict, ...next } = afterLook(before, { atMs, peakPercent: peak_percent }, rule);
+    if (verdict === 'stop') {
+      const endReason = `It was stopped after ${idle(rule)}.`;
+      await this.pods.move(manager, pod, 'STOP', { ...cause, reason: endReason }, { endReason });
+      return undefined;
+    }
+    if (verdict === 'warn') {
+      const minutes = Math.ceil((rule.minutes * 60_000 - (atMs - (next.sinceMs ?? atMs))) / 60_000);
+      await this.lines.write(manager, pod.podId, `The pod is stopped in ${minutes} min unless it uses its GPU: ${idle(rule)} are allowed.`);
+    }
+    const isBlind = kind === 'shared';
+    if (isBlind && !before?.isBlind) await this.lines.write(manager, pod.podId, blindMessage);
+    return { ...next, isBlind };
+  }
+}
+
+/** As it is kept in the row of a pod. */
+export interface KeptIdleness extends Idleness {
+  /** Its log says that its use cannot be told apart from that of others. */
+  readonly isBlind: boolean;
+}
+
+const blindMessage = 'idle_stop has no effect: the pod shares its GPU with others, and what each of them uses cannot be told apart.';
+
+function idle({ minutes, gpu_below_percent }: IdleStop): string {
+  return `${minutes} minutes with less than ${gpu_below_percent} % use of its GPU`;
+}

@@ -1,0 +1,38 @@
+import { Transactions } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
+import { PlatformLines } from '../logs/platform-lines.js';
+import { PodEntity } from '../pods/pod.entity.js';
+import { PodsSettings } from '../pods-settings.js';
+import { warnMs } from './idleness.js';
+
+/** The longest durations of pods. */
+@Injectable()
+export class PodDeadlines {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly lines: PlatformLines,
+    private readonly settings: PodsSettings,
+  ) {}
+
+  /**
+   * Milliseconds until the pod must be looked at again for its longest duration; 0: that is over. Where it ends within ten minutes, the log of the pod says
+   * so, once for each start.
+   */
+  async nextLookMs(pod: PodEntity): Promise<number> {
+    if (!pod.stopsAt) return Infinity;
+    const leftMs = pod.stopsAt.getTime() - this.settings.now();
+    if (leftMs <= 0) return 0;
+    if (leftMs > warnMs) return leftMs - warnMs;
+    if (!pod.isStopWarned) await this.warn(pod, pod.stopsAt);
+    return leftMs;
+  }
+
+  private async warn({ podId, start, maxDurationMinutes }: PodEntity, stopsAt: Date): Promise<void> {
+    await this.transactions.run(async (manager) => {
+      const { affected } = await manager.update(PodEntity, { podId, start, isStopWarned: false }, { isStopWarned: true });
+      if (affected === 0) return;
+      const message = `The pod is stopped at ${stopsAt.toISOString()}, when its longest duration of ${maxDurationMinutes} minutes ends.`;
+      await this.lines.write(manager, podId, message);
+    });
+  }
+}

@@ -1,0 +1,23 @@
+import type { Exit } from '@atoll/cluster';
+import { backOffAfter } from '../pods/pod-end.js';
+import type { VmEntity } from './vm.entity.js';
+
+export interface VmEnd {
+  readonly event: 'ENDED' | 'COMPLETED' | 'FAILED';
+  readonly values: Partial<VmEntity> & { readonly endReason: string };
+}
+
+/** What follows when the guest of a VM has stopped by itself; `exit` is null where the VM was removed from outside. */
+export function afterGuestEnd({ autoRestart, failures, startedAt }: VmEntity, exit: Exit | null, firstBackOffMs: number): VmEnd {
+  const endReason = reasonOf(exit);
+  if (!autoRestart) return { event: exit?.code === 0 ? 'COMPLETED' : 'FAILED', values: { endReason } };
+  const lastedMs = exit && startedAt ? exit.at.getTime() - startedAt.getTime() : 0;
+  return { event: 'ENDED', values: { endReason, ...backOffAfter(failures, lastedMs, firstBackOffMs) } };
+}
+
+function reasonOf(exit: Exit | null): string {
+  if (!exit) return 'The VM was removed from outside of the platform.';
+  if (exit.reason) return exit.reason.slice(0, 400);
+  if (exit.code === 0) return 'Its guest shut down by itself.';
+  return exit.outOfMemory === 'no' ? 'Its guest crashed.' : 'Its guest was killed: out of memory.';
+}

@@ -1,0 +1,158 @@
+import type { ObjectRef, RunSight, VmRun } from '@atoll/cluster';
+import { vmChanged } from '@atoll/contracts';
+import { Outbox } from '@atoll/events';
+import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Clusters } from '../cluster/clusters.js';
+import { stepError } from '../cluster/step-errors.js';
+import { PodStarts } from '../pods/pod-start.js';
+import { isFinalTrouble } from '../pods/pod-steps.js';
+import { PodsSettings } from '../pods-settings.js';
+import { UsageFacts } from '../usage/usage-facts.js';
+import { afterGuestEnd } from './vm-end.js';
+import type { VmEntity } from './vm.entity.js';
+import { vmMachine, type VmEvent, type VmState } from './vm.machine.js';
+
+type Found = Outcome<VmEntity, VmEvent>;
+
+const lookAgainMs = 500;
+/** Of what runs, by itself; sweeps look sooner. */
+const reviewMs = 600_000;
+const graceMs = 30_000;
+const self = { actor: 'system:pods' };
+const endings: ReadonlySet<string> = new Set(['stopping', 'completing', 'failing', 'deleting']);
+
+/** VMs: started, started again where their guest stops by itself, and ended. */
+@Injectable()
+export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
+  protected readonly lanes = `ARRAY[gpuaas_id::text]`;
+
+  constructor(
+    dataSource: DataSource,
+    private readonly clusters: Clusters,
+    private readonly starts: PodStarts,
+    private readonly usage: UsageFacts,
+    private readonly outbox: Outbox,
+    private readonly settings: PodsSettings,
+  ) {
+    super(dataSource, vmMachine);
+  }
+
+  async step(vm: VmEntity, { signal }: StepContext): Promise<Found> {
+    const isEnding = endings.has(vm.state);
+    try {
+      if (isEnding) return await this.end(vm, signal);
+      if (vm.state === 'starting') return await this.begin(vm, signal);
+      if (vm.state === 'restarting') return await this.again(vm);
+      return vm.state === 'running' ? await this.review(vm, signal) : 'rest';
+    } catch (error) {
+      throw stepError(error, isEnding);
+    }
+  }
+
+  /** For what other services show of it. */
+  async tell(manager: EntityManager, { instanceId, teamId, name, state, createdAt }: VmEntity): Promise<void> {
+    const [[row]] = await manager.query<[{ told: number }[], number]>(
+      'UPDATE vm SET told = told + 1 WHERE instance_id = $1 RETURNING told',
+      [instanceId],
+    );
+    const shown = { instance_id: instanceId, revision: row?.told ?? 0, team_id: teamId, name, is_running: state === 'running' };
+    await this.outbox.add(manager, vmChanged, { ...shown, created_at: createdAt.toISOString() });
+  }
+
+  protected override async entered(manager: EntityManager, vm: VmEntity, { from }: Passage<VmState, VmEvent>): Promise<void> {
+    const isRunning = vm.state === 'running';
+    if (isRunning || from === 'running') await this.tell(manager, vm);
+    if (vm.isBilled === isRunning) return;
+    await this.usage.tellVm(manager, vm, isRunning);
+    await manager.query('UPDATE vm SET is_billed = $2 WHERE instance_id = $1', [vm.instanceId, isRunning]);
+  }
+
+  private async begin(vm: VmEntity, signal: AbortSignal): Promise<Found> {
+    const driver = await this.clusters.driverOf(vm.gpuaasId);
+    await driver.startVm(runOf(vm), signal);
+    const sight = await this.sightOf(vm, signal);
+    // What has ended already was quicker than this look: its end is that of a run like any other.
+    if (sight.phase === 'running' || sight.phase === 'ended') {
+      if (vm.run > 1) await driver.remove(refOf(vm, vm.run - 1), signal);
+      const startedAt = sight.phase === 'running' ? sight.startedAt : (sight.startedAt ?? sight.exit.at);
+      return this.moving('STARTED', () => ({ startedAt }));
+    }
+    const trouble = sight.phase === 'preparing' ? sight.trouble : null;
+    if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinalTrouble(trouble.code));
+    return { againAfterMs: lookAgainMs };
+  }
+
+  private async review(vm: VmEntity, signal: AbortSignal): Promise<Found> {
+    const sight = await this.sightOf(vm, signal);
+    if (sight.phase === 'running') return { againAfterMs: reviewMs };
+    if (sight.phase !== 'ended' && sight.phase !== 'absent') return { againAfterMs: lookAgainMs };
+    const exit = sight.phase === 'ended' ? sight.exit : null;
+    return {
+      decide: async (manager, row) => {
+        const { event, values } = afterGuestEnd(row, exit, this.settings.restartMs);
+        const error = event === 'FAILED' ? { code: 'ended', message: values.endReason } : null;
+        await this.move(manager, row, event, { ...self, reason: values.endReason }, values, error);
+        return true;
+      },
+    };
+  }
+
+  private async again(vm: VmEntity): Promise<Found> {
+    const leftMs = (vm.nextRunAt?.getTime() ?? 0) - Date.now();
+    if (leftMs > 0) return { againAfterMs: leftMs };
+    const reference = await this.starts.requireImage(vm.teamId, vm.image, vm.requestId ?? undefined);
+    return this.moving('AGAIN', (row) => ({ run: row.run + 1, restarts: row.restarts + 1, reference, nextRunAt: null }));
+  }
+
+  /** A VM that is deleted is removed with its disk; one that has stopped keeps both. */
+  private async end(vm: VmEntity, signal: AbortSignal): Promise<Found> {
+    const driver = await this.clusters.driverOf(vm.gpuaasId);
+    const isOver = async () => ['ended', 'absent'].includes((await this.sightOf(vm, signal)).phase);
+    if (!(await isOver())) {
+      await driver.stopVm(refOf(vm), graceMs, signal);
+      if (!(await isOver())) return { againAfterMs: lookAgainMs };
+    }
+    if (vm.state === 'deleting') {
+      for (const run of [vm.run - 1, vm.run]) if (run > 0) await driver.remove(refOf(vm, run), signal);
+      if ((await this.sightOf(vm, signal)).phase !== 'absent') return { againAfterMs: lookAgainMs };
+    }
+    const why = vm.state === 'failing' ? vm.lastError : null;
+    return { event: 'GONE', ...(why && { reason: why }) };
+  }
+
+  private async sightOf(vm: VmEntity, signal: AbortSignal): Promise<RunSight> {
+    const driver = await this.clusters.driverOf(vm.gpuaasId);
+    const [sight] = await driver.observeVms([refOf(vm)], signal);
+    if (!sight) throw new Error('The driver answered nothing.');
+    return sight;
+  }
+
+  /** The event, with values that follow from the row as it is under its lock. */
+  private moving(event: VmEvent, valuesFor: (row: VmEntity) => Partial<VmEntity>): Found {
+    return {
+      decide: async (manager, row) => {
+        await this.move(manager, row, event, self, valuesFor(row));
+        return true;
+      },
+    };
+  }
+}
+
+export function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>, ofRun = run): ObjectRef {
+  return { kind: 'vm', id: instanceId, run: ofRun };
+}
+
+function runOf(vm: VmEntity): VmRun {
+  return {
+    ref: refOf(vm),
+    owner: { teamId: vm.teamId, workspaceId: vm.workspaceId },
+    name: vm.name,
+    image: vm.reference,
+    vcpus: vm.vcpus,
+    memoryGb: Number(vm.memoryGb),
+    volumes: vm.volumes.map(({ volume_id, path }) => ({ volumeId: volume_id, path })),
+    sshKeys: [],
+  };
+}

@@ -1,0 +1,39 @@
+import type { Vm, VmStatus } from '@atoll/contracts';
+import type { VmEntity } from './vm.entity.js';
+
+export function vmStatus(state: string): VmStatus {
+  switch (state) {
+    case 'starting':
+    case 'restarting':
+      return 'pending';
+    case 'completing':
+    case 'failing':
+    case 'deleting':
+    case 'deleted':
+      return 'stopping';
+    default:
+      return state as VmStatus;
+  }
+}
+
+export function vmView(vm: VmEntity): Vm {
+  return {
+    instance_id: vm.instanceId,
+    name: vm.name,
+    team_id: vm.teamId,
+    workspace_id: vm.workspaceId,
+    region_id: vm.regionId,
+    gpuaas_id: vm.gpuaasId,
+    flavour: vm.flavour,
+    vcpus: vm.vcpus,
+    memory_gb: Number(vm.memoryGb),
+    image: vm.image,
+    auto_restart: vm.autoRestart,
+    status: vmStatus(vm.state),
+    reason: vm.lastError?.message ?? vm.endReason,
+    restarts: vm.restarts,
+    volumes: vm.volumes,
+    created_at: vm.createdAt.toISOString(),
+    started_at: vm.startedAt?.toISOString() ?? null,
+  };
+}

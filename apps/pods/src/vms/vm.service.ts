@@ -1,0 +1,179 @@
+import {
+  notFound,
+  pageWindow,
+  requirePermission,
+  type CallContext,
+  type Caller,
+  type CreateVm,
+  type ListVms,
+  type Permission,
+  type UpdateVm,
+  type Vm,
+  type VmPage,
+  type VmPath,
+} from '@atoll/contracts';
+import { isUniqueViolation, newId, readPage, Statements, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import { causeOf } from '@atoll/state-machine';
+import { TeamDirectory, TeamGate } from '@atoll/team-directory';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Clusters } from '../cluster/clusters.js';
+import { GpuServices } from '../placement/gpu-services.js';
+import { requireMountsApart } from '../pods/pod.service.js';
+import { PodStarts } from '../pods/pod-start.js';
+import { MountableVolumes } from '../volumes/mountable-volumes.js';
+import { FlavoursService } from './flavour.service.js';
+import { VmEntity } from './vm.entity.js';
+import { VmSteps } from './vm-steps.js';
+import { vmStatus, vmView } from './vm-view.js';
+
+/** Nothing else bounds how many a team may create. */
+const mostOfTeam = 200;
+const atRest: ReadonlySet<string> = new Set(['stopped', 'failed']);
+
+/** VMs, each for the members of its team alone. */
+@Injectable()
+export class VmsService {
+  constructor(
+    private readonly statements: Statements,
+    private readonly transactions: Transactions,
+    private readonly gate: TeamGate,
+    private readonly teams: TeamDirectory,
+    private readonly clusters: Clusters,
+    private readonly gpuServices: GpuServices,
+    private readonly flavours: FlavoursService,
+    private readonly starts: PodStarts,
+    private readonly steps: VmSteps,
+    private readonly mounts: MountableVolumes,
+  ) {}
+
+  async create(asked: CreateVm, context: CallContext): Promise<Vm> {
+    const kept = await this.transactions.kept<Vm>(context);
+    if (kept) return kept;
+    const { team_id: teamId, name, image, flavour, volumes = [], auto_restart: autoRestart = false } = asked;
+    const workspaceId = await this.gate.requireGrowth(context.caller, teamId, asked.workspace_id);
+    requireMountsApart({ volumes });
+    const size = await this.flavours.find(flavour);
+    const place = await this.gpuServices.find(asked.region_id, asked.gpuaas_id, context.requestId);
+    await this.requireSupported(place.gpuaas_id);
+    const reference = await this.starts.requireImage(teamId, image, context.requestId);
+    return this.transactions.once(context, async (manager) => {
+      await this.gate.holdOpen(manager, teamId, workspaceId);
+      await requireRoom(manager, teamId);
+      await this.mounts.hold(manager, { teamId, gpuaasId: place.gpuaas_id }, volumes);
+      const placed = { gpuaasId: place.gpuaas_id, regionId: place.region_id, regionName: place.region_name };
+      const wanted = { name, teamId, workspaceId, ...placed, flavour, ...size, image, reference, volumes, autoRestart };
+      const values = { instanceId: newId(), ...wanted, run: 1, createdAt: new Date() };
+      const vm = await named(name, () => this.steps.insert(manager, values, causeOf(context)));
+      return vmView(vm);
+    });
+  }
+
+  async list(asked: ListVms, { caller }: CallContext): Promise<VmPage> {
+    const { team_id, region_id, include_ended } = asked;
+    requirePermission(caller, team_id, 'readTeam');
+    await this.teams.team(team_id);
+    const { page, limit, offset } = pageWindow(asked, 1);
+    const isWhole = include_ended === 'true';
+    const where = `team_id = $1 AND ($2::bigint IS NULL OR region_id = $2)${isWhole ? '' : ` AND state <> 'deleted'`}`;
+    const { total, rows } = await readPage(this.statements, {
+      name: `vms.list.${isWhole}`,
+      count: `SELECT count(*)::int FROM vm WHERE ${where}`,
+      rows: `SELECT * FROM vm WHERE ${where} ORDER BY created_at, instance_id LIMIT $3 OFFSET $4`,
+      order: 'created_at, instance_id',
+      values: [team_id, region_id ?? null, limit, offset],
+    });
+    return { data: rows.map((raw) => vmView(this.steps.rowOf(raw))), pagination: { page, limit, total } };
+  }
+
+  async get({ instance_id }: VmPath, { caller }: CallContext): Promise<Vm> {
+    return vmView(await this.find(instance_id, caller, 'readTeam'));
+  }
+
+  /** `auto_restart` holds from now on, also for the run that is under way. */
+  async update({ instance_id, name, auto_restart }: UpdateVm, context: CallContext): Promise<Vm> {
+    if (name === undefined && auto_restart === undefined)
+      throw new AppError('invalid_input', 'At least one of name and auto_restart is expected.');
+    const { teamId } = await this.find(instance_id, context.caller, 'useResources');
+    await this.gate.requireGrowth(context.caller, teamId, undefined, 'VM');
+    return this.transactions.run(async (manager) => {
+      const vm = await this.lock(manager, instance_id);
+      if (vm.state === 'deleting') throw new AppError('conflict', 'The VM is being deleted.');
+      const changed = { ...(name !== undefined && { name }), ...(auto_restart !== undefined && { autoRestart: auto_restart }) };
+      await named(name ?? '', () => manager.update(VmEntity, { instanceId: instance_id }, changed));
+      Object.assign(vm, changed);
+      if (name !== undefined) await this.steps.tell(manager, vm);
+      return vmView(vm);
+    });
+  }
+
+  /** What starts or runs already stays as it is. */
+  async start({ instance_id }: VmPath, context: CallContext): Promise<Vm> {
+    const found = await this.find(instance_id, context.caller, 'useResources');
+    await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'VM');
+    const reference = await this.starts.requireImage(found.teamId, found.image, context.requestId);
+    return this.transactions.once(context, async (manager) => {
+      const vm = await this.lock(manager, instance_id);
+      if (vmStatus(vm.state) === 'stopping') throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');
+      if (!atRest.has(vm.state)) return vmView(vm);
+      await this.gate.holdOpen(manager, vm.teamId, vm.workspaceId);
+      const fresh = { run: vm.run + 1, restarts: 0, failures: 0, endReason: null, nextRunAt: null, reference };
+      return vmView((await this.steps.move(manager, vm, 'START', causeOf(context), fresh)) ?? vm);
+    });
+  }
+
+  stop(path: VmPath, context: CallContext): Promise<Vm> {
+    return this.ending(path, 'STOP', context);
+  }
+
+  delete(path: VmPath, context: CallContext): Promise<Vm> {
+    return this.ending(path, 'DELETE', context);
+  }
+
+  private async ending({ instance_id }: VmPath, event: 'STOP' | 'DELETE', context: CallContext): Promise<Vm> {
+    await this.find(instance_id, context.caller, 'useResources');
+    return this.transactions.once(context, async (manager) => {
+      const vm = await this.lock(manager, instance_id);
+      const reason = event === 'STOP' ? { endReason: null } : {};
+      return vmView((await this.steps.move(manager, vm, event, causeOf(context), reason)) ?? vm);
+    });
+  }
+
+  /** The VM, for a caller who has the permission in its team. Throws `not_found`, in the words for one that does not exist. */
+  private async find(instanceId: string, caller: Caller, permission: Permission): Promise<VmEntity> {
+    const query = `SELECT * FROM vm WHERE instance_id = $1 AND state <> 'deleted'`;
+    const [raw] = await this.statements.query('vms.find', query, [instanceId]);
+    if (!raw) throw notFound('VM');
+    const vm = this.steps.rowOf(raw);
+    requirePermission(caller, vm.teamId, permission, 'VM');
+    return vm;
+  }
+
+  private async lock(manager: EntityManager, instanceId: string): Promise<VmEntity> {
+    const vm = await this.steps.lock(manager, instanceId);
+    if (!vm || vm.state === 'deleted') throw notFound('VM');
+    return vm;
+  }
+
+  private async requireSupported(gpuaasId: string): Promise<void> {
+    const capabilities = await this.clusters.capabilitiesOf(gpuaasId);
+    if (!capabilities.vms) throw new AppError('not_supported', 'The cluster of this GPU service runs no VMs.');
+  }
+}
+
+async function requireRoom(manager: EntityManager, teamId: string): Promise<void> {
+  const [{ live = 0 } = {}] = await manager.query<{ live: number }[]>(
+    `SELECT count(*)::int AS live FROM vm WHERE team_id = $1 AND state <> 'deleted'`,
+    [teamId],
+  );
+  if (live >= mostOfTeam) throw new AppError('conflict', `The team has ${live} VMs, the most that a team may have.`);
+}
+
+async function named<T>(name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isUniqueViolation(error) ? new AppError('conflict', `The team has a VM named ${name}.`) : error;
+  }
+}

@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import {
+  instances,
+  podHoldings,
+  sharedVolumes,
+  teamChanged,
+  teamDeletionRequested,
+  vms,
+  type CreateVm,
+  type Vm,
+  type VmChanged,
+} from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { systemContext } from '@atoll/rpc';
+import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+
+let fixture: PodsFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+  team = await fixture.team('member', 100);
+  await fixture.call(vms.createFlavour, { name: 'small', vcpus: 4, memory_gb: 16.5 });
+});
+afterAll(() => fixture.stop());
+
+const isRunning = ({ status }: Vm) => status === 'running';
+const running = async (more: Partial<CreateVm> = {}, by = team) => {
+  const made = await fixture.createVm(by, { name: `vm-${newId()}`, ...more });
+  return fixture.untilVm(made, isRunning);
+};
+const stop = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.stop, { instance_id }, member);
+const start = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.start, { instance_id }, member);
+const remove = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.delete, { instance_id }, member);
+const update = ({ instance_id }: Vm, more: object, { member } = team) => fixture.call(vms.update, { instance_id, ...more }, member);
+const factsOf = ({ instance_id }: Vm) => fixture.usageOf(`vm:${instance_id}`);
+
+describe('a VM', () => {
+  it('runs in the oldest GPU service of its region, with the size of its flavour, and is billed while it runs', async () => {
+    const made = await fixture.createVm(team);
+    expect(made).toMatchObject({ status: 'pending', flavour: 'small', vcpus: 4, memory_gb: 16.5, gpuaas_id: '1', auto_restart: false });
+    await fixture.untilVm(made, isRunning);
+    expect((await stop(made)).status).toBe('stopping');
+    expect(await fixture.untilVm(made, ({ status }) => status === 'stopped')).toMatchObject({ reason: null });
+    await start(made);
+    await fixture.untilVm(made, isRunning);
+    expect((await remove(made)).status).toBe('stopping');
+    await fixture.untilVmDeleted(made);
+    expect((await errorOf(fixture.vm(made))).message).toBe('No such VM.');
+    const facts = await factsOf(made);
+    expect(facts.map(({ quantity, sku, kind }) => [quantity, sku, kind])).toEqual(
+      ['1', '0', '1', '0'].map((quantity) => [quantity, 'vm.small', 'vm']),
+    );
+    const history = await fixture.query<{ at: Date }>(
+      `SELECT at FROM machine_history WHERE machine = 'vm' AND instance = $1 AND to_state IN ('running', 'stopping', 'deleting') ORDER BY id`,
+      [made.instance_id],
+    );
+    expect(facts.map(({ time }) => time)).toEqual(history.map(({ at }) => at.toISOString()));
+    const left: string[] = [];
+    for await (const { ref } of (await fixture.simulated.driverOf('1')).list(new AbortController().signal)) left.push(ref.id);
+    expect(left).not.toContain(made.instance_id);
+  });
+
+  it('starts again with auto_restart when its guest stops by itself, after a back-off, and is not billed meanwhile', async () => {
+    const vm = await running({ name: 'crash', auto_restart: true });
+    const again = await fixture.untilVm(vm, ({ restarts, status }) => restarts === 1 && status === 'running');
+    expect(again.reason).toBe('Its guest crashed.');
+    await stop(vm);
+    await fixture.untilVm(vm, ({ status }) => status === 'stopped');
+    const quantities = (await factsOf(vm)).map(({ quantity }) => quantity);
+    expect(quantities).toEqual(quantities.map((_quantity, at) => (at % 2 === 0 ? '1' : '0')));
+    expect(quantities.length).toBeGreaterThanOrEqual(4);
+    const history = await fixture.query<{ at: Date }>(
+      `SELECT at FROM machine_history WHERE machine = 'vm' AND instance = $1 AND 'running' IN (from_state, to_state) ORDER BY id`,
+      [vm.instance_id],
+    );
+    expect((await factsOf(vm)).map(({ time }) => time)).toEqual(history.map(({ at }) => at.toISOString()));
+    // Of earlier runs nothing is left in the cluster.
+    const left: number[] = [];
+    const driver = await fixture.simulated.driverOf('1');
+    for await (const { ref } of driver.list(new AbortController().signal)) if (ref.id === vm.instance_id) left.push(ref.run);
+    expect(left.length).toBe(1);
+    await remove(vm);
+  });
+
+  it('waits longer with each run that ends by itself', async () => {
+    const vm = await running({ auto_restart: true });
+    const waits: number[] = [];
+    for (const failures of [0, 1, 2]) {
+      await fixture.query('UPDATE vm SET failures = $2 WHERE instance_id = $1', [vm.instance_id, failures]);
+      const [{ run = 0 } = {}] = await fixture.query<{ run: number }>('SELECT run FROM vm WHERE instance_id = $1', [vm.instance_id]);
+      await (await fixture.simulated.driverOf('1')).remove({ kind: 'vm', id: vm.instance_id, run }, new AbortController().signal);
+      await fixture.untilVm(vm, ({ status }) => status === 'pending');
+      const [row] = await fixture.query<{ ms: number }>(
+        'SELECT (extract(epoch FROM next_run_at - entered_at) * 1000)::int AS ms FROM vm WHERE instance_id = $1',
+        [vm.instance_id],
+      );
+      waits.push(row?.ms ?? 0);
+      await fixture.untilVm(vm, isRunning);
+    }
+    const [first = 0, second = 0, third = 0] = waits;
+    expect([first <= 50, second > 50 && second <= 100, third > 100 && third <= 200]).toEqual([true, true, true]);
+    await remove(vm);
+  });
+
+  it.each([
+    ['exit-0', 'stopped', 'Its guest shut down by itself.'],
+    ['crash', 'failed', 'Its guest crashed.'],
+    ['oom', 'failed', 'Its guest was killed: out of memory.'],
+  ])('(%s) is %s without auto_restart, and shows why', async (scenario, status, reason) => {
+    const vm = await running({ name: `${scenario}-${newId().slice(-8)}` });
+    expect(await fixture.untilVm(vm, (found) => found.status === status)).toMatchObject({ reason, restarts: 0 });
+    expect((await factsOf(vm)).map(({ quantity }) => quantity)).toEqual(['1', '0']);
+  });
+
+  it('that a user has stopped does not start again, whatever auto_restart says', async () => {
+    const vm = await running({ auto_restart: true });
+    await stop(vm);
+    await fixture.untilVm(vm, ({ status }) => status === 'stopped');
+    for (let round = 0; round < 5; round += 1) await fixture.work();
+    expect(await fixture.vm(vm)).toMatchObject({ status: 'stopped', restarts: 0 });
+    const crashing = await running({ name: `crash-${newId().slice(-8)}`, auto_restart: true });
+    await fixture.untilVm(crashing, ({ restarts }) => restarts > 0);
+    expect(await update(crashing, { auto_restart: false })).toMatchObject({ auto_restart: false });
+    expect(await fixture.untilVm(crashing, ({ status }) => status === 'failed')).toMatchObject({ reason: 'Its guest crashed.' });
+  });
+
+  it('mounts volumes, which are kept as long as it exists', async () => {
+    const volume = await fixture.volume(team);
+    const vm = await running({ name: 'mounting', volumes: [{ volume_id: volume.volume_id, path: '/data' }] });
+    const removal = () => fixture.call(sharedVolumes.delete, { volume_id: volume.volume_id }, team.member);
+    expect((await errorOf(removal())).message).toBe('The volume is mounted by VM mounting: unmount it there first.');
+    await remove(vm);
+    await removal();
+    await fixture.untilVolumeDeleted(volume);
+    const elsewhere = await fixture.volume(team, { region_id: '2' });
+    const far = { volumes: [{ volume_id: elsewhere.volume_id, path: '/data' }] };
+    expect((await errorOf(fixture.createVm(team, { name: 'far', ...far }))).code).toBe('not_supported');
+  });
+
+  it('is an instance, is counted, and other services are told whether it runs', async () => {
+    const own = await fixture.team();
+    const vm = await running({ name: 'seen', auto_restart: true }, own);
+    const list = await fixture.call(instances.list, { team_id: own.team_id }, own.member);
+    expect(list.data).toMatchObject([{ id: vm.instance_id, name: 'seen', kind: 'vm', status: 'running', auto_restart: true }]);
+    const holdings = () => fixture.ask(podHoldings.ofTeam, { team_id: own.team_id }, systemContext('teams'));
+    expect((await holdings()).regions).toMatchObject([{ vms: 1, vms_in_use: 1, pods: 0 }]);
+    await update(vm, { name: 'renamed' }, own);
+    await stop(vm, own);
+    await fixture.untilVm(vm, ({ status }) => status === 'stopped');
+    expect((await holdings()).regions).toMatchObject([{ vms: 1, vms_in_use: 0 }]);
+    const told = (await fixture.published<VmChanged>('pods.vm_changed')).filter(({ instance_id }) => instance_id === vm.instance_id);
+    expect(told.map(({ name, is_running }) => [name, is_running])).toEqual([
+      ['seen', true],
+      ['renamed', true],
+      ['renamed', false],
+    ]);
+    expect(told.map(({ revision }) => revision)).toEqual(told.map(({ revision }) => revision).toSorted((one, other) => one - other));
+    expect(new Set(told.map(({ revision }) => revision)).size).toBe(told.length);
+  });
+
+  it('ends with its team, where the deletion is forced', async () => {
+    const own = await fixture.team();
+    const vm = await running({}, own);
+    await fixture.tell(teamDeletionRequested, { team_id: own.team_id, revision: 2, attempt_id: newId(), force: true });
+    await fixture.untilVmDeleted(vm);
+    expect((await fixture.published<{ holds: string }>('teams.team_deletion_answered')).map(({ holds }) => holds)).toContain('1 VM');
+  });
+});
+
+describe('what refuses a VM', () => {
+  it('is a driver that runs none, a flavour or region that does not exist, an image that is not allowed, and a name that the team has', async () => {
+    const capabilities = await fixture.simulated.capabilitiesOf('1');
+    const spy = jest.spyOn(fixture.simulated, 'capabilitiesOf').mockResolvedValueOnce({ ...capabilities, vms: false });
+    expect(await errorOf(fixture.createVm(team))).toMatchObject({
+      code: 'not_supported',
+      message: 'The cluster of this GPU service runs no VMs.',
+    });
+    spy.mockRestore();
+    expect((await errorOf(fixture.createVm(team, { flavour: 'huge' }))).details.errors?.[0]?.path).toBe('flavour');
+    expect((await errorOf(fixture.createVm(team, { region_id: '77' }))).message).toBe('No such region.');
+    fixture.neighbours.forbiddenImages.add('evil');
+    expect((await errorOf(fixture.createVm(team, { image: 'evil' }))).code).toBe('image_not_allowed');
+    const vm = await running({ name: 'taken', image: 'later-evil' });
+    expect((await errorOf(fixture.createVm(team, { name: 'taken' }))).code).toBe('conflict');
+    fixture.neighbours.forbiddenImages.add('later-evil');
+    await stop(vm);
+    await fixture.untilVm(vm, ({ status }) => status === 'stopped');
+    expect((await errorOf(start(vm))).code).toBe('image_not_allowed');
+    fixture.neighbours.forbiddenImages.clear();
+  });
+
+  it('is a role that may not use resources, and for another team it does not exist', async () => {
+    const vm = await running();
+    const stranger = await fixture.team();
+    const viewer = { ...team, member: { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] } };
+    const unknown = { ...vm, instance_id: newId() };
+    const read = ({ instance_id }: Vm, { member }: ToldTeam) => fixture.call(vms.get, { instance_id }, member);
+    const rename = (found: Vm, by: ToldTeam) => update(found, { name: 'x' }, by);
+    expect((await read(vm, viewer)).name).toBe(vm.name);
+    for (const attempt of [read, rename, start, stop, remove]) {
+      if (attempt !== read) expect((await errorOf(attempt(vm, viewer))).code).toBe('forbidden');
+      const [foreign, missing] = [await errorOf(attempt(vm, stranger)), await errorOf(attempt(unknown, stranger))];
+      expect([foreign.code, foreign.message]).toEqual(['not_found', missing.message]);
+    }
+    expect((await errorOf(fixture.createVm({ ...team, member: stranger.member }))).code).toBe('not_found');
+    expect((await errorOf(fixture.call(vms.list, { team_id: team.team_id }, stranger.member))).code).toBe('not_found');
+    expect((await errorOf(fixture.call(vms.createFlavour, { name: 'x', vcpus: 1, memory_gb: 1 }, team.member))).code).toBe('forbidden');
+    expect((await errorOf(fixture.call(vms.createFlavour, { name: 'small', vcpus: 1, memory_gb: 1 }))).code).toBe('conflict');
+    expect((await fixture.call(vms.listFlavours, {}, stranger.member)).data).toMatchObject([{ name: 'small', memory_gb: 16.5 }]);
+  });
+
+  it('is a suspension, which lets it be stopped and deleted', async () => {
+    const suspended = await fixture.team();
+    const vm = await running({}, suspended);
+    const { team_id, workspace_id } = suspended;
+    const workspaces = [{ id: workspace_id, name: 'default' }];
+    await fixture.tell(teamChanged, { team_id, name: 'x', status: 'active', is_suspended: true, revision: 2, workspaces });
+    for (const attempt of [fixture.createVm(suspended, { name: 'more' }), start(vm, suspended), update(vm, { name: 'x' }, suspended)])
+      expect((await errorOf(attempt)).code).toBe('team_suspended');
+    await stop(vm, suspended);
+    await fixture.untilVm(vm, ({ status }) => status === 'stopped');
+    await remove(vm, suspended);
+    await fixture.untilVmDeleted(vm);
+  });
+
+  it('is a cluster that does not answer for a while, which only delays it', async () => {
+    await fixture.simulated.world.faults.inject('gpuaas-1', 'start', 'away');
+    const vm = await fixture.createVm(team, { name: `vm-${newId()}` });
+    await fixture.work();
+    expect(await fixture.vm(vm)).toMatchObject({ status: 'pending', reason: 'The cluster does not answer.' });
+    await fixture.untilVm(vm, isRunning);
+    await fixture.simulated.world.faults.inject('gpuaas-1', 'stop', 'refuse', 1);
+    await remove(vm);
+    await fixture.untilVmDeleted(vm);
+    expect((await factsOf(vm)).map(({ quantity }) => quantity)).toEqual(['1', '0']);
+  });
+
+  const bad: [string, Partial<Record<keyof CreateVm, unknown>>][] = [
+    ...['', 'Vm', '-a', 'a.b', 'a;b', '169.254.169.254', 'a'.repeat(58)].map((name): [string, object] => ['name', { name }]),
+    ['image', { image: 'debian\nx' }],
+    ['auto_restart', { auto_restart: 'yes' }],
+    ...['/', '/proc', '/a/../b', 'data'].map((path): [string, object] => ['volumes.0.path', { volumes: [{ volume_id: '1', path }] }]),
+  ];
+  it.each(bad)('is %s in a form that it may not have: %j', async (path, more) => {
+    const error = await errorOf(fixture.createVm(team, more as Partial<CreateVm>));
+    expect([error.code, error.details.errors?.[0]?.path]).toEqual(['invalid_input', path]);
+  });
+});
