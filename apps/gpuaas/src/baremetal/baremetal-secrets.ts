@@ -60,6 +60,6 @@ export class BaremetalSecrets {
   /** Throws `unavailable` where the platform cannot keep secrets. */
   required(): Sealer {
     if (this.sealer) return this.sealer;
-    throw new AppError('unavailable', 'Bare metal needs ATOLL_SEAL_KEYS in the environment of the gpuaas service.');
+    throw new AppError('unavailable', 'Secrets cannot be kept: the gpuaas service needs ATOLL_SEAL_KEYS in its environment.');
   }
 }

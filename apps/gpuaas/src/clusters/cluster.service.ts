@@ -108,8 +108,9 @@ export class ClustersService {
       if (!this.settings.sockets.includes(socket)) throw invalidField('socket', 'isAllowed', 'must be one of ATOLL_DOCKER_SOCKETS');
       return { driver, socket, url: null, doorImage, sealedTls: null };
     }
+    if (url === undefined || !URL.canParse(url)) throw invalidField('url', 'isUrl', 'must be an https address');
     const sealedTls = this.secrets.required().seal(JSON.stringify(tlsOf({ ca, cert, key })), clusterPurpose(gpuaas_id));
-    return { driver, socket: null, url: url ?? null, doorImage, sealedTls };
+    return { driver, socket: null, url, doorImage, sealedTls };
   }
 }
 

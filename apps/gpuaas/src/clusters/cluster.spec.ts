@@ -149,6 +149,7 @@ describe('the cluster of a GPU service', () => {
     ['what is no certificate', { url: 'https://127.0.0.1:9', ca: 'x', cert: 'x', key: 'x' }, 'ca'],
     ['a url that is not https', { url: 'http://127.0.0.1:9' }, 'url'],
     ['a url with a path', { url: 'https://127.0.0.1:9/v1' }, 'url'],
+    ['a url that cannot be read', { url: 'https://[', ca: 'x', cert: 'x', key: 'x' }, 'url'],
     ['a host that is none', { socket: 'own', public_host: 'a b' }, 'public_host'],
     ['a simulated driver with a socket', { driver: 'simulated', socket: 'own' }, 'socket'],
   ])('refuses %s, and names the field', async (_what, terms, field) => {

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createHttpsServer } from 'node:https';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { clusterChanged, clusterPurpose, clusters, exposedServices, type ClusterChanged, type Pod, type PodStatus } from '@atoll/contracts';
 import { Sealer } from '@atoll/seal';
 import fc from 'fast-check';
+import { selfSigned } from '../certificates/self-signed.js';
 import { errorOf, PodsFixture } from '../pods-fixture.js';
 import { ClusterRows } from './cluster-rows.js';
 import { Clusters } from './clusters.js';
@@ -105,6 +107,36 @@ describe('what is known of clusters', () => {
     const error = await fixture.get(Clusters).driverOf(id).catch(String);
     expect(error).toMatch(/cannot be opened/);
     expect(error).not.toContain('hunter2');
+  });
+});
+
+describe('an engine behind TLS', () => {
+  it('is reached with the credentials that came sealed, and by nobody without them', async () => {
+    const { certificate, key } = selfSigned('127.0.0.1', 1);
+    const asked: string[] = [];
+    const engine = createHttpsServer({ cert: certificate, key, ca: certificate, requestCert: true }, (request, response) => {
+      asked.push(request.url ?? '');
+      response.end(JSON.stringify({ Version: '27.3.1', ApiVersion: '1.47', ID: 'engine-1', Name: 'host-1', DockerRootDir: '/' }));
+    });
+    await new Promise<void>((resolve) => engine.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(engine.address() as AddressInfo).port}`;
+    const sealed_tls = fixture.get(Sealer).seal(JSON.stringify({ ca: certificate, cert: certificate, key }), clusterPurpose(id));
+    const told = simulated({ driver: 'docker', url, sealed_tls, revision: 2, setting: 2 });
+    try {
+      await fixture.tell(clusterChanged, told);
+      await fixture.get(Clusters).driverOf(id);
+      expect([(await row()).identity, asked.length > 0]).toEqual(['engine-1', true]);
+      const stranger = selfSigned('127.0.0.1', 1);
+      const others = { ca: certificate, cert: stranger.certificate, key: stranger.key };
+      const sealed = fixture.get(Sealer).seal(JSON.stringify(others), clusterPurpose(id));
+      await fixture.tell(clusterChanged, { ...told, sealed_tls: sealed, revision: 3, setting: 3 });
+      await expect(fixture.get(Clusters).driverOf(id)).rejects.toMatchObject({
+        code: expect.stringMatching(/^(?:unauthorised|unreachable)$/),
+      });
+    } finally {
+      engine.closeAllConnections();
+      await new Promise((resolve) => engine.close(resolve));
+    }
   });
 });
 

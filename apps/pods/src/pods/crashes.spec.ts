@@ -8,21 +8,21 @@ import { PodStarts } from './pod-start.js';
 
 /** A process dies at one of its calls to others: before the call has had its effect, or after it and before anybody has read the answer. */
 interface Death {
-  /** Of the calls since the last death. */
-  readonly atCall: number;
+  readonly at: (typeof mortalCalls)[number];
+  /** Calls of that name that go well before. */
+  readonly after: number;
   readonly hasEffect: boolean;
 }
 
+const mortalCalls = ['workload', 'startPod', 'observePods', 'stopPod', 'endWorkload'] as const;
 const patienceMs = 30_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
 const lawMs = 120_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
-const deaths = fc.array(fc.record({ atCall: fc.nat(7), hasEffect: fc.boolean() }), { minLength: 1, maxLength: 12 });
-
-const mortals: ReadonlySet<string | symbol> = new Set(['startPod', 'stopPod', 'observePods']);
+const death = fc.record({ at: fc.constantFrom(...mortalCalls), after: fc.nat(1), hasEffect: fc.boolean() });
+const deaths = fc.array(death, { minLength: 3, maxLength: 15 });
 
 let fixture: PodsFixture;
 let team: ToldTeam;
 let planned: Death[] = [];
-let calls = 0;
 let died = Promise.withResolvers<'died'>();
 /** The calls of processes that are dead. They end with the spec. */
 const abandoned: ((error: Error) => void)[] = [];
@@ -36,14 +36,15 @@ beforeAll(async () => {
       const value: unknown = Reflect.get(target, name, target);
       if (typeof value !== 'function') return value;
       const call = (...words: unknown[]): Promise<unknown> => Reflect.apply(value, target, words) as Promise<unknown>;
-      return mortals.has(name) ? (...words: unknown[]) => mayDie(() => call(...words)) : call;
+      const mortal = mortalCalls.find((one) => one === name);
+      return mortal ? (...words: unknown[]) => mayDie(mortal, () => call(...words)) : call;
     },
   });
   jest.spyOn(fixture.simulated, 'driverOf').mockImplementation(() => Promise.resolve(mortal));
   const starts = fixture.get(PodStarts);
   const [workload, endWorkload] = [starts.workload.bind(starts), starts.endWorkload.bind(starts)];
-  jest.spyOn(starts, 'workload').mockImplementation((pod) => mayDie(() => workload(pod)));
-  jest.spyOn(starts, 'endWorkload').mockImplementation((pod) => mayDie(() => endWorkload(pod)));
+  jest.spyOn(starts, 'workload').mockImplementation((pod) => mayDie('workload', () => workload(pod)));
+  jest.spyOn(starts, 'endWorkload').mockImplementation((pod) => mayDie('endWorkload', () => endWorkload(pod)));
 });
 afterAll(async () => {
   for (const end of abandoned) end(new Error('The process is dead.'));
@@ -51,14 +52,15 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-async function mayDie<T>(call: () => Promise<T>): Promise<T> {
-  const [next] = planned;
-  if (next?.atCall !== calls) {
-    calls += 1;
+async function mayDie<T>(name: Death['at'], call: () => Promise<T>): Promise<T> {
+  const at = planned.findIndex((one) => one.at === name);
+  const next = planned[at];
+  if (!next) return call();
+  if (next.after > 0) {
+    planned = planned.with(at, { ...next, after: next.after - 1 });
     return call();
   }
-  planned = planned.slice(1);
-  calls = 0;
+  planned = planned.toSpliced(at, 1);
   if (next.hasEffect) await call();
   const { promise, reject } = Promise.withResolvers<T>();
   abandoned.push(reject);
@@ -111,7 +113,7 @@ it(
   async () => {
     await fc.assert(
       fc.asyncProperty(deaths, fc.integer({ min: 1, max: 3 }), async (plan, lives) => {
-        [planned, calls] = [[...plan], 0];
+        planned = plan;
         const pod = await fixture.create(team);
         const is = (status: string) => async () => (await fixture.pod(pod)).status === status;
         for (let life = 1; life <= lives; life += 1) {
