@@ -4,9 +4,6 @@ import { dirname, join, normalize } from 'node:path';
 /** Which folder imports which, by one file each: `sharing` → `model` → `gpu-steps.ts`. */
 export type FolderImports = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** Not yet untied. Nothing is added here. */
-const tied = ['apps/console/src', 'apps/pods/src'];
-
 const isProof = /(?:\.spec|-fixture)\.tsx?$|(?:^|\/)(?:laws|testing|contract)\//;
 const relativeImport = /\bfrom '(\.[^']+)'|\bimport\('(\.[^']+)'\)/g;
 
@@ -57,7 +54,6 @@ function pathBack(imports: FolderImports, start: string): Step[] | undefined {
 
 if (import.meta.main) {
   for (const project of globSync('{apps,libs}/*/src').toSorted()) {
-    if (tied.includes(project)) continue;
     const files = globSync('**/*.{ts,tsx}', { cwd: project }).map((path) => ({ path, text: readFileSync(join(project, path), 'utf8') }));
     const circle = circleIn(folderImports(files));
     if (circle === undefined) continue;

@@ -21,7 +21,7 @@ import { InProcessBus } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
 import { MachineWorkers } from '@atoll/state-machine';
 import { aTeam, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest, type StartedService } from '@atoll/testing';
-import { ClusterWatch } from './cluster/cluster-watch.js';
+import { ClusterWatch } from './watch/cluster-watch.js';
 import { Clusters } from './cluster/clusters.js';
 import type { SetClusters } from './cluster/set-clusters.js';
 import { Neighbours } from './neighbours-fixture.js';

@@ -1,8 +1,8 @@
 import { Navigate } from '@tanstack/react-router';
 import { Page } from '../parts/page.js';
 import { Empty } from '../parts/states.js';
-import { isOperator } from '../session/access.js';
-import { useUser } from '../session/user-context.js';
+import { isOperator } from '../api/access.js';
+import { useUser } from '../api/user-context.js';
 
 /** Leads to what this user is here for. */
 export function HomePage() {

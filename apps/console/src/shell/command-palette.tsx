@@ -6,7 +6,7 @@ import { Input } from 'react-aria-components/Input';
 import { Menu, MenuItem } from 'react-aria-components/Menu';
 import { Modal, ModalOverlay } from 'react-aria-components/Modal';
 import { SearchField } from 'react-aria-components/SearchField';
-import type { User } from '../session/access.js';
+import type { User } from '../api/access.js';
 import type { Destination } from './navigation.js';
 
 interface CommandPaletteProps {

@@ -1,4 +1,4 @@
-import { isOperator, may, type User } from '../session/access.js';
+import { isOperator, may, type User } from '../api/access.js';
 
 export interface Destination {
   name: string;

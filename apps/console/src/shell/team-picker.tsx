@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { Chooser } from '../parts/fields.js';
 import { roleName } from '../format/format.js';
-import type { User } from '../session/access.js';
+import type { User } from '../api/access.js';
 
 export function TeamPicker({ teams, teamId }: { teams: User['teams']; teamId: string | undefined }) {
   const navigate = useNavigate();

@@ -5,7 +5,7 @@ import { expect, it } from '@jest/globals';
 import { exposedServices } from '@atoll/contracts';
 import { say } from '../exposures/say-fixture.js';
 import { PodsFixture } from '../pods-fixture.js';
-import { CertificateRenewal } from './certificate-renewal.js';
+import { CertificateRenewal } from '../exposures/certificate-renewal.js';
 import { selfSigned } from './self-signed.js';
 
 it('the operator’s certificate is served, and the next one when its files have changed', async () => {

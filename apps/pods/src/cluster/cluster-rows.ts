@@ -3,7 +3,7 @@ import { newId, Statements } from '@atoll/database';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
-import type { ClusterEntity } from './cluster.entity.js';
+import type { ClusterEntity } from '../model/cluster.entity.js';
 
 const askMs = 4_000;
 

@@ -15,7 +15,7 @@ import { Sealer } from '@atoll/seal';
 import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { PodsSettings } from '../pods-settings.js';
-import type { ClusterEntity } from './cluster.entity.js';
+import type { ClusterEntity } from '../model/cluster.entity.js';
 import { ClusterRows } from './cluster-rows.js';
 import { Clusters } from './clusters.js';
 

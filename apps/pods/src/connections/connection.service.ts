@@ -3,7 +3,7 @@ import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { Clusters } from '../cluster/clusters.js';
-import type { DoorTerms } from '../exposures/exposure.entity.js';
+import type { DoorTerms } from '../model/exposure.entity.js';
 import { urlOf } from '../exposures/exposure-view.js';
 import { podStatus } from '../pods/pod-view.js';
 import { PodsSettings } from '../pods-settings.js';

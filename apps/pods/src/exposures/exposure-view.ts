@@ -1,5 +1,5 @@
 import type { ExposedService, ExposedServiceStatus, ServiceProtocol } from '@atoll/contracts';
-import type { ExposureEntity } from './exposure.entity.js';
+import type { ExposureEntity } from '../model/exposure.entity.js';
 
 function statusOf(state: string): ExposedServiceStatus {
   if (state === 'reverting') return 'updating';

@@ -20,13 +20,13 @@ import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
-import type { PodEntity } from '../pods/pod.entity.js';
+import type { PodEntity } from '../model/pod.entity.js';
 import { PodReader } from '../pods/pod-reader.js';
 import { PodSteps } from '../pods/pod-steps.js';
-import type { DoorTerms, ExposureEntity } from './exposure.entity.js';
-import { ExposureSteps } from './exposure-steps.js';
+import type { DoorTerms, ExposureEntity } from '../model/exposure.entity.js';
+import { ExposureSteps } from '../doors/exposure-steps.js';
 import { exposureView } from './exposure-view.js';
-import { ExternalPorts } from './ports.js';
+import { ExternalPorts } from '../doors/ports.js';
 
 interface Known {
   readonly exposure: ExposureEntity;

@@ -2,7 +2,7 @@ import { isPlatformAdmin, requirePermission, type CallContext, type ExposedServi
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { ExposureSteps } from './exposure-steps.js';
+import { ExposureSteps } from '../doors/exposure-steps.js';
 import { exposureView } from './exposure-view.js';
 
 /** Of the team `$1` and the subscription `$2`, where those are not null, and of the teams `$3` where that is not null. */

@@ -1,16 +1,9 @@
 import type { IdleStop } from '@atoll/contracts';
+import type { Idleness } from '../model/idleness.js';
 
 /** Longest time between two looks; after more, it is not known that the pod was idle meanwhile. */
 export const maxGapMs = 150_000;
 export const warnMs = 600_000;
-
-/** What is known of a pod that runs: in its row, so that any replica continues. */
-export interface Idleness {
-  readonly lookedAtMs: number;
-  /** null: its slices are used, or it is not known. */
-  readonly sinceMs: number | null;
-  readonly isWarned: boolean;
-}
 
 /** The greatest use of any of its own slices since the last look, in percent; null where a slice has no figure of its own. */
 export interface Look {

@@ -1,7 +1,7 @@
 import { Transactions } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { PlatformLines } from '../logs/platform-lines.js';
-import { PodEntity } from '../pods/pod.entity.js';
+import { PodEntity } from '../model/pod.entity.js';
 import { PodsSettings } from '../pods-settings.js';
 import { warnMs } from './idleness.js';
 

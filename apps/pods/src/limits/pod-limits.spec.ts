@@ -5,7 +5,7 @@ import { memberOf, runs } from '@atoll/testing';
 import { assert, constant, integer, oneof, property, record } from 'fast-check';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { boundedTerms, noLimits, termsFor, together } from './bounds.js';
-import { IdleWatch } from './idle-watch.js';
+import { IdleWatch } from '../watch/idle-watch.js';
 
 let fixture: PodsFixture;
 let team: ToldTeam;

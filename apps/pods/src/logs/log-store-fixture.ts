@@ -6,7 +6,7 @@ import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { PodLogs1811000000000 } from '../database/migrations/1811000000000-pod-logs.js';
 import { nsOfMs, type LogSource, type LogStream, type StoredLine } from './log-line.js';
-import { LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity } from './log-source.entity.js';
+import { LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity } from '../model/log-source.entity.js';
 import type { LogPage, LogQuery, LogStore } from './log-store.js';
 import { LokiLogStore } from './loki-log-store.js';
 import { PostgresLogStore } from './postgres-log-store.js';

@@ -7,7 +7,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { boundedTerms } from '../limits/bounds.js';
 import { PodLimitsService } from '../limits/pod-limits.service.js';
-import type { PodEntity } from './pod.entity.js';
+import type { PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
 import { PodReader } from './pod-reader.js';
 import { PodStarts } from './pod-start.js';

@@ -1,5 +1,5 @@
 import type { Exit } from '@atoll/cluster';
-import type { PodEntity } from './pod.entity.js';
+import type { PodEntity } from '../model/pod.entity.js';
 
 const longestBackOffMs = 300_000;
 /** A run that lasted this long is no failure of its start: the back-off begins anew. */

@@ -13,7 +13,7 @@ import {
 import { readPage, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import type { PodEntity } from './pod.entity.js';
+import type { PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
 import { podView } from './pod-view.js';
 

@@ -4,7 +4,7 @@ import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
 import { Injectable } from '@nestjs/common';
-import { envPurpose, type PodEntity } from './pod.entity.js';
+import { envPurpose, type PodEntity } from '../model/pod.entity.js';
 
 const patienceMs = 4_000;
 

@@ -4,12 +4,12 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
-import { ExposureSteps } from '../exposures/exposure-steps.js';
+import { ExposureSteps } from '../doors/exposure-steps.js';
 import { PodDeadlines } from '../limits/pod-deadlines.js';
 import { PodsSettings } from '../pods-settings.js';
 import { UsageFacts } from '../usage/usage-facts.js';
-import type { PodEntity } from './pod.entity.js';
-import { podMachine, type PodEvent, type PodState } from './pod.machine.js';
+import type { PodEntity } from '../model/pod.entity.js';
+import { podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
 import { afterEnd, explain } from './pod-end.js';
 import { PodStarts } from './pod-start.js';
 

@@ -1,5 +1,5 @@
 import type { Pod, PodStatus } from '@atoll/contracts';
-import type { PodEntity } from './pod.entity.js';
+import type { PodEntity } from '../model/pod.entity.js';
 
 export function podStatus(state: string): PodStatus {
   switch (state) {

@@ -16,7 +16,7 @@ import { Injectable } from '@nestjs/common';
 import { termsFor } from '../limits/bounds.js';
 import { PodLimitsService } from '../limits/pod-limits.service.js';
 import { MountableVolumes } from '../volumes/mountable-volumes.js';
-import { envPurpose, PodEntity } from './pod.entity.js';
+import { envPurpose, PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
 import { podNameOf } from './pod-name.js';
 import { PodReader } from './pod-reader.js';

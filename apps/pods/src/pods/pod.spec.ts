@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { podWorkloadChanged, pods, teamChanged, type CreatePod } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
-import { ClusterWatch } from '../cluster/cluster-watch.js';
+import { ClusterWatch } from '../watch/cluster-watch.js';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 
 let fixture: PodsFixture;

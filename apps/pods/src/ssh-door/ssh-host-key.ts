@@ -2,7 +2,7 @@ import { Statements } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
 import { generateKeyPair } from '@atoll/ssh';
 import { Injectable } from '@nestjs/common';
-import { hostKeyPurpose } from './ssh-host-key.entity.js';
+import { hostKeyPurpose } from '../model/ssh-host-key.entity.js';
 
 /** The host key, sealed in the database. The first replica that needs it makes it. */
 @Injectable()

@@ -20,7 +20,7 @@ import { Rpc } from '@atoll/rpc';
 import { BadPublicKey, parsePublicKey, type PublicKey } from '@atoll/ssh';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { SshKeyEntity } from './ssh-key.entity.js';
+import { SshKeyEntity } from '../model/ssh-key.entity.js';
 
 const keysAtMost = 100;
 

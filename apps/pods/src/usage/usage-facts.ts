@@ -2,10 +2,10 @@ import { podUsageTold } from '@atoll/contracts';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import type { PodEntity } from '../pods/pod.entity.js';
-import type { VmEntity } from '../vms/vm.entity.js';
-import type { VolumeEntity } from '../volumes/volume.entity.js';
-import { gigabytesOf } from '../volumes/volume-view.js';
+import type { PodEntity } from '../model/pod.entity.js';
+import type { VmEntity } from '../model/vm.entity.js';
+import type { VolumeEntity } from '../model/volume.entity.js';
+import { gigabytesOf } from '../model/volume-size.js';
 
 /** Publishes for billing what is held, from the instant of a transition on, in the transaction of that transition: each fact once. */
 @Injectable()

@@ -1,6 +1,6 @@
 import type { Exit } from '@atoll/cluster';
 import { backOffAfter } from '../pods/pod-end.js';
-import type { VmEntity } from './vm.entity.js';
+import type { VmEntity } from '../model/vm.entity.js';
 
 export interface VmEnd {
   readonly event: 'ENDED' | 'COMPLETED' | 'FAILED';

@@ -11,8 +11,8 @@ import { isFinalTrouble } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import { afterGuestEnd } from './vm-end.js';
-import type { VmEntity } from './vm.entity.js';
-import { vmMachine, type VmEvent, type VmState } from './vm.machine.js';
+import type { VmEntity } from '../model/vm.entity.js';
+import { vmMachine, type VmEvent, type VmState } from '../model/vm.machine.js';
 
 type Found = Outcome<VmEntity, VmEvent>;
 

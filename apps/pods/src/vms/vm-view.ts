@@ -1,5 +1,5 @@
 import type { Vm, VmStatus } from '@atoll/contracts';
-import type { VmEntity } from './vm.entity.js';
+import type { VmEntity } from '../model/vm.entity.js';
 
 export function vmStatus(state: string): VmStatus {
   switch (state) {

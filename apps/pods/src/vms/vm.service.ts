@@ -24,7 +24,7 @@ import { requireMountsApart } from '../pods/pod.service.js';
 import { PodStarts } from '../pods/pod-start.js';
 import { MountableVolumes } from '../volumes/mountable-volumes.js';
 import { FlavoursService } from './flavour.service.js';
-import { VmEntity } from './vm.entity.js';
+import { VmEntity } from '../model/vm.entity.js';
 import { VmSteps } from './vm-steps.js';
 import { vmStatus, vmView } from './vm-view.js';
 

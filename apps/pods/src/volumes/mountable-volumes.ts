@@ -2,7 +2,7 @@ import { notFound, type PodMount } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import type { VolumeEntity } from './volume.entity.js';
+import type { VolumeEntity } from '../model/volume.entity.js';
 
 /** What mounts volumes. */
 export interface Mounter {

@@ -5,8 +5,8 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
 import { UsageFacts } from '../usage/usage-facts.js';
-import type { VolumeEntity } from './volume.entity.js';
-import { volumeMachine, type VolumeEvent, type VolumeState } from './volume.machine.js';
+import type { VolumeEntity } from '../model/volume.entity.js';
+import { volumeMachine, type VolumeEvent, type VolumeState } from '../model/volume.machine.js';
 
 type Found = Outcome<VolumeEntity, VolumeEvent>;
 

@@ -1,15 +1,11 @@
 import type { SharedVolume, VolumeStatus } from '@atoll/contracts';
-import type { VolumeEntity } from './volume.entity.js';
+import type { VolumeEntity } from '../model/volume.entity.js';
+import { gigabytesOf } from '../model/volume-size.js';
 
 function statusOf(state: string): VolumeStatus {
   if (state === 'growing') return 'resizing';
   if (state === 'failing') return 'failed';
   return state === 'deleted' ? 'deleting' : (state as VolumeStatus);
-}
-
-/** Decimal GB, 10^9 bytes. */
-export function gigabytesOf(bytes: string | null): number | null {
-  return bytes === null ? null : Number(bytes) / 1e9;
 }
 
 export function volumeView(volume: VolumeEntity): SharedVolume {

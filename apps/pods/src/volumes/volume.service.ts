@@ -21,7 +21,7 @@ import type { EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { GpuServices } from '../placement/gpu-services.js';
 import { MountableVolumes } from './mountable-volumes.js';
-import type { VolumeEntity } from './volume.entity.js';
+import type { VolumeEntity } from '../model/volume.entity.js';
 import { VolumeSteps } from './volume-steps.js';
 import { volumeView } from './volume-view.js';
 

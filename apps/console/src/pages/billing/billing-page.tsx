@@ -10,7 +10,7 @@ import { useNow } from '../../parts/now.js';
 import { Card, Figure, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
-import { useUser } from '../../session/user-context.js';
+import { useUser } from '../../api/user-context.js';
 import { BillingFilters } from './billing-filters.js';
 import type { BillingSearch } from './billing-search.js';
 import { BucketTable } from './bucket-table.js';

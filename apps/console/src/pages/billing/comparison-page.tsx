@@ -11,7 +11,7 @@ import { useNow } from '../../parts/now.js';
 import { Card, Figure, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
-import { useUser } from '../../session/user-context.js';
+import { useUser } from '../../api/user-context.js';
 
 type Comparison = Schemas['ComparisonReport'];
 

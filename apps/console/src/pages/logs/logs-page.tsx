@@ -5,7 +5,7 @@ import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, ProblemNote, Skeleton } from '../../parts/states.js';
-import { useUser } from '../../session/user-context.js';
+import { useUser } from '../../api/user-context.js';
 import { indexOfAddress } from './log-feed.js';
 import { LogFilters } from './log-filters.js';
 import { LogLineCard } from './log-line-card.js';

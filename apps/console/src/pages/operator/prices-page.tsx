@@ -9,7 +9,7 @@ import { Field, Toggle } from '../../parts/fields.js';
 import { useNow } from '../../parts/now.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { useUser } from '../../session/user-context.js';
+import { useUser } from '../../api/user-context.js';
 
 type Price = Schemas['Price'];
 

@@ -12,7 +12,7 @@ import { Page } from '../../parts/page.js';
 import { Secret } from '../../parts/secret.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Pager, Table } from '../../parts/table.js';
-import { useUser } from '../../session/user-context.js';
+import { useUser } from '../../api/user-context.js';
 
 type Team = Schemas['Team'];
 

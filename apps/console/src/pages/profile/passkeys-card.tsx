@@ -9,7 +9,7 @@ import { Field } from '../../parts/fields.js';
 import { Card } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { addPasskey } from '../../session/session.js';
-import { useUser } from '../../session/user-context.js';
+import { useUser } from '../../api/user-context.js';
 
 const passkeysQuery = queryOptions({ queryKey: ['passkeys'], queryFn: () => answerOf(api.GET('/api/user/passkeys')) });
 

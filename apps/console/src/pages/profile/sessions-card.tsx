@@ -7,7 +7,7 @@ import { Act, ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Card } from '../../parts/page.js';
 import { PasswordField } from '../../parts/password-field.js';
 import { Loaded } from '../../parts/states.js';
-import { useUser } from '../../session/user-context.js';
+import { useUser } from '../../api/user-context.js';
 
 const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => answerOf(api.GET('/api/user/sessions')) });
 

@@ -9,7 +9,7 @@ import { Field, TextArea } from '../../parts/fields.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Pager, Table } from '../../parts/table.js';
-import { useUser } from '../../session/user-context.js';
+import { useUser } from '../../api/user-context.js';
 
 type SshKey = Schemas['SshKey'];
 

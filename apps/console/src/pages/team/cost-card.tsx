@@ -10,7 +10,7 @@ import { addDays, addMonths, dayIn } from '../../format/zone.js';
 import { useNow } from '../../parts/now.js';
 import { Card, Figure } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
-import { useUser } from '../../session/user-context.js';
+import { useUser } from '../../api/user-context.js';
 import { forecast } from './forecast.js';
 
 type Report = Schemas['BillingReport'];

@@ -7,7 +7,7 @@ import { ActionForm, Ask, ModalBox } from '../../parts/dialogs.js';
 import { Card } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
-import { useUser } from '../../session/user-context.js';
+import { useUser } from '../../api/user-context.js';
 import { InvitationLink } from './invitation-link.js';
 
 type Invitation = Schemas['Invitation'];

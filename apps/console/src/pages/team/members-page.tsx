@@ -9,8 +9,8 @@ import { Ask } from '../../parts/dialogs.js';
 import { Page } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { Pager, Table, type Column } from '../../parts/table.js';
-import { may } from '../../session/access.js';
-import { useUser } from '../../session/user-context.js';
+import { may } from '../../api/access.js';
+import { useUser } from '../../api/user-context.js';
 import { InvitationsCard } from './invitations-card.js';
 import { AddMember, ChangeRole, IssueKey } from './member-dialogs.js';
 

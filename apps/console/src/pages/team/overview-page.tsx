@@ -6,8 +6,8 @@ import { gigabytes, percent, quantity } from '../../format/format.js';
 import { Chip } from '../../parts/chip.js';
 import { Card, Figure, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { may } from '../../session/access.js';
-import { useUser } from '../../session/user-context.js';
+import { may } from '../../api/access.js';
+import { useUser } from '../../api/user-context.js';
 import { CostCard } from './cost-card.js';
 
 export function OverviewPage() {

@@ -9,8 +9,8 @@ import { holdersOf } from '../../gpu/holders.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
-import { may } from '../../session/access.js';
-import { useUser } from '../../session/user-context.js';
+import { may } from '../../api/access.js';
+import { useUser } from '../../api/user-context.js';
 import { SubscribeDialog } from './subscribe-dialog.js';
 
 const isolations = {

@@ -9,8 +9,8 @@ import { Field } from '../../parts/fields.js';
 import { Card, Figure, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { instant } from '../../format/format.js';
-import { may, roleIn } from '../../session/access.js';
-import { useUser } from '../../session/user-context.js';
+import { may, roleIn } from '../../api/access.js';
+import { useUser } from '../../api/user-context.js';
 import { DeleteTeam } from './delete-team.js';
 
 type Team = Schemas['Team'];

@@ -6,7 +6,7 @@ import { Chip } from '../../parts/chip.js';
 import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Field, Toggle } from '../../parts/fields.js';
 import { Table, type Column } from '../../parts/table.js';
-import { useUser } from '../../session/user-context.js';
+import { useUser } from '../../api/user-context.js';
 
 type Subscription = Schemas['MeteredSubscription'];
 

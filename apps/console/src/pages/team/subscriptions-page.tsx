@@ -4,8 +4,8 @@ import { subscriptionsQuery, type MetricWindow } from '../../api/queries.js';
 import { Chooser, Toggle } from '../../parts/fields.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { may } from '../../session/access.js';
-import { useUser } from '../../session/user-context.js';
+import { may } from '../../api/access.js';
+import { useUser } from '../../api/user-context.js';
 import { SubscriptionTable } from './subscription-table.js';
 
 export const windows: readonly { value: MetricWindow; label: string }[] = [

@@ -7,8 +7,8 @@ import { Chip } from '../../parts/chip.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Pager, Table, type Column } from '../../parts/table.js';
-import { may } from '../../session/access.js';
-import { useUser } from '../../session/user-context.js';
+import { may } from '../../api/access.js';
+import { useUser } from '../../api/user-context.js';
 import { CreateVolume, VolumeActions } from './volume-dialogs.js';
 import { volumesQuery } from './volume-queries.js';
 

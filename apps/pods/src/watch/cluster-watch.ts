@@ -2,11 +2,11 @@ import type { ClusterDriver } from '@atoll/cluster';
 import { Transactions } from '@atoll/database';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ExposureSteps } from '../exposures/exposure-steps.js';
-import { livePod } from '../pods/pod.machine.js';
+import { ExposureSteps } from '../doors/exposure-steps.js';
+import { livePod } from '../model/pod.machine.js';
 import { PodSteps } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
-import { Clusters } from './clusters.js';
+import { Clusters } from '../cluster/clusters.js';
 
 const perLook = 500;
 const lookMs = 8_000;

@@ -1,9 +1,9 @@
 import { Transactions } from '@atoll/database';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ExposureSteps } from '../exposures/exposure-steps.js';
+import { ExposureSteps } from '../doors/exposure-steps.js';
 import { PodsSettings } from '../pods-settings.js';
-import { Certificates } from './certificates.js';
+import { Certificates } from '../certificates/certificates.js';
 
 const everyMs = 5_000;
 

@@ -1,4 +1,4 @@
-import type { Schemas } from '../api/client.js';
+import type { Schemas } from './client.js';
 
 export type User = Schemas['User'];
 

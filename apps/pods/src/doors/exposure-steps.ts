@@ -6,8 +6,8 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Certificates } from '../certificates/certificates.js';
 import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
-import type { DoorTerms, ExposureEntity } from './exposure.entity.js';
-import { exposureMachine, type ExposureEvent, type ExposureState } from './exposure.machine.js';
+import type { DoorTerms, ExposureEntity } from '../model/exposure.entity.js';
+import { exposureMachine, type ExposureEvent, type ExposureState } from '../model/exposure.machine.js';
 import { ExternalPorts } from './ports.js';
 
 type Found = Outcome<ExposureEntity, ExposureEvent>;

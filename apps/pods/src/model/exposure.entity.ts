@@ -1,7 +1,7 @@
 import type { ServiceProtocol } from '@atoll/contracts';
 import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
-import { PodEntity } from '../pods/pod.entity.js';
+import { PodEntity } from './pod.entity.js';
 
 /** What an exposed service opens: its present terms, or those that an update asks for. */
 export interface DoorTerms {

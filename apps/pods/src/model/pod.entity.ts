@@ -1,5 +1,5 @@
 import type { IdleStop, LeasedSlice, PodMount, RestartPolicy } from '@atoll/contracts';
-import type { KeptIdleness } from '../limits/idle-watch.js';
+import type { KeptIdleness } from './idleness.js';
 import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 

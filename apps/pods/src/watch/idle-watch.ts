@@ -4,10 +4,11 @@ import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { PlatformLines } from '../logs/platform-lines.js';
-import type { PodEntity } from '../pods/pod.entity.js';
+import type { KeptIdleness } from '../model/idleness.js';
+import type { PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
-import { afterLook, type Idleness } from './idleness.js';
+import { afterLook } from '../limits/idleness.js';
 
 /** Longer than the time between two looks, so that nothing between them is missed. */
 const windowSeconds = 150;
@@ -120,12 +121,6 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
     if (isBlind && !before?.isBlind) await this.lines.write(manager, pod.podId, blindMessage);
     return { ...next, isBlind };
   }
-}
-
-/** As it is kept in the row of a pod. */
-export interface KeptIdleness extends Idleness {
-  /** Its log says that its use cannot be told apart from that of others. */
-  readonly isBlind: boolean;
 }
 
 const blindMessage = 'idle_stop has no effect: the pod shares its GPU with others, and what each of them uses cannot be told apart.';
