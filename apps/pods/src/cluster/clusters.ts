@@ -6,8 +6,10 @@ export abstract class Clusters {
   abstract driverOf(gpuaasId: string): Promise<ClusterDriver>;
   /** What its driver can do, known without asking it. */
   abstract capabilitiesOf(gpuaasId: string): Promise<Capabilities>;
-  /** Under which the exposed services of this GPU service are reached. Throws `unavailable` where the cluster does not answer: it takes nothing new. */
-  abstract hostForNew(gpuaasId: string): Promise<string>;
+  /** Throws `unavailable` where the last check found that the cluster does not answer: it takes nothing new. */
+  abstract requireReachable(gpuaasId: string): Promise<void>;
+  /** Under which the exposed services of this GPU service are reached. */
+  abstract publicHostOf(gpuaasId: string): Promise<string>;
   /** Returns once what is known of the cluster is at least as new as `setting`, so that nothing starts on a former one. */
   abstract requireSetting(gpuaasId: string, setting: number): Promise<void>;
 }

@@ -157,6 +157,7 @@ describe('a cluster that hangs', () => {
     await fixture.tell(clusterChanged, hanging({ setting: 2, revision: 3, is_unreachable: true }));
     const terms = { pod_name: there.pod_name, service_name: 'web', port: 80, protocol: 'HTTP' as const };
     expect((await errorOf(fixture.call(exposedServices.expose, terms, team.member))).code).toBe('unavailable');
+    expect((await errorOf(fixture.createVolume(team, { gpuaas_id: id }))).code).toBe('unavailable');
     end();
     await fixture.tell(clusterChanged, simulated({ driver: 'simulated', socket: null, setting: 3, revision: 4 }));
     await comesTo(waiting, 'running');

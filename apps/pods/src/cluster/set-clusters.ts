@@ -72,10 +72,13 @@ export class SetClusters extends Clusters implements OnApplicationBootstrap, Bef
     return driver === 'docker' ? dockerCapabilities : simulatedCapabilities;
   }
 
-  async hostForNew(gpuaasId: string): Promise<string> {
-    const { isUnreachable, publicHost } = await this.rows.read(gpuaasId);
+  async requireReachable(gpuaasId: string): Promise<void> {
+    const { isUnreachable } = await this.rows.read(gpuaasId);
     if (isUnreachable) throw new AppError('unavailable', 'The cluster of this GPU service does not answer: nothing new starts there.');
-    return publicHost;
+  }
+
+  async publicHostOf(gpuaasId: string): Promise<string> {
+    return (await this.rows.read(gpuaasId)).publicHost;
   }
 
   async requireSetting(gpuaasId: string, setting: number): Promise<void> {

@@ -58,7 +58,8 @@ export class ExposuresService {
     const pod = await this.pods.find(asked.pod_name, context.caller, 'useResources');
     await this.gate.requireGrowth(context.caller, pod.teamId, undefined, 'pod');
     await this.requireSupported(pod.gpuaasId, protocol, ssl_enabled);
-    const publicHost = await this.clusters.hostForNew(pod.gpuaasId);
+    await this.clusters.requireReachable(pod.gpuaasId);
+    const publicHost = await this.clusters.publicHostOf(pod.gpuaasId);
     return this.transactions.once(context, async (manager) => {
       await this.lockExposable(manager, pod.podId);
       const values = {

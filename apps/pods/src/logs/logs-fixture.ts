@@ -41,7 +41,11 @@ export class ScriptedEngines extends Clusters {
     return Promise.resolve(dockerCapabilities);
   }
 
-  override hostForNew(): Promise<string> {
+  override requireReachable(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  override publicHostOf(): Promise<string> {
     return Promise.resolve('127.0.0.1');
   }
 

@@ -157,6 +157,7 @@ export class VmsService {
   }
 
   private async requireSupported(gpuaasId: string): Promise<void> {
+    await this.clusters.requireReachable(gpuaasId);
     const capabilities = await this.clusters.capabilitiesOf(gpuaasId);
     if (!capabilities.vms) throw new AppError('not_supported', 'The cluster of this GPU service runs no VMs.');
   }

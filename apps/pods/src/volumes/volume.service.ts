@@ -122,6 +122,7 @@ export class VolumesService {
   }
 
   private async requireSupported(gpuaasId: string): Promise<void> {
+    await this.clusters.requireReachable(gpuaasId);
     const capabilities = await this.clusters.capabilitiesOf(gpuaasId);
     if (!capabilities.volumes) throw new AppError('not_supported', 'The cluster of this GPU service has no shared volumes.');
   }
