@@ -1,12 +1,15 @@
 import {
   nodes,
+  podHoldings,
   pools,
   regions,
   subscriptions,
   teamChanged,
   workloads,
+  type ClusterHoldings,
   type CreatePool,
   type Gpu,
+  type GpuaasPath,
   type GpuNode,
   type MeteredSubscription,
   type Pool,
@@ -17,6 +20,7 @@ import {
   type Workload,
 } from '@atoll/contracts';
 import { newId } from '@atoll/database';
+import { AppError } from '@atoll/errors';
 import { InProcessBus } from '@atoll/rpc';
 import { MachineWorkers } from '@atoll/state-machine';
 import { aTeam, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest, type StartedService } from '@atoll/testing';
@@ -74,6 +78,8 @@ export class GpuaasFixture extends ServiceUnderTest {
   private constructor(
     started: StartedService,
     readonly owner: OwnerOfTeams,
+    /** What pods says that the cluster of a GPU service keeps: nothing where it is not here. */
+    readonly keptOn: Map<string, ClusterHoldings | 'away'>,
   ) {
     super(started);
   }
@@ -83,6 +89,11 @@ export class GpuaasFixture extends ServiceUnderTest {
     const { isRunning = false, driver, metrics, connections, ...given } = options;
     const bus = new InProcessBus();
     const owner = new OwnerOfTeams(bus);
+    const keptOn = new Map<string, ClusterHoldings | 'away'>();
+    bus.serve(podHoldings.ofGpuaas.subject, ({ payload }, respond) => {
+      const kept = keptOn.get((JSON.parse(payload) as GpuaasPath).gpuaas_id) ?? { vms: 0, shared_volumes: 0 };
+      respond(kept === 'away' ? { error: new AppError('unavailable', 'The pods service is away.') } : { json: JSON.stringify(kept) });
+    });
     const doubles = [
       [NodeDriver, driver],
       [MetricsSource, metrics],
@@ -94,7 +105,7 @@ export class GpuaasFixture extends ServiceUnderTest {
       settings: { simulatedSwitchMs: 0, workers: { isIdle: !isRunning, pollMs: 50 }, ...given },
       providers: doubles.flatMap(([provide, useValue]) => (useValue ? [{ provide, useValue }] : [])),
     });
-    return new GpuaasFixture(started, owner);
+    return new GpuaasFixture(started, owner, keptOn);
   }
 
   async team(role: TeamRole = 'member'): Promise<ToldTeam> {

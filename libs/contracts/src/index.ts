@@ -253,7 +253,7 @@ export {
   terminalSizeLimit,
   TerminalTicket,
 } from './pods/terminal.js';
-export { PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
+export { ClusterHoldings, PodHoldings, RegionalPodHoldings, TeamPodHoldings, podHoldings } from './pods/holdings.js';
 export type { PodStatus, RestartPolicy } from './pods/pod.js';
 export { PodLimits, SetPodLimits, SetTeamPodLimits, TeamPodLimits, podLimits } from './pods/pod-limits.js';
 export {

@@ -3,16 +3,19 @@ import { dockerCapabilities, simulatedCapabilities } from '@atoll/cluster';
 import {
   clusterChanged,
   clusterPurpose,
+  podHoldings,
   requirePlatformAdmin,
   type CallContext,
   type Cluster,
   type ClusterChanged,
+  type ClusterHoldings,
   type GpuaasPath,
   type SetCluster,
 } from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
+import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { BaremetalSecrets } from '../baremetal/baremetal-secrets.js';
@@ -25,6 +28,7 @@ import { ClusterRows } from './cluster-rows.js';
 import { clusterToTell, type ClusterEntity } from '../model/cluster.entity.js';
 
 const defaultHost = '127.0.0.1';
+const nothing: ClusterHoldings = { vms: 0, shared_volumes: 0 };
 
 type Address = Pick<ClusterEntity, 'driver' | 'socket' | 'url' | 'doorImage' | 'sealedTls'>;
 
@@ -40,6 +44,7 @@ export class ClustersService {
     private readonly checks: ClusterChecks,
     private readonly secrets: BaremetalSecrets,
     private readonly settings: GpuaasSettings,
+    private readonly rpc: Rpc,
   ) {}
 
   /** It is kept whether it answers or not: the answer says which. */
@@ -48,9 +53,11 @@ export class ClustersService {
     const { gpuaas_id, public_host = defaultHost } = asked;
     await this.pools.requireGpuaas(gpuaas_id);
     const address = this.addressOf(asked);
+    // Asked before the transaction, which waits for no other service.
+    const kept = isSameEngine(await this.rows.read(this.dataSource.manager, gpuaas_id), address) ? nothing : await this.keptOn(gpuaas_id);
     const cluster = await this.transactions.run(async (manager) => {
       const known = await this.rows.read(manager, gpuaas_id, 'change');
-      if (!isSameEngine(known, address)) await requireIdle(manager, gpuaas_id);
+      if (!isSameEngine(known, address)) await requireIdle(manager, gpuaas_id, kept);
       const isDocker = address.driver === 'docker';
       const unchecked = {
         identity: null,
@@ -81,6 +88,11 @@ export class ClustersService {
   async lookUp({ gpuaas_id }: GpuaasPath, { caller }: CallContext): Promise<ClusterChanged> {
     if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
     return clusterToTell(await this.read(gpuaas_id));
+  }
+
+  /** Throws `unavailable` where the pods service is away. */
+  private keptOn(gpuaas_id: string): Promise<ClusterHoldings> {
+    return this.rpc.call(podHoldings.ofGpuaas, { gpuaas_id }, systemContext('gpuaas', { deadlineMs: 2_000 }));
   }
 
   private async read(gpuaasId: string): Promise<ClusterEntity> {
@@ -137,15 +149,24 @@ function isSameEngine(one: Address, other: Address): boolean {
   return one.driver === other.driver && one.socket === other.socket && one.url === other.url;
 }
 
-async function requireIdle(manager: EntityManager, gpuaasId: string): Promise<void> {
+/** Nothing may run or be kept there that another engine would not have. */
+async function requireIdle(manager: EntityManager, gpuaasId: string, { vms, shared_volumes }: ClusterHoldings): Promise<void> {
   const [{ running = 0 } = {}] = await manager.query<{ running: number }[]>(
     `SELECT count(*)::int AS running FROM workload JOIN subscription USING (subscription_id) JOIN pool USING (pool_id)
      WHERE gpuaas_id = $1 AND pod_id IS NOT NULL AND workload.${liveWorkload}`,
     [gpuaasId],
   );
-  if (running === 0) return;
-  const pods = running === 1 ? '1 pod runs' : `${running} pods run`;
-  throw new AppError('conflict', `${pods} on the cluster: stop them before another driver or engine takes over.`);
+  const counts = [
+    { name: 'running pod', count: running },
+    { name: 'VM', count: vms },
+    { name: 'shared volume', count: shared_volumes },
+  ].filter(({ count }) => count > 0);
+  if (counts.length === 0) return;
+  const held = counts.map(({ name, count }) => `${count} ${name}${count === 1 ? '' : 's'}`).join(', ');
+  throw new AppError(
+    'conflict',
+    `The cluster has ${held}: stop pods, and delete VMs and volumes, before another driver or engine takes over.`,
+  );
 }
 
 function view(cluster: ClusterEntity): Cluster {

@@ -170,6 +170,20 @@ describe('the cluster of a GPU service', () => {
     expect((await errorOf(set(gpuaas_id, { driver: 'kubernetes' }))).code).toBe('not_supported');
   });
 
+  it('is given to no other driver or engine while it has VMs or volumes, or while nobody can say so', async () => {
+    const { gpuaas_id } = await fixture.pool();
+    fixture.keptOn.set(gpuaas_id, { vms: 1, shared_volumes: 2 });
+    expect(await errorOf(set(gpuaas_id, docker()))).toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('The cluster has 1 VM, 2 shared volumes'),
+    });
+    expect((await set(gpuaas_id, { driver: 'simulated', public_host: 'gpu.example.com' })).public_host).toBe('gpu.example.com');
+    fixture.keptOn.set(gpuaas_id, 'away');
+    expect((await errorOf(set(gpuaas_id, docker()))).code).toBe('unavailable');
+    fixture.keptOn.delete(gpuaas_id);
+    expect((await set(gpuaas_id, docker())).driver).toBe('docker');
+  });
+
   it('is given to no other driver or engine while a pod runs there, and may be set to the same', async () => {
     const team = await fixture.team();
     const pool = await fixture.pool();
@@ -179,7 +193,7 @@ describe('the cluster of a GPU service', () => {
     const start = { pod_id: newId(), start: 1, subscription_id, pod_name: 'job-abcde', vgpus: 1 };
     expect((await fixture.ask(podWorkloads.start, start, pods)).cluster_setting).toBe(1);
     await fixture.settle();
-    expect(await errorOf(set(gpuaas_id, docker()))).toMatchObject({ code: 'conflict', message: expect.stringContaining('1 pod runs') });
+    expect(await errorOf(set(gpuaas_id, docker()))).toMatchObject({ code: 'conflict', message: expect.stringContaining('1 running pod') });
     expect((await set(gpuaas_id, { driver: 'simulated', public_host: 'gpu.example.com' })).public_host).toBe('gpu.example.com');
     await fixture.ask(podWorkloads.end, { pod_id: start.pod_id, start: 1 }, pods);
     await fixture.settle();

@@ -1,4 +1,11 @@
-import { podHoldings, type CallContext, type HoldingTeam, type TeamPodHoldings } from '@atoll/contracts';
+import {
+  podHoldings,
+  type CallContext,
+  type ClusterHoldings,
+  type GpuaasPath,
+  type HoldingTeam,
+  type TeamPodHoldings,
+} from '@atoll/contracts';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { HoldingsService } from './holdings.service.js';
@@ -10,5 +17,10 @@ export class HoldingsController implements Handlers<typeof podHoldings> {
   @Handle(podHoldings.ofTeam)
   ofTeam(input: HoldingTeam, context: CallContext): Promise<TeamPodHoldings> {
     return this.holdings.ofTeam(input, context);
+  }
+
+  @Handle(podHoldings.ofGpuaas)
+  ofGpuaas(input: GpuaasPath, context: CallContext): Promise<ClusterHoldings> {
+    return this.holdings.ofGpuaas(input, context);
   }
 }

@@ -1,9 +1,9 @@
-import type { CallContext, HoldingTeam, RegionalPodHoldings, TeamPodHoldings } from '@atoll/contracts';
+import type { CallContext, ClusterHoldings, GpuaasPath, HoldingTeam, RegionalPodHoldings, TeamPodHoldings } from '@atoll/contracts';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 
-/** What a team holds now beside GPUs. */
+/** What a team holds now beside GPUs, and what a cluster keeps. */
 @Injectable()
 export class HoldingsService {
   constructor(private readonly statements: Statements) {}
@@ -25,5 +25,16 @@ export class HoldingsService {
     );
     const counted = regions.map(({ storage_in_gb, ...rest }) => ({ ...rest, storage_in_gb: Number(storage_in_gb) }));
     return { as_of: new Date().toISOString(), regions: counted };
+  }
+
+  async ofGpuaas({ gpuaas_id }: GpuaasPath, { caller }: CallContext): Promise<ClusterHoldings> {
+    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    const [held] = await this.statements.query<ClusterHoldings>(
+      'holdings.of-gpuaas',
+      `SELECT (SELECT count(*)::int FROM vm WHERE gpuaas_id = $1 AND state <> 'deleted') AS vms,
+         (SELECT count(*)::int FROM shared_volume WHERE gpuaas_id = $1 AND state <> 'deleted') AS shared_volumes`,
+      [gpuaas_id],
+    );
+    return held ?? { vms: 0, shared_volumes: 0 };
   }
 }

@@ -144,10 +144,19 @@ describe('a VM', () => {
     expect(list.data).toMatchObject([{ id: vm.instance_id, name: 'seen', kind: 'vm', status: 'running', auto_restart: true }]);
     const holdings = () => fixture.ask(podHoldings.ofTeam, { team_id: own.team_id }, systemContext('teams'));
     expect((await holdings()).regions).toMatchObject([{ vms: 1, vms_in_use: 1, pods: 0 }]);
+    const [{ gpuaas_id } = { gpuaas_id: '' }] = await fixture.query<{ gpuaas_id: string }>(
+      'SELECT gpuaas_id FROM vm WHERE instance_id = $1',
+      [vm.instance_id],
+    );
+    const ofCluster = () => fixture.ask(podHoldings.ofGpuaas, { gpuaas_id }, systemContext('gpuaas'));
+    const before = await ofCluster();
+    expect(before.vms).toBeGreaterThan(0);
+    expect(await errorOf(fixture.call(podHoldings.ofGpuaas, { gpuaas_id }, own.member))).toMatchObject({ code: 'forbidden' });
     await update(vm, { name: 'renamed' }, own);
     await stop(vm, own);
     await fixture.untilVm(vm, ({ status }) => status === 'stopped');
     expect((await holdings()).regions).toMatchObject([{ vms: 1, vms_in_use: 0 }]);
+    expect(await ofCluster()).toEqual(before);
     const told = (await fixture.published<VmChanged>('pods.vm_changed')).filter(({ instance_id }) => instance_id === vm.instance_id);
     expect(told.map(({ name, is_running }) => [name, is_running])).toEqual([
       ['seen', true],

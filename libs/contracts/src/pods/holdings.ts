@@ -1,5 +1,6 @@
 import { contract, operation } from '../contract.js';
 import { Instant, ListOf, NumberedId, Text, WholeNumber } from '../fields.js';
+import { GpuaasPath } from '../gpuaas/cluster.js';
 import { HoldingTeam } from '../gpuaas/holdings.js';
 
 /** Number of pods, VMs and so on that a team holds in one region, or in all. */
@@ -39,7 +40,17 @@ export class TeamPodHoldings {
   regions!: RegionalPodHoldings[];
 }
 
-/** For the teams service, which has authorised its caller. */
+/** What the cluster of a GPU service keeps for all teams. */
+export class ClusterHoldings {
+  @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of VMs that have not been deleted.', example: 2 })
+  vms!: number;
+
+  @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of shared volumes that have not been deleted.', example: 1 })
+  shared_volumes!: number;
+}
+
+/** For the services of teams and GPUs, which have authorised their callers. */
 export const podHoldings = contract('pods.holdings', {
   ofTeam: operation(HoldingTeam, TeamPodHoldings),
+  ofGpuaas: operation(GpuaasPath, ClusterHoldings),
 });
