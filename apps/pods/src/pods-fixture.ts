@@ -20,7 +20,7 @@ import { Outbox } from '@atoll/events';
 import { InProcessBus } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
 import { MachineWorkers } from '@atoll/state-machine';
-import { aTeam, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest, type StartedService } from '@atoll/testing';
+import { aTeam, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest, timeoutFactor, type StartedService } from '@atoll/testing';
 import { ClusterWatch } from './watch/cluster-watch.js';
 import { Clusters } from './cluster/clusters.js';
 import type { SetClusters } from './cluster/set-clusters.js';
@@ -32,6 +32,9 @@ import { VmWatch } from './vms/vm-watch.js';
 export { errorOf } from '@atoll/testing';
 
 type UsageFact = UsageTold['facts'][number];
+
+/** Of what comes within milliseconds on an idle machine. */
+const patienceMs = 20_000 * timeoutFactor;
 
 const told = ['pods.usage_told', 'pods.vm_changed', 'pods.user_keys_changed', 'teams.team_deletion_answered'];
 
@@ -108,7 +111,7 @@ export class PodsFixture extends ServiceUnderTest {
   }
 
   async untilIs(pod: { pod_name: string }, isAsItShould: (pod: Pod) => boolean): Promise<Pod> {
-    for (const end = Date.now() + 6_000; ;) {
+    for (const end = Date.now() + patienceMs; ;) {
       await this.work();
       const found = await this.pod(pod);
       if (isAsItShould(found)) return found;
@@ -131,7 +134,7 @@ export class PodsFixture extends ServiceUnderTest {
 
   /** Works until a volume is as it should be. */
   async untilVolume({ volume_id }: { volume_id: string }, isAsItShould: (found: SharedVolume) => boolean): Promise<SharedVolume> {
-    for (const end = Date.now() + 6_000; ;) {
+    for (const end = Date.now() + patienceMs; ;) {
       await this.work();
       const found = await this.call(sharedVolumes.get, { volume_id });
       if (isAsItShould(found)) return found;
@@ -142,7 +145,7 @@ export class PodsFixture extends ServiceUnderTest {
 
   async untilVolumeDeleted({ volume_id }: { volume_id: string }): Promise<void> {
     const deleted = `SELECT FROM shared_volume WHERE volume_id = $1 AND state = 'deleted'`;
-    for (const end = Date.now() + 6_000; (await this.query(deleted, [volume_id])).length === 0;) {
+    for (const end = Date.now() + patienceMs; (await this.query(deleted, [volume_id])).length === 0;) {
       if (Date.now() > end) throw new Error('The volume is not deleted.');
       await this.hurry();
       await this.work();
@@ -160,7 +163,7 @@ export class PodsFixture extends ServiceUnderTest {
 
   /** Works until a VM is as it should be. */
   async untilVm(vm: { instance_id: string }, isAsItShould: (found: Vm) => boolean): Promise<Vm> {
-    for (const end = Date.now() + 6_000; ;) {
+    for (const end = Date.now() + patienceMs; ;) {
       await this.work();
       const found = await this.vm(vm);
       if (isAsItShould(found)) return found;
@@ -173,7 +176,7 @@ export class PodsFixture extends ServiceUnderTest {
 
   async untilVmDeleted({ instance_id }: { instance_id: string }): Promise<void> {
     const deleted = `SELECT FROM vm WHERE instance_id = $1 AND state = 'deleted'`;
-    for (const end = Date.now() + 6_000; (await this.query(deleted, [instance_id])).length === 0;) {
+    for (const end = Date.now() + patienceMs; (await this.query(deleted, [instance_id])).length === 0;) {
       if (Date.now() > end) throw new Error('The VM is not deleted.');
       await this.hurry();
       await this.work();
@@ -182,7 +185,7 @@ export class PodsFixture extends ServiceUnderTest {
 
   /** Works until an exposed service is as it should be. */
   async untilExposed(service: { service_id: string }, isAsItShould: (found: ExposedService) => boolean): Promise<ExposedService> {
-    for (const end = Date.now() + 6_000; ;) {
+    for (const end = Date.now() + patienceMs; ;) {
       await this.work();
       const found = await this.call(exposedServices.find, { service_id: service.service_id });
       if (isAsItShould(found)) return found;
@@ -194,7 +197,7 @@ export class PodsFixture extends ServiceUnderTest {
 
   /** Works until an exposed service is no more. */
   async untilUnexposed({ service_id }: { service_id: string }): Promise<void> {
-    for (const end = Date.now() + 6_000; ;) {
+    for (const end = Date.now() + patienceMs; ;) {
       await this.work();
       const rows = await this.query(`SELECT FROM exposure WHERE service_id = $1 AND state = 'deleted'`, [service_id]);
       if (rows.length > 0) return;
@@ -206,7 +209,7 @@ export class PodsFixture extends ServiceUnderTest {
 
   async untilDeleted({ pod_id }: { pod_id: string }): Promise<void> {
     const deleted = `SELECT FROM pod WHERE pod_id = $1 AND state = 'deleted'`;
-    for (const end = Date.now() + 6_000; (await this.query(deleted, [pod_id])).length === 0;) {
+    for (const end = Date.now() + patienceMs; (await this.query(deleted, [pod_id])).length === 0;) {
       if (Date.now() > end) throw new Error('The pod is not deleted.');
       await this.hurry();
       await this.work();
