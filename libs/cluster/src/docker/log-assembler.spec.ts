@@ -71,6 +71,16 @@ describe('lines of an engine’s log', () => {
     );
   });
 
+  it('reads an open line from its oldest piece on, which is not its first where the clock went back', () => {
+    const pieces: Piece[] = [
+      { stream: 'stderr', second: begin, text: '0:' },
+      { stream: 'stderr', second: begin - 1, text: '1:' },
+      { stream: 'stdout', second: begin + 2, text: '2:\n' },
+    ];
+    const { cursor } = read(pieces, null, 3);
+    expect(read(pieces, cursor).lines.map(({ message }) => message)).toEqual(['0:1:']);
+  });
+
   it('joins the pieces of a line, cuts one over 16 KiB and marks it', () => {
     const pieces = Array.from({ length: 4 }, (_, index): Piece => ({
       stream: 'stdout',

@@ -68,8 +68,9 @@ export class LogAssembler {
     return lines.filter((entry): entry is [Stream, OpenLine] => entry[1] !== null);
   }
 
+  /** The second of the oldest piece of any open line, which is not its first where the clock went back. */
   #oldestOpen(): number {
-    return Math.min(...this.#openLines().map(([, { pieces }]) => pieces[0]?.second ?? Infinity));
+    return Math.min(...this.#openLines().flatMap(([, { pieces }]) => pieces.map(({ second }) => second)));
   }
 
   #give(stream: Stream, { timestamp, pieces }: OpenLine, goesOn: boolean): LogLine {
