@@ -20,14 +20,14 @@ export interface Account {
  * SQL gains nothing by that: services log in with a role that is no superuser and so cannot touch files.
  * Throws an Error that says what to do where there is no way.
  */
-export function chooseAccount(dataDir: string, dataFolder: string, binaries: Binaries): Account {
+export function chooseAccount(dataDir: string, dataFolder: string, binaries: Binaries, outlivesProcess = false): Account {
+  const hasSetpriv = spawnSync('setpriv', ['--pdeathsig', 'INT', 'true']).status === 0;
   // When this process is killed outright, the server is told to shut down. Where there is no setpriv, the next start does that.
-  const orphanRule = ['setpriv', '--pdeathsig', 'INT'];
-  const hasSetpriv = spawnSync('setpriv', [...orphanRule.slice(1), 'true']).status === 0;
-  if (process.getuid?.() !== 0) return { prefix: hasSetpriv ? orphanRule : [], spawnAs: {} };
+  const orphanRule = outlivesProcess ? [] : ['--pdeathsig', 'INT'];
+  if (process.getuid?.() !== 0) return { prefix: hasSetpriv && !outlivesProcess ? ['setpriv', ...orphanRule] : [], spawnAs: {} };
 
   const owner = findOwner(dataFolder);
-  const identity = [...orphanRule, `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'];
+  const identity = ['setpriv', ...orphanRule, `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'];
   const candidates: Account[] = hasSetpriv
     ? ['', 'dac_read_search', 'dac_override'].map((capability) => ({ owner, prefix: [...identity, ...keep(capability)], spawnAs: {} }))
     : [{ owner, prefix: [], spawnAs: owner }];

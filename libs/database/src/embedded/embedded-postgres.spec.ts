@@ -13,6 +13,7 @@ import { startOf } from './process-identity.js';
 // One folder for all: making the data is what takes time.
 const home = mkdtempSync(join(tmpdir(), 'atoll-embedded-'));
 const dataDir = join(home, 'data');
+const urlFile = join(home, 'url');
 const running: EmbeddedPostgres[] = [];
 const children: ChildProcess[] = [];
 const serversElsewhere: number[] = [];
@@ -42,12 +43,13 @@ async function ask(url: string, sql: string): Promise<unknown[]> {
 }
 
 /** A process of its own that starts the server and says its URL and pid; on SIGINT it asks once more, says the answer, and stops. */
-async function startElsewhere(): Promise<{ child: ChildProcess; pid: number; lines: AsyncIterator<string> }> {
+async function startElsewhere(outlivesProcess = false): Promise<{ child: ChildProcess; pid: number; lines: AsyncIterator<string> }> {
   const hook = `import { registerHooks } from 'node:module';
     registerHooks({ resolve: (name, context, next) => next(/^\\..*\\.js$/.test(name) && context.parentURL.endsWith('.ts') ? name.replace(/js$/, 'ts') : name, context) });`;
   const script = `import pg from 'pg';
+    import { writeFileSync } from 'node:fs';
     import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, 'embedded-postgres.ts'))};
-    const { url, pid, stop } = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, fast: true });
+    const { url, pid, stop } = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, fast: true, outlivesProcess: ${outlivesProcess} });
     process.on('SIGINT', async () => {
       const client = new pg.Client(url);
       await client.connect();
@@ -56,6 +58,7 @@ async function startElsewhere(): Promise<{ child: ChildProcess; pid: number; lin
       await stop();
       process.exit();
     });
+    writeFileSync(${JSON.stringify(urlFile)}, JSON.stringify({ url }));
     setInterval(() => undefined, 1000);
     console.log(pid);`;
   const flags = ['--no-warnings', '--import', `data:text/javascript,${encodeURIComponent(hook)}`, '--input-type=module', '-e', script];
@@ -118,6 +121,15 @@ describe('startEmbeddedPostgres', () => {
     expect((await lines.next()).value).toBe('42');
     await once(child, 'exit');
     expect(startOf(pid)).toBe('');
+  });
+
+  it('goes on for others where it outlives its starter, however that ends', async () => {
+    const { child, pid } = await startElsewhere(true);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const { url } = JSON.parse(readFileSync(urlFile, 'utf8')) as { url: string };
+    expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(startOf(pid)).not.toBe('');
   });
 
   it('starts again on data whose starter was killed outright', async () => {

@@ -35,7 +35,7 @@ export interface EmbeddedPostgres {
  * process), no binaries for this platform, no account to run as, or whatever the server itself said.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const { onNotice = () => undefined, fast = false, port } = options;
+  const { onNotice = () => undefined, fast = false, outlivesProcess, port } = options;
   const binaries = findBinaries();
   mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
   const dataDir = realpathSync(options.dataDir);
@@ -48,7 +48,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       await stopPostmaster(leftover);
     }
     retirePidFile(folder);
-    const account = chooseAccount(dataDir, folder, binaries);
+    const account = chooseAccount(dataDir, folder, binaries, outlivesProcess);
     const { password } = prepareCluster(dataDir, folder, account, binaries, fast);
     const logFile = join(dataDir, 'postgres.log');
     const server = await startPostmaster({
