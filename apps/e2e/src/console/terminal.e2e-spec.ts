@@ -63,6 +63,8 @@ describeWhere(browserLack(), 'a terminal in the console', () => {
       await page.keyboard.type('exit\n');
       await page.getByText(/The shell ended with code \d+\./).waitFor();
       await page.getByRole('button', { name: 'Open another' }).click();
+      // The terminal of the shell that ended has the focus until the new one takes its place.
+      await page.getByText(/The shell ended with code \d+\./).waitFor({ state: 'detached' });
       await isReady();
       await page.keyboard.type('echo three-four\n');
       await row(/^three-four/).waitFor();
