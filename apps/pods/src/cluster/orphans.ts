@@ -1,7 +1,8 @@
 import type { ClusterDriver, ObjectRef } from '@atoll/cluster';
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { PodsSettings } from '../pods-settings.js';
+import { ClusterRounds } from './cluster-rounds.js';
 import { Clusters } from './clusters.js';
 
 const listMs = 30_000;
@@ -13,31 +14,26 @@ const perQuery = 1_000;
  * installation alone. A VM and a volume go only where their row says that they are deleted, since their data goes with them; pods and doors go without a row, too.
  */
 @Injectable()
-export class Orphans implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(Orphans.name);
-  private readonly stopping = new AbortController();
-  private readonly looking = new Map<string, Promise<void>>();
-  private timer: NodeJS.Timeout | undefined;
-  private round: Promise<void> = Promise.resolve();
-
+export class Orphans extends ClusterRounds {
   constructor(
     private readonly dataSource: DataSource,
     private readonly clusters: Clusters,
-    private readonly settings: PodsSettings,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    if (this.settings.workers.isIdle) return;
-    this.timer = setInterval(() => {
-      this.round = this.round.then(() => this.go());
-    }, this.settings.orphanLookMs);
+    settings: PodsSettings,
+  ) {
+    super('what no row needs', settings);
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
-    this.stopping.abort();
-    await this.round;
-    await Promise.all(this.looking.values());
+  protected override get everyMs(): number {
+    return this.settings.orphanLookMs;
+  }
+
+  protected override async due(): Promise<string[]> {
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>('SELECT gpuaas_id FROM cluster WHERE NOT is_unreachable');
+    return rows.map(({ gpuaas_id }) => gpuaas_id);
+  }
+
+  protected override visit(gpuaasId: string): Promise<number> {
+    return this.look(gpuaasId);
   }
 
   /** Looks at all that one cluster has, and returns how much was removed. */
@@ -57,28 +53,6 @@ export class Orphans implements OnApplicationBootstrap, BeforeApplicationShutdow
     }
     for (const ref of ripe) await this.remove(gpuaasId, driver, ref);
     return ripe.length;
-  }
-
-  private async go(): Promise<void> {
-    try {
-      const rows = await this.dataSource.query<{ gpuaas_id: string }[]>('SELECT gpuaas_id FROM cluster WHERE NOT is_unreachable');
-      for (const { gpuaas_id } of rows) this.once(gpuaas_id);
-    } catch (error) {
-      this.logger.warn(`Cannot look for orphans; retrying: ${messageOf(error)}`);
-    }
-  }
-
-  /** A cluster that hangs is looked at no second time meanwhile, and keeps no other from its look. */
-  private once(gpuaasId: string): void {
-    if (this.looking.has(gpuaasId) || this.stopping.signal.aborted) return;
-    const task = this.look(gpuaasId)
-      .then(() => undefined)
-      .catch((error: unknown) => {
-        if (this.stopping.signal.aborted) return;
-        this.logger.warn(`Cannot look for orphans on the cluster of GPU service ${gpuaasId}; retrying: ${messageOf(error)}`);
-      })
-      .finally(() => this.looking.delete(gpuaasId));
-    this.looking.set(gpuaasId, task);
   }
 
   private async orphansAmong(listed: readonly ObjectRef[]): Promise<ObjectRef[]> {

@@ -38,36 +38,17 @@ export class TeamDeletion extends TeamDeletionAnswers {
 
   protected override async endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void> {
     const cause = { actor: 'system:teams', requestId, reason: 'The team is being deleted with what it holds.' };
-    const pods = await manager.query<object[]>(
-      `SELECT * FROM pod WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY pod_id LIMIT $2 FOR NO KEY UPDATE`,
-      [teamId, batch],
-    );
-    await this.pods.moveAll(
-      manager,
-      pods.map((row) => this.pods.rowOf(row)),
-      'DELETE',
-      cause,
-    );
-    const vms = await manager.query<object[]>(
-      `SELECT * FROM vm WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY instance_id LIMIT $2 FOR NO KEY UPDATE`,
-      [teamId, batch],
-    );
-    await this.vms.moveAll(
-      manager,
-      vms.map((row) => this.vms.rowOf(row)),
-      'DELETE',
-      cause,
-    );
+    const held = (table: string, key: string) =>
+      manager.query<object[]>(
+        `SELECT * FROM ${table} WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY ${key} LIMIT $2 FOR NO KEY UPDATE`,
+        [teamId, batch],
+      );
+    const pods = (await held('pod', 'pod_id')).map((row) => this.pods.rowOf(row));
+    await this.pods.moveAll(manager, pods, 'DELETE', cause);
+    const vms = (await held('vm', 'instance_id')).map((row) => this.vms.rowOf(row));
+    await this.vms.moveAll(manager, vms, 'DELETE', cause);
     // A cluster keeps a volume for as long as one of those pods and VMs has it.
-    const volumes = await manager.query<object[]>(
-      `SELECT * FROM shared_volume WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY volume_id LIMIT $2 FOR NO KEY UPDATE`,
-      [teamId, batch],
-    );
-    await this.volumes.moveAll(
-      manager,
-      volumes.map((row) => this.volumes.rowOf(row)),
-      'DELETE',
-      cause,
-    );
+    const volumes = (await held('shared_volume', 'volume_id')).map((row) => this.volumes.rowOf(row));
+    await this.volumes.moveAll(manager, volumes, 'DELETE', cause);
   }
 }

@@ -1,6 +1,7 @@
 import { Transactions } from '@atoll/database';
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ClusterRounds } from '../cluster/cluster-rounds.js';
 import { Clusters } from '../cluster/clusters.js';
 import { PodsSettings } from '../pods-settings.js';
 import { refOf, VmSteps } from './vm-steps.js';
@@ -11,33 +12,28 @@ const beginning = '00000000-0000-0000-0000-000000000000';
 
 /** Has VMs looked at that their cluster no longer shows as running, by a look at all of them from time to time. */
 @Injectable()
-export class VmWatch implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(VmWatch.name);
-  private readonly stopping = new AbortController();
-  private readonly looking = new Map<string, Promise<void>>();
-  private timer: NodeJS.Timeout | undefined;
-  private round: Promise<void> = Promise.resolve();
-
+export class VmWatch extends ClusterRounds {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly clusters: Clusters,
     private readonly steps: VmSteps,
-    private readonly settings: PodsSettings,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    if (this.settings.workers.isIdle) return;
-    this.timer = setInterval(() => {
-      this.round = this.round.then(() => this.go());
-    }, this.settings.sweepMs);
+    settings: PodsSettings,
+  ) {
+    super('the VMs', settings);
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
-    this.stopping.abort();
-    await this.round;
-    await Promise.all(this.looking.values());
+  protected override get everyMs(): number {
+    return this.settings.sweepMs;
+  }
+
+  protected override async due(): Promise<string[]> {
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(`SELECT DISTINCT gpuaas_id FROM vm WHERE state = 'running'`);
+    return rows.map(({ gpuaas_id }) => gpuaas_id);
+  }
+
+  protected override visit(gpuaasId: string): Promise<void> {
+    return this.sweep(gpuaasId);
   }
 
   /** Looks at all VMs of a cluster that run. */
@@ -59,25 +55,5 @@ export class VmWatch implements OnApplicationBootstrap, BeforeApplicationShutdow
       if (changed.length > 0) await this.transactions.run((manager) => this.steps.touch(manager, changed));
       after = last.instanceId;
     }
-  }
-
-  /** One cluster that hangs is looked at no second time meanwhile, and keeps no other from its look. */
-  private async go(): Promise<void> {
-    try {
-      const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(`SELECT DISTINCT gpuaas_id FROM vm WHERE state = 'running'`);
-      for (const { gpuaas_id } of rows) {
-        if (this.looking.has(gpuaas_id) || this.stopping.signal.aborted) continue;
-        const task = this.sweep(gpuaas_id)
-          .catch((error: unknown) => this.warn(`Cannot look at the VMs of GPU service ${gpuaas_id}; retrying`, error))
-          .finally(() => this.looking.delete(gpuaas_id));
-        this.looking.set(gpuaas_id, task);
-      }
-    } catch (error) {
-      this.warn('Cannot look at the VMs; retrying', error);
-    }
-  }
-
-  private warn(what: string, error: unknown): void {
-    if (!this.stopping.signal.aborted) this.logger.warn(`${what}: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

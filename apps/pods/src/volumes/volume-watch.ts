@@ -1,7 +1,8 @@
 import type { VolumeSight } from '@atoll/cluster';
 import { Transactions } from '@atoll/database';
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { ClusterRounds } from '../cluster/cluster-rounds.js';
 import { Clusters } from '../cluster/clusters.js';
 import { PodsSettings } from '../pods-settings.js';
 import { UsageFacts } from '../usage/usage-facts.js';
@@ -17,34 +18,31 @@ interface Seen {
 
 /** Keeps the used bytes of volumes, from time to time, and has a volume looked at that its cluster no longer has. */
 @Injectable()
-export class VolumeWatch implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(VolumeWatch.name);
-  private readonly stopping = new AbortController();
-  private readonly looking = new Map<string, Promise<void>>();
-  private timer: NodeJS.Timeout | undefined;
-  private round: Promise<void> = Promise.resolve();
-
+export class VolumeWatch extends ClusterRounds {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly clusters: Clusters,
     private readonly steps: VolumeSteps,
     private readonly usage: UsageFacts,
-    private readonly settings: PodsSettings,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    if (this.settings.workers.isIdle) return;
-    this.timer = setInterval(() => {
-      this.round = this.round.then(() => this.go());
-    }, this.settings.volumeSweepMs);
+    settings: PodsSettings,
+  ) {
+    super('the volumes', settings);
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
-    this.stopping.abort();
-    await this.round;
-    await Promise.all(this.looking.values());
+  protected override get everyMs(): number {
+    return this.settings.volumeSweepMs;
+  }
+
+  protected override async due(): Promise<string[]> {
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(
+      `SELECT DISTINCT gpuaas_id FROM shared_volume WHERE state = 'active'`,
+    );
+    return rows.map(({ gpuaas_id }) => gpuaas_id);
+  }
+
+  protected override visit(gpuaasId: string): Promise<void> {
+    return this.sweep(gpuaasId);
   }
 
   /** Looks at all volumes of a cluster. */
@@ -65,28 +63,6 @@ export class VolumeWatch implements OnApplicationBootstrap, BeforeApplicationShu
       await this.keep(rows, sights);
       after = last.volume_id;
     }
-  }
-
-  /** One that hangs is looked at no second time meanwhile, and keeps no other from its look. */
-  private async go(): Promise<void> {
-    try {
-      const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(
-        `SELECT DISTINCT gpuaas_id FROM shared_volume WHERE state = 'active'`,
-      );
-      for (const { gpuaas_id } of rows) {
-        if (this.looking.has(gpuaas_id) || this.stopping.signal.aborted) continue;
-        const task = this.sweep(gpuaas_id)
-          .catch((error: unknown) => this.warn(`Cannot look at the volumes of GPU service ${gpuaas_id}; retrying`, error))
-          .finally(() => this.looking.delete(gpuaas_id));
-        this.looking.set(gpuaas_id, task);
-      }
-    } catch (error) {
-      this.warn('Cannot look at the volumes; retrying', error);
-    }
-  }
-
-  private warn(what: string, error: unknown): void {
-    if (!this.stopping.signal.aborted) this.logger.warn(`${what}: ${error instanceof Error ? error.message : String(error)}`);
   }
 
   private async keep(rows: readonly Seen[], sights: readonly VolumeSight[]): Promise<void> {

@@ -1,0 +1,61 @@
+import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import type { PodsSettings } from '../pods-settings.js';
+
+/** Goes round the clusters from time to time. One that hangs is looked at no second time meanwhile, and keeps no other from its look. */
+export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  protected readonly logger = new Logger(this.constructor.name);
+  /** Aborted where the service stops. */
+  protected readonly stopping = new AbortController();
+  private readonly looking = new Map<string, Promise<void>>();
+  private timer: NodeJS.Timeout | undefined;
+  private round: Promise<void> = Promise.resolve();
+
+  /** `what` is looked for on each cluster, for the log: `the VMs`. */
+  protected constructor(
+    private readonly what: string,
+    protected readonly settings: PodsSettings,
+  ) {}
+
+  protected abstract get everyMs(): number;
+
+  /** The GPU services whose clusters there is something to look at on. */
+  protected abstract due(): Promise<readonly string[]>;
+
+  /** One look at one cluster. What it throws is logged, and the next round tries again. */
+  protected abstract visit(gpuaasId: string): Promise<unknown>;
+
+  onApplicationBootstrap(): void {
+    if (this.settings.workers.isIdle) return;
+    this.timer = setInterval(() => {
+      this.round = this.round.then(() => this.go());
+    }, this.everyMs);
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    clearInterval(this.timer);
+    this.stopping.abort();
+    await this.round;
+    await Promise.all(this.looking.values());
+  }
+
+  private async go(): Promise<void> {
+    try {
+      for (const gpuaasId of await this.due()) this.once(gpuaasId);
+    } catch (error) {
+      this.warn(`Cannot look at ${this.what}; retrying`, error);
+    }
+  }
+
+  private once(gpuaasId: string): void {
+    if (this.looking.has(gpuaasId) || this.stopping.signal.aborted) return;
+    const task = this.visit(gpuaasId)
+      .then(() => undefined)
+      .catch((error: unknown) => this.warn(`Cannot look at ${this.what} of GPU service ${gpuaasId}; retrying`, error))
+      .finally(() => this.looking.delete(gpuaasId));
+    this.looking.set(gpuaasId, task);
+  }
+
+  private warn(what: string, error: unknown): void {
+    if (!this.stopping.signal.aborted) this.logger.warn(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
