@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '@atoll/database';
 import pg from 'pg';
-import { childrenOf } from './process-tree.js';
+import { childrenOf, signal } from './process-tree.js';
 import { timeoutFactor } from './timeout-factor.js';
 
 export interface TestPostgres {
@@ -125,13 +125,5 @@ async function execute(url: string, sql: string): Promise<void> {
     await client.query(sql);
   } finally {
     await client.end();
-  }
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

@@ -6,6 +6,15 @@ export function childrenOf(parent: number): number[] {
   return processes().filter((pid) => parentOf(pid) === parent);
 }
 
+/** Signals one of them; nothing where it has ended since it was listed. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
 function processes(): number[] {
   const names =
     process.platform === 'linux' ? readdirSync('/proc') : execFileSync('ps', ['-A', '-o', 'pid='], { encoding: 'utf8' }).split('\n');

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from './free-port.js';
 import { baseTree } from './machine.js';
-import { childrenOf } from './process-tree.js';
+import { childrenOf, signal } from './process-tree.js';
 
 /** A Linux host with a real sshd on loopback, in namespaces of its own over a tree that it cannot change: no account of this machine is touched. */
 export interface SshHost {
@@ -84,7 +84,7 @@ export async function startSshHost(options: SshHostOptions = {}): Promise<SshHos
   const inside = (script: string): Promise<string> => runInside(child, join(folder, 'root'), script);
   const hostKey = (await inside('ssh-keygen -l -f /etc/ssh/ssh_host_ed25519_key.pub')).split(' ')[1] ?? '';
   const signalAll = (name: NodeJS.Signals) => () => {
-    for (const pid of descendantsOf(child.pid ?? 0)) process.kill(pid, name);
+    for (const pid of descendantsOf(child.pid ?? 0)) signal(pid, name);
   };
   return {
     port,
