@@ -35,10 +35,10 @@ const maxOverdue = 50;
 /** Rows of one lane whose steps run together, at most. */
 const maxTogether = 100;
 /**
- * A look for due rows is followed by a rest so many times as long, within a bound: the more there is to do, the more is
- * found by each look, and looking takes a fifth of a connection at most.
+ * Milliseconds between two looks for due rows, for each step that is under way, and at most: the more there is to do, the
+ * more each look finds, while a row by itself waits for nothing.
  */
-const rest = { times: 4, mostMs: 50 };
+const rest = { eachMs: 4, mostMs: 50 };
 
 /**
  * Claims the due rows of one machine, runs their steps, and applies the results if the claim still holds. Any number of
@@ -110,12 +110,12 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 
   private async run(): Promise<void> {
     while (!this.stopping.signal.aborted) {
-      const lookedAtMs = performance.now();
       const found = await this.look();
-      const endedAtMs = performance.now();
+      const restMs = Math.min(rest.mostMs, rest.eachMs * this.underWay.size);
+      const restedAtMs = performance.now() + restMs;
       if (found === 0) await this.wakeUp.wait(Math.max(0, this.pollAtMs - performance.now()));
-      const restMs = Math.min(rest.mostMs, rest.times * (endedAtMs - lookedAtMs)) - (performance.now() - endedAtMs);
-      if (restMs > 1) await delay(restMs, undefined, { signal: this.stopping.signal }).catch(() => undefined);
+      const leftMs = restedAtMs - performance.now();
+      if (leftMs > 1) await delay(leftMs, undefined, { signal: this.stopping.signal }).catch(() => undefined);
     }
   }
 
