@@ -1,11 +1,12 @@
-import { ListOf, OneOf, TeamPath, Text, Uuid, type FoundMember, type NewMember } from '@atoll/contracts';
+import { ListOf, OneOf, TeamPath, Text, Uuid } from '@atoll/contracts';
+import type { TeamRole } from '@atoll/contracts';
+import { type FoundMember, type NewMember } from '@atoll/contracts/teams';
 import { invalidInput, isAppError } from '@atoll/errors';
 import { validateWire } from '@atoll/rpc';
 import { ShownFlag, ShownInstant, ShownInteger, ShownList, ShownObject, ShownText, ShownUuid } from '../http/old-answers.js';
 import { OldPage } from '../http/old-pages.js';
 import { OldRole, oldRoleOf, RoleGiven } from '../roles-and-policies/roles.js';
 import { OldNewMember } from './old-teams.js';
-import type { TeamRole } from '@atoll/contracts';
 
 class People {
   @ListOf(() => OldNewMember, { min: 1, max: 100 })
