@@ -47,3 +47,4 @@ export { addressAllowed, addressInRanges, type AddressRange, IpWhitelist, parseA
 export { IncludeEnded, Nothing, PageFromOne, PageFromOneOrAll, PageFromZero, pageWindow, Pagination } from './page.js';
 export { TeamPath } from './team-path.js';
 export { textPatterns } from './text.js';
+export { validateWire, type WireRules } from './validate-wire.js';
