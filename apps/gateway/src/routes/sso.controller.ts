@@ -41,7 +41,7 @@ export class SsoController {
   async begin(@Param() path: SsoProviderPath, @Context() context: CallContext, @Res() reply: FastifyReply): Promise<void> {
     const { url, flow_token, expires_in } = await this.rpc.call(singleSignOn.begin, path, context);
     this.flows.set(reply, flow_token, expires_in);
-    reply.redirect(url);
+    reply.redirect(url, 302);
   }
 
   /** For browsers, who come from the provider: sets the cookie of the session and leads to the page. No token stands in an address. */
@@ -61,6 +61,6 @@ export class SsoController {
     this.flows.clear(reply);
     const sent = { ...answer, ...path, ...origin, flow_token: this.flows.read(request) };
     this.cookie.open(reply, await this.attempts.run(request, reply, () => this.rpc.call(singleSignOn.finish, sent, context)));
-    reply.redirect('/');
+    reply.redirect('/', 302);
   }
 }

@@ -166,7 +166,6 @@ describe('a provider', () => {
     'has a fault': { status: 500, body: '{"error":"server_error"}' },
     'has a fault, on a page': { status: 502, body: '<html>' },
     'answers nonsense': { status: 200, body: '<html>' },
-    'answers something else': { status: 200, body: '[]' },
   };
   it.each(Object.entries(troubles))(
     'that %s when it is asked for the tokens is 503, and the log-in begun anew succeeds',
