@@ -49,7 +49,12 @@ describeAccess<Place>({
     const { instance_id } = await fixture.untilVm(await fixture.createVm(team), ({ status }) => status === 'running');
     return { team_id: team.team_id, subscription_id: team.subscription_id, pod_name, service_id, volume_id, instance_id };
   },
-  call: (operation: Operation, input, caller) => fixture.call(operation, input, { userId: newId(), ...caller }),
+  call: (operation: Operation, input, caller) => {
+    const user_id = newId();
+    // Whoever opens a terminal is asked about at the service of teams.
+    for (const { teamId: team_id, role } of caller.teams ?? []) fixture.owner.members.push({ user_id, team_id, role, is_suspended: false });
+    return fixture.call(operation, input, { ...caller, userId: user_id });
+  },
   operations: {
     'list pods': ['readTeam', pods.list, ofTeam],
     'read a pod': ['readTeam', pods.get, ofPod],

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import type * as Jest from '@jest/globals';
 import { teamRoles, type Operation, type TeamRole, type UserCaller } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { memberOf } from './service-under-test.js';
@@ -53,6 +53,8 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
 
 /** Specs that walk operations of a service, by each role and each kind of credential, and as another team's owner. */
 export function describeAccess<Place>({ place, call, operations }: AccessWalk<Place>): void {
+  // The globals of Jest: tools import this library outside of it.
+  const { describe, expect, it } = globalThis as unknown as Pick<typeof Jest, 'describe' | 'expect' | 'it'>;
   const rules = Object.entries(operations);
   const expected = (outcome: (need: Need) => string) => Object.fromEntries(rules.map(([name, [need]]) => [name, outcome(need)]));
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createApiKey } from '@atoll/api-keys';
-import { createDatabase, type TestDatabase } from '@atoll/testing';
+import { createDatabase, freePort, type TestDatabase } from '@atoll/testing';
 import { Sealer } from '@atoll/seal';
 import pg from 'pg';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
@@ -17,10 +17,13 @@ const adminKey = createApiKey();
 
 let folder: string;
 let database: TestDatabase;
+/** The same at each start: the issuer of access tokens is named by it. */
+let port: number;
 let platform: RunningPlatform | undefined;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
   database = await createDatabase();
+  port = await freePort();
 });
 afterAll(async () => {
   await platform?.stop();
@@ -29,6 +32,7 @@ afterAll(async () => {
 });
 
 const env = (sealKeys: string) => ({
+  PORT: String(port),
   ATOLL_DATA_DIR: folder,
   DATABASE_URL: database.url,
   ATOLL_ADMIN_KEY: adminKey,
