@@ -1,5 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import ssh2 from 'ssh2';
 import { adminKey, call, createTeam, fresh, succeed, until, type Refusal } from './client.js';
+
+const encryptedKey = ssh2.utils.generateKeyPairSync('ed25519', { passphrase: 'secret', cipher: 'aes256-cbc', rounds: 16 }).private;
 
 interface NodeView {
   node_id: string;
@@ -134,8 +137,11 @@ describe('a bare-metal host', () => {
         },
       });
     expect((await post({ host: known.host })).status).toBe(409);
+    expect((await post({ host: known.host.toUpperCase() })).status).toBe(409);
     expect((await post({ name: known.name })).status).toBe(409);
-    for (const host of ['ssh://a.example', 'root@a.example', 'a.example:22', '169.254.169.254', '::ffff:169.254.169.254']) {
+    const noHosts = ['ssh://a.example', 'root@a.example', 'a.example:22', 'a.example/x', '-oProxyCommand=x', 'a b', ''];
+    const noAddresses = ['169.254.169.254', '::ffff:169.254.169.254', 'fd00:ec2::254', '0.0.0.0', '224.0.0.1'];
+    for (const host of [...noHosts, ...noAddresses]) {
       const { status, body } = await post({ host });
       expect([host, status, body.errors?.[0]?.path]).toEqual([host, 400, 'host']);
     }
@@ -143,6 +149,11 @@ describe('a bare-metal host', () => {
       { credential: {} },
       { credential: { password: 'x', private_key: 'y' } },
       { credential: { private_key: 'none' } },
+      { credential: { private_key: encryptedKey } },
+      { credential: { private_key: encryptedKey, passphrase: 'another' } },
+      { port: 0 },
+      { port: 65_536 },
+      { specs: { gpu_model: 'L4-24GB', gpu_count: 1.5, cpu_cores: 1, memory_gb: 1 } },
       { specs: { gpu_model: 'L4-24GB', gpu_count: -1, cpu_cores: 1, memory_gb: 1 } },
     ];
     for (const body of bad) expect([body, (await post(body)).status]).toEqual([body, 400]);

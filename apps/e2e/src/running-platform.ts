@@ -42,7 +42,7 @@ async function untilReady(platform: RunningPlatform): Promise<void> {
 }
 
 /**
- * Starts the built platform on a free port, from the project's root. `env` adds to the environment or overrides it; with `ownGroup` signals can be
+ * Starts the built platform on a free port, or that of `env`, from the project's root. `env` adds to the environment or overrides it; with `ownGroup` signals can be
  * sent to all of its process group, as a terminal does.
  */
 export async function startPlatform(
@@ -51,7 +51,7 @@ export async function startPlatform(
   options: { ownGroup?: boolean } = {},
 ): Promise<RunningPlatform> {
   const dataDir = env.ATOLL_DATA_DIR ?? mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
-  const port = await freePort();
+  const port = env.PORT ?? (await freePort());
   const adminKey = env.ATOLL_ADMIN_KEY ?? createApiKey();
   const child = spawn(process.execPath, [entryPoints[topology]], {
     env: {

@@ -1,11 +1,23 @@
+import { clusterPurpose } from '@atoll/contracts/gpuaas';
 import { defineService } from '@atoll/service';
+import { nodesInMaintenance } from './baremetal/baremetal-figures.js';
 import { gpuaasSchema } from './database/schema.js';
 import { GpuaasModule } from './gpuaas.module.js';
 import { GpuaasSettings } from './gpuaas-settings.js';
+import { passwordPurpose, proofKeyPurpose } from './model/baremetal-instance.entity.js';
+import { nodeCredentialPurpose, reinstallTokenPurpose } from './model/baremetal-node.entity.js';
 
 export const service = defineService({
   name: 'gpuaas',
   settings: GpuaasSettings,
   database: { ...gpuaasSchema, poolSize: 16, backgroundPoolSize: 4 },
   module: GpuaasModule,
+  figures: [nodesInMaintenance],
+  sealed: [
+    { table: 'cluster', column: 'sealed_tls', purposeBy: ['gpuaas_id'], purposeOf: clusterPurpose },
+    { table: 'baremetal_node', column: 'credential', purposeBy: ['node_id'], purposeOf: nodeCredentialPurpose },
+    { table: 'baremetal_node', column: 'reinstall_token', purposeBy: ['node_id'], purposeOf: reinstallTokenPurpose },
+    { table: 'baremetal_instance', column: 'password', purposeBy: ['instance_id'], purposeOf: passwordPurpose },
+    { table: 'baremetal_instance', column: 'proof_key', purposeBy: ['instance_id'], purposeOf: proofKeyPurpose },
+  ],
 });

@@ -9,6 +9,7 @@ import {
   loadEnv,
   moduleOf,
   observeEvents,
+  observeFigures,
   requireFreePort,
   startService,
   type FirstStart,
@@ -55,6 +56,7 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
     const metrics = createMetrics('atoll');
     const gatewayEnv = loadEnv(GatewayEnv, source);
     observeEvents(metrics, running);
+    for (const [at, service] of running.entries()) observeFigures(metrics, service, services[at]?.figures);
     const gateway = await createGateway({
       ...optionsFrom(gatewayEnv),
       rpc: transport.rpc,

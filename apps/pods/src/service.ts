@@ -1,5 +1,10 @@
+import { sealedDoors } from '@atoll/cluster';
+import { clusterPurpose } from '@atoll/contracts/gpuaas';
 import { defineService } from '@atoll/service';
 import { podsSchema } from './database/schema.js';
+import { certificatePurpose } from './model/certificate.entity.js';
+import { envPurpose } from './model/pod.entity.js';
+import { hostKeyPurpose } from './model/ssh-host-key.entity.js';
 import { PodsModule } from './pods.module.js';
 import { PodsSettings } from './pods-settings.js';
 
@@ -8,4 +13,11 @@ export const service = defineService({
   settings: PodsSettings,
   database: { ...podsSchema, poolSize: 16, backgroundPoolSize: 4 },
   module: PodsModule,
+  sealed: [
+    { table: 'cluster', column: 'sealed_tls', purposeBy: ['gpuaas_id'], purposeOf: clusterPurpose },
+    { table: 'pod', column: 'sealed_env', purposeBy: ['pod_id'], purposeOf: envPurpose },
+    { table: 'certificate', column: 'sealed_key', purposeBy: ['public_host'], purposeOf: certificatePurpose },
+    { table: 'ssh_host_key', column: 'sealed', purposeBy: ['id'], purposeOf: () => hostKeyPurpose },
+    sealedDoors,
+  ],
 });

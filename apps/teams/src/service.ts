@@ -1,5 +1,7 @@
 import { defineService } from '@atoll/service';
 import { teamsSchema } from './database/schema.js';
+import { secondFactorPurpose } from './model/second-factor.entity.js';
+import { signingKeyPurpose } from './model/signing-key.entity.js';
 import { TeamsModule } from './teams.module.js';
 import { TeamsSettings } from './teams-settings.js';
 import { Administrators } from './users/administrators.service.js';
@@ -11,6 +13,10 @@ export const service = defineService({
   settings: TeamsSettings,
   database: teamsSchema,
   module: TeamsModule,
+  sealed: [
+    { table: 'signing_key', column: 'sealed', purposeBy: ['kid'], purposeOf: signingKeyPurpose },
+    { table: 'second_factor', column: 'sealed', purposeBy: ['user_id'], purposeOf: secondFactorPurpose },
+  ],
   started: async (app, { adminEmail, adminKey }) => {
     const { apiKey, link } = await app
       .get(Administrators)

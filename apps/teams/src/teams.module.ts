@@ -29,6 +29,7 @@ import { PasswordsService } from './passwords/password.service.js';
 import { SecondFactorsController } from './second-factors/second-factor.controller.js';
 import { SecondFactorsService } from './second-factors/second-factor.service.js';
 import { LogInTries } from './sessions/log-in-tries.js';
+import { SlowedLogIns } from './sessions/slowed-log-ins.js';
 import { LogInService } from './log-in/log-in.service.js';
 import { SessionAnswers } from './sessions/session-answers.js';
 import { SessionUpkeep } from './sessions/session-upkeep.js';
@@ -95,6 +96,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     LinksService,
     LogInService,
     LogInTries,
+    SlowedLogIns,
     MailBox,
     MailSender,
     MembersService,

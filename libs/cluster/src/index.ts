@@ -36,6 +36,7 @@ export type {
 export { commandOfLine } from './shell.js';
 export type { PodConnection, Shell, ShellExit, ShellRequest, TerminalSize } from './shell.js';
 export { SimulatedCluster, simulatedCapabilities } from './simulated/simulated-cluster.js';
+export { sealedDoors } from './simulated/simulated-doors.js';
 export { SimulatedFaults } from './simulated/simulated-faults.js';
 export type { SimulatedFault, SimulatedOperation } from './simulated/simulated-faults.js';
 export type { SimulatedStore } from './simulated/simulated-store.js';

@@ -73,9 +73,9 @@ export class Sealer {
     }
   }
 
-  /** Whether the value is sealed under the first key. Otherwise seal it again before its key is taken away. */
-  isCurrent(sealed: string): boolean {
-    return sealed.startsWith(`${form}.${this.#current}.`);
+  /** How every value begins that is sealed under the first key. Seal what begins otherwise again before its key is taken away. */
+  get currentPrefix(): string {
+    return `${form}.${this.#current}.`;
   }
 
   #keyOf(id: string): KeyObject {

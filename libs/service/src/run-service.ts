@@ -5,6 +5,7 @@ import { createLogger } from './logger.js';
 import { ServiceEnv } from './process-env.js';
 import { moduleOf, type ServiceDefinition } from './service-definition.js';
 import { onShutdown } from './shutdown.js';
+import { observeFigures } from './service-figures.js';
 import { startService } from './start-service.js';
 import { natsTransport, type NatsTransportOptions } from './transport.js';
 import { version } from './version.js';
@@ -23,6 +24,7 @@ export async function runService<Settings extends object>(definition: ServiceDef
     const checks = [...transport.checks, ...service.checks];
     const metrics = createMetrics(name);
     observeEvents(metrics, [service]);
+    observeFigures(metrics, service, definition.figures);
     const health = await startHealthServer({ port: env.HEALTH_PORT, host: env.HOST, checks, metrics });
     onShutdown(logger, async () => {
       await service.stop();

@@ -2,6 +2,8 @@ import type { DynamicModule, INestMicroservice, Provider, Type } from '@nestjs/c
 import type { Wire } from '@atoll/contracts';
 import { DatabaseModule, type DatabaseOptions } from '@atoll/database';
 import { EventsModule } from '@atoll/events';
+import type { SealedColumn } from './sealed-columns.js';
+import type { ServiceFigure } from './service-figures.js';
 import type { Transport } from './transport.js';
 
 /** What a first start has to show to a person, once and past the logs, which never hold a key. */
@@ -24,6 +26,10 @@ export interface ServiceDefinition<Settings extends object = object> {
   readonly database: Pick<DatabaseOptions, 'entities' | 'migrations' | 'poolSize' | 'backgroundPoolSize' | 'timeouts'>;
   /** Its features. The database, events and the way to other services come with the definition. */
   readonly module: Type;
+  /** Where its rows hold sealed secrets: `npm run reseal` seals them again when the key is replaced. */
+  readonly sealed?: readonly SealedColumn[];
+  /** What an operator watches of it, besides what is watched of every service. */
+  readonly figures?: readonly ServiceFigure[];
   /** Once it takes requests. */
   started?(app: INestMicroservice, settings: Settings): Promise<FirstStart>;
 }

@@ -1,3 +1,5 @@
+export { describeAccess } from './access-walk.js';
+export type { AccessRule, AccessWalk } from './access-walk.js';
 export { allowErrors, expectErrors, recordError } from './error-log.js';
 export { describeWhere } from './describe-where.js';
 export { errorOf } from './error-of.js';
@@ -11,6 +13,8 @@ export type { SshHost, SshHostOptions } from './ssh-host.js';
 export { findNatsServer } from './find-nats-server.js';
 export { startNats } from './nats-server.js';
 export type { NatsServer, NatsServerOptions } from './nats-server.js';
+export { OidcProvider } from './oidc-provider.js';
+export type { OidcPerson, OidcTrouble } from './oidc-provider.js';
 export { aTeam, OwnerOfTeams } from './owner-of-teams.js';
 export { deadlocksOf } from './deadlocks-of.js';
 export { spawnTypescript } from './spawn-typescript.js';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { teamRoles, type TeamRole, type UserCaller } from '@atoll/contracts';
-import { billingReports } from '@atoll/contracts/billing';
+import { type Operation, type UserCaller } from '@atoll/contracts';
+import { billingReports, instanceReports, prices, usage } from '@atoll/contracts/billing';
+import { describeAccess } from '@atoll/testing';
 import { BillingFixture, errorOf, memberOf } from '../billing-fixture.js';
 import { BilledTeam } from './report-fixture.js';
 
@@ -13,6 +14,8 @@ beforeAll(async () => {
 afterAll(() => billing.stop());
 
 const range = { start_date: '2025-03-10T00:00:00', end_date: '2025-03-11T00:00:00', interval: 'daily' as const };
+const months = { start_month: '2025-02', end_month: '2025-03' };
+const fact = { source: 'x', id: 'x', time: '2025-01-01T00:00:00Z', resource_id: 'vm:x', kind: 'vm' as const, sku: 'x', quantity: '1' };
 const unknownId = '0199f3c2-0000-7000-8000-000000000000';
 
 /** Each report, of a team and of its workspace. */
@@ -32,13 +35,33 @@ const refusals = async (calls: Promise<unknown>[]) => {
   return [...new Set(errors.map(({ code, message }) => `${code}: ${message}`))];
 };
 
-describe('the reports of a team', () => {
-  it.each(teamRoles)('are for owners, admins and billing viewers: %s', async (role: TeamRole) => {
-    const calls = reports(team.id, team.workspace('training'), memberOf(team.id, role));
-    if (['team_owner', 'team_admin', 'billing_viewer'].includes(role)) expect(await Promise.all(calls)).toHaveLength(6);
-    else expect(await refusals(calls)).toEqual([expect.stringMatching(/^forbidden: /)]);
-  });
+describeAccess({
+  place: () => Promise.resolve({ team_id: team.id, workspace_id: team.workspace('training') }),
+  call: (operation: Operation, input, caller) => billing.call(operation, input, caller),
+  operations: {
+    'read the bill': ['readBilling', billingReports.team, ({ team_id }) => ({ ...range, team_id })],
+    'read the bill of a workspace': ['readBilling', billingReports.workspace, ({ workspace_id }) => ({ ...range, workspace_id })],
+    'read the bill by workspace': ['readBilling', billingReports.byWorkspace, ({ team_id }) => ({ ...range, team_id })],
+    'read the bill of pools': ['readBilling', billingReports.pools, ({ team_id }) => ({ ...range, team_id, region_id: 'all' })],
+    'read the bill of storage': ['readBilling', billingReports.storage, ({ team_id }) => ({ ...range, team_id, region_id: 'all' })],
+    'compare months': ['readBilling', billingReports.comparison, ({ team_id }) => ({ team_id, ...months })],
+    'read the bill of instances': ['readBilling', instanceReports.ofTeam, ({ team_id }) => ({ ...range, team_id })],
+    'read the bill of instances of a workspace': [
+      'readBilling',
+      instanceReports.ofWorkspace,
+      ({ workspace_id }) => ({ ...range, workspace_id }),
+    ],
+    'set a price': [
+      'operate',
+      prices.create,
+      () => ({ sku: 'x', unit: 'vm', unit_price: '1', valid_from: '2025-01-01T00:00:00Z', force: true }),
+    ],
+    'list prices': ['operate', prices.list, () => ({})],
+    'tell usage': ['operate', usage.record, ({ team_id, workspace_id }) => ({ events: [{ ...fact, team_id, workspace_id }] })],
+  },
+});
 
+describe('the reports of a team', () => {
   it('are not there for others, in the words for a team that is not there', async () => {
     const stranger = memberOf(unknownId);
     expect(await refusals(reports(team.id, team.workspace(), stranger))).toEqual([

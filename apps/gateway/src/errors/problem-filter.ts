@@ -2,6 +2,7 @@ import { Catch, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common'
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AppError } from '@atoll/errors';
 import { GatewaySettings } from '../gateway-options.js';
+import { sendRefusalPage } from '../sessions/refusal-page.js';
 import { sendProblem } from './send-problem.js';
 import { toAppError } from './to-app-error.js';
 
@@ -12,7 +13,8 @@ export class ProblemFilter implements ExceptionFilter {
 
   /** In which form callers get an error. */
   protected send(request: FastifyRequest, reply: FastifyReply, error: AppError): void {
-    sendProblem(request, reply, error);
+    if (request.routeOptions.config.byLink) sendRefusalPage(request, reply, error);
+    else sendProblem(request, reply, error);
   }
 
   catch(exception: unknown, host: ArgumentsHost): void {

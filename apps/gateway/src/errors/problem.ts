@@ -77,7 +77,11 @@ export interface ProblemOrigin {
   status?: number;
 }
 
-export function toProblem(error: AppError, { instance, requestId, status = errorKinds[error.code].status }: ProblemOrigin): Problem {
+export function statusOf({ code }: AppError): number {
+  return errorKinds[code].status;
+}
+
+export function toProblem(error: AppError, { instance, requestId, status = statusOf(error) }: ProblemOrigin): Problem {
   const { code, message, details } = error;
   return {
     type: `/api/docs/errors#${code}`,

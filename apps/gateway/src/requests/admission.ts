@@ -48,7 +48,7 @@ export class Admission {
     const sessionId = request.routeOptions.config.takesCookie ? this.cookie.read(request)?.sessionId : undefined;
     if (sessionId === undefined) await this.limits.anonymous(request.address, reply);
     else await this.limits.session(sessionId, reply);
-    if (!request.routeOptions.config.fromAnyPage) requireOwnOrigin(request, this.settings.publicUrl);
+    if (!request.routeOptions.config.byLink) requireOwnOrigin(request, this.settings.publicUrl);
   }
 
   async #authenticate(request: FastifyRequest, reply: FastifyReply): Promise<Verified> {

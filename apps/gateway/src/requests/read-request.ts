@@ -30,12 +30,12 @@ export class ReadRequest implements CanActivate {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const declared = this.#declarationsOf(context);
     const faults: FieldError[] = queryFaults(request);
+    const { anonymous, ignoresUnknownQuery = false } = request.routeOptions.config;
     if (faults.length === 0) {
       request.params = read(declared.params, request.params, faults);
-      request.query = read(declared.query, request.query, faults);
+      request.query = read(declared.query, request.query, faults, { ignoreUnknown: ignoresUnknownQuery });
       request.body = read(declared.body, request.body === undefined ? {} : request.body, faults);
     }
-    const { anonymous } = request.routeOptions.config;
     const call = anonymous
       ? systemContext('gateway', { deadlineMs: this.#deadlineMsOf(request), requestId: request.id })
       : request.caller && callContext(request, request.caller, this.#deadlineMsOf(request), faults);

@@ -20,8 +20,10 @@ declare module 'fastify' {
     anonymous?: boolean;
     /** The session's cookie is a credential here. */
     takesCookie?: boolean;
-    /** Pages of other origins may lead here. */
-    fromAnyPage?: boolean;
+    /** People come here by a link, on pages of other origins too; what they are refused is told by a page. */
+    byLink?: boolean;
+    /** Parameters of the query that are not declared are left out rather than refused. */
+    ignoresUnknownQuery?: boolean;
     /** May change its own caller: keys, roles, teams, zone. */
     changesCaller?: boolean;
     /** The number of the first page, of a listing. */

@@ -72,6 +72,17 @@ describe('log-in', () => {
     expect([answer.status, answer.body.errors?.[0]?.path]).toEqual([400, path]);
   });
 
+  it.each([
+    ['ADA@Example.COM', 'ada@example.com'],
+    ['ada+tag@example.com', 'ada+tag@example.com'],
+    ['jose\u0301@example.com', 'jos\u00e9@example.com'],
+    ['ada@b\u00dccher.example', 'ada@xn--bcher-kva.example'],
+    ['ada@bu\u0308cher.example', 'ada@xn--bcher-kva.example'],
+  ])('takes %j for the account of %j', async (spelt, email) => {
+    expect((await gateway.call('POST', '/api/user/login', { body: { ...logIn, email: spelt } })).status).toBe(200);
+    expect(gateway.services.callsOf(sessions.logIn).at(-1)?.input).toMatchObject({ email });
+  });
+
   it('that fails costs its address a failure; one that succeeds costs none', async () => {
     const limited = await startGateway({ limits: { authFailures: { count: 2, seconds: 60 } } });
     const attempt = async () => (await limited.call('POST', '/api/user/login', { body: logIn })).status;
@@ -146,7 +157,10 @@ describe('log-out', () => {
 });
 
 describe('a page of another origin', () => {
-  it.each(['login', 'refresh', 'logout', 'link'])('may not call %s', async (operation) => {
+  it.each([
+    ...['login', 'refresh', 'logout', 'link', 'password-reset'],
+    ...['login/second-factor', 'login/passkey/begin', 'login/passkey/finish'],
+  ])('may not call %s', async (operation) => {
     const foreign: Record<string, string>[] = [
       { origin: 'https://elsewhere.example.com' },
       { origin: 'null' },

@@ -2,18 +2,20 @@ import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiTags } from '@nestjs/swagger';
 import { type CallContext } from '@atoll/contracts';
 import { singleSignOn, SsoCallback, SsoProviderPath, SsoProviders, type SessionOrigin } from '@atoll/contracts/teams';
-import { isAppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Answers } from '../answers/answers.js';
 import { Attempts } from '../authentication/attempts.js';
 import { Anonymous } from '../authentication/public.js';
-import { errorKinds } from '../errors/error-kinds.js';
+import { ConfigureRoute } from '../http/route-config.js';
 import { Context } from '../requests/call-context.js';
-import { refusalHeaders, refusalPage } from '../sessions/refusal-page.js';
 import { SessionCookie } from '../sessions/session-cookie.js';
 import { Origin } from '../sessions/session-origin.js';
 import { SsoCookie } from '../sessions/sso-cookie.js';
+
+/** The provider has 5 s for its description, and 5 s each for its tokens and its keys. */
+const beginMs = 8_000;
+const finishMs = 18_000;
 
 @ApiTags('Sessions')
 @Controller('user/sso')
@@ -34,19 +36,20 @@ export class SsoController {
 
   /** For browsers: leads to the provider. */
   @Get(':provider')
-  @Anonymous({ fromAnyPage: true })
+  @Anonymous({ byLink: true })
+  @ConfigureRoute({ deadlineMs: beginMs })
   @ApiExcludeEndpoint()
   async begin(@Param() path: SsoProviderPath, @Context() context: CallContext, @Res() reply: FastifyReply): Promise<void> {
-    await orPage(reply, async () => {
-      const { url, flow_token, expires_in } = await this.rpc.call(singleSignOn.begin, path, context);
-      this.flows.set(reply, flow_token, expires_in);
-      reply.redirect(url);
-    });
+    const { url, flow_token, expires_in } = await this.rpc.call(singleSignOn.begin, path, context);
+    this.flows.set(reply, flow_token, expires_in);
+    reply.redirect(url, 302);
   }
 
   /** For browsers, who come from the provider: sets the cookie of the session and leads to the page. No token stands in an address. */
   @Get(':provider/callback')
-  @Anonymous({ fromAnyPage: true })
+  @Anonymous({ byLink: true })
+  // RFC 6749, 4.1.2: what a provider adds to its answer is ignored.
+  @ConfigureRoute({ ignoresUnknownQuery: true, deadlineMs: finishMs })
   @ApiExcludeEndpoint()
   async finish(
     @Param() path: SsoProviderPath,
@@ -57,24 +60,8 @@ export class SsoController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     this.flows.clear(reply);
-    await orPage(reply, async () => {
-      const sent = { ...answer, ...path, ...origin, flow_token: this.flows.read(request) };
-      this.cookie.open(reply, await this.attempts.run(request, reply, () => this.rpc.call(singleSignOn.finish, sent, context)));
-      reply.redirect('/');
-    });
-  }
-}
-
-/** A person looks at what comes of it. What is a bug goes its usual way. */
-async function orPage(reply: FastifyReply, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!isAppError(error) || error.code === 'internal') throw error;
-    await reply
-      .status(errorKinds[error.code].status)
-      .headers(refusalHeaders)
-      .type('text/html; charset=utf-8')
-      .send(refusalPage(error.message));
+    const sent = { ...answer, ...path, ...origin, flow_token: this.flows.read(request) };
+    this.cookie.open(reply, await this.attempts.run(request, reply, () => this.rpc.call(singleSignOn.finish, sent, context)));
+    reply.redirect('/', 302);
   }
 }

@@ -1,13 +1,26 @@
+import type { AppError } from '@atoll/errors';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { problemHeaders, statusOf } from '../errors/problem.js';
+
 /** No script, no style, no frame: a sentence and a link. */
-export const refusalHeaders = {
+const pageHeaders = {
   'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'x-frame-options': 'DENY',
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-store',
+  'content-type': 'text/html; charset=utf-8',
 };
 
+/** Answers a request that a person made by following a link: the status and the headers of the problem, and a page in its place. */
+export function sendRefusalPage({ id }: FastifyRequest, reply: FastifyReply, error: AppError): void {
+  reply
+    .code(statusOf(error))
+    .headers({ ...problemHeaders(error), ...pageHeaders })
+    .send(refusalPage(error.message, id));
+}
+
 /** What a person sees who cannot be logged in by a provider. */
-export function refusalPage(sentence: string): string {
+function refusalPage(sentence: string, requestId: string): string {
   const escaped = sentence.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
   return `<!doctype html>
 <html lang="en">
@@ -21,6 +34,7 @@ export function refusalPage(sentence: string): string {
 <h1>You are not logged in</h1>
 <p>${escaped}</p>
 <p><a href="/sign-in">Log in another way</a></p>
+<p><small>Request ${requestId}</small></p>
 </main>
 </body>
 </html>

@@ -83,9 +83,10 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
     return { event, ...(instance.error && { reason: { code: instance.error.code, message: instance.error.message } }) };
   }
 
-  /** Requests that a free node fits, although nothing has told them. */
+  /** Requests that a free node fits, and hosts with other keys than their teams have, although nothing has told them. */
   override async sweep(): Promise<string[]> {
-    return (await this.query<{ instance_id: string }>(servableRequests, [])).map(({ instance_id }) => instance_id);
+    const servable = await this.query<{ instance_id: string }>(servableRequests, []);
+    return [...servable.map(({ instance_id }) => instance_id), ...(await this.keys.staleInstances())];
   }
 
   protected override async entered(

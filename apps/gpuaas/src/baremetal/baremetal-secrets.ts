@@ -4,6 +4,8 @@ import { Sealer } from '@atoll/seal';
 import { generateKeyPair, type SshCredential } from '@atoll/ssh';
 import { Injectable } from '@nestjs/common';
 import { GpuaasSettings } from '../gpuaas-settings.js';
+import { passwordPurpose, proofKeyPurpose } from '../model/baremetal-instance.entity.js';
+import { nodeCredentialPurpose, reinstallTokenPurpose } from '../model/baremetal-node.entity.js';
 import type { Tenancy } from './host-driver.js';
 
 /** Without characters that are mistaken for each other. */
@@ -24,11 +26,11 @@ export class BaremetalSecrets {
   }
 
   sealCredential(credential: SshCredential, nodeId: string): string {
-    return this.required().seal(JSON.stringify(credential), `baremetal_node:${nodeId}.credential`);
+    return this.required().seal(JSON.stringify(credential), nodeCredentialPurpose(nodeId));
   }
 
   openCredential({ credential, nodeId }: { credential: string; nodeId: string }): SshCredential {
-    return JSON.parse(this.required().open(credential, `baremetal_node:${nodeId}.credential`).toString()) as SshCredential;
+    return JSON.parse(this.required().open(credential, nodeCredentialPurpose(nodeId)).toString()) as SshCredential;
   }
 
   /** A new password and a new pair of keys for an instance, sealed. */
@@ -36,25 +38,25 @@ export class BaremetalSecrets {
     const sealer = this.required();
     const password = Array.from({ length: passwordLength }, () => alphabet[randomInt(alphabet.length)]).join('');
     return {
-      password: sealer.seal(password, `baremetal_instance:${instanceId}.password`),
-      proofKey: sealer.seal(JSON.stringify(generateKeyPair()), `baremetal_instance:${instanceId}.proof_key`),
+      password: sealer.seal(password, passwordPurpose(instanceId)),
+      proofKey: sealer.seal(JSON.stringify(generateKeyPair()), proofKeyPurpose(instanceId)),
     };
   }
 
   openPassword({ instanceId, password }: { instanceId: string; password: string }): string {
-    return this.required().open(password, `baremetal_instance:${instanceId}.password`).toString();
+    return this.required().open(password, passwordPurpose(instanceId)).toString();
   }
 
   openProofKey({ instanceId, proofKey }: { instanceId: string; proofKey: string }): ProofKey {
-    return JSON.parse(this.required().open(proofKey, `baremetal_instance:${instanceId}.proof_key`).toString()) as ProofKey;
+    return JSON.parse(this.required().open(proofKey, proofKeyPurpose(instanceId)).toString()) as ProofKey;
   }
 
   sealReinstallToken(nodeId: string, token: string): string {
-    return this.required().seal(token, `baremetal_node:${nodeId}.reinstall_token`);
+    return this.required().seal(token, reinstallTokenPurpose(nodeId));
   }
 
   openReinstallToken(nodeId: string, sealed: string): string {
-    return this.required().open(sealed, `baremetal_node:${nodeId}.reinstall_token`).toString();
+    return this.required().open(sealed, reinstallTokenPurpose(nodeId)).toString();
   }
 
   /** Throws `unavailable` where the platform cannot keep secrets. */

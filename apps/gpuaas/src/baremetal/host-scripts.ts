@@ -13,7 +13,7 @@ export const rootShell = `if [ "$(id -u)" = 0 ]; then exec sh -s; else exec sudo
 export const readyMark = 'atoll-ready';
 
 /** Tools that the scripts call, and that a minimal host may lack. */
-const tools = ['useradd', 'usermod', 'userdel', 'chpasswd', 'getent', 'pkill', 'flock', 'runuser', 'find', 'sed', 'cut'];
+const tools = ['useradd', 'usermod', 'userdel', 'chpasswd', 'getent', 'pkill', 'flock', 'runuser', 'find', 'sed', 'cut', 'grep'];
 
 const stateFolder = '/var/lib/atoll';
 

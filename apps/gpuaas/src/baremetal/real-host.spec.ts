@@ -154,15 +154,44 @@ describeWhere(hostsLack(), 'a real host', () => {
     expect(await host.inside(`ls /etc/sudoers.d`)).not.toContain(username);
   }, 120_000);
 
-  it.each(['chpasswd', 'useradd', 'flock', 'pkill'])(
-    'that lacks %s is not offered, and says so',
-    async (tool) => {
-      await host.inside(`rm "$(command -v ${tool})"`);
-      const node = await registered(host);
-      expect(node).toMatchObject({ status: 'Check failed', reason: `The host lacks: ${tool}.` });
-    },
-    60_000,
-  );
+  it('that lacks a tool is not offered, and says which', async () => {
+    const { node_id } = await registered(host);
+    for (const tool of ['useradd', 'usermod', 'userdel', 'chpasswd', 'getent', 'pkill', 'flock', 'runuser', 'find', 'sed', 'cut', 'grep']) {
+      const path = (await host.inside(`command -v ${tool}`)).trim();
+      await host.inside(`mv ${path} ${path}.away`);
+      await fixture.gpuaas.call(baremetalNodes.check, { node_id });
+      await fixture.settle();
+      expect(await fixture.node(node_id)).toMatchObject({ status: 'Check failed', reason: `The host lacks: ${tool}.` });
+      await host.inside(`mv ${path}.away ${path}`);
+    }
+  }, 120_000);
+
+  it('that has bash for sh, as RHEL-like hosts have, is used and given back like any other', async () => {
+    await host.inside('ln -sf bash /bin/sh');
+    const node = await accepted(host, { ssh_user: 'atoll' });
+    const instance = await provision(node);
+    expect(instance).toMatchObject({ status: 'Active', error: null });
+    const { username, ssh_password: password } = await fixture.credentials(team, instance);
+    expect(await opens(host, username, { password })).toBe(true);
+    await fixture.end(team, instance);
+    await fixture.settle();
+    expect(await opens(host, username, { password })).toBe(false);
+    expect((await fixture.node(node.node_id)).status).toBe('Available');
+  }, 120_000);
+
+  it('whose sudo wants a terminal, or a password, is not offered, and says so', async () => {
+    for (const [setting, reason] of [
+      ['Defaults requiretty', /no password-less sudo: .*tty/],
+      ['Defaults:atoll authenticate', /no password-less sudo: .*password/],
+    ] as const) {
+      await host.inside(
+        `echo '${setting}' > /etc/sudoers.d/zz; [ '${setting}' = 'Defaults requiretty' ] || echo 'atoll ALL=(ALL) ALL' > /etc/sudoers.d/atoll`,
+      );
+      const node = await registered(host, { ssh_user: 'atoll' });
+      expect([node.status, node.reason]).toEqual(['Check failed', expect.stringMatching(reason)]);
+      await fixture.gpuaas.call(baremetalNodes.delete, { node_id: node.node_id });
+    }
+  }, 60_000);
 
   it('that is full fails by that, and is cleaned in the background once it has room', async () => {
     const node = await accepted(host);

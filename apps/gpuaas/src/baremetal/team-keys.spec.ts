@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type TeamRole } from '@atoll/contracts';
 import { userKeysChanged } from '@atoll/contracts/pods';
 import { membershipChanged } from '@atoll/contracts/teams';
-import { newId } from '@atoll/database';
+import { newId, Transactions } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
@@ -48,4 +48,25 @@ it('the keys of those who may use what the team has open its hosts; changes reac
   await fixture.work();
   expect([await keysOnHost(), (await fixture.instance(team, instance)).keys_stale]).toEqual([[], false]);
   expect((await fixture.credentials(team, instance)).username).toBe(Object.keys(await fixture.usersOf(node))[0]);
+});
+
+it('a change that met a locked row reaches the host by the next sweep', async () => {
+  const theirs = await fixture.team();
+  const user_id = newId();
+  await fixture.gpuaas.tell(membershipChanged, { team_id: theirs.team_id, user_id, role: 'member', revision: 1 });
+  await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [one, other], revision: 1 });
+  const model = `keys-${newId().slice(-8)}`;
+  const node = await fixture.available('', { specs: { gpu_model: model, gpu_count: 1, cpu_cores: 8, memory_gb: 64 } });
+  const instance = await fixture.settled(theirs, { specs: { gpu_model: model } });
+  const locked = fixture.gpuaas.get(Transactions).run(async (manager) => {
+    await manager.query('SELECT FROM baremetal_instance WHERE instance_id = $1 FOR NO KEY UPDATE', [instance.instance_id]);
+    await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [other], revision: 2 });
+  });
+  await locked;
+  await fixture.work();
+  const keysOnHost = async () => Object.values(await fixture.usersOf(node)).flatMap(({ keys }) => keys);
+  expect((await keysOnHost()).toSorted()).toEqual([one, other].toSorted());
+  await fixture.sweep();
+  await fixture.work();
+  expect([await keysOnHost(), (await fixture.instance(theirs, instance)).keys_stale]).toEqual([[other], false]);
 });

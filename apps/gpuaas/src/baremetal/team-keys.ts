@@ -35,6 +35,23 @@ export class TeamKeys {
     return rows.map(({ key }) => key);
   }
 
+  /**
+   * Active instances at rest whose host has other keys than the team has now: a change does not wait for a row that was locked. Costs as much as the
+   * teams with active instances have keys.
+   */
+  async staleInstances(): Promise<string[]> {
+    const rows = await this.statements.query<{ instance_id: string }>(
+      'baremetal.stale-keys',
+      `SELECT i.instance_id FROM baremetal_instance i LEFT JOIN (
+         SELECT team_id, string_agg(DISTINCT key, E'\n' ORDER BY key) AS keys FROM member_role JOIN user_ssh_keys USING (user_id), unnest(keys) key
+         WHERE role = ANY ($1::text[]) AND team_id IN (SELECT team_id FROM baremetal_instance WHERE state = 'active') GROUP BY team_id
+       ) now USING (team_id)
+       WHERE i.state = 'active' AND i.due_at IS NULL AND i.parked_until IS NULL AND coalesce(now.keys, '') IS DISTINCT FROM i.placed_keys`,
+      [permissions.useResources],
+    );
+    return rows.map(({ instance_id }) => instance_id);
+  }
+
   @OnEvent(membershipChanged, { consumer: 'baremetal-members' })
   async onMembership({ team_id, user_id, role, revision }: MembershipChanged, { manager }: EventDelivery): Promise<void> {
     await manager.query(

@@ -3,6 +3,7 @@ import { baremetalNodes, type BaremetalNodeSetAside } from '@atoll/contracts/gpu
 import { newId } from '@atoll/database';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { errorOf } from '../gpuaas-fixture.js';
+import { nodesInMaintenance } from './baremetal-figures.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
 
 let fixture: BaremetalFixture;
@@ -117,9 +118,13 @@ describe('a node on which nothing can be provisioned', () => {
     }
     const kept = await fixture.node(node.node_id);
     expect(kept).toMatchObject({ status: 'Available', reason: expect.stringMatching(/^3 instances in a row .* The host failed: keys\.$/) });
+    const inMaintenance = async () => (await nodesInMaintenance.read(fixture.gpuaas.app)).failures ?? 0;
+    const counted = await inMaintenance();
+    expect(counted).toBeGreaterThan(0);
     expect((await fixture.settled(team, { specs: { gpu_model: model } })).status).toBe('Requested');
     await fixture.gpuaas.query(`UPDATE baremetal_node SET name = $2 WHERE node_id = $1`, [node.node_id, `mended-${newId()}`]);
     await fixture.gpuaas.call(baremetalNodes.update, { node_id: node.node_id, maintenance: false });
+    expect(await inMaintenance()).toBe(counted - 1);
     await fixture.settle();
     expect((await fixture.node(node.node_id)).status).toBe('In service');
     const isMeant = ({ node_id }: BaremetalNodeSetAside) => node_id === node.node_id;

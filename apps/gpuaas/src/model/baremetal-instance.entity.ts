@@ -77,3 +77,13 @@ export class BaremetalInstanceEntity extends MachineRow {
   @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 }
+
+/** For libs/seal. */
+export function passwordPurpose(instanceId: string): string {
+  return `baremetal_instance:${instanceId}.password`;
+}
+
+/** For libs/seal. */
+export function proofKeyPurpose(instanceId: string): string {
+  return `baremetal_instance:${instanceId}.proof_key`;
+}

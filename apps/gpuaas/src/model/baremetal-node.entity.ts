@@ -3,7 +3,9 @@ import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
 import { RegionEntity } from './region.entity.js';
 
-export type MaintenanceCode = 'operator' | 'failures' | 'host_key_changed' | 'clean_failed' | 'reinstall';
+/** Why a node is in maintenance. */
+export const maintenanceCodes = ['operator', 'failures', 'host_key_changed', 'clean_failed', 'reinstall'] as const;
+export type MaintenanceCode = (typeof maintenanceCodes)[number];
 
 /** A host that one tenant at a time has alone. */
 @Entity('baremetal_node')
@@ -114,4 +116,14 @@ export class BaremetalNodeEntity extends MachineRow {
 
   @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
   createdAt!: Date;
+}
+
+/** For libs/seal. */
+export function nodeCredentialPurpose(nodeId: string): string {
+  return `baremetal_node:${nodeId}.credential`;
+}
+
+/** For libs/seal. */
+export function reinstallTokenPurpose(nodeId: string): string {
+  return `baremetal_node:${nodeId}.reinstall_token`;
 }

@@ -4,6 +4,7 @@ import type { Certificate } from '@atoll/cluster';
 import { Statements } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
 import { Injectable, Logger } from '@nestjs/common';
+import { certificatePurpose } from '../model/certificate.entity.js';
 import { PodsSettings } from '../pods-settings.js';
 import { selfSigned } from './self-signed.js';
 
@@ -52,7 +53,7 @@ export class Certificates {
   }
 
   private async selfSignedOf(publicHost: string): Promise<Certificate> {
-    const purpose = `pods.certificate:${publicHost}`;
+    const purpose = certificatePurpose(publicHost);
     const find = `SELECT certificate, sealed_key FROM certificate WHERE public_host = $1 AND expires_at > clock_timestamp() + interval '30 days'`;
     const known = await this.statements.query<{ certificate: string; sealed_key: string }>('certificates.find', find, [publicHost]);
     if (known.length === 0) {

@@ -9,10 +9,15 @@ export class CertificateEntity {
   @Column('text')
   certificate!: string;
 
-  /** Sealed, for `pods.certificate:<public_host>`. */
+  /** Sealed, for `certificatePurpose`. */
   @Column('text')
   sealedKey!: string;
 
   @Column({ type: 'timestamp with time zone', precision: 3 })
   expiresAt!: Date;
+}
+
+/** For libs/seal. */
+export function certificatePurpose(publicHost: string): string {
+  return `pods.certificate:${publicHost}`;
 }

@@ -6,9 +6,9 @@ import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import { PasswordHashes } from '../passwords/password-hashes.service.js';
 import { SecondFactorsService } from '../second-factors/second-factor.service.js';
-import { LogInTries } from '../sessions/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';
+import { SlowedLogIns } from '../sessions/slowed-log-ins.js';
 
 /** One row whether the address is known or not. */
 const accountQuery = `
@@ -31,7 +31,7 @@ export class LogInService {
     private readonly statements: Statements,
     private readonly hashes: PasswordHashes,
     private readonly sessions: SessionsService,
-    private readonly tries: LogInTries,
+    private readonly tries: SlowedLogIns,
     private readonly secondFactors: SecondFactorsService,
     private readonly rpc: Rpc,
   ) {}
@@ -41,10 +41,11 @@ export class LogInService {
     const [account] = await this.statements.query<Account>('logIn.account', accountQuery, [email, origin.network]);
     if (!account) throw new Error('The account query answered no row.');
     // A network from which the user has logged in counts by itself: whoever tries from elsewhere cannot shut its users out.
-    const giveBack = await this.tries.take(email, account.is_known_network ? origin.network : '');
+    const { address, device } = origin;
+    const tried = { userId: account.user_id, address, device };
+    const giveBack = await this.tries.take(email, account.is_known_network ? origin.network : '', tried, context);
     const isRight = await this.hashes.matches(password, account.hash);
     if (!isRight || account.user_id === null) {
-      const { address, device } = origin;
       this.logger.warn({ message: 'A log-in failed', user_id: account.user_id, address, device, request_id: context.requestId });
       throw new AppError('unauthenticated', 'The e-mail address or the password is wrong.');
     }

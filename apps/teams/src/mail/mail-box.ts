@@ -12,7 +12,7 @@ interface NewMail {
 }
 
 /** What happened to an account, in words for its user. */
-export type Notice = 'new_device' | 'password_changed' | 'session_stolen' | 'factor_added' | 'factor_removed';
+export type Notice = 'new_device' | 'log_ins_slowed' | 'password_changed' | 'session_stolen' | 'factor_added' | 'factor_removed';
 
 /** Takes mail within the transaction of its cause; it is sent after the commit, at least once. Nothing without a mail server. */
 @Injectable()
@@ -30,12 +30,18 @@ export class MailBox {
     await manager.insert(MailEntity, { id, kind, address, data, ...(linkId !== undefined && { linkId }) });
   }
 
-  /** Tells the user, at an address that is proven to be theirs. */
-  async notify(manager: EntityManager, userId: string, notice: Notice, where: { address?: string; device?: string } = {}): Promise<void> {
+  /** Tells the user, at an address that is proven to be theirs; nobody where there is none. One statement in either case. */
+  async notify(
+    manager: EntityManager,
+    userId: string | null,
+    notice: Notice,
+    where: { address?: string; device?: string } = {},
+  ): Promise<void> {
     if (!this.isOpen) return;
-    const [user] = await manager.query<{ email: string }[]>('SELECT email FROM "user" WHERE id = $1 AND verified_at IS NOT NULL', [userId]);
-    if (!user) return;
-    const data = { event: notice, at: new Date().toISOString(), ...where };
-    await this.add(manager, { kind: 'notice', address: user.email, data });
+    const data = JSON.stringify({ event: notice, at: new Date().toISOString(), ...where });
+    await manager.query(
+      `INSERT INTO mail (id, kind, address, data) SELECT $1, 'notice', email, $2 FROM "user" WHERE id = $3 AND verified_at IS NOT NULL`,
+      [newId(), data, userId],
+    );
   }
 }

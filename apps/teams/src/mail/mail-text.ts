@@ -9,6 +9,7 @@ export interface MailText {
 
 const happened: Record<Notice, string> = {
   new_device: 'Somebody logged in to your account from a place that is new to it.',
+  log_ins_slowed: 'Somebody tried to log in to your account too often, with a wrong password or code. Further tries from there are slowed.',
   password_changed: 'The password of your account was changed.',
   session_stolen: 'The cookie of one of your sessions was used twice, which happens when it was copied. The session has ended.',
   factor_added: 'A way to log in was added to your account: a passkey or an authenticator.',

@@ -90,6 +90,24 @@ describe('mail', () => {
     expect(mails).not.toContain(first.refresh_token);
   });
 
+  it('tells a user once that log-ins to the account are slowed, with the same statements for an address that nobody has', async () => {
+    const person = await somebody(fixture);
+    const statements: string[][] = [];
+    for (const email of [person.email, `${randomUUID()}@example.com`]) {
+      const attempt = () => errorOf(logIn(fixture, { email }, elsewhere, 'wrong password'));
+      for (let tries = 0; tries < 3; tries++) expect((await attempt()).code).toBe('unauthenticated');
+      statements.push(await fixture.statementsOf(attempt));
+      for (let tries = 0; tries < 3; tries++) expect((await attempt()).code).toBe('too_many_requests');
+    }
+    const own = statements.map((list) => list.filter((text) => !/mail WHERE|"?mail"? .*due_at <=|UPDATE mail|FROM mail/.test(text)));
+    expect(own[0]).toEqual(own[1]);
+    const mails = (await server.to(person.email, 2)).filter(({ text }) => text.includes('tried to log in'));
+    expect(mails).toHaveLength(1);
+    expect(mails[0]?.text).toContain(elsewhere.address);
+    const queued = await fixture.query(`SELECT FROM mail WHERE data ->> 'event' = 'log_ins_slowed'`);
+    expect(queued).toEqual([]);
+  });
+
   it('shows names as text, whatever is in them', () => {
     const { html, subject } = mailText(
       { kind: 'invitation', data: { team_name: '<img src=x onerror=alert(1)>"' } },

@@ -8,6 +8,7 @@ export class SecondFactorEntity {
   @PrimaryColumn('uuid')
   userId!: string;
 
+  /** Sealed, for `secondFactorPurpose`. */
   @Column('text')
   sealed!: string;
 
@@ -21,4 +22,9 @@ export class SecondFactorEntity {
 
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;
+}
+
+/** For libs/seal. */
+export function secondFactorPurpose(userId: string): string {
+  return `teams.second_factor:${userId}`;
 }

@@ -6,7 +6,7 @@ export class SigningKeyEntity {
   @PrimaryColumn('text')
   kid!: string;
 
-  /** The private key (PKCS #8), sealed. */
+  /** The private key (PKCS #8), sealed for `signingKeyPurpose`. */
   @Column('text')
   sealed!: string;
 
@@ -16,4 +16,9 @@ export class SigningKeyEntity {
 
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;
+}
+
+/** For libs/seal. */
+export function signingKeyPurpose(kid: string): string {
+  return `teams.signing_key:${kid}`;
 }

@@ -8,6 +8,7 @@ import type {
   PasskeyList,
   PasskeyOptions,
   PasskeyPath,
+  SessionOrigin,
 } from '@atoll/contracts/teams';
 import { newId, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -158,7 +159,7 @@ export class PasskeysService {
       'SELECT id, user_id, credential_id, public_key, counter FROM passkey WHERE credential_id = $1',
       [String(response.id)],
     );
-    if (!known) throw notGood();
+    if (!known) throw this.failed(null, origin, context);
     const verified = await verifyAuthenticationResponse({
       response,
       expectedChallenge,
@@ -166,13 +167,18 @@ export class PasskeysService {
       expectedRPID,
       requireUserVerification: true,
       credential: { id: known.credential_id, publicKey: new Uint8Array(known.public_key), counter: Number(known.counter) },
-    }).catch(refuse);
-    if (!verified.verified) throw notGood();
+    }).catch(() => ({ verified: false as const }));
+    if (!verified.verified) throw this.failed(known.user_id, origin, context);
     const counter = verified.authenticationInfo.newCounter;
     await this.transactions.run((manager) =>
       manager.query('UPDATE passkey SET counter = $2, last_used_at = now() WHERE id = $1', [known.id, counter]),
     );
     return this.sessions.open(known.user_id, origin, context, { hasSecondFactor: true });
+  }
+
+  private failed(userId: string | null, { address, device }: SessionOrigin, { requestId }: CallContext): AppError {
+    this.logger.warn({ message: 'A log-in failed', user_id: userId, address, device, request_id: requestId });
+    return notGood();
   }
 
   private require(): RelyingParty {

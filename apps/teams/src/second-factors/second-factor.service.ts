@@ -13,6 +13,8 @@ import { DerivedTokens } from '../tokens/derived-token.js';
 import { LogInTries } from '../sessions/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';
+import { SlowedLogIns } from '../sessions/slowed-log-ins.js';
+import { secondFactorPurpose } from '../model/second-factor.entity.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { requireOwnUser } from '../users/whole-user.js';
 
@@ -35,6 +37,7 @@ export class SecondFactorsService {
     private readonly transactions: Transactions,
     private readonly sessions: SessionsService,
     private readonly tries: LogInTries,
+    private readonly slowed: SlowedLogIns,
     private readonly mail: MailBox,
     { sealKeys, keyPepper }: TeamsSettings,
   ) {
@@ -58,7 +61,8 @@ export class SecondFactorsService {
     requireGateway(context);
     const { id: userId, generation: lastMinute = 0 } = this.tickets.read(ticket) ?? {};
     if (userId === undefined || lastMinute <= minuteNow()) throw new AppError('unauthenticated', 'The ticket has expired. Log in again.');
-    await this.use(userId, code, 'unauthenticated');
+    const { address, device } = origin;
+    await this.use(userId, code, 'unauthenticated', { address, device }, context);
     return this.sessions.open(userId, origin, context, { hasSecondFactor: true });
   }
 
@@ -68,7 +72,7 @@ export class SecondFactorsService {
     const secret = new Secret({ size: 20 });
     return this.transactions.run(async (manager) => {
       await requireFreshCredential(manager, caller);
-      const sealed = this.sealer.seal(secret.base32, purposeOf(caller.userId));
+      const sealed = this.sealer.seal(secret.base32, secondFactorPurpose(caller.userId));
       const [row] = await manager.query<{ email: string }[]>(
         `WITH begun AS (
            INSERT INTO second_factor AS f (user_id, sealed) VALUES ($1, $2)
@@ -107,7 +111,7 @@ export class SecondFactorsService {
 
   async remove({ code }: SecondFactorCode, context: CallContext): Promise<Nothing> {
     const { userId } = requireOwnUser(context.caller, 'remove a second factor');
-    await this.use(userId, code, 'forbidden');
+    await this.use(userId, code, 'forbidden', {}, context);
     await this.transactions.run(async (manager) => {
       await manager.query('DELETE FROM recovery_code WHERE user_id = $1', [userId]);
       await manager.query('DELETE FROM second_factor WHERE user_id = $1', [userId]);
@@ -118,12 +122,21 @@ export class SecondFactorsService {
   }
 
   /** Uses a code up, once. Throws `refusal` for one that is wrong, `too_many_requests` after too many of those. */
-  private async use(userId: string, code: string, refusal: 'unauthenticated' | 'forbidden'): Promise<void> {
-    const giveBack = await this.tries.take(userId, 'second factor');
+  private async use(
+    userId: string,
+    code: string,
+    refusal: 'unauthenticated' | 'forbidden',
+    where: { address?: string; device?: string },
+    context: CallContext,
+  ): Promise<void> {
+    const giveBack = await this.slowed.take(userId, 'second factor', { userId, ...where }, context);
     const isRight = await this.transactions.run(
       async (manager) => (await this.consumeTotp(manager, userId, code, true)) || (await this.consumeRecovery(manager, userId, code)),
     );
-    if (!isRight) throw new AppError(refusal, 'The code is wrong, or was used before.');
+    if (!isRight) {
+      this.logger.warn({ message: 'A second factor was wrong', user_id: userId, ...where, request_id: context.requestId });
+      throw new AppError(refusal, 'The code is wrong, or was used before.');
+    }
     await giveBack();
   }
 
@@ -133,7 +146,7 @@ export class SecondFactorsService {
       [userId, isConfirmed],
     );
     if (!factor) return false;
-    const totp = totpOf(this.sealer.open(factor.sealed, purposeOf(userId)).toString(), '');
+    const totp = totpOf(this.sealer.open(factor.sealed, secondFactorPurpose(userId)).toString(), '');
     const timestamp = Date.now();
     const delta = totp.validate({ token: code.replaceAll(' ', ''), timestamp, window });
     if (delta === null) return false;
@@ -169,8 +182,4 @@ function totpOf(secret: string, label: string): TOTP {
 
 function minuteNow(): number {
   return Math.floor(Date.now() / 60_000);
-}
-
-function purposeOf(userId: string): string {
-  return `teams.second_factor:${userId}`;
 }

@@ -12,6 +12,8 @@ const takeQuery = `
 
 const giveBackQuery = `UPDATE log_in_bucket SET full_at = full_at - $2 * interval '1 ms' WHERE id = $1`;
 
+const hourMs = 3_600_000;
+
 /** How often somebody may fail: token buckets in the database, for all replicas together. */
 @Injectable()
 export class LogInTries {
@@ -40,7 +42,16 @@ export class LogInTries {
 
   /** Takes one if there is one. */
   async hasOne(account: string, from: string): Promise<boolean> {
-    const taken = await this.statements.query('tries.take', takeQuery, [this.idOf(account, from), this.refillMs, this.capacityMs]);
+    return this.takeOf(account, from, this.refillMs, this.capacityMs);
+  }
+
+  /** Whether this was not asked of the account for an hour. */
+  async isFirstInAnHour(account: string, what: string): Promise<boolean> {
+    return this.takeOf(account, what, hourMs, hourMs);
+  }
+
+  private async takeOf(account: string, from: string, refillMs: number, capacityMs: number): Promise<boolean> {
+    const taken = await this.statements.query('tries.take', takeQuery, [this.idOf(account, from), refillMs, capacityMs]);
     return taken.length > 0;
   }
 

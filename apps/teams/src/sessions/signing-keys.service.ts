@@ -6,7 +6,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { SignJWT } from 'jose';
 import { DataSource } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
-import { SigningKeyEntity } from '../model/signing-key.entity.js';
+import { SigningKeyEntity, signingKeyPurpose } from '../model/signing-key.entity.js';
 
 /** A key signs for so long, and verifies for a day more: longer than any access token lives. */
 const signsForDays = 30;
@@ -89,7 +89,7 @@ export class SigningKeys {
 
   private open(kid: string, sealed: string): KeyObject | undefined {
     try {
-      return createPrivateKey({ key: this.sealer.open(sealed, purposeOf(kid)), format: 'der', type: 'pkcs8' });
+      return createPrivateKey({ key: this.sealer.open(sealed, signingKeyPurpose(kid)), format: 'der', type: 'pkcs8' });
     } catch (error) {
       this.logger.warn(`Signing key ${kid} cannot be opened; using another: ${error instanceof Error ? error.message : String(error)}`);
       return undefined;
@@ -99,7 +99,7 @@ export class SigningKeys {
   private async create(): Promise<KnownKeys> {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     const kid = randomBytes(9).toString('base64url');
-    const sealed = this.sealer.seal(privateKey.export({ format: 'der', type: 'pkcs8' }), purposeOf(kid));
+    const sealed = this.sealer.seal(privateKey.export({ format: 'der', type: 'pkcs8' }), signingKeyPurpose(kid));
     const { x = '' } = publicKey.export({ format: 'jwk' });
     await this.transactions.run(async (manager) => {
       await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('atoll signing keys', 0))`);
@@ -111,8 +111,4 @@ export class SigningKeys {
     if (!found) throw new Error('The signing key that was stored just now is not there.');
     return found;
   }
-}
-
-function purposeOf(kid: string): string {
-  return `teams.signing_key:${kid}`;
 }

@@ -115,9 +115,18 @@ function readClaims(claims: Record<string, unknown>, mapped: string): SsoClaims 
   };
 }
 
-/** The provider did not answer, or said itself that it has a fault; not: it refused, or answered what does not fit. */
+/** Of openid-client: the provider did not answer in time, or what it answered is nothing that a provider answers. */
+const outageCodes: ReadonlySet<string | undefined> = new Set([
+  'OAUTH_TIMEOUT',
+  'OAUTH_PARSE_ERROR',
+  'OAUTH_RESPONSE_IS_NOT_JSON',
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
+]);
+
+/** The provider did not answer, answered nonsense, or said that it has a fault; not: it refused, or its answer is for somebody else. */
 function isOutage(error: unknown): boolean {
-  if (error instanceof oidc.ClientError) return error.code === 'OAUTH_TIMEOUT' || error.cause instanceof TypeError;
+  if (error instanceof oidc.ResponseBodyError) return error.status >= 500;
+  if (error instanceof oidc.ClientError) return outageCodes.has(error.code) || error.cause instanceof TypeError;
   return error instanceof TypeError || (error instanceof Error && error.name === 'TimeoutError');
 }
 

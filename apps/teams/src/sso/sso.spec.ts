@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { members, singleSignOn, teams, type OpenedSession, type SsoFlow } from '@atoll/contracts/teams';
+import { OidcProvider, type OidcPerson, type OidcTrouble } from '@atoll/testing';
 import { gateway, home, logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
-import { OidcProvider, type Person } from './oidc-provider-fixture.js';
 import { readSsoFile } from './sso-file.js';
 
 const callback = (id: string): string => `http://localhost:3000/api/user/sso/${id}/callback`;
@@ -67,13 +67,13 @@ const begin = (provider = 'corp'): Promise<SsoFlow> => fixture.ask(singleSignOn.
 const finish = (flow_token: string, url: URL, provider = 'corp'): Promise<OpenedSession> =>
   fixture.ask(singleSignOn.finish, { provider, flow_token, ...Object.fromEntries(url.searchParams), ...home }, gateway);
 
-async function logInAt(server: OidcProvider, person: Person, provider = 'corp'): Promise<OpenedSession> {
+async function logInAt(server: OidcProvider, person: OidcPerson, provider = 'corp'): Promise<OpenedSession> {
   server.people.set(person.sub, person);
   const { url, flow_token } = await begin(provider);
   return finish(flow_token, await server.visit(url, person.sub), provider);
 }
 
-const someone = (more: Partial<Person> = {}): Person => {
+const someone = (more: Partial<OidcPerson> = {}): OidcPerson => {
   const sub = randomUUID();
   return { sub, email: `${sub}@example.com`, email_verified: true, name: 'Ada', ...more };
 };
@@ -154,17 +154,45 @@ describe('a provider', () => {
     const clients = fixture.get(SsoProviderClients);
     const provider = { ...clients.find('corp'), id: 'odd', issuer: server.issuer };
     const secrets = { state: 's', nonce: 'n', verifier: 'v'.repeat(43) };
-    for (const nonsense of ['<html>', '{}', '[]', '{"issuer":"https://elsewhere.example.com"}']) {
-      server.nonsense = nonsense;
+    for (const body of ['<html>', '{}', '[]', '{"issuer":"https://elsewhere.example.com"}']) {
+      server.misbehave = () => ({ status: 200, body });
       expect((await errorOf(clients.urlFor(provider, secrets))).code).toBe('unavailable');
     }
     await server.stop();
   });
 
+  const troubles: Record<string, OidcTrouble> = {
+    'does not answer': 'hang',
+    'has a fault': { status: 500, body: '{"error":"server_error"}' },
+    'has a fault, on a page': { status: 502, body: '<html>' },
+    'answers nonsense': { status: 200, body: '<html>' },
+  };
+  it.each(Object.entries(troubles))(
+    'that %s when it is asked for the tokens is 503, and the log-in begun anew succeeds',
+    async (_what, trouble) => {
+      const person = someone();
+      corp.people.set(person.sub, person);
+      const { url, flow_token } = await begin();
+      const answer = await corp.visit(url, person.sub);
+      corp.misbehave = (path) => (path === '/token' ? trouble : undefined);
+      expect((await errorOf(finish(flow_token, answer))).code).toBe('unavailable');
+      corp.misbehave = () => undefined;
+      expect((await logInAt(corp, person)).user.email).toBe(person.email);
+    },
+    30_000,
+  );
+
+  it('that refuses the code is 401: the answer was not of its making', async () => {
+    const { flow_token, url } = await begin();
+    const state = new URL(url).searchParams.get('state') ?? '';
+    const answer = new URL(`${callback('corp')}?${new URLSearchParams({ code: 'made-up', state, iss: corp.issuer }).toString()}`);
+    expect((await errorOf(finish(flow_token, answer))).code).toBe('unauthenticated');
+  });
+
   it('that replaces its keys goes on being understood', async () => {
     const person = someone();
     const { user } = await logInAt(open, person, 'open');
-    open.rotate(callback('open'));
+    await open.rotate();
     let again = await logInAt(open, person, 'open').catch((error: Error) => error);
     // At worst one log-in fails, with a clear sentence: the next one asks for the provider's keys again.
     if (again instanceof Error) again = await logInAt(open, person, 'open');

@@ -27,6 +27,14 @@ export function tlsPurpose({ cluster, id }: Pick<WantedDoor, 'cluster' | 'id'>):
   return `simulated_cluster.door.tls:${cluster}:${id}`;
 }
 
+/** Where the keys of certificates stand, for a keeper of secrets that changes its key. */
+export const sealedDoors = {
+  table: tables.door,
+  column: 'sealed_tls',
+  purposeBy: ['cluster', 'id'],
+  purposeOf: (cluster: string, id: string): string => tlsPurpose({ cluster, id }),
+} as const;
+
 /** The doors of one simulated cluster, as rows: whichever process has claimed the listeners opens and closes what they say. */
 export class SimulatedDoors {
   constructor(

@@ -36,7 +36,7 @@ export class SsoFlow {
 
 const parameter = { max: 4096, optional: true };
 
-/** What providers send back, as far as it is known: RFC 6749, RFC 9207, OpenID Connect, and what some add. */
+/** What providers send back, as far as it is known: RFC 6749, RFC 9207, OpenID Connect, and what some add. The gateway leaves out the rest. */
 export class SsoCallback {
   @Text(parameter)
   code?: string;

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import Provider, { type Configuration } from 'oidc-provider';
+import type { Configuration } from 'oidc-provider';
 
-export interface Person {
+export interface OidcPerson {
+  /** Also what they enter as their login. */
   sub: string;
   email?: string;
   email_verified?: boolean;
@@ -12,34 +13,39 @@ export interface Person {
   groups?: string[];
 }
 
-/** A provider of OpenID Connect on loopback, with the people that a spec wants it to know; it can go wrong in several ways. */
+/** What comes in place of the provider's answer; `hang`: nothing. */
+export type OidcTrouble = 'hang' | { readonly status: number; readonly body: string };
+
+/** A provider of OpenID Connect on loopback, with the client `atoll` and the people that a spec wants it to know. It can go wrong in several ways. */
 export class OidcProvider {
-  /** By what they enter as their login. */
-  readonly people = new Map<string, Person>();
-  /** In place of the provider: answers every request with this. */
-  nonsense: string | undefined;
+  readonly people = new Map<string, OidcPerson>();
+  /** Decides by the path of a request whether the provider answers it. */
+  misbehave: (path: string) => OidcTrouble | undefined = () => undefined;
   private listener: ((request: never, response: never) => unknown) | undefined;
 
   private constructor(
     private readonly server: Server,
     readonly issuer: string,
+    private readonly redirectUri: string,
   ) {}
 
-  static async start(redirectUri: string): Promise<OidcProvider> {
+  /** `host`: a name of loopback. */
+  static async start(redirectUri: string, host = 'localhost'): Promise<OidcProvider> {
     const server = createServer();
     await once(server.listen(0, '127.0.0.1'), 'listening');
-    const issuer = `http://localhost:${(server.address() as AddressInfo).port}`;
-    const provider = new OidcProvider(server, issuer);
-    provider.rotate(redirectUri);
+    const issuer = `http://${host}:${(server.address() as AddressInfo).port}`;
+    const provider = new OidcProvider(server, issuer, redirectUri);
+    await provider.rotate();
     server.on('request', (request, response) => {
-      if (provider.nonsense !== undefined) return void response.setHeader('content-type', 'application/json').end(provider.nonsense);
-      void provider.listener?.(request as never, response as never);
+      const trouble = provider.misbehave(new URL(request.url ?? '/', issuer).pathname);
+      if (trouble) suffer(trouble, response);
+      else void provider.listener?.(request as never, response as never);
     });
     return provider;
   }
 
-  /** Starts anew with another key, as a provider does that replaces its keys. */
-  rotate(redirectUri: string): void {
+  /** Starts anew with another key, as a provider does that replaces its keys. It forgets who is logged in. */
+  async rotate(): Promise<void> {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const key = { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg: 'ES256' };
     const configuration: Configuration = {
@@ -47,7 +53,7 @@ export class OidcProvider {
         {
           client_id: 'atoll',
           client_secret: 'a secret of the specs',
-          redirect_uris: [redirectUri],
+          redirect_uris: [this.redirectUri],
           id_token_signed_response_alg: 'ES256',
         },
       ],
@@ -62,8 +68,9 @@ export class OidcProvider {
         return person && { accountId: sub, claims: () => ({ ...person }) };
       },
     };
-    const provider = new Provider(this.issuer, configuration);
-    this.listener = provider.callback();
+    // Late: no other spec pays for what it loads.
+    const { default: Provider } = await import('oidc-provider');
+    this.listener = new Provider(this.issuer, configuration).callback();
   }
 
   /** What a browser does that is led to the provider: logs in, consents, and gives back the address it is led to at last. */
@@ -101,4 +108,9 @@ export class OidcProvider {
     this.server.closeAllConnections();
     return once(this.server.close(), 'close');
   }
+}
+
+function suffer(trouble: OidcTrouble, response: ServerResponse): void {
+  if (trouble === 'hang') return;
+  response.writeHead(trouble.status, { 'content-type': 'application/json' }).end(trouble.body);
 }

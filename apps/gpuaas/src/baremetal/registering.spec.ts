@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { RegisterBaremetalNode } from '@atoll/contracts/gpuaas';
+import { newId } from '@atoll/database';
+import ssh2 from 'ssh2';
+import { errorOf } from '../gpuaas-fixture.js';
+import { BaremetalFixture } from './baremetal-fixture.js';
+
+let fixture: BaremetalFixture;
+beforeAll(async () => {
+  fixture = await BaremetalFixture.start({ allowLoopbackHosts: false });
+});
+afterAll(() => fixture.stop());
+
+const specs = { gpu_model: 'L4-24GB', gpu_count: 1, cpu_cores: 1, memory_gb: 1 };
+const { private: encrypted } = ssh2.utils.generateKeyPairSync('ed25519', { passphrase: 'secret', cipher: 'aes256-cbc', rounds: 16 });
+
+async function refusal(input: Partial<RegisterBaremetalNode>): Promise<[code: string, path: string | undefined, message: string]> {
+  const { code, details } = await errorOf(fixture.register(input));
+  const [fault] = details.errors ?? [];
+  return [code, fault?.path, fault?.message ?? ''];
+}
+
+describe('a host is not registered', () => {
+  it.each([
+    ...['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', 'localhost', 'LOCALHOST', '169.254.1.1', 'fe80::1'],
+    ...['169.254.169.254', '::ffff:169.254.169.254', 'fd00:ec2::254', '100.100.100.200', '0.0.0.0', '224.0.0.1'],
+    ...['ssh://a.example', 'root@a.example', 'a.example:22', 'a.example/x', '-oProxyCommand=x', 'a b', ''],
+  ])('at %j', async (host) => {
+    expect(await refusal({ host })).toEqual(['invalid_input', 'host', expect.stringMatching(/^host /)]);
+  });
+
+  it.each<[string, RegisterBaremetalNode['credential'], string]>([
+    ['none at all', {}, 'credential'],
+    ['two', { password: 'x', private_key: 'y' }, 'credential'],
+    ['one that is no key', { private_key: 'none' }, 'credential.private_key'],
+    ['one that is encrypted, without its passphrase', { private_key: encrypted }, 'credential.private_key'],
+    ['one that is encrypted, with another passphrase', { private_key: encrypted, passphrase: 'other' }, 'credential.private_key'],
+    ['a passphrase of no key', { password: 'x', passphrase: 'y' }, 'credential.passphrase'],
+  ])('by a credential that is %s', async (_what, credential, path) => {
+    const [code, found, message] = await refusal({ credential });
+    expect([code, found]).toEqual(['invalid_input', path]);
+    expect(message).not.toMatch(/BEGIN|secret|other/);
+  });
+
+  it.each([
+    ['gpu_count', -1],
+    ['gpu_count', 1.5],
+    ['cpu_cores', 0],
+    ['memory_gb', -5],
+  ])('with %s of %d', async (field, value) => {
+    expect(await refusal({ specs: { ...specs, [field]: value } })).toEqual(['invalid_input', `specs.${field}`, expect.any(String)]);
+  });
+
+  it('twice, by its name or by its host and port, whatever their case', async () => {
+    const host = `${newId()}.example`;
+    const { name } = await fixture.register({ host });
+    for (const again of [{ host }, { host: host.toUpperCase() }, { name }]) {
+      expect((await errorOf(fixture.register(again))).code).toBe('conflict');
+    }
+    await fixture.register({ host, port: 2222 });
+  });
+});

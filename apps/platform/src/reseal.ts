@@ -1,0 +1,28 @@
+import { rowsOf } from '@atoll/database';
+import { Sealer } from '@atoll/seal';
+import { resealColumn } from '@atoll/service';
+import { besidePlatform } from './beside-platform.js';
+import { services } from './services.js';
+
+/**
+ * `npm run reseal`: seals under the first key of ATOLL_SEAL_KEYS what another one sealed, a line for each column. Says at its end whether the other
+ * keys may be taken away; where a value is left that no key opens, it names its row and ends with code 1.
+ */
+await besidePlatform(async ({ connect, source }) => {
+  if (!source.ATOLL_SEAL_KEYS) throw new Error('ATOLL_SEAL_KEYS is not set.');
+  const sealer = new Sealer(source.ATOLL_SEAL_KEYS);
+  let left = 0;
+  for (const { name, sealed = [] } of services) {
+    if (sealed.length === 0) continue;
+    const rows = rowsOf(await connect(name));
+    for (const place of sealed) {
+      const { table, column, resealed, unopened } = await resealColumn(place, sealer, rows);
+      console.log(`${name}: ${table}.${column}: ${resealed} sealed again`);
+      for (const { row, reason } of unopened) console.error(`${name}: ${table}.${column} of ${row}: ${reason}`);
+      left += unopened.length;
+    }
+  }
+  if (left === 0) return console.log('Everything is sealed under the first key. The others may be taken away.');
+  console.error(`${left} values are left that no key of ATOLL_SEAL_KEYS opens. Keep the other keys, and add the missing ones.`);
+  process.exitCode = 1;
+});

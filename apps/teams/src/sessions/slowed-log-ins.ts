@@ -1,0 +1,40 @@
+import type { CallContext } from '@atoll/contracts';
+import { Transactions } from '@atoll/database';
+import { Injectable, Logger } from '@nestjs/common';
+import { MailBox } from '../mail/mail-box.js';
+import { LogInTries } from './log-in-tries.js';
+
+/** Whose log-in is tried, null for nobody's, and from where. */
+interface Tried {
+  readonly userId: string | null;
+  readonly address?: string;
+  readonly device?: string;
+}
+
+/** Tries of log-ins. Where none is left, the log says so, and its user is told by mail once an hour. What is executed is the same for unknown addresses. */
+@Injectable()
+export class SlowedLogIns {
+  private readonly logger = new Logger('Sessions');
+
+  constructor(
+    private readonly tries: LogInTries,
+    private readonly transactions: Transactions,
+    private readonly mail: MailBox,
+  ) {}
+
+  /** As `LogInTries.take`. */
+  async take(account: string, from: string, tried: Tried, context: CallContext): Promise<() => Promise<unknown>> {
+    try {
+      return await this.tries.take(account, from);
+    } catch (error) {
+      await this.note(account, tried, context);
+      throw error;
+    }
+  }
+
+  private async note(account: string, { userId, ...where }: Tried, { requestId }: CallContext): Promise<void> {
+    this.logger.warn({ message: 'Too many log-ins failed; further ones are slowed', user_id: userId, ...where, request_id: requestId });
+    if (!this.mail.isOpen || !(await this.tries.isFirstInAnHour(account, 'told'))) return;
+    await this.transactions.run((manager) => this.mail.notify(manager, userId, 'log_ins_slowed', where));
+  }
+}

@@ -1,0 +1,88 @@
+import type * as Jest from '@jest/globals';
+import { teamRoles, type Operation, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { newId } from '@atoll/database';
+import { memberOf } from './service-under-test.js';
+
+/** Who may do what, as the documentation of roles has it; not read from the code that decides. */
+const rolesThatMay = {
+  readTeam: teamRoles,
+  readBilling: ['team_owner', 'team_admin', 'billing_viewer'],
+  useResources: ['team_owner', 'team_admin', 'member'],
+  manageTeam: ['team_owner', 'team_admin'],
+  /** Of the operator alone. */
+  operate: [],
+} as const satisfies Record<string, readonly TeamRole[]>;
+
+export type Need = keyof typeof rolesThatMay;
+
+/** An operation, who may do it, and what it is asked about in a place. */
+export type AccessRule<Place> = readonly [needs: Need, operation: Operation, input: (place: Place) => object];
+
+/** A service whose operations are walked. */
+export interface AccessWalk<Place> {
+  /** A team that the service was told of just now, with the objects that the operations are asked about. */
+  readonly place: () => Promise<Place & { readonly team_id: string }>;
+  readonly call: (operation: Operation, input: object, caller: Partial<UserCaller>) => Promise<unknown>;
+  /** In an order in which each can be done after the ones before. */
+  readonly operations: Readonly<Record<string, AccessRule<Place>>>;
+}
+
+/** How a member may call: by a key to the team, or by a session, which opens all teams of its user. */
+const ways = ['key', 'session'] as const;
+
+/** A member of the team. One who calls by a session owns another team besides, of which nothing may show. */
+function callerBy(way: (typeof ways)[number], teamId: string, role: TeamRole): Partial<UserCaller> {
+  if (way === 'key') return memberOf(teamId, role);
+  const teams = [
+    { teamId: newId(), role: 'team_owner' as const },
+    { teamId, role },
+  ];
+  return { ...memberOf(teamId, role), scope: 'user', credential: { kind: 'session', id: newId() }, teams };
+}
+
+/** What an authorised call may come to in a place where something is lacking. */
+const unfulfilled = new Set(['conflict', 'unavailable', 'insufficient_capacity', 'spec_mismatch', 'not_supported']);
+
+async function outcomeOf(call: Promise<unknown>): Promise<string> {
+  const code = await call.then(
+    () => 'done',
+    (error: unknown) => (error as { code?: string }).code ?? String(error),
+  );
+  return unfulfilled.has(code) ? 'done' : code;
+}
+
+/** Specs that walk operations of a service, by each role and each kind of credential, and as another team's owner. */
+export function describeAccess<Place>({ place, call, operations }: AccessWalk<Place>): void {
+  // The globals of Jest: tools import this library outside of it.
+  const { describe, expect, it } = globalThis as unknown as Pick<typeof Jest, 'describe' | 'expect' | 'it'>;
+  const rules = Object.entries(operations);
+  const expected = (outcome: (need: Need) => string) => Object.fromEntries(rules.map(([name, [need]]) => [name, outcome(need)]));
+
+  async function walk(callerIn: (teamId: string) => Partial<UserCaller>): Promise<Record<string, string>> {
+    const here = await place();
+    const found: Record<string, string> = {};
+    for (const [name, [, operation, input]] of rules) found[name] = await outcomeOf(call(operation, input(here), callerIn(here.team_id)));
+    return found;
+  }
+
+  describe.each(ways)('who may do what by a %s', (way) => {
+    it.each(teamRoles)('as %s', async (role) => {
+      const mayDo = (need: Need): boolean => (rolesThatMay[need] as readonly TeamRole[]).includes(role);
+      const found = await walk((teamId) => callerBy(way, teamId, role));
+      expect(found).toEqual(expected((need) => (mayDo(need) ? 'done' : 'forbidden')));
+    });
+
+    it('another team is not there, and what is the operator’s is forbidden', async () => {
+      const stranger = callerBy(way, newId(), 'team_owner');
+      expect(await walk(() => stranger)).toEqual(expected((need) => (need === 'operate' ? 'forbidden' : 'not_found')));
+    });
+  });
+
+  it('a session without the second factor that the team requires does nothing there', async () => {
+    const lacking = (teamId: string) => ({
+      ...callerBy('session', teamId, 'team_owner'),
+      teams: [{ teamId, role: 'team_owner' as const, lacksSecondFactor: true }],
+    });
+    expect(await walk(lacking)).toEqual(expected(() => 'forbidden'));
+  });
+}
