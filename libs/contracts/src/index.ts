@@ -295,6 +295,8 @@ export {
   sshKeysChanged,
 } from './pods/ssh-key.js';
 export {
+  HeldCredential,
+  HeldCredentials,
   LookUpRoles,
   LookUpTeams,
   RoleInTeam,
