@@ -213,6 +213,31 @@ export { PodUsage, PodUsages, ReadPodUsage, maxPodsPerReading, podUsages } from 
 export { GpuHoldings, HoldingTeam, RegionalGpuHoldings, TeamGpuHoldings, gpuHoldings } from './gpuaas/holdings.js';
 export { IpWhitelist, addressAllowed, addressInRanges, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
 export type { AddressRange } from './ip-whitelist.js';
+export {
+  DeadLetterPage,
+  DeadLetterPath,
+  DeadLettersAfter,
+  DeadLettersOfService,
+  FailedEvent,
+  ListDeadLetters,
+  deadLetters,
+  payloadExcerptLimit,
+} from './operator/dead-letter.js';
+export {
+  ListProcesses,
+  ListProcessesQuery,
+  MachinePath,
+  MachineProcess,
+  MachineState,
+  MachineStates,
+  MachineStatesOfService,
+  ProcessPage,
+  countedRowsLimit,
+  machines,
+} from './operator/machine.js';
+export type { MachineKind } from './operator/machine.js';
+export { ComposedOfServices, ServiceAnswer, machineServices, platformServices } from './operator/services.js';
+export type { MachineService, PlatformService } from './operator/services.js';
 export { IncludeEnded, Nothing, PageFromOne, PageFromOneOrAll, PageFromZero, Pagination, pageWindow } from './page.js';
 export {
   CreatePod,
