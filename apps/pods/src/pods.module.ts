@@ -1,5 +1,5 @@
 import { Transactions } from '@atoll/database';
-import { MachineWorkers } from '@atoll/state-machine';
+import { MachineDeskModule, MachineWorkers } from '@atoll/state-machine';
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -93,7 +93,7 @@ const workers: Provider = {
 
 /** Pods, and what they are reached by. */
 @Module({
-  imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
+  imports: [MachineDeskModule.forRoot({ service: 'pods' }), TeamDirectoryModule.forRoot({ service: 'pods' })],
   controllers: [
     ConnectionsController,
     ExposureBatchesController,

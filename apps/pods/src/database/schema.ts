@@ -27,6 +27,7 @@ import { Ssh1811000000000 } from './migrations/1811000000000-ssh.js';
 import { RegionNames1809000000000 } from './migrations/1809000000000-region-names.js';
 import { BaremetalAndOwners1822000000000 } from './migrations/1822000000000-baremetal-and-owners.js';
 import { Terminals1850000000000 } from './migrations/1850000000000-terminals.js';
+import { FailedRows1871000000000 } from './migrations/1871000000000-failed-rows.js';
 import { PodLogs1811000000000 } from './migrations/1811000000000-pod-logs.js';
 import { Clusters1823000000000 } from './migrations/1823000000000-clusters.js';
 import { Orphans1823000001000 } from './migrations/1823000001000-orphans.js';
@@ -77,5 +78,6 @@ export const podsSchema = {
     PodLimits1830000001000,
     Vms1830000002000,
     Terminals1850000000000,
+    FailedRows1871000000000,
   ],
 };

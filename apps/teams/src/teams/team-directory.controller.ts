@@ -1,6 +1,7 @@
 import { type CallContext } from '@atoll/contracts';
 import {
   teamDirectory,
+  type HeldCredentials,
   type LookUpRoles,
   type LookUpTeams,
   type RolesInTeams,
@@ -28,5 +29,10 @@ export class TeamDirectoryController implements Handlers<typeof teamDirectory> {
   @Handle(teamDirectory.roles)
   roles(input: LookUpRoles, context: CallContext): Promise<RolesInTeams> {
     return this.directory.roles(input, context);
+  }
+
+  @Handle(teamDirectory.liveCredentials)
+  liveCredentials(input: HeldCredentials, context: CallContext): Promise<HeldCredentials> {
+    return this.directory.liveCredentials(input, context);
   }
 }

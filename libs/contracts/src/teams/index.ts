@@ -13,7 +13,18 @@ export {
   TeamsNamedAfter,
 } from './batch.js';
 export { Credential, credentials, CredentialsChanged, credentialsChanged, CredentialTeam, KeyDigest } from './credential.js';
-export { LookUpRoles, LookUpTeams, RoleInTeam, RolesInTeams, teamDirectory, TeamsAfter, TeamUpdates, UserInTeam } from './directory.js';
+export {
+  HeldCredential,
+  HeldCredentials,
+  LookUpRoles,
+  LookUpTeams,
+  RoleInTeam,
+  RolesInTeams,
+  teamDirectory,
+  TeamsAfter,
+  TeamUpdates,
+  UserInTeam,
+} from './directory.js';
 export {
   deletionCalledOff,
   deletionHolders,
