@@ -23,7 +23,10 @@ const root = process.cwd();
 
 const copy = mkdtempSync(join(tmpdir(), 'atoll-mutants-'));
 execFileSync('git', ['worktree', 'add', '--quiet', '--detach', '--force', copy, 'HEAD'], { cwd: root });
+/** The process group of the specs that run. */
+let running: number | undefined;
 process.once('exit', () => {
+  if (running !== undefined) process.kill(-running, 'SIGKILL');
   execFileSync('git', ['worktree', 'remove', '--force', copy], { cwd: root });
   rmSync(copy, { recursive: true, force: true });
 });
@@ -120,12 +123,14 @@ function jest(words: readonly string[]): Promise<{ passed: boolean; output: stri
     stdio: ['ignore', 'pipe', 'ignore'],
     detached: true,
   });
+  running = child.pid;
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   return new Promise((resolve) => {
     const late = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), patienceMs);
     child.once('close', (code) => {
       clearTimeout(late);
+      running = undefined;
       resolve({ passed: code === 0, output });
     });
   });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createIdempotencyTable, DatabaseModule, Transactions, type DatabaseOptions } from '@atoll/database';
-import { allowErrors, createDatabase } from '@atoll/testing';
+import { allowErrors, createDatabaseFrom } from '@atoll/testing';
 import { NestFactory } from '@nestjs/core';
 import { Column, DataSource, Entity, PrimaryGeneratedColumn, type EntityManager, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { setup } from 'xstate';
@@ -123,7 +123,7 @@ export class Harbour {
   ) {}
 
   static async open(options: Partial<DatabaseOptions> = {}): Promise<Harbour> {
-    const database = await createDatabase();
+    const database = await createDatabaseFrom({ name: 'harbour', make: async (url) => (await Harbour.join(url)).close() });
     const harbour = await Harbour.join(database.url, options);
     return new Harbour(harbour.dataSource, harbour.transactions, harbour.machine, database.url, async () => {
       await harbour.close();
