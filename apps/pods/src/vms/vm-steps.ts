@@ -44,7 +44,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     try {
       if (isEnding) return await this.end(vm, signal);
       if (vm.state === 'starting') return await this.begin(vm, signal);
-      if (vm.state === 'restarting') return await this.again(vm);
+      if (vm.state === 'restarting') return await this.again(vm, signal);
       return vm.state === 'running' ? await this.review(vm, signal) : 'rest';
     } catch (error) {
       throw stepError(error, isEnding);
@@ -99,7 +99,8 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     };
   }
 
-  private async again(vm: VmEntity): Promise<Found> {
+  private async again(vm: VmEntity, signal: AbortSignal): Promise<Found> {
+    if (!(await this.isOver(vm, signal))) return { againAfterMs: lookAgainMs };
     const leftMs = (vm.nextRunAt?.getTime() ?? 0) - Date.now();
     if (leftMs > 0) return { againAfterMs: leftMs };
     const reference = await this.starts.requireImage(vm.teamId, vm.image, vm.requestId ?? undefined);
@@ -108,18 +109,22 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
 
   /** A VM that is deleted is removed with its disk; one that has stopped keeps both. */
   private async end(vm: VmEntity, signal: AbortSignal): Promise<Found> {
-    const driver = await this.clusters.driverOf(vm.gpuaasId);
-    const isOver = async () => ['ended', 'absent'].includes((await this.sightOf(vm, signal)).phase);
-    if (!(await isOver())) {
-      await driver.stopVm(refOf(vm), graceMs, signal);
-      if (!(await isOver())) return { againAfterMs: lookAgainMs };
-    }
+    if (!(await this.isOver(vm, signal))) return { againAfterMs: lookAgainMs };
     if (vm.state === 'deleting') {
+      const driver = await this.clusters.driverOf(vm.gpuaasId);
       for (const run of [vm.run - 1, vm.run]) if (run > 0) await driver.remove(refOf(vm, run), signal);
       if ((await this.sightOf(vm, signal)).phase !== 'absent') return { againAfterMs: lookAgainMs };
     }
     const why = vm.state === 'failing' ? vm.lastError : null;
     return { event: 'GONE', ...(why && { reason: why }) };
+  }
+
+  /** Asks its run to end where it has not. */
+  private async isOver(vm: VmEntity, signal: AbortSignal): Promise<boolean> {
+    const looksOver = async () => ['ended', 'absent'].includes((await this.sightOf(vm, signal)).phase);
+    if (await looksOver()) return true;
+    await (await this.clusters.driverOf(vm.gpuaasId)).stopVm(refOf(vm), graceMs, signal);
+    return looksOver();
   }
 
   private async sightOf(vm: VmEntity, signal: AbortSignal): Promise<RunSight> {

@@ -54,6 +54,11 @@ export class VmsController implements Handlers<typeof vms> {
     return this.vms.stop(input, context);
   }
 
+  @Handle(vms.restart)
+  restart(input: VmPath, context: CallContext): Promise<Vm> {
+    return this.vms.restart(input, context);
+  }
+
   @Handle(vms.delete)
   delete(input: VmPath, context: CallContext): Promise<Vm> {
     return this.vms.delete(input, context);

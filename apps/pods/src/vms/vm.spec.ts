@@ -29,6 +29,7 @@ const running = async (more: Partial<CreateVm> = {}, by = team) => {
   return fixture.untilVm(made, isRunning);
 };
 const stop = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.stop, { instance_id }, member);
+const restart = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.restart, { instance_id }, member);
 const start = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.start, { instance_id }, member);
 const remove = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.delete, { instance_id }, member);
 const update = ({ instance_id }: Vm, more: object, { member } = team) => fixture.call(vms.update, { instance_id, ...more }, member);
@@ -110,6 +111,28 @@ describe('a VM', () => {
     const vm = await running({ name: `${scenario}-${newId().slice(-8)}` });
     expect(await fixture.untilVm(vm, (found) => found.status === status)).toMatchObject({ reason, restarts: 0 });
     expect((await factsOf(vm)).map(({ quantity }) => quantity)).toEqual(['1', '0']);
+  });
+
+  it('is restarted with a new run, at once, and not billed between; one at rest is started', async () => {
+    const vm = await running({ name: 'again' });
+    const before = await fixture.vm(vm);
+    const { status, reason } = await restart(vm);
+    expect([status, reason]).toEqual(['pending', null]);
+    const after = await fixture.untilVm(vm, isRunning);
+    expect(Date.parse(after.started_at ?? '')).toBeGreaterThan(Date.parse(before.started_at ?? ''));
+    expect((await factsOf(vm)).map(({ quantity }) => quantity)).toEqual(['1', '0', '1']);
+    const runs: number[] = [];
+    const driver = await fixture.simulated.driverOf('1');
+    for await (const { ref } of driver.list(new AbortController().signal)) if (ref.id === vm.instance_id) runs.push(ref.run);
+    expect(runs).toEqual([2]);
+    await restart(vm);
+    expect((await stop(vm)).status).toBe('stopping');
+    expect((await errorOf(restart(vm))).code).toBe('conflict');
+    await fixture.untilVm(vm, (found) => found.status === 'stopped');
+    expect((await restart(vm)).status).toBe('pending');
+    await fixture.untilVm(vm, isRunning);
+    await remove(vm);
+    await fixture.untilVmDeleted(vm);
   });
 
   it('that a user has stopped does not start again, whatever auto_restart says', async () => {
@@ -206,7 +229,7 @@ describe('what refuses a VM', () => {
     const read = ({ instance_id }: Vm, { member }: ToldTeam) => fixture.call(vms.get, { instance_id }, member);
     const rename = (found: Vm, by: ToldTeam) => update(found, { name: 'x' }, by);
     expect((await read(vm, viewer)).name).toBe(vm.name);
-    for (const attempt of [read, rename, start, stop, remove]) {
+    for (const attempt of [read, rename, start, restart, stop, remove]) {
       if (attempt !== read) expect((await errorOf(attempt(vm, viewer))).code).toBe('forbidden');
       const [foreign, missing] = [await errorOf(attempt(vm, stranger)), await errorOf(attempt(unknown, stranger))];
       expect([foreign.code, foreign.message]).toEqual(['not_found', missing.message]);
@@ -224,7 +247,12 @@ describe('what refuses a VM', () => {
     const { team_id, workspace_id } = suspended;
     const workspaces = [{ id: workspace_id, name: 'default' }];
     await fixture.tell(teamChanged, { team_id, name: 'x', status: 'active', is_suspended: true, revision: 2, workspaces });
-    for (const attempt of [fixture.createVm(suspended, { name: 'more' }), start(vm, suspended), update(vm, { name: 'x' }, suspended)])
+    for (const attempt of [
+      fixture.createVm(suspended, { name: 'more' }),
+      start(vm, suspended),
+      restart(vm, suspended),
+      update(vm, { name: 'x' }, suspended),
+    ])
       expect((await errorOf(attempt)).code).toBe('team_suspended');
     await stop(vm, suspended);
     await fixture.untilVm(vm, ({ status }) => status === 'stopped');
