@@ -401,7 +401,10 @@ export {
   FoundWorkspaces,
   NamedTeam,
   NamedTeams,
+  OnboardUser,
   TeamsNamedAfter,
+  WelcomedUser,
+  WelcomeUser,
   teamBatches,
 } from './teams/batch.js';
 export { RegionalHoldings, ResourceHoldings, ResourceOverview } from './teams/resource-overview.js';
