@@ -11,6 +11,7 @@ import { isFinalTrouble } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import { afterGuestEnd } from './vm-end.js';
+import { VmKeys } from './vm-keys.js';
 import type { VmEntity } from '../model/vm.entity.js';
 import { vmMachine, type VmEvent, type VmState } from '../model/vm.machine.js';
 
@@ -32,6 +33,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     dataSource: DataSource,
     private readonly clusters: Clusters,
     private readonly starts: PodStarts,
+    private readonly keys: VmKeys,
     private readonly usage: UsageFacts,
     private readonly outbox: Outbox,
     private readonly settings: PodsSettings,
@@ -71,13 +73,14 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
 
   private async begin(vm: VmEntity, signal: AbortSignal): Promise<Found> {
     const driver = await this.clusters.driverOf(vm.gpuaasId);
-    await driver.startVm(runOf(vm), signal);
+    const keys = await this.keys.of(vm.teamId);
+    await driver.startVm(runOf(vm, keys), signal);
     const sight = await this.sightOf(vm, signal);
     // What has ended already was quicker than this look: its end is that of a run like any other.
     if (sight.phase === 'running' || sight.phase === 'ended') {
       if (vm.run > 1) await driver.remove(refOf(vm, vm.run - 1), signal);
       const startedAt = sight.phase === 'running' ? sight.startedAt : (sight.startedAt ?? sight.exit.at);
-      return this.moving('STARTED', () => ({ startedAt }));
+      return this.moving('STARTED', () => ({ startedAt, placedKeys: placed(keys) }));
     }
     const trouble = sight.phase === 'preparing' ? sight.trouble : null;
     if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinalTrouble(trouble.code));
@@ -86,7 +89,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
 
   private async review(vm: VmEntity, signal: AbortSignal): Promise<Found> {
     const sight = await this.sightOf(vm, signal);
-    if (sight.phase === 'running') return { againAfterMs: reviewMs };
+    if (sight.phase === 'running') return this.tellKeys(vm, signal);
     if (sight.phase !== 'ended' && sight.phase !== 'absent') return { againAfterMs: lookAgainMs };
     const exit = sight.phase === 'ended' ? sight.exit : null;
     return {
@@ -97,6 +100,13 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
         return true;
       },
     };
+  }
+
+  private async tellKeys(vm: VmEntity, signal: AbortSignal): Promise<Found> {
+    const keys = await this.keys.of(vm.teamId);
+    if (placed(keys) === vm.placedKeys) return { againAfterMs: reviewMs };
+    await (await this.clusters.driverOf(vm.gpuaasId)).startVm(runOf(vm, keys), signal);
+    return { againAfterMs: reviewMs, values: { placedKeys: placed(keys) } };
   }
 
   private async again(vm: VmEntity, signal: AbortSignal): Promise<Found> {
@@ -149,7 +159,9 @@ export function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>,
   return { kind: 'vm', id: instanceId, run: ofRun };
 }
 
-function runOf(vm: VmEntity): VmRun {
+const placed = (keys: readonly string[]): string => keys.join('\n');
+
+function runOf(vm: VmEntity, sshKeys: readonly string[]): VmRun {
   return {
     ref: refOf(vm),
     owner: { teamId: vm.teamId, workspaceId: vm.workspaceId },
@@ -158,6 +170,6 @@ function runOf(vm: VmEntity): VmRun {
     vcpus: vm.vcpus,
     memoryGb: Number(vm.memoryGb),
     volumes: vm.volumes.map(({ volume_id, path }) => ({ volumeId: volume_id, path })),
-    sshKeys: [],
+    sshKeys,
   };
 }
