@@ -27,6 +27,7 @@ import { Ssh1811000000000 } from './migrations/1811000000000-ssh.js';
 import { RegionNames1809000000000 } from './migrations/1809000000000-region-names.js';
 import { BaremetalAndOwners1822000000000 } from './migrations/1822000000000-baremetal-and-owners.js';
 import { Terminals1850000000000 } from './migrations/1850000000000-terminals.js';
+import { LogInRetention1870000001000 } from './migrations/1870000001000-log-in-retention.js';
 import { VmKeys1870000000000 } from './migrations/1870000000000-vm-keys.js';
 import { PodLogs1811000000000 } from './migrations/1811000000000-pod-logs.js';
 import { Clusters1823000000000 } from './migrations/1823000000000-clusters.js';
@@ -80,5 +81,6 @@ export const podsSchema = {
     Vms1830000002000,
     Terminals1850000000000,
     VmKeys1870000000000,
+    LogInRetention1870000001000,
   ],
 };
