@@ -1,4 +1,4 @@
-import type { MembershipChanged } from '@atoll/contracts';
+import type { MembershipChanged } from '@atoll/contracts/teams';
 import { Column, Entity, Index, PrimaryColumn, type EntityManager } from 'typeorm';
 
 /** The role of a user in a team, as the teams service publishes it. */

@@ -1,4 +1,4 @@
-import type { Instance } from '@atoll/contracts';
+import type { Instance } from '@atoll/contracts/pods';
 import { podStatus } from '../pods/pod-view.js';
 import { vmStatus } from '../vms/vm-view.js';
 

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { membershipChanged, sshKeys, vms, type TeamRole, type Vm } from '@atoll/contracts';
+import type { TeamRole } from '@atoll/contracts';
+import { sshKeys, vms, type Vm } from '@atoll/contracts/pods';
+import { membershipChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { timeoutFactor } from '@atoll/testing';

@@ -1,23 +1,21 @@
+import type { CallContext, Nothing, TeamPath } from '@atoll/contracts';
 import {
   teamBatches,
   type AddedMembers,
   type AddMembers,
-  type CallContext,
   type CreateTeamWithPolicy,
   type FindMembers,
   type FindWorkspaces,
   type FoundMembers,
   type FoundWorkspaces,
   type NamedTeams,
-  type Nothing,
   type OnboardUser,
   type Team,
   type TeamDeletion,
-  type TeamPath,
   type TeamsNamedAfter,
   type WelcomedUser,
   type WelcomeUser,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { OnboardingService } from '../invitations/onboarding.service.js';

@@ -1,15 +1,5 @@
-import {
-  credentialsChanged,
-  notFound,
-  requirePlatformAdmin,
-  requireUser,
-  type CallContext,
-  type Nothing,
-  type OnboardUser,
-  type UserCaller,
-  type WelcomedUser,
-  type WelcomeUser,
-} from '@atoll/contracts';
+import { notFound, requirePlatformAdmin, requireUser, type CallContext, type Nothing, type UserCaller } from '@atoll/contracts';
+import { credentialsChanged, type OnboardUser, type WelcomedUser, type WelcomeUser } from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { links, teamBatches, teams, type OnboardUser, type WelcomeUser } from '@atoll/contracts';
+import { links, teamBatches, teams, type OnboardUser, type WelcomeUser } from '@atoll/contracts/teams';
 import { MailServer } from '../mail/mail-server-fixture.js';
 import { contextOf, gateway, logIn, password, somebody, tokenIn } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, unknownId, type MadeTeam } from '../teams-fixture.js';

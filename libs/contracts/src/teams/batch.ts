@@ -1,8 +1,8 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid, Uuids, WholeNumber } from '../fields.js';
-import { Nothing, Pagination } from '../page.js';
+import { Email, Flag, Instant, ListOf, OneOf, Text, Uuid, Uuids, WholeNumber } from '../fields.js';
+import { Nothing, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
 import { newPassword, OneTimeLink } from './password.js';
 import { CreateTeam, NewMember, Team, TeamDeletion, TeamMember, WorkspaceName } from './team.js';
@@ -61,13 +61,7 @@ export class FoundMember extends TeamMember {
   second_factor!: boolean;
 }
 
-export class FoundMembers {
-  @ListOf(() => FoundMember, { max: 1000 })
-  data!: FoundMember[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class FoundMembers extends PageOf(() => FoundMember, { max: 1000 }) {}
 
 class NewMembers {
   @ListOf(() => NewMember, { min: 1, max: 100 })

@@ -1,20 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { baremetal, connections, gpuaasBatches } from '@atoll/contracts/gpuaas';
 import {
-  baremetal,
-  connections,
   exposedServices,
-  gpuaasBatches,
-  imagePolicies,
   podBatches,
   pods,
   sharedVolumes,
-  teamBatches,
+  vms,
   type FoundInstance,
   type Pod,
   type SharedVolume,
   type Vm,
-  vms,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
+import { imagePolicies, teamBatches } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';

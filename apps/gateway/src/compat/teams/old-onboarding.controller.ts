@@ -1,6 +1,7 @@
 import { Body, Controller, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { isPlatformAdmin, Nothing, passwords, teamBatches, users, type CallContext } from '@atoll/contracts';
+import { isPlatformAdmin, Nothing, type CallContext } from '@atoll/contracts';
+import { passwords, teamBatches, users } from '@atoll/contracts/teams';
 import { AppError, invalidInput } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { ChangesCaller } from '../../answers/answers.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { passwords, teamBatches, users, type User, type WelcomeUser } from '@atoll/contracts';
+import { passwords, teamBatches, users, type User, type WelcomeUser } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { oldRoles } from '../roles-and-policies/roles.js';
