@@ -3,7 +3,9 @@ import { instances, podHoldings, sharedVolumes, vms, type CreateVm, type Vm, typ
 import { teamChanged, teamDeletionRequested } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
+import type { VmEntity } from '../model/vm.entity.js';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { afterGuestEnd } from './vm-end.js';
 
 let fixture: PodsFixture;
 let team: ToldTeam;
@@ -76,22 +78,18 @@ describe('a VM', () => {
 
   it('waits longer with each run that ends by itself', async () => {
     const vm = await running({ auto_restart: true });
-    const waits: number[] = [];
-    for (const failures of [0, 1, 2]) {
-      await fixture.query('UPDATE vm SET failures = $2 WHERE instance_id = $1', [vm.instance_id, failures]);
-      const [{ run = 0 } = {}] = await fixture.query<{ run: number }>('SELECT run FROM vm WHERE instance_id = $1', [vm.instance_id]);
-      await (await fixture.simulated.driverOf('1')).remove({ kind: 'vm', id: vm.instance_id, run }, new AbortController().signal);
-      await fixture.untilVm(vm, ({ status }) => status === 'pending');
-      const [row] = await fixture.query<{ ms: number }>(
-        'SELECT (extract(epoch FROM next_run_at - entered_at) * 1000)::int AS ms FROM vm WHERE instance_id = $1',
-        [vm.instance_id],
-      );
-      waits.push(row?.ms ?? 0);
-      await fixture.untilVm(vm, isRunning);
+    for (const times of [1, 2, 3]) {
+      const ref = { kind: 'vm', id: vm.instance_id, run: times } as const;
+      await (await fixture.simulated.driverOf('1')).remove(ref, new AbortController().signal);
+      await fixture.untilVm(vm, (found) => isRunning(found) && found.restarts === times);
+      const [row] = await fixture.query<{ failures: number }>('SELECT failures FROM vm WHERE instance_id = $1', [vm.instance_id]);
+      expect(row).toEqual({ failures: times });
     }
-    const [first = 0, second = 0, third = 0] = waits;
-    expect([first <= 50, second > 50 && second <= 100, third > 100 && third <= 200]).toEqual([true, true, true]);
     await remove(vm);
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(1_000);
+    const waits = [0, 1, 2].map((failures) => afterGuestEnd({ autoRestart: true, failures } as VmEntity, null, 50).values.nextRunAt);
+    clock.mockRestore();
+    expect(waits.map((at) => at?.getTime())).toEqual([1_050, 1_100, 1_200]);
   });
 
   it.each([
