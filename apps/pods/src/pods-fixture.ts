@@ -1,14 +1,14 @@
-import { type TeamRole, type UserCaller } from '@atoll/contracts';
-import { type UsageTold } from '@atoll/contracts/billing';
+import type { TeamRole, UserCaller } from '@atoll/contracts';
+import type { UsageTold } from '@atoll/contracts/billing';
 import {
   exposedServices,
   pods,
   sharedVolumes,
   vms,
-  type ExposedService,
   type CreatePod,
   type CreateSharedVolume,
   type CreateVm,
+  type ExposedService,
   type Pod,
   type PodStatus,
   type SharedVolume,
@@ -216,7 +216,7 @@ export class PodsFixture extends ServiceUnderTest {
   }
 
   /** What waits for another look has it now. */
-  private async hurry(): Promise<void> {
+  async hurry(): Promise<void> {
     await this.query(`UPDATE exposure SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`);
     await this.query(
       `UPDATE vm SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL`,

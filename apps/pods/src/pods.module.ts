@@ -63,6 +63,7 @@ import { UsageFacts } from './usage/usage-facts.js';
 import { FlavoursService } from './vms/flavour.service.js';
 import { VmsController } from './vms/vm.controller.js';
 import { VmsService } from './vms/vm.service.js';
+import { VmKeys } from './vms/vm-keys.js';
 import { VmSteps } from './vms/vm-steps.js';
 import { VmWatch } from './vms/vm-watch.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
@@ -149,6 +150,7 @@ const workers: Provider = {
     TerminalsService,
     UsageFacts,
     FlavoursService,
+    VmKeys,
     VmSteps,
     VmWatch,
     VmsService,

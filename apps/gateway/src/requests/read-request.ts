@@ -33,7 +33,7 @@ export class ReadRequest implements CanActivate {
     const { anonymous, ignoresUnknownQuery = false } = request.routeOptions.config;
     if (faults.length === 0) {
       request.params = read(declared.params, request.params, faults);
-      request.query = read(declared.query, request.query, faults, { ignoreUnknown: ignoresUnknownQuery });
+      request.query = read(declared.query, request.query, faults, { unknownFields: ignoresUnknownQuery ? 'omit' : 'refuse' });
       request.body = read(declared.body, request.body === undefined ? {} : request.body, faults);
     }
     const call = anonymous

@@ -183,6 +183,7 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['PUT /vm/{instance_id}', 200, vms.update, { auto_restart: true }],
   ['POST /vm/{instance_id}/start', 202, vms.start],
   ['POST /vm/{instance_id}/stop', 202, vms.stop],
+  ['POST /vm/{instance_id}/restart', 202, vms.restart],
   ['DELETE /vm/{instance_id}', 202, vms.delete],
   ['GET /instance', 200, instances.list, { ...ofTeam, ...page, include_ended: 'true' }],
   ['GET /gpuaas/connection-info', 200, connections.read, { ...ofTeam, gpuaas_id: '1', search: '50%_a', ...page }],

@@ -65,6 +65,17 @@ export class VmsController {
     return this.rpc.call(vms.stop, path, context);
   }
 
+  @Post(':instance_id/restart')
+  @Answers(
+    202,
+    Vm,
+    'Restart a VM',
+    'Stops a VM and starts it again; one that has stopped or failed is started. Requires team_owner, team_admin or member.',
+  )
+  restartVm(@Param() path: VmPath, @Context() context: CallContext): Promise<Vm> {
+    return this.rpc.call(vms.restart, path, context);
+  }
+
   @Delete(':instance_id')
   @Answers(202, Vm, 'Delete a VM', 'Stops a VM and deletes it with its disk. Requires team_owner, team_admin or member.')
   deleteVm(@Param() path: VmPath, @Context() context: CallContext): Promise<Vm> {

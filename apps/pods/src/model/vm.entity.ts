@@ -81,6 +81,10 @@ export class VmEntity extends MachineRow {
   @Column({ ...instant, nullable: true })
   startedAt!: Date | null;
 
+  /** The SSH keys that its present run was told, a line each. */
+  @Column('text', { default: '' })
+  placedKeys!: string;
+
   /** Whether billing was told that it runs. */
   @Column('boolean', { default: false })
   isBilled!: boolean;

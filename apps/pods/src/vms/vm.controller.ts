@@ -1,4 +1,4 @@
-import { type CallContext, type PageFromOne } from '@atoll/contracts';
+import type { CallContext, PageFromOne } from '@atoll/contracts';
 import {
   vms,
   type CreateFlavour,
@@ -51,6 +51,11 @@ export class VmsController implements Handlers<typeof vms> {
   @Handle(vms.stop)
   stop(input: VmPath, context: CallContext): Promise<Vm> {
     return this.vms.stop(input, context);
+  }
+
+  @Handle(vms.restart)
+  restart(input: VmPath, context: CallContext): Promise<Vm> {
+    return this.vms.restart(input, context);
   }
 
   @Handle(vms.delete)

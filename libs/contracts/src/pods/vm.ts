@@ -163,6 +163,7 @@ export const vms = contract('pods.vms', {
   update: operation(UpdateVm, Vm),
   start: operation(VmPath, Vm),
   stop: operation(VmPath, Vm),
+  restart: operation(VmPath, Vm),
   delete: operation(VmPath, Vm),
   createFlavour: operation(CreateFlavour, Flavour),
   listFlavours: operation(PageFromOne, FlavourPage),

@@ -9,8 +9,11 @@ export {
   FoundWorkspaces,
   NamedTeam,
   NamedTeams,
+  OnboardUser,
   teamBatches,
   TeamsNamedAfter,
+  WelcomedUser,
+  WelcomeUser,
 } from './batch.js';
 export { Credential, credentials, CredentialsChanged, credentialsChanged, CredentialTeam, KeyDigest } from './credential.js';
 export {
