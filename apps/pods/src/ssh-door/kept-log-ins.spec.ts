@@ -18,7 +18,7 @@ it('log-ins are kept for as long as the setting says, and no longer, however man
      FROM generate_series(1, 2500)`,
   );
   const [podId, teamId, userId] = [newId(), newId(), newId()];
-  const admission = { podId, podName: 'kept', teamId, userId, sshKeyId: null, fingerprint: null, run: null };
+  const admission = { podId, podName: 'kept', teamId, userId, sshKeyId: null, fingerprint: null, credential: null, run: null };
   const [open, lately] = [await trail.began(admission, '::1'), await trail.began(admission, '::1')];
   await fixture.query(`UPDATE ssh_log_in SET began_at = clock_timestamp() - interval '29 days' WHERE log_in_id = $1`, [lately]);
   await trail.forgetOld();
