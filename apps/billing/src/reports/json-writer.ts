@@ -1,4 +1,4 @@
-import { AppError, invalidField } from '@atoll/errors';
+import { invalidField, type AppError } from '@atoll/errors';
 import { Json, maxReplyBytes } from '@atoll/rpc';
 import type { Pace } from '../pace/pace.js';
 import { longestDecimal, putDecimal } from '../money/decimal-bytes.js';
