@@ -10,10 +10,6 @@ export function refuseFields(errors: FieldError[]): void {
   if (errors.length > 0) throw invalidInput(errors);
 }
 
-export function invalidField(path: string, code: string, message: string): AppError {
-  return invalidInput([fieldError(path, code, message)]);
-}
-
 /** Throws `invalid_input` for a change that changes nothing. */
 export function requireSomeField(body: object, ...fields: string[]): void {
   const sent = body as Record<string, unknown>;

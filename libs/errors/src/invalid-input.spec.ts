@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { invalidInput } from './invalid-input.js';
+import { invalidField, invalidInput } from './invalid-input.js';
 
 const fault = (path: string, message: string) => ({ path, code: 'rule', message });
 
@@ -21,4 +21,14 @@ it('says how many faults there are, and lists the first hundred', () => {
   const error = invalidInput(Array.from({ length: 101 }, (_, index) => fault(`field_${index}`, `field_${index} is not a known field`)));
   expect(error.message).toBe('field_0 is not a known field (the first of 101 faults).');
   expect(error.details.errors).toHaveLength(100);
+});
+
+it('refuses one field in the same words, with or without their full stop', () => {
+  for (const message of ['must be a GPU of this pool', 'must be a GPU of this pool.']) {
+    expect(invalidField('gpu_ids.0', 'isGpu', message).toWire()).toEqual({
+      code: 'invalid_input',
+      message: 'gpu_ids.0 must be a GPU of this pool.',
+      errors: [{ path: 'gpu_ids.0', code: 'isGpu', message: 'gpu_ids.0 must be a GPU of this pool' }],
+    });
+  }
 });

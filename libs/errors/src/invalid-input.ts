@@ -15,6 +15,11 @@ export function invalidInput(faults: readonly FieldError[]): AppError {
   });
 }
 
+/** Refuses one field that has the right form and cannot be accepted. `message` completes the name of the field, as in `must be …`; its full stop may be left out. */
+export function invalidField(path: string, code: string, message: string): AppError {
+  return invalidInput([{ path, code, message: `${path} ${message.replace(/\.$/, '')}` }]);
+}
+
 /** A message begins with the name of its field: here with the path to it. */
 function sentenceOf({ path, message }: FieldError): string {
   if (message.includes(path)) return message;

@@ -1,8 +1,8 @@
 import { newId, toAppError, type Transactions } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
+import { backOffMs, type BackOff } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
-import { backOffMs, type BackOff } from './back-off.js';
 import type { DomainEvent, Outcome } from './courier.js';
 import { describeError } from './error-description.js';
 import type { Effect } from './event-consumers.js';
@@ -19,10 +19,10 @@ export interface RetryRules extends BackOff {
   readonly goneAfterMs: number;
 }
 
-export const defaultRetryRules: RetryRules = { maxTries: 5, firstDelayMs: 500, maxDelayMs: 60_000, factor: 4, goneAfterMs: 5_000 };
+export const defaultRetryRules: RetryRules = { maxTries: 5, firstMs: 500, maxMs: 60_000, factor: 4, jitter: 1 / 5, goneAfterMs: 5_000 };
 
 /** For failures that are not the event's fault: they count as no try, as long as they last. */
-const outage: BackOff = { firstDelayMs: 100, maxDelayMs: 15_000 };
+const outage: BackOff = { firstMs: 100, maxMs: 15_000 };
 
 const pruneBatch = 5_000;
 const retentionWithoutPositionDays = 30;

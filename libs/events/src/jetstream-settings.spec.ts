@@ -83,7 +83,7 @@ describe('the settings of the JetStream courier', () => {
   });
 
   it('let a failed event wait for its back-off, while others are delivered', async () => {
-    world.retries = { firstDelayMs: 600_000, maxDelayMs: 600_000 };
+    world.retries = { firstMs: 600_000, maxMs: 600_000 };
     await world.start();
     await ready();
     world.script = (payload, consumer) => {
@@ -99,7 +99,7 @@ describe('the settings of the JetStream courier', () => {
   });
 
   it('deliver a failed event again when its back-off is over', async () => {
-    world.retries = { firstDelayMs: 400, maxDelayMs: 400 };
+    world.retries = { firstMs: 400, maxMs: 400 };
     await world.start();
     await ready();
     let failures = 0;

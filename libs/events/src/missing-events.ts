@@ -1,12 +1,12 @@
 import type { PublishedEvent } from '@atoll/contracts';
 import { isAppError } from '@atoll/errors';
 import { ThrottledLog } from '@atoll/rpc';
+import { WakeUp } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DomainEvent, EventConsumer } from './courier.js';
 import { describeError } from './error-description.js';
 import type { EventSource } from './event-source.js';
 import type { Gap, ReceivedEvents, Sequence } from './received-events.js';
-import { WakeUp } from './wake-up.js';
 
 export interface RecoveryRules {
   /** Between two looks for events that are missing. */
@@ -58,7 +58,7 @@ export class MissingEvents {
   readonly lookNow = (): void => {
     this.#lastSeen.clear();
     this.#pauseMs = firstPauseMs;
-    this.#wakeUp.signal();
+    this.#wakeUp.ring();
   };
 
   /** Events that their publishers have and a consumer of this service does not, as of the last look, and gaps that were given up. */
@@ -68,7 +68,7 @@ export class MissingEvents {
 
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#wakeUp.signal();
+    this.#wakeUp.ring();
     await this.#running;
   }
 

@@ -1,11 +1,10 @@
+import { backOffMs, WakeUp, type BackOff } from '@atoll/waiting';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { backOffMs, type BackOff } from './back-off.js';
 import { CourierAway, type CourierLink, type Outcome } from './courier.js';
 import { describeError } from './error-description.js';
 import { RelaySession, type Waiting } from './relay-session.js';
-import { WakeUp } from './wake-up.js';
 
 /** Events that the courier holds at one time. */
 const maxInHand = 256;
@@ -21,8 +20,8 @@ const gatherMs = 5;
 const courierPauseMs = 1_000;
 /** Partitions are made two days ahead. */
 const renewEveryMs = 3_600_000;
-const reconnect: BackOff = { firstDelayMs: 100, maxDelayMs: 2_000 };
-const unpublishable: BackOff = { firstDelayMs: 1_000, maxDelayMs: 60_000 };
+const reconnect: BackOff = { firstMs: 100, maxMs: 2_000 };
+const unpublishable: BackOff = { firstMs: 1_000, maxMs: 60_000 };
 /** How long a stop waits for what is in hand. What is not settled by then is delivered again. */
 const stopPatienceMs = 10_000;
 
@@ -69,7 +68,7 @@ export class Relay {
   readonly committed = (): void => {
     if (this.#session?.isLeading) return this.look();
     this.#commitsToNotify = true;
-    this.#wakeUp.signal();
+    this.#wakeUp.ring();
   };
 
   status(): { ready: boolean; reason?: string } {
@@ -79,13 +78,13 @@ export class Relay {
   /** Fetches no more, waits for what is in hand, and lets another process take over. */
   async stop(): Promise<void> {
     this.#stopAtMs = Date.now() + stopPatienceMs;
-    this.#wakeUp.signal();
+    this.#wakeUp.ring();
     await this.#running;
   }
 
   private readonly look = (): void => {
     this.#look = true;
-    this.#wakeUp.signal();
+    this.#wakeUp.ring();
   };
 
   private async run(): Promise<void> {
@@ -177,7 +176,7 @@ export class Relay {
           this.#settled.push({ id, outcome });
         }
       })
-      .finally(() => this.#wakeUp.signal());
+      .finally(this.#wakeUp.ring);
   }
 
   private async settle(session: RelaySession): Promise<void> {

@@ -1,5 +1,5 @@
 import type { AnyStateMachine, AnyStateNode, EventFrom, StateValueFrom } from 'xstate';
-import type { BackOff } from './back-off.js';
+import type { BackOff } from '@atoll/waiting';
 
 /** The `meta` of a state in a definition. A state without it is stable. */
 export type StateRule = TransientRule | ReviewRule;

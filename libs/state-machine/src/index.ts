@@ -1,5 +1,3 @@
-export { backOffMs } from './back-off.js';
-export type { BackOff } from './back-off.js';
 export { defineMachine } from './definition.js';
 export type { EventOf, MachineDefinition, StateOf, StateRule, TransientRule } from './definition.js';
 export { DurableMachine } from './durable-machine.js';

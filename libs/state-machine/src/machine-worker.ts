@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { inBackground, type Transactions } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
+import { WakeUp } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { ClaimKeeper, type KeptClaim } from './claim-keeper.js';
@@ -10,7 +11,6 @@ import { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
 import { deadlineExceeded, OutcomeWriter, wasTouched } from './outcome-writer.js';
 import { isAnswer, isTimeout, runStep, stepTimeoutMs, type Found } from './run-step.js';
-import { WakeUp } from './wake-up.js';
 
 export interface WorkerOptions {
   /** Recorded as the actor `system:<service>`. */

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { backOffMs, type BackOff } from './back-off.js';
+import { backOffMs, type BackOff } from '@atoll/waiting';
 import type { Claims } from './claims.js';
 import type { DurableMachine } from './durable-machine.js';
 import type { MachineError, MachineRow } from './machine-row.js';

@@ -1,6 +1,5 @@
 import type { BillingInterval, BillingRange, ComparisonQuery } from '@atoll/contracts/billing';
-import { invalidInput } from '@atoll/errors';
-import { invalidField } from '../invalid-field.js';
+import { invalidField, invalidInput } from '@atoll/errors';
 import { bucketGrid } from './bucket-grid.js';
 import { Zone } from './zone.js';
 

@@ -1,4 +1,4 @@
-import { invalidField } from '../invalid-field.js';
+import { invalidField } from '@atoll/errors';
 
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;

@@ -9,13 +9,12 @@ import {
   type PricesInForce,
 } from '@atoll/contracts/billing';
 import { newId, Statements, Transactions } from '@atoll/database';
-import { AppError, isAppError } from '@atoll/errors';
+import { AppError, invalidField, isAppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { BillingSettings } from '../billing-settings.js';
 import { TeamDirectory } from '@atoll/team-directory';
-import { invalidField } from '../invalid-field.js';
 
 const instant = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 

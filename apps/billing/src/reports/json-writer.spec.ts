@@ -9,6 +9,8 @@ const text = oneof(
   string({ unit: 'binary' }),
   string({ unit: 'grapheme' }),
   constantFrom('ö'.repeat(20_000), '🚀'.repeat(9_000), `x${'🚀'.repeat(9_000)}`),
+  // The least and the greatest surrogates, where a piece would be cut.
+  constantFrom(`x${'\u{10000}'.repeat(9_000)}`, `x${'\u{10ffff}'.repeat(9_000)}`),
 );
 
 describe('JSON written in parts', () => {

@@ -1,4 +1,4 @@
-import { AppError } from '@atoll/errors';
+import { invalidField, type AppError } from '@atoll/errors';
 import { Json, maxReplyBytes } from '@atoll/rpc';
 import type { Pace } from '../pace/pace.js';
 import { longestDecimal, putDecimal } from '../money/decimal-bytes.js';
@@ -88,6 +88,6 @@ function isHighSurrogate(unit: number): boolean {
 }
 
 function tooLarge(maxBytes: number): AppError {
-  const message = `interval must be longer, or the range shorter: this report would be larger than ${Math.floor(maxBytes / 1024 / 1024)} MiB`;
-  return new AppError('invalid_input', `${message}.`, { errors: [{ path: 'interval', code: 'maxBytes', message }] });
+  const mib = Math.floor(maxBytes / 1024 / 1024);
+  return invalidField('interval', 'maxBytes', `must be longer, or the range shorter: this report would be larger than ${mib} MiB`);
 }

@@ -1,5 +1,5 @@
 import type { UsageKind } from '@atoll/contracts/billing';
-import { AppError } from '@atoll/errors';
+import { invalidField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { monthStarts } from '../calendar/utc-months.js';
 import type { Pace } from '../pace/pace.js';
@@ -153,6 +153,6 @@ class Rater {
 function requireFewCells(lineCount: number, bounds: readonly number[]): void {
   const cells = lineCount * (bounds.length - 1);
   if (cells <= mostCells) return;
-  const message = `interval must be longer, or the range shorter: this makes ${cells} cells (intervals × groups × items), and at most ${mostCells} are shown`;
-  throw new AppError('invalid_input', `${message}.`, { errors: [{ path: 'interval', code: 'mostCells', message }] });
+  const excess = `this makes ${cells} cells (intervals × groups × items), and at most ${mostCells} are shown`;
+  throw invalidField('interval', 'mostCells', `must be longer, or the range shorter: ${excess}`);
 }

@@ -9,7 +9,7 @@ import {
   type UpdateBaremetalNode,
 } from '@atoll/contracts/gpuaas';
 import { isUniqueViolation, Transactions } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { boards } from '@atoll/gpu';
 import { BadPrivateKey, checkPrivateKey, isDiallable, type SshCredential } from '@atoll/ssh';
 import { causeOf } from '@atoll/state-machine';
@@ -17,7 +17,6 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { isIP } from 'node:net';
 import { GpuaasSettings } from '../gpuaas-settings.js';
-import { invalidField } from '../invalid-field.js';
 import { RegionEntity } from '../model/region.entity.js';
 import { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import type { BaremetalNodeState } from '../model/baremetal-node.machine.js';

@@ -9,12 +9,11 @@ import {
   type RequestBaremetal,
 } from '@atoll/contracts/gpuaas';
 import { newId, Transactions } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { invalidField } from '../invalid-field.js';
 import { RegionEntity } from '../model/region.entity.js';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import { liveBaremetal } from '../model/baremetal-instance.machine.js';

@@ -1,7 +1,6 @@
 import type { CreatePool } from '@atoll/contracts/gpuaas';
-import type { AppError } from '@atoll/errors';
+import { type AppError, invalidField } from '@atoll/errors';
 import { boardNamed, maxReplicas, type Board } from '@atoll/gpu';
-import { invalidField } from '../invalid-field.js';
 import type { PoolEntity } from '../model/pool.entity.js';
 
 type Terms = Pick<PoolEntity, 'profiles' | 'replicas' | 'overcommit' | 'allowFallback' | 'temporalReplicas'>;

@@ -11,14 +11,13 @@ import {
   type PoolPage,
 } from '@atoll/contracts/gpuaas';
 import { isUniqueViolation, Statements, Transactions } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { GpuEntity } from '../model/gpu.entity.js';
 import { GpuSteps } from '../sharing/gpu-steps.js';
-import { invalidField } from '../invalid-field.js';
 import { Allocation } from '../allocation/allocation.js';
 import { KnownPrices } from '../prices/known-prices.js';
 import { GpuaasEntity } from '../model/region.entity.js';

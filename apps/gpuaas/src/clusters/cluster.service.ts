@@ -11,14 +11,13 @@ import {
 } from '@atoll/contracts/gpuaas';
 import { podHoldings, type ClusterHoldings } from '@atoll/contracts/pods';
 import { Transactions } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { BaremetalSecrets } from '../baremetal/baremetal-secrets.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
-import { invalidField } from '../invalid-field.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { liveWorkload } from '../model/workload.machine.js';
 import { ClusterChecks } from './cluster-checks.js';

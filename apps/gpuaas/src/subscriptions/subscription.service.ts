@@ -7,13 +7,12 @@ import {
   type Unsubscribe,
 } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
-import { AppError, isAppError } from '@atoll/errors';
+import { AppError, invalidField, isAppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
-import { invalidField } from '../invalid-field.js';
 import { Placement } from '../allocation/placement.js';
 import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
 import { soldProfiles } from '../sharing/pool-terms.js';

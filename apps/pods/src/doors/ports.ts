@@ -1,4 +1,4 @@
-import { AppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { PodsSettings } from '../pods-settings.js';
@@ -21,8 +21,7 @@ export class ExternalPorts {
   /** Throws `invalid_input` for a port that the platform does not expose. */
   requireOffered(port: number): void {
     if (port >= this.first && port <= this.last) return;
-    const message = `external_port must be from ${this.first} to ${this.last}`;
-    throw new AppError('invalid_input', `${message}.`, { errors: [{ path: 'external_port', code: 'isOffered', message }] });
+    throw invalidField('external_port', 'isOffered', `must be from ${this.first} to ${this.last}`);
   }
 
   /** Reserves this port. Throws `port_in_use` where another service has it; waits for a transaction that is about to. */

@@ -10,7 +10,7 @@ import {
   type UpdateExposedService,
 } from '@atoll/contracts/pods';
 import { isUniqueViolation, Statements, Transactions } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
@@ -192,8 +192,7 @@ function nameTaken(name: string): AppError {
 function requireFitting(protocol: ServiceProtocol, isSsl: boolean): void {
   if (!isSsl || protocol === 'HTTP' || protocol === 'TCP') return;
   const why = protocol === 'UDP' ? 'TLS ends in front of HTTP and TCP only' : 'the pod ends TLS itself';
-  const message = `ssl_enabled must be false with ${protocol}: ${why}`;
-  throw new AppError('invalid_input', `${message}.`, { errors: [{ path: 'ssl_enabled', code: 'isFitting', message }] });
+  throw invalidField('ssl_enabled', 'isFitting', `must be false with ${protocol}: ${why}`);
 }
 
 function termsOf({ port, protocol, external_port, ssl_enabled }: UpdateExposedService, present: DoorTerms): DoorTerms {

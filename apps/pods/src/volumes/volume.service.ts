@@ -8,7 +8,7 @@ import {
   type SharedVolumePath,
 } from '@atoll/contracts/pods';
 import { isUniqueViolation, readPage, Statements, Transactions } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
@@ -146,6 +146,5 @@ function nameTaken(name: string): AppError {
 
 function requireNoShrinking(presentGb: number, askedGb: number): void {
   if (askedGb >= presentGb) return;
-  const message = `size_in_gb must be at least ${presentGb}, the present size: a volume does not shrink`;
-  throw new AppError('invalid_input', `${message}.`, { errors: [{ path: 'size_in_gb', code: 'min', message }] });
+  throw invalidField('size_in_gb', 'min', `must be at least ${presentGb}, the present size: a volume does not shrink`);
 }

@@ -1,6 +1,6 @@
 import { whitelistEntries } from '@atoll/contracts';
 import { type KeyTerms } from '@atoll/contracts/teams';
-import { invalidField } from '../invalid-field.js';
+import { invalidField } from '@atoll/errors';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const defaultLifeMs = 90 * dayMs;

@@ -1,9 +1,9 @@
 import { notFound, pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
 import { type CheckImage, type ImageObject, type ImageVerdict, type ListTeamImages, type TeamImages } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
+import { invalidField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { PageRow } from '../sql/json.js';
-import { invalidField } from '../invalid-field.js';
 import { teamImagesQuery, teamPolicyQuery } from './image-policy-query.js';
 import { coversImage, normalisedImage, parseImageReference } from './image-reference.js';
 

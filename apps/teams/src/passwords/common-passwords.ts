@@ -1,5 +1,5 @@
+import { invalidField } from '@atoll/errors';
 import { dictionary } from '@zxcvbn-ts/language-common';
-import { invalidField } from '../invalid-field.js';
 
 /** About 49,000 passwords from leaks, in lower case: MIT, part of zxcvbn-ts. */
 const common: ReadonlySet<string> = new Set(dictionary['passwords-common']);

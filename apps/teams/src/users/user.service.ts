@@ -3,6 +3,7 @@ import { notFound, requireUser, type CallContext, type Nothing, type UserCaller 
 import { credentialsChanged, type KeyTerms, type UpdateProfile, type User, type UserKey } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
+import { invalidField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
@@ -10,7 +11,7 @@ import { settleTerms } from '../api-keys/key-terms.js';
 import { requireFreshCredential, requireIssuingCredential } from '../api-keys/live-credential.js';
 import { databaseNowMs } from '../sql/clock.js';
 import { Writers } from '../writers/writers.js';
-import { invalidField, requireSomeField } from '../invalid-field.js';
+import { requireSomeField } from '../invalid-field.js';
 import { Timezones } from './timezones.js';
 import { userQuery } from '../views/user-query.js';
 import { UserEntity } from '../model/user.entity.js';

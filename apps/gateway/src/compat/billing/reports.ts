@@ -1,6 +1,6 @@
 import type { CallContext, Operation } from '@atoll/contracts';
 import type { BilledGroup, BillingBucket, BillingInterval } from '@atoll/contracts/billing';
-import { AppError } from '@atoll/errors';
+import { invalidField } from '@atoll/errors';
 import type { Rpc } from '@atoll/rpc';
 import { nanoOf, quantityNanoOf } from './exact.js';
 
@@ -17,9 +17,8 @@ export async function askReport<Input extends object, Output extends object>(
   const json = await rpc.callForJson(operation, input, context);
   const parts = typeof json === 'string' ? [Buffer.from(json)] : json;
   if (parts.reduce((sum, { length }) => sum + length, 0) > mostBytes) {
-    const message =
-      'interval must be longer, or the range shorter: the report is too long for the compatibility mount; the main API has it';
-    throw new AppError('invalid_input', `${message}.`, { errors: [{ path: 'interval', code: 'mostBytes', message }] });
+    const remedy = 'must be longer, or the range shorter: the report is too long for the compatibility mount; the main API has it';
+    throw invalidField('interval', 'mostBytes', remedy);
   }
   return JSON.parse(typeof json === 'string' ? json : Buffer.concat(parts).toString('utf8')) as Output;
 }

@@ -2,7 +2,9 @@ import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { backOffMs } from './back-off.js';
 
-const backOff = fc.record({ firstMs: fc.integer({ min: 1, max: 60_000 }), maxMs: fc.integer({ min: 1, max: 3_600_000 }) });
+const limits = { firstMs: fc.integer({ min: 1, max: 60_000 }), maxMs: fc.integer({ min: 1, max: 3_600_000 }) };
+const terms = { factor: fc.integer({ min: 1, max: 5 }), jitter: fc.double({ min: 0, max: 1, noNaN: true }) };
+const backOff = fc.record({ ...limits, ...terms }, { requiredKeys: ['firstMs', 'maxMs'] });
 const failures = fc.integer({ min: 1, max: 10_000 });
 
 /** The wait with the least, or with the most, taken off by chance. */
@@ -14,14 +16,16 @@ function withChance(value: number, work: () => number): number {
 }
 
 describe('law: the wait after so many failures', () => {
-  it('is the first one doubled with each failure, the longest one at most, less up to one half', () => {
+  it('is the first one times the factor with each failure, the longest one at most, less what chance may take off', () => {
     fc.assert(
       fc.property(backOff, failures, (given, count) => {
-        const whole = Math.min(given.maxMs, given.firstMs * 2 ** (count - 1));
+        const { firstMs, maxMs, factor = 2, jitter = 0.5 } = given;
+        const whole = Math.min(maxMs, firstMs * factor ** (count - 1));
+        const least = Math.round(whole * (1 - jitter));
         expect(withChance(0, () => backOffMs(given, count))).toBe(whole);
-        expect(withChance(1, () => backOffMs(given, count))).toBe(Math.round(whole / 2));
+        expect(withChance(1, () => backOffMs(given, count))).toBe(least);
         const wait = backOffMs(given, count);
-        expect(wait).toBeGreaterThanOrEqual(Math.round(whole / 2));
+        expect(wait).toBeGreaterThanOrEqual(least);
         expect(wait).toBeLessThanOrEqual(whole);
         expect(Number.isInteger(wait)).toBe(true);
       }),

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { CallContext } from '@atoll/contracts';
+import { passkeys, sessions } from '@atoll/contracts/teams';
+import { MailServer } from '../mail/mail-server-fixture.js';
+import { contextOf, gateway, home, logIn, somebody } from '../sessions/session-fixture.js';
+import { errorOf, TeamsFixture } from '../teams-fixture.js';
+import { Authenticator } from './authenticator-fixture.js';
+
+const publicUrl = 'https://atoll.example.com';
+let server: MailServer;
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  server = await MailServer.start();
+  fixture = await TeamsFixture.start({ smtpUrl: server.url, publicUrl });
+});
+afterAll(async () => {
+  await fixture.stop();
+  await server.stop();
+});
+
+const anAuthenticator = () => new Authenticator('atoll.example.com', publicUrl);
+
+async function add(context: CallContext, authenticator: Authenticator) {
+  const { challenge_id, options } = await fixture.ask(passkeys.begin, {}, context);
+  return fixture.ask(passkeys.finish, { challenge_id, credential: authenticator.register(options), name: 'Laptop' }, context);
+}
+
+async function logInBy(authenticator: Authenticator) {
+  const { challenge_id, options } = await fixture.ask(passkeys.beginLogIn, {}, gateway);
+  return fixture.ask(passkeys.logIn, { challenge_id, credential: authenticator.logIn(options), ...home }, gateway);
+}
+
+describe('a passkey of an authenticator', () => {
+  it('is added, and its user is told by mail', async () => {
+    const person = await somebody(fixture);
+    const context = await contextOf(fixture, await logIn(fixture, person));
+    const added = await add(context, anAuthenticator());
+    expect(await fixture.ask(passkeys.list, {}, context)).toEqual({ data: [expect.objectContaining({ id: added.id, name: 'Laptop' })] });
+    const texts = (await server.to(person.email, 2)).map(({ text }) => text).join('\n');
+    expect(texts).toContain('A way to log in was added to your account');
+  });
+
+  it('logs its own user in, with both factors', async () => {
+    const person = await somebody(fixture);
+    const authenticator = anAuthenticator();
+    await add(await contextOf(fixture, await logIn(fixture, person)), authenticator);
+    const { session_id } = await logInBy(authenticator);
+    expect(await fixture.ask(sessions.verify, { id: session_id }, gateway)).toMatchObject({ user_id: person.userId });
+    const [session] = await fixture.query('SELECT has_second_factor FROM session WHERE id = $1', [session_id]);
+    expect(session).toEqual({ has_second_factor: true });
+  });
+
+  it('of a counter that goes back, as a copy has it, logs nobody in', async () => {
+    const authenticator = anAuthenticator();
+    await add(await contextOf(fixture, await logIn(fixture, await somebody(fixture))), authenticator);
+    await logInBy(authenticator);
+    authenticator.counter = 1;
+    expect((await errorOf(logInBy(authenticator))).message).toBe('The passkey is not valid here.');
+  });
+
+  it('is added once, and logs nobody in before that or for another origin', async () => {
+    const context = await contextOf(fixture, await logIn(fixture, await somebody(fixture)));
+    const authenticator = anAuthenticator();
+    expect((await errorOf(logInBy(authenticator))).code).toBe('unauthenticated');
+    await add(context, authenticator);
+    expect((await errorOf(add(context, authenticator))).code).toBe('conflict');
+    const elsewhere = new Authenticator('atoll.example.com', 'https://evil.example.com');
+    expect((await errorOf(add(context, elsewhere))).message).toBe('The passkey is not valid here.');
+  });
+});

@@ -1,0 +1,2 @@
+export { backOffMs, type BackOff } from './back-off.js';
+export { WakeUp } from './wake-up.js';
