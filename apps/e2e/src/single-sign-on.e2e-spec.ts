@@ -30,7 +30,7 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
     const port = await freePort();
     home = `http://localhost:${port}`;
     // Another site than the platform's: what SameSite keeps back is kept back here.
-    provider = await OidcProvider.start(`${home}/api/user/sso/corp/callback`, '127.0.0.1');
+    provider = await OidcProvider.start(`${home}/api/user/sso/corp/callback`, { host: '127.0.0.1', hasThinIdTokens: true });
     const env = { ATOLL_DATA_DIR: folder, PORT: String(port) };
     // The mapping names a team, so the team is made first.
     const first = await startPlatform(topology, env);

@@ -27,14 +27,15 @@ export class OidcProvider {
     private readonly server: Server,
     readonly issuer: string,
     private readonly redirectUri: string,
+    private readonly hasThinIdTokens: boolean,
   ) {}
 
-  /** `host`: a name of loopback. */
-  static async start(redirectUri: string, host = 'localhost'): Promise<OidcProvider> {
+  /** `host`: a name of loopback. `hasThinIdTokens`: what the scopes stand for is told at the UserInfo endpoint alone, as the standard has it. */
+  static async start(redirectUri: string, { host = 'localhost', hasThinIdTokens = false } = {}): Promise<OidcProvider> {
     const server = createServer();
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const issuer = `http://${host}:${(server.address() as AddressInfo).port}`;
-    const provider = new OidcProvider(server, issuer, redirectUri);
+    const provider = new OidcProvider(server, issuer, redirectUri, hasThinIdTokens);
     await provider.rotate();
     server.on('request', (request, response) => {
       const trouble = provider.misbehave(new URL(request.url ?? '/', issuer).pathname);
@@ -61,7 +62,7 @@ export class OidcProvider {
       cookies: { keys: ['a key of the specs'] },
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], groups: ['groups'] },
       scopes: ['openid', 'email', 'profile', 'groups'],
-      conformIdTokenClaims: false,
+      conformIdTokenClaims: this.hasThinIdTokens,
       pkce: { required: () => true },
       findAccount: (_context, sub) => {
         const person = this.people.get(sub);

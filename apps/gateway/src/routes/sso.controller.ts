@@ -13,9 +13,9 @@ import { SessionCookie } from '../sessions/session-cookie.js';
 import { Origin } from '../sessions/session-origin.js';
 import { SsoCookie } from '../sessions/sso-cookie.js';
 
-/** The provider has 5 s for its description, and 5 s each for its tokens and its keys. */
+/** The provider has 5 s for its description, and 5 s each for its tokens, its keys and what it says of the person. */
 const beginMs = 8_000;
-const finishMs = 18_000;
+const finishMs = 22_000;
 
 @ApiTags('Sessions')
 @Controller('user/sso')

@@ -71,7 +71,8 @@ export class SsoProviderClients {
       });
       const claims = tokens.claims();
       if (!claims) throw new Error('no ID token');
-      return readClaims(claims, provider.mapping.claim);
+      const further = isWhole(claims, provider) ? {} : await userInfo(config, tokens.access_token, claims.sub);
+      return readClaims({ ...further, ...claims }, provider.mapping.claim);
     } catch (error) {
       // What it says of itself may have changed: its keys, its addresses.
       this.discovered.delete(provider.id);
@@ -99,6 +100,17 @@ export class SsoProviderClients {
   private redirectUri({ id }: SsoProviderSettings): string {
     return `${this.settings.publicUrl}/api/user/sso/${id}/callback`;
   }
+}
+
+/** Whether the ID token says all that is asked of it: who the person is, and what the mapping is made by. */
+function isWhole(claims: oidc.IDToken, { mapping }: SsoProviderSettings): boolean {
+  return claims['email'] !== undefined && (mapping.grants.length === 0 || claims[mapping.claim] !== undefined);
+}
+
+/** OpenID Connect Core, 5.4: where there is an access token, what the scopes stand for need not be in the ID token, and is asked for with it. */
+async function userInfo(config: oidc.Configuration, accessToken: string, subject: string): Promise<Record<string, unknown>> {
+  if (config.serverMetadata().userinfo_endpoint === undefined) return {};
+  return { ...(await oidc.fetchUserInfo(config, accessToken, subject)) };
 }
 
 function readClaims(claims: Record<string, unknown>, mapped: string): SsoClaims {

@@ -17,12 +17,14 @@ jest.spyOn(console, 'info').mockImplementation(() => undefined);
 let folder: string;
 let corp: OidcProvider;
 let open: OidcProvider;
+let thin: OidcProvider;
 let fixture: TeamsFixture;
 let mapped: MadeTeam;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'atoll-sso-'));
   corp = await OidcProvider.start(callback('corp'));
   open = await OidcProvider.start(callback('open'));
+  thin = await OidcProvider.start(callback('thin'), { hasThinIdTokens: true });
   const client = { client_id: 'atoll', client_secret: 'a secret of the specs' };
   const file = join(folder, 'sso.json');
   const grants: object[] = [];
@@ -41,6 +43,7 @@ beforeAll(async () => {
             mapping: { grants },
           },
           { id: 'open', issuer: open.issuer, ...client },
+          { id: 'thin', issuer: thin.issuer, ...client, scope: 'openid email profile groups' },
           { id: 'gone', issuer: 'http://localhost:9', ...client },
         ],
       }),
@@ -50,16 +53,19 @@ beforeAll(async () => {
   fixture = await TeamsFixture.start({ ssoFile: file });
   mapped = await fixture.createTeam('team_owner');
   const { SsoProviderClients } = await import('./sso-providers.js');
-  const provider = fixture.get(SsoProviderClients).find('corp');
-  provider.mapping.grants.push(
-    { value: 'ml', team_id: mapped.team.id, role: 'member' },
-    { value: 'leads', team_id: mapped.team.id, role: 'team_admin' },
-  );
+  for (const id of ['corp', 'thin']) {
+    const provider = fixture.get(SsoProviderClients).find(id);
+    provider.mapping.grants.push(
+      { value: 'ml', team_id: mapped.team.id, role: 'member' },
+      { value: 'leads', team_id: mapped.team.id, role: 'team_admin' },
+    );
+  }
 }, 60_000);
 afterAll(async () => {
   await fixture.stop();
   await corp.stop();
   await open.stop();
+  await thin.stop();
   rmSync(folder, { recursive: true });
 });
 
@@ -122,6 +128,22 @@ describe('single sign-on', () => {
     await logInAt(corp, { ...person, groups: ['leads'] });
     await logInAt(corp, { ...person, groups: [] });
     expect(await roleOf(user.id)).toBe('viewer');
+  });
+
+  it('takes what a provider says at its UserInfo endpoint alone, as the standard has it; the ID token decides whose it is', async () => {
+    const person = someone({ groups: ['leads'] });
+    const { user } = await logInAt(thin, person, 'thin');
+    expect([user.email, user.name, await roleOf(user.id)]).toEqual([person.email, 'Ada', 'team_admin']);
+    for (const trouble of [
+      { status: 500, body: '{}' },
+      { status: 200, body: JSON.stringify({ sub: 'another', email: person.email }) },
+    ]) {
+      const { url, flow_token } = await begin('thin');
+      const answer = await thin.visit(url, person.sub);
+      thin.misbehave = (path) => (path === '/me' ? trouble : undefined);
+      expect((await errorOf(finish(flow_token, answer, 'thin'))).code).toBe(trouble.status === 500 ? 'unavailable' : 'unauthenticated');
+      thin.misbehave = () => undefined;
+    }
   });
 
   it('takes an answer once, in the browser that asked, from the provider it was asked of', async () => {

@@ -126,6 +126,17 @@ it('a sealing key is replaced: what it sealed is sealed again beside the running
   await untilStatus(`/baremetal/${instanceId}`, 'Released');
 }, 120_000);
 
+it('nodes in maintenance are counted by their cause in the figures of the platform', async () => {
+  const { data } = await ask<{ data: { node_id: string }[] }>('GET', '/baremetal/node');
+  const counted = async (cause: string) => {
+    const figures = await (await fetch(`${platform?.url}/metrics`)).text();
+    return new RegExp(`^atoll_baremetal_nodes_in_maintenance{service="gpuaas",cause="${cause}"} (\\d+)$`, 'm').exec(figures)?.[1];
+  };
+  expect([await counted('operator'), await counted('failures')]).toEqual(['0', '0']);
+  await ask('PUT', `/baremetal/node/${data[0]?.node_id}`, { maintenance: true });
+  expect([await counted('operator'), await counted('failures')]).toEqual(['1', '0']);
+});
+
 it('a key that is missing is named, with the rows that need it', async () => {
   const lost = Sealer.createKeys('elsewhere');
   const command = promisify(execFile)(process.execPath, ['dist/apps/platform/src/reseal.js'], { env: { ...process.env, ...env(lost) } });
