@@ -36,10 +36,16 @@ export class Installation {
     this.agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  /** In one process. */
-  static async start(databaseUrl: string, dataDir: string, adminKey: string, connections = 1): Promise<Installation> {
+  /** In one process. `settings`: environment variables beside those of every installation. */
+  static async start(
+    databaseUrl: string,
+    dataDir: string,
+    adminKey: string,
+    connections = 1,
+    settings: Record<string, string> = {},
+  ): Promise<Installation> {
     const port = await freePort();
-    const env = { ...envOf(databaseUrl, adminKey), PORT: String(port), ATOLL_DATA_DIR: dataDir };
+    const env = { ...envOf(databaseUrl, adminKey), PORT: String(port), ATOLL_DATA_DIR: dataDir, ...settings };
     const child = start('apps/platform/src/main.js', [], env);
     return Installation.ready([child], port, adminKey, connections);
   }

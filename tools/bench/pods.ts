@@ -5,15 +5,18 @@ import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '@atoll/database';
 import { createDatabase } from './databases.js';
 import { measureExposing } from './pods-expose.js';
+import { measureStarts, startsLack } from './pods-start.js';
 import { stopAll } from './processes.js';
 
-/** `npm run bench:pods`: exposing services of simulated pods, beside its floor, in one run, on a database of its own. Smaller by its flags. */
+/** `npm run bench:pods`: exposing services of simulated pods, and starting pods on a container engine, beside their floors, in one run, on databases of their own. Smaller by its flags. */
 const { values } = parseArgs({
   options: {
     /** Exposed one after the other. */
     services: { type: 'string', default: '100' },
     /** Each asked for twice, all at once. */
     ports: { type: 'string', default: '500' },
+    /** Pods on a container engine, started one after the other. */
+    starts: { type: 'string', default: '20' },
   },
 });
 const met = (isMet: boolean) => (isMet ? 'met' : 'MISSED');
@@ -35,8 +38,22 @@ try {
   const { asked, ports, won, refused, ms } = contention;
   const isExact = won === ports && refused === asked - ports;
   console.log(
-    `${asked} at once for ${ports} ports: ${won} accepted, ${refused} refused, in ${(ms / 1000).toFixed(2)} s   (exact: ${met(isExact)})`,
+    `${asked} at once for ${ports} ports: ${won} accepted, ${refused} refused, in ${(ms / 1000).toFixed(2)} s   (exact: ${met(isExact)})\n`,
   );
+  const lack = startsLack();
+  if (lack) console.log(`POST /pods on a container engine: NOT MEASURED, ${lack}`);
+  else {
+    const starts = Number(values.starts);
+    const { podMs, podmanMs } = await measureStarts(await createDatabase(postgres.url, 'bench_pod_starts'), folder, starts);
+    const goalMs = 1.5 * podmanMs.p50 + 200;
+    console.log(`POST /pods until running, container engine, image present, ${starts} one after the other`);
+    console.log(
+      `  Atoll   p50 ${milliseconds(podMs.p50)}   p99 ${milliseconds(podMs.p99)}   (goal ${goalMs.toFixed(0)} ms, 1.5 × podman run + 200 ms: ${met(podMs.p50 <= goalMs)})`,
+    );
+    console.log(
+      `  podman run  p50 ${milliseconds(podmanMs.p50)}   p99 ${milliseconds(podmanMs.p99)}   ratio ${(podMs.p50 / podmanMs.p50).toFixed(2)}`,
+    );
+  }
 } finally {
   await stopAll();
   await postgres.stop();

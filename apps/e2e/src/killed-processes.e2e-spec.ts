@@ -88,10 +88,14 @@ async function subscriber(platform: Operated = operated) {
       }),
     service: (service_id: string) => call<ServiceView>('GET', `/pods/expose-service/status?service_id=${service_id}`, access()),
     unexpose: (service_id: string) => succeed('DELETE', `/pods/delete-exposed-service/${service_id}`, access()),
-    workloads: async () =>
-      (await succeed<{ data: { name: string }[] }>('GET', `/gpuaas/workload?team_id=${tenant.teamId}`, access())).data.map(
-        ({ name }) => name,
-      ),
+    /** Waits until the workloads of the team are those of these pods and no others: gpuaas ends one a step after its pod. */
+    holds: async (pods: PodView[]) => {
+      const path = `/gpuaas/workload?team_id=${tenant.teamId}`;
+      const names = async () =>
+        (await succeed<{ data: { name: string }[] }>('GET', path, access())).data.map(({ name }) => name).toSorted();
+      const expected = pods.map(({ pod_name }) => pod_name).toSorted();
+      await until(names, (found) => found.join() === expected.join(), recoveryMs);
+    },
     free: async () => (await tenant.offers(node.gpuaasId))[0]?.available_vgpus,
   };
 }
@@ -137,7 +141,7 @@ it.each(victims)(
     await start.untilItDoes();
     await mortal.kill(victim);
     await team.runs(pod.pod_name);
-    expect((await team.workloads()).toSorted()).toEqual([pod.pod_name, other.pod_name].toSorted());
+    await team.holds([pod, other]);
     expect((await team.runs(other.pod_name)).body.restarts).toBe(0);
 
     const stop = await hang(node.gpuaasId, 'stop');
@@ -145,10 +149,10 @@ it.each(victims)(
     await stop.untilItDoes();
     await mortal.kill(victim);
     await team.gone(pod.pod_name);
-    expect(await team.workloads()).toEqual([other.pod_name]);
+    await team.holds([other]);
     await team.remove(other.pod_name);
     await team.gone(other.pod_name);
-    expect(await team.workloads()).toEqual([]);
+    await team.holds([]);
 
     await tenant.unsubscribe(subscription_id);
     await tenant.subscribed(subscription_id, 'unsubscribed', recoveryMs);
@@ -285,7 +289,7 @@ it(
     );
     const doneMs = performance.now() - startMs;
     process.stdout.write(`Killed at once: ready after ${Math.round(readyMs)} ms, all work done after ${Math.round(doneMs)} ms.\n`);
-    expect((await team.workloads()).toSorted()).toEqual(pods.map(({ pod_name }) => pod_name).toSorted());
+    await team.holds(pods);
     for (const { pod_name } of pods) expect((await team.runs(pod_name)).body.restarts).toBe(0);
   },
   storyMs,

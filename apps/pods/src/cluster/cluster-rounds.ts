@@ -1,6 +1,10 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { PodsSettings } from '../pods-settings.js';
 
+/** Rows in one look at a cluster. */
+const perLook = 500;
+const lookMs = 8_000;
+
 /** Goes round the clusters from time to time. One that hangs is looked at no second time meanwhile, and keeps no other from its look. */
 export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApplicationShutdown {
   protected readonly logger = new Logger(this.constructor.name);
@@ -29,6 +33,7 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
     this.timer = setInterval(() => {
       this.round = this.round.then(() => this.go());
     }, this.everyMs);
+    this.round = this.go();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
@@ -40,19 +45,35 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
 
   private async go(): Promise<void> {
     try {
-      for (const gpuaasId of await this.due()) this.once(gpuaasId);
+      for (const gpuaasId of await this.due()) this.once(this.looking, gpuaasId, () => this.visit(gpuaasId));
     } catch (error) {
       this.warn(`Cannot look at ${this.what}; retrying`, error);
     }
   }
 
-  private once(gpuaasId: string): void {
-    if (this.looking.has(gpuaasId) || this.stopping.signal.aborted) return;
-    const task = this.visit(gpuaasId)
+  /** Begins the work for a cluster unless it is among those that run. */
+  protected once(running: Map<string, Promise<void>>, gpuaasId: string, work: () => Promise<unknown>): void {
+    if (running.has(gpuaasId) || this.stopping.signal.aborted) return;
+    const task = work()
       .then(() => undefined)
       .catch((error: unknown) => this.warn(`Cannot look at ${this.what} of GPU service ${gpuaasId}; retrying`, error))
-      .finally(() => this.looking.delete(gpuaasId));
-    this.looking.set(gpuaasId, task);
+      .finally(() => running.delete(gpuaasId));
+    running.set(gpuaasId, task);
+  }
+
+  /** Looks at what `page` finds with keys after the last one seen, from `first` on, page by page until there is none or the service stops. */
+  protected async inPages<Row extends { readonly id: string }>(
+    first: string,
+    page: (after: string, limit: number) => Promise<readonly Row[]>,
+    look: (rows: readonly Row[], signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    for (let after = first; !this.stopping.signal.aborted;) {
+      const rows = await page(after, perLook);
+      const last = rows.at(-1);
+      if (!last) return;
+      await look(rows, AbortSignal.any([this.stopping.signal, AbortSignal.timeout(lookMs)]));
+      after = last.id;
+    }
   }
 
   private warn(what: string, error: unknown): void {

@@ -1,8 +1,9 @@
-import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import { type ListPods, type Pod, type PodPage, type PodPath } from '@atoll/contracts/pods';
-import { readPage, Statements } from '@atoll/database';
+import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
+import { readTeamPage } from '../placement/team-page.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
 import { podView } from './pod-view.js';
@@ -21,21 +22,11 @@ export class PodReader {
   }
 
   async list(asked: ListPods, { caller }: CallContext): Promise<PodPage> {
-    const { team_id, subscription_id, include_ended } = asked;
-    requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
-    const { page, limit, offset } = pageWindow(asked, 1);
-    const isWhole = include_ended === 'true';
-    // What is stopped can be started again, so it is listed; what was deleted has ended.
-    const where = `team_id = $1 AND ($2::bigint IS NULL OR subscription_id = $2)${isWhole ? '' : ` AND state <> 'deleted'`}`;
-    const { total, rows } = await readPage(this.statements, {
-      name: `pods.list.${isWhole}`,
-      count: `SELECT count(*)::int FROM pod WHERE ${where}`,
-      rows: `SELECT * FROM pod WHERE ${where} ORDER BY created_at, pod_id LIMIT $3 OFFSET $4`,
-      order: 'created_at, pod_id',
-      values: [team_id, subscription_id ?? null, limit, offset],
-    });
-    return { data: rows.map((raw) => podView(this.pods.rowOf(raw))), pagination: { page, limit, total } };
+    requirePermission(caller, asked.team_id, 'readTeam');
+    await this.teams.team(asked.team_id);
+    const listing = { name: 'pods.list', table: 'pod', key: 'pod_id', column: 'subscription_id' };
+    const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.subscription_id);
+    return { data: rows.map((raw) => podView(this.pods.rowOf(raw))), pagination };
   }
 
   /** The pod, for a caller who has the permission in its team. Throws `not_found`, in the words for one that does not exist. */

@@ -155,7 +155,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   }
 }
 
-export function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>, ofRun = run): ObjectRef {
+function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>, ofRun = run): ObjectRef {
   return { kind: 'vm', id: instanceId, run: ofRun };
 }
 

@@ -4,10 +4,8 @@ import { DataSource } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
 import { Clusters } from '../cluster/clusters.js';
 import { PodsSettings } from '../pods-settings.js';
-import { refOf, VmSteps } from './vm-steps.js';
+import { VmSteps } from './vm-steps.js';
 
-const perLook = 500;
-const lookMs = 8_000;
 const beginning = '00000000-0000-0000-0000-000000000000';
 
 /** Has VMs looked at that their cluster no longer shows as running, by a look at all of them from time to time. */
@@ -39,21 +37,21 @@ export class VmWatch extends ClusterRounds {
   /** Looks at all VMs of a cluster that run. */
   async sweep(gpuaasId: string): Promise<void> {
     const driver = await this.clusters.driverOf(gpuaasId);
-    for (let after = beginning; !this.stopping.signal.aborted;) {
-      const rows = await this.dataSource.query<{ instanceId: string; run: number }[]>(
-        `SELECT instance_id AS "instanceId", run FROM vm WHERE gpuaas_id = $1 AND state = 'running' AND instance_id > $2 ORDER BY instance_id LIMIT $3`,
-        [gpuaasId, after, perLook],
-      );
-      const last = rows.at(-1);
-      if (!last) return;
-      const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(lookMs)]);
-      const sights = await driver.observeVms(
-        rows.map((row) => refOf(row)),
-        signal,
-      );
-      const changed = rows.filter((_row, at) => sights[at]?.phase !== 'running').map(({ instanceId }) => instanceId);
-      if (changed.length > 0) await this.transactions.run((manager) => this.steps.touch(manager, changed));
-      after = last.instanceId;
-    }
+    await this.inPages(
+      beginning,
+      (after, limit) =>
+        this.dataSource.query<{ id: string; run: number }[]>(
+          `SELECT instance_id AS id, run FROM vm WHERE gpuaas_id = $1 AND state = 'running' AND instance_id > $2 ORDER BY instance_id LIMIT $3`,
+          [gpuaasId, after, limit],
+        ),
+      async (rows, signal) => {
+        const sights = await driver.observeVms(
+          rows.map(({ id, run }) => ({ kind: 'vm', id, run })),
+          signal,
+        );
+        const changed = rows.filter((_row, at) => sights[at]?.phase !== 'running').map(({ id }) => id);
+        if (changed.length > 0) await this.transactions.run((manager) => this.steps.touch(manager, changed));
+      },
+    );
   }
 }

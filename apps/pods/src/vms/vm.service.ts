@@ -1,10 +1,11 @@
-import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import type { CreateVm, ListVms, UpdateVm, Vm, VmPage, VmPath } from '@atoll/contracts/pods';
-import { isUniqueViolation, newId, readPage, Statements, Transactions } from '@atoll/database';
+import { isUniqueViolation, newId, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
+import { readTeamPage } from '../placement/team-page.js';
 import type { EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { GpuServices } from '../placement/gpu-services.js';
@@ -59,20 +60,11 @@ export class VmsService {
   }
 
   async list(asked: ListVms, { caller }: CallContext): Promise<VmPage> {
-    const { team_id, region_id, include_ended } = asked;
-    requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
-    const { page, limit, offset } = pageWindow(asked, 1);
-    const isWhole = include_ended === 'true';
-    const where = `team_id = $1 AND ($2::bigint IS NULL OR region_id = $2)${isWhole ? '' : ` AND state <> 'deleted'`}`;
-    const { total, rows } = await readPage(this.statements, {
-      name: `vms.list.${isWhole}`,
-      count: `SELECT count(*)::int FROM vm WHERE ${where}`,
-      rows: `SELECT * FROM vm WHERE ${where} ORDER BY created_at, instance_id LIMIT $3 OFFSET $4`,
-      order: 'created_at, instance_id',
-      values: [team_id, region_id ?? null, limit, offset],
-    });
-    return { data: rows.map((raw) => vmView(this.steps.rowOf(raw))), pagination: { page, limit, total } };
+    requirePermission(caller, asked.team_id, 'readTeam');
+    await this.teams.team(asked.team_id);
+    const listing = { name: 'vms.list', table: 'vm', key: 'instance_id', column: 'region_id' };
+    const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.region_id);
+    return { data: rows.map((raw) => vmView(this.steps.rowOf(raw))), pagination };
   }
 
   async get({ instance_id }: VmPath, { caller }: CallContext): Promise<Vm> {

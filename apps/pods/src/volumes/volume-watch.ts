@@ -8,11 +8,8 @@ import { PodsSettings } from '../pods-settings.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import { VolumeSteps } from './volume-steps.js';
 
-const perLook = 500;
-const lookMs = 8_000;
-
 interface Seen {
-  readonly volume_id: string;
+  readonly id: string;
   readonly used_bytes: string | null;
 }
 
@@ -48,29 +45,29 @@ export class VolumeWatch extends ClusterRounds {
   /** Looks at all volumes of a cluster. */
   async sweep(gpuaasId: string): Promise<void> {
     const driver = await this.clusters.driverOf(gpuaasId);
-    for (let after = '0'; !this.stopping.signal.aborted;) {
-      const rows = await this.dataSource.query<Seen[]>(
-        `SELECT volume_id, used_bytes FROM shared_volume WHERE gpuaas_id = $1 AND state = 'active' AND volume_id > $2 ORDER BY volume_id LIMIT $3`,
-        [gpuaasId, after, perLook],
-      );
-      const last = rows.at(-1);
-      if (!last) return;
-      const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(lookMs)]);
-      const sights = await driver.observeVolumes(
-        rows.map(({ volume_id }) => ({ kind: 'volume', id: volume_id, run: 0 })),
-        signal,
-      );
-      await this.keep(rows, sights);
-      after = last.volume_id;
-    }
+    await this.inPages(
+      '0',
+      (after, limit) =>
+        this.dataSource.query<Seen[]>(
+          `SELECT volume_id AS id, used_bytes FROM shared_volume WHERE gpuaas_id = $1 AND state = 'active' AND volume_id > $2 ORDER BY volume_id LIMIT $3`,
+          [gpuaasId, after, limit],
+        ),
+      async (rows, signal) => {
+        const sights = await driver.observeVolumes(
+          rows.map(({ id }) => ({ kind: 'volume', id, run: 0 })),
+          signal,
+        );
+        await this.keep(rows, sights);
+      },
+    );
   }
 
   private async keep(rows: readonly Seen[], sights: readonly VolumeSight[]): Promise<void> {
-    const lost = rows.filter((_row, at) => sights[at]?.phase === 'absent').map(({ volume_id }) => volume_id);
-    const changed = rows.flatMap(({ volume_id, used_bytes }, at) => {
+    const lost = rows.filter((_row, at) => sights[at]?.phase === 'absent').map(({ id }) => id);
+    const changed = rows.flatMap(({ id, used_bytes }, at) => {
       const sight = sights[at];
       const usedBytes = sight?.phase === 'ready' ? sight.usedBytes : null;
-      return usedBytes === null || String(usedBytes) === used_bytes ? [] : [{ volumeId: volume_id, usedBytes }];
+      return usedBytes === null || String(usedBytes) === used_bytes ? [] : [{ volumeId: id, usedBytes }];
     });
     if (lost.length > 0) await this.transactions.run((manager) => this.steps.touch(manager, lost));
     if (changed.length > 0) await this.transactions.run((manager) => this.keepUsed(manager, changed));

@@ -1,4 +1,4 @@
-import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import {
   type CreateSharedVolume,
   type ListSharedVolumes,
@@ -7,11 +7,12 @@ import {
   type SharedVolumePage,
   type SharedVolumePath,
 } from '@atoll/contracts/pods';
-import { isUniqueViolation, readPage, Statements, Transactions } from '@atoll/database';
+import { isUniqueViolation, Statements, Transactions } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
+import { readTeamPage } from '../placement/team-page.js';
 import type { EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { GpuServices } from '../placement/gpu-services.js';
@@ -54,20 +55,11 @@ export class VolumesService {
   }
 
   async list(asked: ListSharedVolumes, { caller }: CallContext): Promise<SharedVolumePage> {
-    const { team_id, region_id, include_ended } = asked;
-    requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
-    const { page, limit, offset } = pageWindow(asked, 1);
-    const isWhole = include_ended === 'true';
-    const where = `team_id = $1 AND ($2::bigint IS NULL OR region_id = $2)${isWhole ? '' : ` AND state <> 'deleted'`}`;
-    const { total, rows } = await readPage(this.statements, {
-      name: `volumes.list.${isWhole}`,
-      count: `SELECT count(*)::int FROM shared_volume WHERE ${where}`,
-      rows: `SELECT * FROM shared_volume WHERE ${where} ORDER BY created_at, volume_id LIMIT $3 OFFSET $4`,
-      order: 'created_at, volume_id',
-      values: [team_id, region_id ?? null, limit, offset],
-    });
-    return { data: rows.map((raw) => volumeView(this.steps.rowOf(raw))), pagination: { page, limit, total } };
+    requirePermission(caller, asked.team_id, 'readTeam');
+    await this.teams.team(asked.team_id);
+    const listing = { name: 'volumes.list', table: 'shared_volume', key: 'volume_id', column: 'region_id' };
+    const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.region_id);
+    return { data: rows.map((raw) => volumeView(this.steps.rowOf(raw))), pagination };
   }
 
   async get({ volume_id }: SharedVolumePath, { caller }: CallContext): Promise<SharedVolume> {

@@ -1,7 +1,8 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Instant, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
-import { IncludeEnded, PageFromOne, PageOf } from '../page.js';
+import { PageOf } from '../page.js';
+import { ListInRegion } from './list-in-region.js';
 import { Amount } from './pod-fields.js';
 
 const largestGb = 100_000;
@@ -78,15 +79,7 @@ export class SharedVolume {
 
 export class SharedVolumePage extends PageOf(() => SharedVolume) {}
 
-class VolumesOfTeam {
-  @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
-  team_id!: string;
-
-  @NumberedId({ optional: true, example: '1' })
-  region_id?: string;
-}
-
-export class ListSharedVolumes extends IntersectionType(VolumesOfTeam, PageFromOne, IncludeEnded) {}
+export class ListSharedVolumes extends ListInRegion {}
 
 export class SharedVolumePath {
   @NumberedId({ example: '5' })

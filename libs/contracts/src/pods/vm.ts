@@ -1,7 +1,8 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, event, operation } from '../contract.js';
 import { Flag, Instant, ListOf, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
-import { IncludeEnded, PageFromOne, PageOf } from '../page.js';
+import { PageFromOne, PageOf } from '../page.js';
+import { ListInRegion } from './list-in-region.js';
 import { Amount, dnsLabel, dnsLabelHint } from './pod-fields.js';
 import { PodMount } from './pod.js';
 
@@ -131,15 +132,7 @@ export class Vm {
 
 export class VmPage extends PageOf(() => Vm) {}
 
-class VmsOfTeam {
-  @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
-  team_id!: string;
-
-  @NumberedId({ optional: true, example: '1' })
-  region_id?: string;
-}
-
-export class ListVms extends IntersectionType(VmsOfTeam, PageFromOne, IncludeEnded) {}
+export class ListVms extends ListInRegion {}
 
 export class VmPath {
   @Uuid()
