@@ -13,7 +13,11 @@ const config: Config = {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['@swc/jest', { ...swc, swcrc: false }] },
-  moduleNameMapper: { '^@atoll/([a-z-]+)$': '<rootDir>/libs/$1/src/index.ts', '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^@atoll/([a-z-]+)$': '<rootDir>/libs/$1/src/index.ts',
+    '^@atoll/contracts/([a-z-]+)$': '<rootDir>/libs/contracts/src/$1/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
   globalSetup: '<rootDir>/libs/testing/src/jest-run-setup.ts',
   globalTeardown: '<rootDir>/libs/testing/src/jest-run-teardown.ts',
   setupFilesAfterEnv: ['<rootDir>/libs/testing/src/jest-error-log.ts'],

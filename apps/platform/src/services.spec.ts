@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { machineServices, platformServices } from '@atoll/contracts';
+import { machineServices, platformServices } from '@atoll/contracts/operator';
 import { MachineHistory } from '@atoll/state-machine';
 import { services } from './services.js';
 

@@ -1,8 +1,9 @@
+import { type TeamRole, type UserCaller } from '@atoll/contracts';
+import { type UsageTold } from '@atoll/contracts/billing';
 import {
   exposedServices,
   pods,
   sharedVolumes,
-  teamChanged,
   vms,
   type ExposedService,
   type CreatePod,
@@ -11,11 +12,9 @@ import {
   type Pod,
   type PodStatus,
   type SharedVolume,
-  type TeamRole,
-  type UsageTold,
-  type UserCaller,
   type Vm,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
+import { teamChanged } from '@atoll/contracts/teams';
 import { Outbox } from '@atoll/events';
 import { InProcessBus } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';

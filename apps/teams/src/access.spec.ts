@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { imagePolicies, members, teamBatches, teamRoles, teams, workspaces, type Operation, type TeamRole } from '@atoll/contracts';
+import { teamRoles, type Operation, type TeamRole } from '@atoll/contracts';
+import { imagePolicies, members, teamBatches, teams, workspaces } from '@atoll/contracts/teams';
 import { isAppError } from '@atoll/errors';
 import { contextOf, gateway, home } from './sessions/session-fixture.js';
 import { SessionsService } from './sessions/session.service.js';

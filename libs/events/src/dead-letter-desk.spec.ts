@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { CallContext, DeadLetterPath, DeadLettersOfService, UserCaller } from '@atoll/contracts';
+import type { CallContext, UserCaller } from '@atoll/contracts';
+import type { DeadLetterPath, DeadLettersOfService } from '@atoll/contracts/operator';
 import { createIdempotencyTable, newId } from '@atoll/database';
 import { createDatabase, errorOf, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { DataSource } from 'typeorm';

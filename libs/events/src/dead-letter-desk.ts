@@ -1,14 +1,12 @@
+import { requirePlatformAdmin, type CallContext, type Nothing } from '@atoll/contracts';
 import {
   deadLetters,
   payloadExcerptLimit,
-  requirePlatformAdmin,
-  type CallContext,
   type DeadLetterPath,
   type DeadLettersAfter,
   type DeadLettersOfService,
   type FailedEvent,
-  type Nothing,
-} from '@atoll/contracts';
+} from '@atoll/contracts/operator';
 import { Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Handle, type Handlers } from '@atoll/rpc';

@@ -1,13 +1,11 @@
+import { requirePlatformAdmin, type CallContext, type Nothing } from '@atoll/contracts';
 import {
   machines,
-  requirePlatformAdmin,
-  type CallContext,
   type ListProcesses,
   type MachineService,
   type MachineStatesOfService,
-  type Nothing,
   type ProcessPage,
-} from '@atoll/contracts';
+} from '@atoll/contracts/operator';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller, Module, type DynamicModule, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';

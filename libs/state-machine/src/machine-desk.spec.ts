@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { countedRowsLimit, type MachineKind } from '@atoll/contracts';
+import { countedRowsLimit, type MachineKind } from '@atoll/contracts/operator';
 import { errorOf, statementsOf } from '@atoll/testing';
 import type { DiscoveryService } from '@nestjs/core';
 import { Harbour } from './berth-fixture.js';

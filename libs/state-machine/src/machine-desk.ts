@@ -1,14 +1,13 @@
+import { notFound, pageWindow } from '@atoll/contracts';
 import {
   countedRowsLimit,
-  notFound,
-  pageWindow,
   type ListProcesses,
   type MachineKind,
   type MachineProcess,
   type MachineState,
   type MachineStatesOfService,
   type ProcessPage,
-} from '@atoll/contracts';
+} from '@atoll/contracts/operator';
 import { toAppError } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';

@@ -1,4 +1,5 @@
-import type { EventType, TeamChanged } from '@atoll/contracts';
+import type { EventType } from '@atoll/contracts';
+import type { TeamChanged } from '@atoll/contracts/teams';
 import { createIdempotencyTable, DatabaseModule, newId } from '@atoll/database';
 import { createEventTables, eventEntities, EventsModule, InProcessCourier, Outbox, type Courier } from '@atoll/events';
 import { InProcessBus, RpcModule } from '@atoll/rpc';

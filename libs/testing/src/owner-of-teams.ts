@@ -1,14 +1,14 @@
+import { type Operation } from '@atoll/contracts';
 import {
   teamDirectory,
   type HeldCredentials,
   type LookUpRoles,
   type LookUpTeams,
-  type Operation,
   type RoleInTeam,
   type TeamChanged,
   type TeamsAfter,
   type TeamUpdate,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import type { InProcessBus } from '@atoll/rpc';

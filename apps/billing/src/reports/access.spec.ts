@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { billingReports, teamRoles, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { teamRoles, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { billingReports } from '@atoll/contracts/billing';
 import { BillingFixture, errorOf, memberOf } from '../billing-fixture.js';
 import { BilledTeam } from './report-fixture.js';
 

@@ -1,4 +1,5 @@
-import { requirePlatformAdmin, type CallContext, type PlatformService, type ServiceAnswer } from '@atoll/contracts';
+import { requirePlatformAdmin, type CallContext } from '@atoll/contracts';
+import { type PlatformService, type ServiceAnswer } from '@atoll/contracts/operator';
 import { isAppError, type AppError } from '@atoll/errors';
 
 /** How long a service is waited for: what the others answer is not held back for longer. */

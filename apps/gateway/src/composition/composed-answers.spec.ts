@@ -8,7 +8,7 @@ import {
   type MachineState,
   type MachineStates,
   type PlatformService,
-} from '@atoll/contracts';
+} from '@atoll/contracts/operator';
 import { AppError } from '@atoll/errors';
 import fc from 'fast-check';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';

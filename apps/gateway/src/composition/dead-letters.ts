@@ -1,12 +1,12 @@
+import { type CallContext } from '@atoll/contracts';
 import {
   deadLetters,
   platformServices,
-  type CallContext,
   type DeadLetterPage,
   type DeadLettersOfService,
   type FailedEvent,
   type ListDeadLetters,
-} from '@atoll/contracts';
+} from '@atoll/contracts/operator';
 import type { Rpc } from '@atoll/rpc';
 import { askEach } from './ask-each.js';
 

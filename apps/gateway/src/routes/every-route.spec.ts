@@ -1,40 +1,33 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { prices } from '@atoll/contracts/billing';
 import {
   baremetal,
   baremetalNodes,
   clusters,
   connections,
-  deadLetters,
-  exposedServices,
+  nodes,
+  poolGpus,
+  pools,
+  regions,
+  subscriptions,
+  workloads,
+} from '@atoll/contracts/gpuaas';
+import { deadLetters, machines } from '@atoll/contracts/operator';
+import { exposedServices, instances, podLimits, podLogs, pods, terminals, sharedVolumes, sshKeys, vms } from '@atoll/contracts/pods';
+import {
   imagePolicies,
   invitations,
   links,
-  instances,
-  machines,
   members,
-  nodes,
-  podLimits,
-  podLogs,
-  pods,
-  terminals,
   passkeys,
   passwords,
-  poolGpus,
-  pools,
-  prices,
-  regions,
   secondFactors,
   sessions,
-  sharedVolumes,
-  sshKeys,
-  subscriptions,
   teams,
   users,
-  vms,
-  workloads,
   workspaces,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { teamId } from '../testing/team-fixture.js';
 

@@ -1,5 +1,6 @@
 import { Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { Nothing, type CallContext } from '@atoll/contracts';
 import {
   deadLetters,
   DeadLetterPage,
@@ -11,10 +12,8 @@ import {
   machines,
   machineServices,
   MachineStates,
-  Nothing,
   ProcessPage,
-  type CallContext,
-} from '@atoll/contracts';
+} from '@atoll/contracts/operator';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage } from '../answers/answers.js';
 import { askEach } from '../composition/ask-each.js';

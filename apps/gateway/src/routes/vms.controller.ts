@@ -1,19 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import {
-  CreateFlavour,
-  CreateVm,
-  Flavour,
-  FlavourPage,
-  ListVms,
-  PageFromOne,
-  UpdateVmBody,
-  Vm,
-  VmPage,
-  VmPath,
-  vms,
-  type CallContext,
-} from '@atoll/contracts';
+import { PageFromOne, type CallContext } from '@atoll/contracts';
+import { CreateFlavour, CreateVm, Flavour, FlavourPage, ListVms, UpdateVmBody, Vm, VmPage, VmPath, vms } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage, Refuses } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

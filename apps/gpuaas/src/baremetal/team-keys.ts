@@ -1,4 +1,6 @@
-import { membershipChanged, permissions, userKeysChanged, type MembershipChanged, type UserKeysChanged } from '@atoll/contracts';
+import { permissions } from '@atoll/contracts';
+import { userKeysChanged, type UserKeysChanged } from '@atoll/contracts/pods';
+import { membershipChanged, type MembershipChanged } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { touchRows } from '@atoll/state-machine';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { teamCapacityChanged } from '@atoll/contracts';
+import { teamCapacityChanged } from '@atoll/contracts/gpuaas';
 import { afterCommit, Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';

@@ -1,4 +1,5 @@
-import { pageWindow, requirePermission, type CallContext, type InstanceList, type ListInstances } from '@atoll/contracts';
+import { pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
+import { type InstanceList, type ListInstances } from '@atoll/contracts/pods';
 import { readPage, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { baremetalChanged, podBatches, pods, type FindInstances } from '@atoll/contracts';
+import { baremetalChanged } from '@atoll/contracts/gpuaas';
+import { podBatches, pods, type FindInstances } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 

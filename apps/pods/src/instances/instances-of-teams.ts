@@ -1,13 +1,5 @@
-import {
-  notFound,
-  requirePermission,
-  requirePlatformAdmin,
-  type CallContext,
-  type Caller,
-  type FindInstances,
-  type FoundInstance,
-  type FoundInstances,
-} from '@atoll/contracts';
+import { notFound, requirePermission, requirePlatformAdmin, type CallContext, type Caller } from '@atoll/contracts';
+import { type FindInstances, type FoundInstance, type FoundInstances } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';

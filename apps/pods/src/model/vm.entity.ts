@@ -1,4 +1,4 @@
-import type { PodMount } from '@atoll/contracts';
+import type { PodMount } from '@atoll/contracts/pods';
 import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { credentialsChanged, sshKeys, teamRoles, type Pod, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { teamRoles, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { sshKeys, type Pod } from '@atoll/contracts/pods';
+import { credentialsChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { fingerprintOf, generateKeyPair } from '@atoll/ssh';

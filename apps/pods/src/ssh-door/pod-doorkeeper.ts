@@ -1,12 +1,5 @@
-import {
-  permissions,
-  teamDirectory,
-  type CallerCredential,
-  type HeldCredential,
-  type RoleInTeam,
-  type TeamRole,
-  type UserInTeam,
-} from '@atoll/contracts';
+import { permissions, type CallerCredential, type TeamRole } from '@atoll/contracts';
+import { teamDirectory, type HeldCredential, type RoleInTeam, type UserInTeam } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';

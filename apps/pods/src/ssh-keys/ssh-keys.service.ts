@@ -1,18 +1,13 @@
+import { notFound, pageWindow, requireUser, type CallContext, type Nothing, type PageFromOne } from '@atoll/contracts';
 import {
-  notFound,
-  pageWindow,
-  requireUser,
   sshKeysChanged,
   userKeysChanged,
   type AddSshKey,
-  type CallContext,
-  type Nothing,
-  type PageFromOne,
   type RenameSshKey,
   type SshKey,
   type SshKeyPage,
   type SshKeyPath,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
 import { isUniqueViolation, newId, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { isIP, type AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import type { Duplex } from 'node:stream';
-import { terminalProtocol } from '@atoll/contracts';
+import { terminalProtocol } from '@atoll/contracts/pods';
 import { WebSocketServer } from 'ws';
 import type { GuestBook } from '../ssh-door/guest-book.js';
 import { usualLimits } from '../ssh-door/limits.js';

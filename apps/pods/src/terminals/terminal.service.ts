@@ -1,4 +1,5 @@
-import type { CallContext, LocateTerminal, OpenTerminal, TerminalPlace, TerminalTicket } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
+import type { LocateTerminal, OpenTerminal, TerminalPlace, TerminalTicket } from '@atoll/contracts/pods';
 import { AppError } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';
 import { TeamGate } from '@atoll/team-directory';

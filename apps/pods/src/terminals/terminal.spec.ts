@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { credentialsChanged, teamRoles, terminals, type Pod, type TeamRole, type TerminalTicket, type UserCaller } from '@atoll/contracts';
+import { teamRoles, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { terminals, type Pod, type TerminalTicket } from '@atoll/contracts/pods';
+import { credentialsChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
@@ -262,8 +264,7 @@ describe('a terminal', () => {
     const who = { ...member(), credential: { kind: 'session', id: newId() } as const };
     const { ticket } = await open(who);
     fixture.owner.endedCredentials.add(who.credential.id);
-    const { closed } = new Browser(await dial(ticket));
-    expect(await closed).toMatch(/^1008 The session that opened this terminal has ended/);
+    expect(await new Browser(await dial(ticket)).closed).toMatch(/^1008 The session that opened this terminal has ended/);
   });
 
   it('stays while it cannot be asked whether its session lives', async () => {
@@ -274,7 +275,6 @@ describe('a terminal', () => {
     fixture.owner.comeBack();
     browser.socket.send(Buffer.from('still here'));
     await browser.reads('> still here');
-    browser.socket.close();
   });
 
   it('ends where the connection to the pod is lost, and its shell ends with a browser that goes away', async () => {

@@ -1,5 +1,5 @@
 import type { ObjectRef, RunSight, VmRun } from '@atoll/cluster';
-import { vmChanged } from '@atoll/contracts';
+import { vmChanged } from '@atoll/contracts/pods';
 import { Outbox } from '@atoll/events';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';

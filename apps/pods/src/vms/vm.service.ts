@@ -1,17 +1,5 @@
-import {
-  notFound,
-  pageWindow,
-  requirePermission,
-  type CallContext,
-  type Caller,
-  type CreateVm,
-  type ListVms,
-  type Permission,
-  type UpdateVm,
-  type Vm,
-  type VmPage,
-  type VmPath,
-} from '@atoll/contracts';
+import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { type CreateVm, type ListVms, type UpdateVm, type Vm, type VmPage, type VmPath } from '@atoll/contracts/pods';
 import { isUniqueViolation, newId, readPage, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';

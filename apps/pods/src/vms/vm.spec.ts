@@ -1,15 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import {
-  instances,
-  podHoldings,
-  sharedVolumes,
-  teamChanged,
-  teamDeletionRequested,
-  vms,
-  type CreateVm,
-  type Vm,
-  type VmChanged,
-} from '@atoll/contracts';
+import { instances, podHoldings, sharedVolumes, vms, type CreateVm, type Vm, type VmChanged } from '@atoll/contracts/pods';
+import { teamChanged, teamDeletionRequested } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';

@@ -1,8 +1,8 @@
+import { type CallContext, type TeamPath } from '@atoll/contracts';
 import {
   teamBatches,
   type AddedMembers,
   type AddMembers,
-  type CallContext,
   type CreateTeamWithPolicy,
   type FindMembers,
   type FindWorkspaces,
@@ -11,9 +11,8 @@ import {
   type NamedTeams,
   type Team,
   type TeamDeletion,
-  type TeamPath,
   type TeamsNamedAfter,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { MembersService } from '../members/member.service.js';

@@ -1,22 +1,17 @@
 import { maskApiKey } from '@atoll/api-keys';
+import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Nothing } from '@atoll/contracts';
 import {
   credentialsChanged,
-  notFound,
-  pageWindow,
-  requirePermission,
   type AddedMembers,
   type AddMember,
   type AddMembers,
-  type CallContext,
-  type Caller,
   type ChangeRole,
   type IssueMemberKey,
   type ListMembers,
   type MemberPage,
   type MemberPath,
-  type Nothing,
   type TeamMember,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';

@@ -1,15 +1,14 @@
+import { notFound } from '@atoll/contracts';
+import type { CallContext, Nothing } from '@atoll/contracts';
 import type {
-  CallContext,
   NewPasskey,
-  Nothing,
   OpenedSession,
   Passkey,
   PasskeyAnswerFrom,
   PasskeyList,
   PasskeyOptions,
   PasskeyPath,
-} from '@atoll/contracts';
-import { notFound } from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { newId, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable, Logger } from '@nestjs/common';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { members, singleSignOn, teams, type OpenedSession, type SsoFlow } from '@atoll/contracts';
+import { members, singleSignOn, teams, type OpenedSession, type SsoFlow } from '@atoll/contracts/teams';
 import { gateway, home, logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
 import { OidcProvider, type Person } from './oidc-provider-fixture.js';

@@ -1,13 +1,13 @@
+import { type CallContext } from '@atoll/contracts';
 import {
   teamDirectory,
-  type CallContext,
   type HeldCredentials,
   type LookUpRoles,
   type LookUpTeams,
   type RolesInTeams,
   type TeamsAfter,
   type TeamUpdates,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { TeamDirectoryService } from './team-directory.service.js';

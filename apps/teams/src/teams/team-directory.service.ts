@@ -1,7 +1,6 @@
+import { type CallContext, type Caller } from '@atoll/contracts';
 import {
   maxWorkspacesPerUpdate,
-  type CallContext,
-  type Caller,
   type HeldCredential,
   type HeldCredentials,
   type LookUpRoles,
@@ -13,7 +12,7 @@ import {
   type TeamUpdate,
   type TeamUpdates,
   type WorkspaceStanding,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';

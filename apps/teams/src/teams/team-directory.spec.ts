@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { maxWorkspacesPerUpdate, members, teamDirectory, teams, teamUpdated, workspaces, type TeamUpdate } from '@atoll/contracts';
+import { maxWorkspacesPerUpdate, members, teamDirectory, teams, teamUpdated, workspaces, type TeamUpdate } from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
 import { logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';

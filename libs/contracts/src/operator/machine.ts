@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation, type Contract } from '../contract.js';
 import { Flag, Instant, ListOf, Nested, OneOf, Text, WholeNumber } from '../fields.js';
-import { Nothing, PageFromOne, Pagination } from '../page.js';
+import { Nothing, PageFromOne, PageOf } from '../page.js';
 import { ComposedOfServices, machineServices, type MachineService } from './services.js';
 
 /** Rows of one machine that are counted, and can be paged through, for each kind. */
@@ -139,13 +139,8 @@ export class MachineProcess {
   request_id!: string | null;
 }
 
-export class ProcessPage {
-  @ListOf(() => MachineProcess, { max: 100, description: 'Processes, those that entered their state first first.' })
-  data!: MachineProcess[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+/** Those that entered their state first, first. */
+export class ProcessPage extends PageOf(() => MachineProcess) {}
 
 type MachineOperations = Contract<{
   states: { input: typeof Nothing; output: typeof MachineStatesOfService };

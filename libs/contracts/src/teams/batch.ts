@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, Text, Uuid, Uuids, WholeNumber } from '../fields.js';
-import { Pagination } from '../page.js';
+import { Flag, Instant, ListOf, Text, Uuid, Uuids, WholeNumber } from '../fields.js';
+import { PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
 import { CreateTeam, NewMember, Team, TeamDeletion, TeamMember, WorkspaceName } from './team.js';
 
@@ -59,13 +59,7 @@ export class FoundMember extends TeamMember {
   second_factor!: boolean;
 }
 
-export class FoundMembers {
-  @ListOf(() => FoundMember, { max: 1000 })
-  data!: FoundMember[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class FoundMembers extends PageOf(() => FoundMember, { max: 1000 }) {}
 
 class NewMembers {
   @ListOf(() => NewMember, { min: 1, max: 100 })

@@ -1,18 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  baremetal,
-  connections,
-  exposedServices,
-  gpuaasBatches,
-  imagePolicies,
-  podBatches,
-  pods,
-  sharedVolumes,
-  teamBatches,
-  type FoundInstance,
-  type Pod,
-  type SharedVolume,
-} from '@atoll/contracts';
+import { baremetal, connections, gpuaasBatches } from '@atoll/contracts/gpuaas';
+import { exposedServices, podBatches, pods, sharedVolumes, type FoundInstance, type Pod, type SharedVolume } from '@atoll/contracts/pods';
+import { imagePolicies, teamBatches } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';

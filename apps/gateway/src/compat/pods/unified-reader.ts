@@ -1,14 +1,7 @@
-import {
-  gpuaasBatches,
-  podBatches,
-  teamBatches,
-  type CallContext,
-  type FindInstances,
-  type FoundInstance,
-  type FoundInstances,
-  type FoundWorkspaces,
-  type Places,
-} from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { gpuaasBatches, type Places } from '@atoll/contracts/gpuaas';
+import { podBatches, type FindInstances, type FoundInstance, type FoundInstances } from '@atoll/contracts/pods';
+import { teamBatches, type FoundWorkspaces } from '@atoll/contracts/teams';
 import type { Rpc } from '@atoll/rpc';
 import { countryCodeOf } from '../http/country-codes.js';
 import { unifiedId, type Unified } from './unified.js';

@@ -1,20 +1,17 @@
 import { Body, Controller, Delete, Get, Param, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { notFound, Nothing, type CallContext } from '@atoll/contracts';
+import { baremetal, connections } from '@atoll/contracts/gpuaas';
 import {
-  baremetal,
-  connections,
   exposedServices,
-  notFound,
-  Nothing,
   podBatches,
   pods,
   sharedVolumes,
-  type CallContext,
   type FoundInstance,
   type FoundInstances,
   type Pod,
   type PodAction,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';

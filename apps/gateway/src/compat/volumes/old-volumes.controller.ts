@@ -1,6 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { NumberedId, pods, sharedVolumes, TeamPath, Text, Uuid, type CallContext, type SharedVolume } from '@atoll/contracts';
+import { NumberedId, TeamPath, Text, Uuid, type CallContext } from '@atoll/contracts';
+import { pods, sharedVolumes, type SharedVolume } from '@atoll/contracts/pods';
 import { invalidInput } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
