@@ -32,6 +32,13 @@ describeWhere(browserLack(), 'VMs in the console', () => {
         ({ status }) => status === 'active',
       );
 
+      const offered = await succeed<{ data: { region_id: string; region_name: string }[] }>(
+        'GET',
+        `/gpuaas/available-regions?team_id=${tenant.teamId}&limit=100`,
+        tenant,
+      );
+      const regionName = offered.data.find(({ region_id }) => region_id === node.regionId)?.region_name ?? '';
+
       const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
       const { page } = tab;
       const dialog = page.getByRole('dialog');
@@ -39,6 +46,8 @@ describeWhere(browserLack(), 'VMs in the console', () => {
       await page.getByText('There is no VM').waitFor();
       await page.getByRole('button', { name: 'Create a VM' }).click();
       await dialog.getByLabel('Name').fill('Not A Name');
+      await dialog.getByRole('button', { name: 'Region' }).click();
+      await page.getByRole('option', { name: regionName }).click();
       await dialog.getByRole('button', { name: 'Flavour' }).click();
       await page.getByRole('option', { name: flavour }).click();
       await dialog.getByRole('button', { name: 'Mount a shared volume' }).click();
