@@ -70,7 +70,14 @@ function AddPasskey({ close }: { close: () => void }) {
     if (!response.ok) throw problemOf(response, await response.json());
   };
   return (
-    <ActionForm submit="Add" action={add} invalidates={['passkeys', 'profile']} done="The passkey was added." onDone={close} onCancel={close}>
+    <ActionForm
+      submit="Add"
+      action={add}
+      invalidates={['passkeys', 'profile']}
+      done="The passkey was added."
+      onDone={close}
+      onCancel={close}
+    >
       {(problem) => (
         <Field
           label="Name"
