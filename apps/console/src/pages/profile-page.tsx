@@ -46,14 +46,25 @@ export function ProfilePage() {
           </ul>
         )}
       </Card>
-      <SessionsCard />
-      {currentSession().kind === 'session' && (
+      {user.second_factor === null ? (
+        <Card title="More of you">
+          <p className="hint">
+            You are logged in by a key that opens one team. Your sessions, SSH keys and second factors are shown when you log in by your
+            password.
+          </p>
+        </Card>
+      ) : (
         <>
-          {user.second_factor !== null && <SecondFactorCard factor={user.second_factor} />}
-          <PasskeysCard />
+          <SessionsCard />
+          {currentSession().kind === 'session' && (
+            <>
+              <SecondFactorCard factor={user.second_factor} />
+              <PasskeysCard />
+            </>
+          )}
+          <OwnKey />
         </>
       )}
-      <OwnKey />
     </Page>
   );
 }

@@ -70,6 +70,16 @@ const vmPlans: readonly VmPlan[] = [
     mounts: 'warehouse-frames',
     isStopped: true,
   },
+  {
+    team: 'Ledger Analytics',
+    workspace: 'models',
+    name: 'feature-store',
+    region: 'south',
+    flavour: 'memory-8',
+    image: 'docker.io/pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime',
+    restarts: true,
+    mounts: 'features',
+  },
 ];
 
 const flavours = [
@@ -131,14 +141,16 @@ const hosts = [
     specs: { gpu_model: 'L40S-48GB', gpu_count: 4, cpu_cores: 64, memory_gb: 512 },
   },
   { name: 'mumbai-metal-02', region: 'south', specs: { gpu_model: 'H100-80GB', gpu_count: 8, cpu_cores: 192, memory_gb: 2048 } },
+  { name: 'mumbai-metal-03', region: 'south', specs: { gpu_model: 'A30-24GB', gpu_count: 2, cpu_cores: 48, memory_gb: 256 } },
 ] as const;
 
 const requests = [
   { team: 'Nimbus Robotics', workspace: 'training', name: 'hyper-sweep', gpu_model: 'A100-80GB', ends: 'Active' },
+  { team: 'Protein Lab', workspace: 'folding', name: 'cryo-em', gpu_model: 'H100-80GB', ends: 'Active' },
   { team: 'Ledger Analytics', workspace: 'models', name: 'retraining', gpu_model: 'L40S-48GB', ends: 'Failed' },
 ] as const;
 
-/** Bare-metal hosts: one with a tenant, one on which a request has failed, and one that is free. */
+/** Bare-metal hosts: two with a tenant, one on which a request has failed, and one that is free; and a request that waits for one in use. */
 export async function makeBaremetal(api: DemoApi, teams: readonly DemoTeam[], regions: Regions): Promise<void> {
   await Promise.all(
     hosts.map(async ({ region, ...host }) => {
@@ -155,6 +167,8 @@ export async function makeBaremetal(api: DemoApi, teams: readonly DemoTeam[], re
       await api.until<{ status: string }>(`/baremetal/${instance_id}`, ({ status }) => status === ends);
     }),
   );
+  const waiting = { ...placeOf(teams, 'Ledger Analytics', 'models'), name: 'year-end-scoring', specs: { gpu_model: 'A100-80GB' } };
+  await api.post('/baremetal/request', waiting);
 }
 
 function placeOf(teams: readonly DemoTeam[], name: string, workspace: string): { team_id?: string; workspace_id?: string } {

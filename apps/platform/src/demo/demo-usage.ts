@@ -28,6 +28,7 @@ const prices: readonly Price[] = [
   { sku: 'vm.standard-4', unit: 'instance', before: '0.17', now: '0.17' },
   { sku: 'vm.memory-8', unit: 'instance', before: '0.52', now: '0.52' },
   { sku: 'baremetal.A100-80GB-x4', unit: 'instance', before: '6.40', now: '6.40' },
+  { sku: 'baremetal.H100-80GB-x8', unit: 'instance', before: '28.00', now: '26.50' },
 ];
 
 export async function setPrices(api: DemoApi, nowMs: number): Promise<void> {
