@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
-import { succeed } from '../client.js';
+import { succeed, until } from '../client.js';
 import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture } from './browser.js';
 import { startDemo, type DemoPlatform } from './demo.js';
 
@@ -13,6 +13,7 @@ const allowed: ReadonlySet<string> = new Set([
   'Nothing needs you',
   // The default policy lists none, and allows all.
   'No image is listed',
+  'Every image is allowed',
   // The operator is a member of nothing.
   'You are in no team',
   'You have no SSH key here',
@@ -38,11 +39,18 @@ describeWhere(browserLack(), 'the demo', () => {
         await logInWithKey(tab.page, key);
         await tab.page.locator('.side a').first().waitFor();
         const links = await Promise.all((await tab.page.locator('.side a').all()).map((link) => link.getAttribute('href')));
-        const paths = links.filter((link): link is string => link?.startsWith('/') === true && !link.startsWith('/api'));
+        const paths = links.filter((link): link is string => link !== null && /^\/(?!api\/|$)/.test(link));
         expect(paths.length).toBeGreaterThan(8);
-        for (const path of paths) {
+        for (const [at, path] of paths.entries()) {
+          const [before, isElsewhere] = [await tab.page.title(), at > 0];
           await tab.page.locator(`.side a[href="${path}"]`).click();
-          await tab.page.getByRole('heading', { level: 1 }).waitFor();
+          // The page before stays until this one is there.
+          if (isElsewhere) {
+            await until(
+              () => tab.page.title(),
+              (title) => title !== before,
+            );
+          }
           await tab.page.locator('.skeleton').first().waitFor({ state: 'detached' });
           const titles = await tab.page.locator('.empty h3, .problem strong').allTextContents();
           silent.push(
@@ -71,11 +79,11 @@ describeWhere(browserLack(), 'the demo', () => {
       key: demo.platform.adminKey,
     });
     expect(data.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(demo.keys)));
-    const until = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    const to = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
     const from = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
     const unpriced: string[] = [];
     for (const { id, name } of data) {
-      const path = `/team-billing/${id}/${from}T00:00:00/${until}T00:00:00/daily/utc`;
+      const path = `/team-billing/${id}/${from}T00:00:00/${to}T00:00:00/daily/utc`;
       const bill = await succeed<{ unpriced: { sku: string }[] }>('GET', path, { url: demo.platform.url, key: demo.platform.adminKey });
       unpriced.push(...bill.unpriced.map(({ sku }) => `${name}: ${sku}`));
     }
