@@ -10,6 +10,7 @@ import { may } from '../../api/access.js';
 import { useUser } from '../../api/user-context.js';
 import { Attention } from './attention.js';
 import { CostCard } from './cost-card.js';
+import { Utilization } from './utilization.js';
 
 export function OverviewPage() {
   const { teamId } = useParams({ from: '/in/teams/$teamId' });
@@ -104,6 +105,7 @@ function UseRow({ subscription }: { subscription: Schemas['MeteredSubscription']
           {vgpus_allocated} × {profile}, {gigabytes(v_ram_gb)} each
         </span>
       </span>
+      <Utilization id={subscription.subscription_id} name={name ?? pool_name} window="last_24h" />
       <span className="use">
         <span className="hint">{use === null ? 'no samples' : percent(use)}</span>
         <span className="meter" aria-hidden="true">
