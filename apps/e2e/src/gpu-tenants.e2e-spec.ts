@@ -35,6 +35,7 @@ const operations: { operation: string; who: Who; query?: string; body?: object }
   { operation: 'GET /gpuaas/available-pools', who: 'viewer', query: 'team_id={team_id}' },
   { operation: 'GET /gpuaas/pool/{pool_id}/gpus', who: 'viewer', query: 'team_id={team_id}' },
   { operation: 'GET /gpuaas/pool-subscription', who: 'viewer', query: 'team_id={team_id}' },
+  { operation: 'GET /gpuaas/pool-subscription/{subscription_id}/utilization', who: 'viewer' },
   { operation: 'GET /gpuaas/workload', who: 'viewer', query: 'team_id={team_id}' },
   { operation: 'GET /gpuaas/compatible-instances/{team_id}', who: 'viewer' },
   { operation: 'GET /gpuaas/connection-info', who: 'member', query: 'team_id={team_id}' },

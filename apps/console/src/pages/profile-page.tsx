@@ -23,6 +23,13 @@ export function ProfilePage() {
           <Figure name="Name" value={<span className="given">{user.name}</span>} hint={user.email} />
           <Figure name="Zone" value={user.timezone} hint="Bills and times are shown in it." />
           <Figure name="GPUs your teams hold" value={user.card_count} />
+          {user.second_factor !== null && (
+            <Figure
+              name="Log-in"
+              value={<span className="small">{logInWays(user.second_factor)}</span>}
+              hint={user.second_factor.is_set || user.second_factor.passkeys > 0 ? undefined : 'A password alone can be guessed or stolen.'}
+            />
+          )}
         </dl>
       </Card>
       <Card title="Your teams">
@@ -39,16 +46,33 @@ export function ProfilePage() {
           </ul>
         )}
       </Card>
-      <SessionsCard />
-      {currentSession().kind === 'session' && (
+      {user.second_factor === null ? (
+        <Card title="More of you">
+          <p className="hint">
+            You are logged in by a key that opens one team. Your sessions, SSH keys and second factors are shown when you log in by your
+            password.
+          </p>
+        </Card>
+      ) : (
         <>
-          <SecondFactorCard />
-          <PasskeysCard />
+          <SessionsCard />
+          {currentSession().kind === 'session' && (
+            <>
+              <SecondFactorCard factor={user.second_factor} />
+              <PasskeysCard />
+            </>
+          )}
+          <OwnKey />
         </>
       )}
-      <OwnKey />
     </Page>
   );
+}
+
+function logInWays({ is_set, passkeys }: NonNullable<User['second_factor']>): string {
+  const password = is_set ? 'Password and a code' : 'Password alone';
+  if (passkeys === 0) return password;
+  return `${password}, or ${passkeys === 1 ? 'a passkey' : `one of ${passkeys} passkeys`}`;
 }
 
 function EditProfile({ user }: { user: User }) {

@@ -9,7 +9,9 @@ export interface Destination {
 /** Where this user can go, in the order of the sidebar; the command palette has the same list. */
 export function destinations(user: User, teamId: string | undefined): Destination[] {
   const team = teamId === undefined ? [] : teamDestinations(user, teamId);
-  return [...team, ...ownDestinations, ...(isOperator(user) ? operatorDestinations : [])];
+  // A key that opens one team is nobody's own.
+  const own = user.second_factor === null ? [] : ownDestinations;
+  return [...team, ...own, ...(isOperator(user) ? operatorDestinations : [])];
 }
 
 function teamDestinations(user: User, teamId: string): Destination[] {

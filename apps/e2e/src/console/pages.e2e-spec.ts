@@ -126,13 +126,29 @@ describeWhere(browserLack(), 'every page of the console', () => {
 
   it('has no wider page than a telephone', async () => {
     const tab = await openTab(platformUrl, { viewport: { width: 360, height: 740 } });
-    await logInWithKey(tab.page, ownerKey);
     const wide: string[] = [];
-    for (const [name, heading, path] of ofTeam) {
-      await visit(tab, `/teams/${teamId}${path.replace('{pod}', podName)}`, heading);
+    const measure = async (name: string) => {
       await picture(tab.page, `${name}-360-light`);
       const width = await tab.page.evaluate('document.documentElement.scrollWidth');
       if (Number(width) > 360) wide.push(`${name}: ${String(width)}`);
+    };
+    for (const [name, path] of [
+      ['login', '/sign-in'],
+      ['link', '/link#atl_no-such-token'],
+      ['no-link', '/link'],
+    ] as const) {
+      await tab.page.goto(path);
+      await tab.page.getByRole('heading', { level: 1 }).waitFor();
+      await measure(name);
+    }
+    await logInWithKey(tab.page, adminKey);
+    for (const [name, heading, path] of ofTeam) {
+      await visit(tab, `/teams/${teamId}${path.replace('{pod}', podName)}`, heading);
+      await measure(name);
+    }
+    for (const [name, heading, path] of [...ofOperator, ['node', /gpu/, `/operator/nodes/${nodeId}`] as const]) {
+      await visit(tab, path, heading);
+      await measure(name);
     }
     expect(wide).toEqual([]);
     expect(tab.faults).toEqual([]);

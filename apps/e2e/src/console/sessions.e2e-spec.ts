@@ -112,6 +112,7 @@ describeWhere(browserLack(), 'a session in the console', () => {
       await page.goto('/profile');
       await enter();
       const card = page.getByRole('region', { name: 'Second factor' });
+      await card.getByText('not set up', { exact: true }).waitFor();
       for (const theme of ['Light', 'Dark']) {
         await page.getByRole('radio', { name: theme }).click();
         expect(await violations(page)).toEqual([]);
@@ -132,6 +133,12 @@ describeWhere(browserLack(), 'a session in the console', () => {
       const [first = '', second = ''] = await codes.allTextContents();
       await dialog.getByRole('button', { name: 'Done' }).click();
       expect(await page.content()).not.toContain(secret);
+      await card.getByText('set up', { exact: true }).waitFor();
+      await card.getByText('10 recovery codes are left').waitFor();
+      await page.setViewportSize({ width: 360, height: 740 });
+      expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(360);
+      await picture(page, 'story-profile-360');
+      await page.setViewportSize({ width: 1440, height: 900 });
 
       await page.getByRole('button', { name: 'Log out' }).click();
       await enter();
@@ -139,10 +146,12 @@ describeWhere(browserLack(), 'a session in the console', () => {
       await page.getByRole('button', { name: 'Confirm' }).click();
       await page.getByRole('link', { name: 'SSH keys' }).waitFor();
       await page.goto('/profile');
+      await card.getByText('9 recovery codes are left').waitFor();
       await card.getByRole('button', { name: 'Remove' }).click();
       await dialog.getByLabel('Code').fill(second);
       await dialog.getByRole('button', { name: 'Remove' }).click();
       await page.getByText('The second factor was removed.').waitFor();
+      await card.getByText('not set up', { exact: true }).waitFor();
       await page.getByRole('button', { name: 'Log out' }).click();
       await enter();
       await page.getByRole('link', { name: 'SSH keys' }).waitFor();

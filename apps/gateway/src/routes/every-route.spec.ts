@@ -145,6 +145,7 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['POST /gpuaas/pool/unsubscribe', 200, subscriptions.unsubscribe, { subscription_id: '42', force: true }],
   ['GET /gpuaas/pool-subscriptions/all', 200, subscriptions.listAll, { ...page, ...inWindow }],
   ['GET /gpuaas/pool-subscription', 200, subscriptions.list, { ...ofTeam, gpuaas_id: '1', subscription_id: '42', ...page, ...inWindow }],
+  ['GET /gpuaas/pool-subscription/{subscription_id}/utilization', 200, subscriptions.utilization, { metric_window: 'last_7d' }],
   ['POST /gpuaas/workload', 202, workloads.start, { subscription_id: '42', name: 'fine-tune' }],
   ['GET /gpuaas/workload', 200, workloads.list, { ...ofTeam, subscription_id: '42', ...page, include_ended: 'true' }],
   ['DELETE /gpuaas/workload/{workload_id}', 202, workloads.stop],

@@ -11,7 +11,10 @@ import {
   SubscriptionPage,
   SubscriptionPath,
   Unsubscribe,
+  ReadUtilizationQuery,
+  SubscriptionUtilization,
   subscriptions,
+  utilizationPoints,
 } from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersAllOrPage, AnswersPage, Refuses } from '../answers/answers.js';
@@ -76,5 +79,21 @@ export class PoolSubscriptionsController {
   )
   listTeamSubscriptions(@Query() query: ListSubscriptions, @Context() context: CallContext): Promise<SubscriptionList> {
     return this.rpc.call(subscriptions.list, query, context);
+  }
+
+  @Get('pool-subscription/:subscription_id/utilization')
+  @Answers(
+    200,
+    SubscriptionUtilization,
+    'Get the utilization of a subscription',
+    `Returns how the GPUs of a subscription were used, in ${utilizationPoints} parts of the window. Where metrics cannot be read the figures ` +
+      'are null. Any member of its team may read it.',
+  )
+  getSubscriptionUtilization(
+    @Param() path: SubscriptionPath,
+    @Query() query: ReadUtilizationQuery,
+    @Context() context: CallContext,
+  ): Promise<SubscriptionUtilization> {
+    return this.rpc.call(subscriptions.utilization, { ...path, ...query }, context);
   }
 }

@@ -20,13 +20,8 @@ export interface Means {
 export function averages({ subscriptionId, spans, isWhole }: MeasuredSpans, means: Means): SubscriptionMetrics {
   const cpu = means.cpu(subscriptionId);
   const gpu = (figure: GpuFigure) => {
-    const known = spans.flatMap((span) => {
-      const percent = means.gpu(figure, span);
-      return percent === null ? [] : [{ percent, ms: span.untilMs - span.fromMs }];
-    });
-    const allMs = known.reduce((sum, { ms }) => sum + ms, 0);
-    const average = known.reduce((sum, { percent, ms }) => sum + percent * (ms / allMs), 0);
-    return { average, isWhole: isWhole && known.length > 0 && known.length === spans.length, isEmpty: known.length === 0 };
+    const known = knownOf(spans, (span) => means.gpu(figure, span));
+    return { average: weighted(known), isWhole: isWhole && known.length > 0 && known.length === spans.length, isEmpty: known.length === 0 };
   };
   const [memory, utilization] = [gpu('memory_usage'), gpu('gpu_utilization')];
   const isEmpty = cpu === null && memory.isEmpty && utilization.isEmpty;
@@ -36,6 +31,29 @@ export function averages({ subscriptionId, spans, isWhole }: MeasuredSpans, mean
     gpu_utilization: twoDecimals(utilization.average),
     status: isEmpty ? 'no_data' : cpu !== null && memory.isWhole && utilization.isWhole ? 'ok' : 'partial',
   };
+}
+
+/** The average over spans, each as heavy as it is long, with two decimals; null where none of them has a sample. */
+export function meanOf(spans: readonly Span[], percentOf: (span: Span) => number | null): number | null {
+  const known = knownOf(spans, percentOf);
+  return known.length === 0 ? null : twoDecimals(weighted(known));
+}
+
+interface Known {
+  readonly percent: number;
+  readonly ms: number;
+}
+
+function knownOf(spans: readonly Span[], percentOf: (span: Span) => number | null): Known[] {
+  return spans.flatMap((span) => {
+    const percent = percentOf(span);
+    return percent === null ? [] : [{ percent, ms: span.untilMs - span.fromMs }];
+  });
+}
+
+function weighted(known: readonly Known[]): number {
+  const allMs = known.reduce((sum, { ms }) => sum + ms, 0);
+  return known.reduce((sum, { percent, ms }) => sum + percent * (ms / allMs), 0);
 }
 
 export const noData: SubscriptionMetrics = { cpu_usage: 0, memory_usage: 0, gpu_utilization: 0, status: 'no_data' };

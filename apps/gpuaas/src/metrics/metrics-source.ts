@@ -38,6 +38,14 @@ export interface SubscriptionMetrics {
   readonly status: 'ok' | 'partial' | 'no_data';
 }
 
+/** Averages in percent over a part of a window, two decimals; null where nothing was held or measured. Instants are epoch milliseconds. */
+export interface CoursePoint {
+  readonly fromMs: number;
+  readonly untilMs: number;
+  readonly gpu_utilization: number | null;
+  readonly memory_usage: number | null;
+}
+
 /** A MIG instance: what alone has figures of its own. `gpuInstanceId` as in `MeasuredSlice`. */
 export interface MigInstance {
   readonly gpuUuid: string;
@@ -52,6 +60,12 @@ export abstract class MetricsSource {
    * is `no_data`, and the log says so once per outage.
    */
   abstract read(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<Map<string, SubscriptionMetrics>>;
+
+  /**
+   * Returns the averages of one subscription over `count` parts of the window, the earliest first, of the times in which it held a slice. Never
+   * throws, and answers within about 2 s: where the source is slow or down each figure is null.
+   */
+  abstract course(window: MetricWindow, subscription: MeasuredSubscription, count: number): Promise<CoursePoint[]>;
 
   /**
    * Returns the greatest sample of the utilization of MIG instances in the last `seconds`, in percent, by `<GPU's UUID>/<instance id>`. An instance

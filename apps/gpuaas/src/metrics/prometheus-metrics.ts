@@ -2,13 +2,21 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MetricWindow } from '@atoll/contracts/gpuaas';
 import { Logger } from '@nestjs/common';
-import { averages, noData, type Means } from './averages.js';
-import { keyOf, MetricsSource, type MeasuredSubscription, type MigInstance, type SubscriptionMetrics } from './metrics-source.js';
+import { averages, noData, type GpuFigure, type Means } from './averages.js';
+import { courseOf, partsOf, type CoursePart } from './course.js';
+import {
+  keyOf,
+  MetricsSource,
+  type CoursePoint,
+  type MeasuredSubscription,
+  type MigInstance,
+  type SubscriptionMetrics,
+} from './metrics-source.js';
 import { pageQuery, peakQuery } from './page-query.js';
 import { valuesOfAnswer } from './prometheus-answer.js';
 import { PrometheusClient, PrometheusFault } from './prometheus-client.js';
 import { RecentAnswers } from './recent-answers.js';
-import { spansOf } from './spans.js';
+import { spansOf, type Span } from './spans.js';
 import { windowMs } from './windows.js';
 
 export interface PrometheusMetricsOptions {
@@ -23,6 +31,8 @@ export interface PrometheusMetricsOptions {
 
 type PageMetrics = ReadonlyMap<string, SubscriptionMetrics>;
 
+/** How long the course of a subscription is waited for. */
+const coursePatienceMs = 2_000;
 /** Queries under way at once; while Prometheus is slow, one. */
 const maxQueries = 8;
 /** For this long after a listing has waited in vain, listings do not wait. */
@@ -82,6 +92,19 @@ export class PrometheusMetrics extends MetricsSource {
     return result;
   }
 
+  override async course(window: MetricWindow, subscription: MeasuredSubscription, count: number): Promise<CoursePoint[]> {
+    const nowMs = this.#now();
+    const parts = partsOf(window, subscription, count, nowMs);
+    const isSlow = performance.now() < this.#slowUntilMs;
+    const isIdle = this.#queries < (isSlow ? 1 : maxQueries) && parts.some(({ spans }) => spans.length > 0);
+    const asked = isIdle ? this.#askCourse(subscription, parts, window, nowMs) : Promise.resolve(null);
+    const abandoned = new AbortController();
+    const late = delay(coursePatienceMs, null, { signal: abandoned.signal }).catch(() => null);
+    const percentOf = await Promise.race([asked, late]);
+    abandoned.abort();
+    return courseOf(parts, percentOf ?? (() => null));
+  }
+
   override async peaks(instances: readonly MigInstance[], seconds: number): Promise<Map<string, number>> {
     try {
       const valueOf = await valuesOfAnswer(await this.#client.query(peakQuery(instances, seconds), this.#now()));
@@ -91,6 +114,31 @@ export class PrometheusMetrics extends MetricsSource {
     } catch (error) {
       this.#note(error instanceof PrometheusFault ? error.message : 'it failed');
       return new Map();
+    }
+  }
+
+  /** What one query says about all parts; null where it fails. */
+  async #askCourse(
+    { subscriptionId }: MeasuredSubscription,
+    parts: readonly CoursePart[],
+    window: MetricWindow,
+    nowMs: number,
+  ): Promise<((figure: GpuFigure, span: Span) => number | null) | null> {
+    this.#queries += 1;
+    try {
+      const spans = parts.flatMap((part) => part.spans);
+      const { expression, placeOf } = pageQuery([subscriptionId], spans, windowMs[window], nowMs);
+      const valueOf = await valuesOfAnswer(await this.#client.query(expression, nowMs));
+      if (!valueOf) throw new PrometheusFault('the answer is not a vector');
+      return (figure, span) => {
+        const place = placeOf(span);
+        return place === undefined ? null : (valueOf(figure, { ...span, place }) ?? null);
+      };
+    } catch (error) {
+      this.#note(error instanceof PrometheusFault ? error.message : 'it failed');
+      return null;
+    } finally {
+      this.#queries -= 1;
     }
   }
 

@@ -1,8 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { MetricWindow } from '@atoll/contracts/gpuaas';
-import { averages, noData, type Figure } from './averages.js';
-import { keyOf, MetricsSource, type MeasuredSubscription, type MigInstance, type SubscriptionMetrics } from './metrics-source.js';
-import { spansOf } from './spans.js';
+import { averages, noData, type Figure, type GpuFigure } from './averages.js';
+import { courseOf, partsOf } from './course.js';
+import {
+  keyOf,
+  MetricsSource,
+  type CoursePoint,
+  type MeasuredSubscription,
+  type MigInstance,
+  type SubscriptionMetrics,
+} from './metrics-source.js';
+import { spansOf, type Span } from './spans.js';
 import { windowMs } from './windows.js';
 
 export interface SimulatedMetricsOptions {
@@ -42,6 +50,13 @@ export class SimulatedMetrics extends MetricsSource {
       });
     };
     return Promise.resolve(new Map(subscriptions.map((subscription) => [subscription.subscriptionId, one(subscription)])));
+  }
+
+  override course(window: MetricWindow, subscription: MeasuredSubscription, count: number): Promise<CoursePoint[]> {
+    const isDown = this.#options.isDown();
+    const percentOf = (figure: GpuFigure, { gpuUuid, gpuInstanceId, fromMs, untilMs }: Span) =>
+      isDown ? null : this.#mean(figure, gpuInstanceId === null ? gpuUuid : `${gpuUuid}/${gpuInstanceId}`, fromMs, untilMs);
+    return Promise.resolve(courseOf(partsOf(window, subscription, count, this.#options.now()), percentOf));
   }
 
   override peaks(instances: readonly MigInstance[], seconds: number): Promise<Map<string, number>> {

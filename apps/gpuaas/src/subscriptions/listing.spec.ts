@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { metricWindows, subscriptions, type MetricWindow } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
-import { MetricsSource, type MeasuredSubscription, type SubscriptionMetrics } from '../metrics/metrics-source.js';
+import { MetricsSource, type CoursePoint, type MeasuredSubscription, type SubscriptionMetrics } from '../metrics/metrics-source.js';
 
 /** Remembers what was asked of it; measures the subscriptions in `known` alone. */
 class Meter extends MetricsSource {
@@ -15,6 +15,10 @@ class Meter extends MetricsSource {
     return Promise.resolve(
       new Map(measured.flatMap(({ subscriptionId }) => (this.known.has(subscriptionId) ? [[subscriptionId, figures]] : []))),
     );
+  }
+
+  course(): Promise<CoursePoint[]> {
+    return Promise.resolve([]);
   }
 
   peaks(): Promise<Map<string, number>> {
@@ -200,5 +204,19 @@ describe('the figures of a listing', () => {
       await ofTeam({ subscription_id, metric_window });
       expect(meter.asked.at(-1)?.subscriptions[0]?.slices).toHaveLength(count);
     }
+  });
+});
+
+describe('the utilization of a subscription', () => {
+  it('is shown to whoever may read its team, and to others as if there were none', async () => {
+    const path = { subscription_id: held[1] ?? '' };
+    const ofViewer = { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] };
+    expect(await fixture.call(subscriptions.utilization, path, ofViewer)).toEqual({ ...path, metric_window: 'last_24h', points: [] });
+    const stranger = { ...team.member, teams: [{ teamId: newId(), role: 'team_owner' as const }] };
+    const [foreign, unknown] = [
+      await errorOf(fixture.call(subscriptions.utilization, path, stranger)),
+      await errorOf(fixture.call(subscriptions.utilization, { subscription_id: '999999' }, stranger)),
+    ];
+    expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
   });
 });

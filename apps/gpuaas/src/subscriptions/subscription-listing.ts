@@ -1,5 +1,8 @@
 import { notFound, pageWindow, requirePermission, requirePlatformAdmin, type CallContext } from '@atoll/contracts';
 import {
+  utilizationPoints,
+  type ReadUtilization,
+  type SubscriptionUtilization,
   type ListAllSubscriptions,
   type ListSubscriptions,
   type MeteredSubscription,
@@ -78,6 +81,30 @@ export class SubscriptionListing {
     );
     if (subscription_id !== undefined && total === 0) throw notFound('subscription');
     return { data, ...(askedLimit !== undefined && { pagination: { page, limit, total } }) };
+  }
+
+  /** How its GPUs were used in the course of the window, whatever became of it. */
+  async utilization(
+    { subscription_id, metric_window = 'last_24h' }: ReadUtilization,
+    { caller }: CallContext,
+  ): Promise<SubscriptionUtilization> {
+    const query = 'SELECT * FROM subscription WHERE subscription_id = $1';
+    const [raw] = await this.statements.query('subscriptions.one', query, [subscription_id]);
+    if (!raw) throw notFound('subscription');
+    const row = this.subscriptions.rowOf(raw);
+    requirePermission(caller, row.teamId, 'readTeam', 'subscription');
+    const pool = poolIn(await this.pools.poolsOf([row.poolId]), row);
+    const slices = (await this.slicesOf([row], metric_window)).map((slice) => measurable(slice, pool));
+    const points = await this.metrics.course(metric_window, { ...row, slices }, utilizationPoints);
+    return {
+      subscription_id,
+      metric_window,
+      points: points.map(({ fromMs, untilMs, ...figures }) => ({
+        start: new Date(fromMs).toISOString(),
+        end: new Date(untilMs).toISOString(),
+        ...figures,
+      })),
+    };
   }
 
   /** `$1` is the limit and `$2` the offset; `where` may use further values. */

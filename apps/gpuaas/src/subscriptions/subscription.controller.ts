@@ -2,6 +2,8 @@ import { type CallContext } from '@atoll/contracts';
 import {
   subscriptions,
   type ListAllSubscriptions,
+  type ReadUtilization,
+  type SubscriptionUtilization,
   type ListSubscriptions,
   type ResizeSubscription,
   type Subscribe,
@@ -45,5 +47,10 @@ export class SubscriptionsController implements Handlers<typeof subscriptions> {
   @Handle(subscriptions.list)
   list(input: ListSubscriptions, context: CallContext): Promise<SubscriptionList> {
     return this.listing.ofTeam(input, context);
+  }
+
+  @Handle(subscriptions.utilization)
+  utilization(input: ReadUtilization, context: CallContext): Promise<SubscriptionUtilization> {
+    return this.listing.utilization(input, context);
   }
 }

@@ -3,7 +3,7 @@ import { podUsages, podWorkloads, type PodUsage } from '@atoll/contracts/gpuaas'
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
-import { keyOf, MetricsSource, type MigInstance, type SubscriptionMetrics } from '../metrics/metrics-source.js';
+import { keyOf, MetricsSource, type CoursePoint, type MigInstance, type SubscriptionMetrics } from '../metrics/metrics-source.js';
 
 /** Measures the instances in `known` alone. */
 class Meter extends MetricsSource {
@@ -12,6 +12,10 @@ class Meter extends MetricsSource {
 
   read(): Promise<Map<string, SubscriptionMetrics>> {
     return Promise.resolve(new Map<string, SubscriptionMetrics>());
+  }
+
+  course(): Promise<CoursePoint[]> {
+    return Promise.resolve([]);
   }
 
   peaks(instances: readonly MigInstance[]): Promise<Map<string, number>> {

@@ -9,6 +9,8 @@ export interface PodPlan {
   /** Ports that are exposed, by the names of their services. */
   exposes?: Record<string, number>;
   restart?: 'never';
+  /** A shared volume of its team, by its name, at /data. */
+  mounts?: string;
   /** The state in which it is left. */
   ends?: 'failed' | 'stopped';
 }
@@ -29,7 +31,7 @@ const pytorch = 'docker.io/pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime';
 const jupyter = 'quay.io/jupyter/pytorch-notebook:cuda12-2026-10-05';
 const vllm = 'docker.io/vllm/vllm-openai:v0.12.0';
 
-const notebook = (name: string): PodPlan => ({ name, image: jupyter, exposes: { jupyter: 8888 } });
+const notebook = (name: string): PodPlan => ({ name, image: jupyter, exposes: { jupyter: 8888 }, mounts: 'course-homes' });
 const model = (name: string): PodPlan => ({ name, image: vllm, env: { HF_TOKEN: 'hf_demo' }, exposes: { api: 8000 } });
 const job = (name: string): PodPlan => ({ name, image: pytorch, command: ['python', 'train.py'] });
 
@@ -42,7 +44,11 @@ export const holdings: readonly Holding[] = [
     name: 'folding',
     vgpus: 3,
     profile: '3g.40gb',
-    pods: [job('fold-batch-12'), { ...job('fold-batch-13'), ends: 'stopped' }, { ...job('fold-oom'), restart: 'never', ends: 'failed' }],
+    pods: [
+      { ...job('fold-batch-12'), mounts: 'structures' },
+      { ...job('fold-batch-13'), mounts: 'structures', ends: 'stopped' },
+      { ...job('fold-oom'), restart: 'never', ends: 'failed' },
+    ],
   },
   {
     team: 'Protein Lab',
@@ -87,7 +93,10 @@ export const holdings: readonly Holding[] = [
     name: 'fraud',
     vgpus: 6,
     runs: ['drift-watch'],
-    pods: [{ ...job('score-live'), exposes: { scores: 8080 } }, job('score-batch')],
+    pods: [
+      { ...job('score-live'), exposes: { scores: 8080 }, mounts: 'features' },
+      { ...job('score-batch'), mounts: 'features' },
+    ],
   },
   {
     team: 'Ledger Analytics',
@@ -106,11 +115,21 @@ interface Pod {
 }
 
 /** Creates the pods of a subscription, and returns when each is as planned and its services are open. */
-export async function startPods(api: DemoApi, teamId: string, subscriptionId: string, plans: readonly PodPlan[]): Promise<void> {
+export async function startPods(
+  api: DemoApi,
+  { teamId, subscriptionId, volumeOf }: { teamId: string; subscriptionId: string; volumeOf: (name: string) => string | undefined },
+  plans: readonly PodPlan[],
+): Promise<void> {
   await Promise.all(
-    plans.map(async ({ exposes = {}, ends, ...terms }) => {
+    plans.map(async ({ exposes = {}, ends, mounts, ...terms }) => {
       const ports = Object.values(exposes);
-      const { pod_name } = await api.post<Pod>('/pods', { team_id: teamId, subscription_id: subscriptionId, ports, ...terms });
+      const { pod_name } = await api.post<Pod>('/pods', {
+        team_id: teamId,
+        subscription_id: subscriptionId,
+        ports,
+        ...terms,
+        ...(mounts !== undefined && { volumes: [{ volume_id: volumeOf(mounts), path: '/data' }] }),
+      });
       await api.until<Pod>(`/pods/${pod_name}`, ({ status }) => status === (ends === 'failed' ? 'failed' : 'running'));
       if (ends === 'stopped') await api.post('/pods/action', { pod_name, action: 'stop' });
       for (const [service_name, port] of Object.entries(exposes)) {

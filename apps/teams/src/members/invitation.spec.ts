@@ -110,6 +110,7 @@ describe('a person who is added by their e-mail address', () => {
       role: 'user',
       teams: [{ id: own.team.id, name: 'Research', role: 'team_admin' }],
       card_count: 0,
+      second_factor: null,
       created_at: membership?.created_at.toISOString(),
     });
     expect(await fixture.verify(key)).toMatchObject({ timezone: 'UTC' });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { secondFactors, sessions, teams } from '@atoll/contracts/teams';
+import { secondFactors, sessions, teams, users } from '@atoll/contracts/teams';
 import { Secret, TOTP } from 'otpauth';
 import { contextOf, gateway, home, logIn, somebody, type Person } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
@@ -51,6 +51,10 @@ describe('a second factor', () => {
   it('has ten recovery codes, each good once, at once too', async () => {
     const { person, codes } = await withFactor();
     expect(new Set(codes).size).toBe(10);
+    const shown = async () =>
+      (await fixture.ask(users.profile, {}, await contextOf(fixture, await second(await ticketOf(person), codes.pop() ?? ''))))
+        .second_factor;
+    expect(await shown()).toEqual({ is_set: true, recovery_codes: 9, passkeys: 0 });
     const ticket = await ticketOf(person);
     const outcomes = await Promise.allSettled([1, 2, 3].map(() => second(ticket, codes[0] ?? '')));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);

@@ -26,6 +26,7 @@ describe('a profile', () => {
       role: 'platform_admin',
       teams: expect.arrayContaining([{ id: team.id, name: 'Research', role: 'team_owner' }]),
       card_count: 0,
+      second_factor: { is_set: false, recovery_codes: 0, passkeys: 0 },
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     });
   });
@@ -34,6 +35,7 @@ describe('a profile', () => {
     const { team } = await fixture.createTeam();
     const shown = await profile(team.members[0]?.api_key ?? '');
     expect(shown).toMatchObject({ email: operatorEmail, role: 'user', teams: [{ id: team.id, name: 'Research', role: 'team_owner' }] });
+    expect(shown.second_factor).toBeNull();
   });
 
   it('leaves out teams that are gone', async () => {

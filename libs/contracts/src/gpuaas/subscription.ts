@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
 import { IncludeEnded, ListOrPageOf, PageFromOne, PageFromOneOrAll, PageOf } from '../page.js';
 
 const aTeam = { example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' };
@@ -182,10 +182,52 @@ class OneSubscription {
 
 export class ListSubscriptions extends IntersectionType(OfTeam, OneSubscription, PageFromOneOrAll, OverWindow, IncludeEnded) {}
 
+export class ReadUtilizationQuery {
+  @OneOf('MetricWindow', metricWindows, { optional: true, description: 'Window of the readings; last_24h if left out.' })
+  metric_window?: MetricWindow;
+}
+
+export class ReadUtilization extends IntersectionType(SubscriptionPath, ReadUtilizationQuery) {}
+
+const percent = { type: Number, nullable: true, minimum: 0, maximum: 100, example: 61.4 };
+
+/** Averages over one part of the window. */
+export class UtilizationPoint {
+  @Instant({ description: 'Begin of the part.' })
+  start!: string;
+
+  @Instant({ description: 'End of the part.' })
+  end!: string;
+
+  @ApiProperty({
+    ...percent,
+    description: 'Average utilization of its GPUs in percent, two decimals; null where nothing was held or measured.',
+  })
+  gpu_utilization!: number | null;
+
+  @ApiProperty({
+    ...percent,
+    description: 'Average share of the GPU memory in use in percent, two decimals; null where nothing was held or measured.',
+  })
+  memory_usage!: number | null;
+}
+
+/** Parts of equal length into which a window is divided. */
+export const utilizationPoints = 30;
+
+export class SubscriptionUtilization extends SubscriptionPath {
+  @OneOf('MetricWindow', metricWindows, { example: 'last_24h', description: 'Window of the readings.' })
+  metric_window!: MetricWindow;
+
+  @ListOf(() => UtilizationPoint, { max: utilizationPoints, description: `The window in ${utilizationPoints} parts, the earliest first.` })
+  points!: UtilizationPoint[];
+}
+
 export const subscriptions = contract('gpuaas.subscriptions', {
   subscribe: operation(Subscribe, Subscription),
   unsubscribe: operation(Unsubscribe, Subscription),
   resize: operation(ResizeSubscription, Subscription),
   listAll: operation(ListAllSubscriptions, SubscriptionPage),
   list: operation(ListSubscriptions, SubscriptionList),
+  utilization: operation(ReadUtilization, SubscriptionUtilization),
 });

@@ -125,7 +125,7 @@ export {
   UpdateTeamBody,
   WorkspaceName,
 } from './team.js';
-export { type PlatformRole, platformRoles, UpdateProfile, User, UserKey, users, UserTeam } from './user.js';
+export { type PlatformRole, platformRoles, UpdateProfile, User, UserKey, users, UserSecondFactor, UserTeam } from './user.js';
 export {
   CreateWorkspace,
   ListWorkspaces,

@@ -1,6 +1,6 @@
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { Email, Flag, Instant, ListOf, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
 import { Nothing } from '../page.js';
 import { KeyTerms } from './member.js';
 
@@ -23,6 +23,18 @@ export class UserTeam {
 
   @OneOf('TeamRole', teamRoles, { example: 'team_owner' })
   role!: TeamRole;
+}
+
+/** What a user has besides a password. */
+export class UserSecondFactor {
+  @Flag({ example: true, description: 'Whether an authenticator app is set up: a log-in by password then takes a code too.' })
+  is_set!: boolean;
+
+  @WholeNumber({ min: 0, max: 1_000, example: 10, description: 'Number of recovery codes that were not used.' })
+  recovery_codes!: number;
+
+  @WholeNumber({ min: 0, max: 1_000_000, example: 1, description: 'Number of passkeys.' })
+  passkeys!: number;
 }
 
 export class User {
@@ -51,6 +63,9 @@ export class User {
     example: 0,
   })
   card_count!: number;
+
+  @Nested(() => UserSecondFactor, { nullable: true, description: 'Second factors of the user; null for a key that opens one team only.' })
+  second_factor!: UserSecondFactor | null;
 
   @Instant()
   created_at!: string;

@@ -22,6 +22,7 @@ export function AllSubscriptionsPage() {
             <div>
               <SubscriptionTable
                 subscriptions={data}
+                window="last_24h"
                 mayChange
                 before={[
                   {

@@ -50,7 +50,7 @@ export function PasskeysCard() {
                     }
                     submit="Remove"
                     action={() => answerOf(api.DELETE('/api/user/passkeys/{id}', { params: { path: { id } } }))}
-                    invalidates={['passkeys']}
+                    invalidates={['passkeys', 'profile']}
                     done="The passkey was removed."
                   />
                 </li>
@@ -70,7 +70,14 @@ function AddPasskey({ close }: { close: () => void }) {
     if (!response.ok) throw problemOf(response, await response.json());
   };
   return (
-    <ActionForm submit="Add" action={add} invalidates={['passkeys']} done="The passkey was added." onDone={close} onCancel={close}>
+    <ActionForm
+      submit="Add"
+      action={add}
+      invalidates={['passkeys', 'profile']}
+      done="The passkey was added."
+      onDone={close}
+      onCancel={close}
+    >
       {(problem) => (
         <Field
           label="Name"

@@ -1,6 +1,8 @@
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { answerOf, api, type Schemas } from '../../api/client.js';
+import { queryClient } from '../../api/query-client.js';
 import { Button } from '../../parts/button.js';
+import { Chip } from '../../parts/chip.js';
 import { Copy } from '../../parts/copy.js';
 import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Field } from '../../parts/fields.js';
@@ -8,18 +10,31 @@ import { Card } from '../../parts/page.js';
 import { Secret } from '../../parts/secret.js';
 
 /** An authenticator app, and the codes that stand in for it. */
-export function SecondFactorCard() {
+export function SecondFactorCard({ factor }: { factor: Schemas['UserSecondFactor'] }) {
+  const { is_set: isSet, recovery_codes: left } = factor;
   return (
-    <Card title="Second factor">
-      <p className="hint">With an authenticator app, a log-in by password also takes a code of six digits.</p>
-      <div className="actions">
-        <ModalBox title="Set up an authenticator" trigger={<Button>Set up</Button>}>
-          {(close) => <SetUp close={close} />}
-        </ModalBox>
-        <ModalBox title="Remove the authenticator" trigger={<Button kind="danger">Remove</Button>}>
-          {(close) => <Remove close={close} />}
-        </ModalBox>
-      </div>
+    <Card
+      title="Second factor"
+      actions={
+        isSet ? (
+          <ModalBox title="Remove the authenticator" trigger={<Button kind="danger">Remove</Button>}>
+            {(close) => <Remove close={close} />}
+          </ModalBox>
+        ) : (
+          <ModalBox title="Set up an authenticator" trigger={<Button>Set up</Button>}>
+            {(close) => <SetUp close={close} />}
+          </ModalBox>
+        )
+      }
+    >
+      <p>
+        <Chip state={isSet ? 'set up' : 'not set up'} as={isSet ? 'active' : 'registered'} />
+      </p>
+      <p className="hint">
+        {isSet
+          ? `A log-in by password also takes a code of your app. ${left === 1 ? '1 recovery code is' : `${left} recovery codes are`} left for when the app is lost.`
+          : 'With an authenticator app, a log-in by password also takes a code of six digits.'}
+      </p>
     </Card>
   );
 }
@@ -69,6 +84,8 @@ function Confirm({ factor: { secret, uri }, onDone, close }: ConfirmProps) {
 }
 
 function RecoveryCodes({ codes, close }: { codes: readonly string[]; close: () => void }) {
+  // However it is closed, and not before: the card that has this dialog is another one then.
+  useEffect(() => () => void queryClient.invalidateQueries({ queryKey: ['profile'] }), []);
   return (
     <>
       <p>Each of these codes stands in for the app once. They are shown this once: keep them before you close this.</p>
@@ -97,7 +114,7 @@ function Remove({ close }: { close: () => void }) {
       submit="Remove"
       kind="danger"
       action={remove}
-      invalidates={[]}
+      invalidates={['profile']}
       done="The second factor was removed."
       onDone={close}
       onCancel={close}

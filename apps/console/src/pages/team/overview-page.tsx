@@ -8,7 +8,9 @@ import { Card, Figure, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { may } from '../../api/access.js';
 import { useUser } from '../../api/user-context.js';
+import { Attention } from './attention.js';
 import { CostCard } from './cost-card.js';
+import { Utilization } from './utilization.js';
 
 export function OverviewPage() {
   const { teamId } = useParams({ from: '/in/teams/$teamId' });
@@ -40,8 +42,11 @@ function Holdings({ teamId }: { teamId: string }) {
         {({ total, regions }) => (
           <>
             <dl className="figures">
-              <Figure name="vGPUs" value={quantity(total.vgpus)} />
-              <Figure name="GPUs they lie on" value={quantity(total.gpus)} />
+              <Figure name="vGPUs" value={quantity(total.vgpus)} hint={`on ${quantity(total.gpus)} GPUs`} />
+              <Figure name="Running pods" value={quantity(total.pods_in_use)} hint={`of ${quantity(total.pods)}`} />
+              <Figure name="VMs" value={quantity(total.vms)} hint={`${quantity(total.vms_in_use)} running`} />
+              <Figure name="Bare-metal hosts" value={quantity(total.baremetal_instances)} />
+              <Figure name="Shared storage" value={gigabytes(total.storage_in_gb)} />
               <Figure name="Regions" value={regions.length} />
             </dl>
           </>
@@ -49,37 +54,6 @@ function Holdings({ teamId }: { teamId: string }) {
       </Loaded>
     </Card>
   );
-}
-
-/** What somebody has to see to; taken from what the pages show, so nothing here is news elsewhere. */
-function Attention({ teamId }: { teamId: string }) {
-  const subscriptions = useQuery(subscriptionsQuery(teamId, 'last_24h', true));
-  return (
-    <Card title="Needs attention">
-      <Loaded query={subscriptions} height={120}>
-        {({ data }) => {
-          const wanting = data.filter(needsAttention).slice(-5).toReversed();
-          if (wanting.length === 0) return <Empty title="Nothing needs you">All subscriptions are as they should be.</Empty>;
-          return (
-            <ul className="list">
-              {wanting.map((subscription) => (
-                <li key={subscription.subscription_id}>
-                  <span className="given">
-                    {subscription.name ?? subscription.pool_name} <Chip state={subscription.status} />
-                  </span>
-                  <span className="hint given">{subscription.reason}</span>
-                </li>
-              ))}
-            </ul>
-          );
-        }}
-      </Loaded>
-    </Card>
-  );
-}
-
-function needsAttention({ status, reason }: Schemas['MeteredSubscription']): boolean {
-  return status === 'failed' || (status !== 'unsubscribed' && reason !== null);
 }
 
 function Subscriptions({ teamId }: { teamId: string }) {
@@ -131,6 +105,7 @@ function UseRow({ subscription }: { subscription: Schemas['MeteredSubscription']
           {vgpus_allocated} × {profile}, {gigabytes(v_ram_gb)} each
         </span>
       </span>
+      <Utilization id={subscription.subscription_id} name={name ?? pool_name} window="last_24h" />
       <span className="use">
         <span className="hint">{use === null ? 'no samples' : percent(use)}</span>
         <span className="meter" aria-hidden="true">

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { answerOf, api, type Schemas } from '../../api/client.js';
+import type { MetricWindow } from '../../api/queries.js';
 import { gigabytes, instant, percent } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
@@ -7,6 +8,7 @@ import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Field, Toggle } from '../../parts/fields.js';
 import { Table, type Column } from '../../parts/table.js';
 import { useUser } from '../../api/user-context.js';
+import { Utilization } from './utilization.js';
 
 type Subscription = Schemas['MeteredSubscription'];
 
@@ -15,11 +17,13 @@ const touched = ['subscriptions', 'available-pools', 'overview', 'team', 'worklo
 interface SubscriptionTableProps {
   subscriptions: readonly Subscription[];
   mayChange: boolean;
+  /** Over which use is shown. */
+  window: MetricWindow;
   /** Columns that go first. */
   before?: readonly Column<Subscription>[];
 }
 
-export function SubscriptionTable({ subscriptions, mayChange, before = [] }: SubscriptionTableProps) {
+export function SubscriptionTable({ subscriptions, mayChange, window, before = [] }: SubscriptionTableProps) {
   const { timezone } = useUser();
   const columns: Column<Subscription>[] = [
     {
@@ -51,6 +55,10 @@ export function SubscriptionTable({ subscriptions, mayChange, before = [] }: Sub
       cell: ({ vgpus_allocated, profile, v_ram_gb }) => `${vgpus_allocated} × ${profile} (${gigabytes(v_ram_gb)})`,
     },
     { title: 'GPU', isNumber: true, cell: (row) => figure(row, 'gpu_utilization') },
+    {
+      title: 'In the course of it',
+      cell: ({ subscription_id, name, pool_name }) => <Utilization id={subscription_id} name={name ?? pool_name} window={window} />,
+    },
     { title: 'Memory', isNumber: true, cell: (row) => figure(row, 'memory_usage') },
     { title: 'Since', cell: ({ created_at }) => <time dateTime={created_at}>{instant(created_at, timezone)}</time> },
     ...(mayChange ? [{ title: '', cell: (row: Subscription) => <Actions subscription={row} /> }] : []),

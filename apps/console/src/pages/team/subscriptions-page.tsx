@@ -54,7 +54,7 @@ export function SubscriptionsPage() {
           data.length === 0 ? (
             <Empty title="Nothing is subscribed">See what is free under GPU pools.</Empty>
           ) : (
-            <SubscriptionTable subscriptions={data} mayChange={may(user, teamId, 'useResources')} />
+            <SubscriptionTable subscriptions={data} window={window} mayChange={may(user, teamId, 'useResources')} />
           )
         }
       </Loaded>
