@@ -13,12 +13,18 @@ const config: Config = {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['@swc/jest', { ...swc, swcrc: false }] },
-  moduleNameMapper: { '^@atoll/([a-z-]+)$': '<rootDir>/libs/$1/src/index.ts', '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^@atoll/([a-z-]+)$': '<rootDir>/libs/$1/src/index.ts',
+    '^@atoll/contracts/([a-z-]+)$': '<rootDir>/libs/contracts/src/$1/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
   globalSetup: '<rootDir>/libs/testing/src/jest-run-setup.ts',
   globalTeardown: '<rootDir>/libs/testing/src/jest-run-teardown.ts',
   setupFilesAfterEnv: ['<rootDir>/libs/testing/src/jest-error-log.ts'],
   testTimeout: 30_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1),
   maxWorkers: 2,
+  // Each spec file leaves some 50 MB of module graphs behind. A worker with more than this is replaced by a new one.
+  workerIdleMemoryLimit: '800MB',
 };
 
 export { config as default };

@@ -9,6 +9,7 @@ interface Check {
 /** The longest first, so that the short ones fill the gaps. */
 const checks: readonly Check[] = [
   { name: 'lint', command: 'eslint --max-warnings 0 .' },
+  { name: 'worked example', command: 'node tools/check/worked-example.ts' },
   { name: 'types', command: 'tsc --noEmit -p tsconfig.json' },
   { name: 'types of the console', command: 'tsc --noEmit -p apps/console/tsconfig.json' },
   { name: 'unused code', command: 'knip' },

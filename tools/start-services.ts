@@ -23,12 +23,13 @@ const secrets = loadLocalSecrets(dataDir);
 const stopping = new AbortController();
 const children = new Map<string, ChildProcess>();
 
-const port = Number(process.env.PORT ?? '3000');
 const replicas = await orRefuse(() => readReplicas(process.env.ATOLL_REPLICAS ?? '', services));
 const own = await orRefuse(() =>
   OwnProcesses.takeOver(dataDir, (pid) => console.log(`Ending process ${pid}, left by a start that was killed`)),
 );
-await orRefuse(() => requireFreePort(port, process.env.HOST ?? '127.0.0.1', 'npm run start:services'));
+const port = await orRefuse(() =>
+  requireFreePort(Number(process.env.PORT ?? '3000'), process.env.HOST ?? '127.0.0.1', 'npm run start:services'),
+);
 
 /** Runs one process and starts it again whenever it dies, as a container's restart policy does. */
 async function keepRunning(service: string, env: NodeJS.ProcessEnv, name = service): Promise<void> {
@@ -99,6 +100,7 @@ const nats = process.env.NATS_URL
 own.add(nats?.pid);
 const shared: NodeJS.ProcessEnv = {
   ...process.env,
+  PORT: String(port),
   DATABASE_URL: process.env.DATABASE_URL ?? postgres?.url,
   ATOLL_BUS_SECRET: process.env.ATOLL_BUS_SECRET ?? secrets.busSecret,
   ATOLL_KEY_PEPPER: process.env.ATOLL_KEY_PEPPER ?? secrets.keyPepper,

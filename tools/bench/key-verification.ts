@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { createApiKey, digestApiKey } from '@atoll/api-keys';
-import { credentials } from '@atoll/contracts';
+import { credentials } from '@atoll/contracts/teams';
 import { Rpc, RpcModule, systemContext } from '@atoll/rpc';
 import { NestFactory } from '@nestjs/core';
 import { freePort } from '@atoll/testing';

@@ -30,6 +30,13 @@ describe('the aliases', () => {
 
   it('are the libs that exist', () => expect(aliasProblems(['rpc'], { '.swcrc': paths })).toEqual([]));
 
+  it('of contracts have a pattern for the doors of the services', () => {
+    const door = { '@atoll/contracts': ['./libs/contracts/src/index.ts'] };
+    const doors = { '@atoll/contracts/*': ['./libs/contracts/src/*/index.ts'] };
+    expect(aliasProblems(['contracts'], { '.swcrc': { ...door, ...doors } })).toEqual([]);
+    expect(aliasProblems(['contracts'], { '.swcrc': door })).toEqual([expect.stringContaining('@atoll/contracts/* is missing')]);
+  });
+
   it('are refused where one lacks, points elsewhere, or has no lib', () => {
     expect(aliasProblems(['rpc', 'gpu'], { '.swcrc': paths })).toEqual([expect.stringContaining('@atoll/gpu is missing')]);
     expect(aliasProblems(['rpc'], { '.swcrc': { '@atoll/rpc': ['./libs/rpc/index.ts'] } })).toHaveLength(1);

@@ -33,7 +33,7 @@ export function projectProblems({ root, name, tags = [], hasTsconfig }: Project)
 
 /** The aliases, in tsconfig.base.json and in .swcrc, must be exactly the libs that exist. */
 export function aliasProblems(libs: string[], aliases: Record<string, Record<string, string[]>>): string[] {
-  const expected = Object.fromEntries(libs.map((lib) => [`@atoll/${lib}`, [`./libs/${lib}/src/index.ts`]]));
+  const expected = Object.fromEntries(libs.flatMap(doorsOf));
   return Object.entries(aliases).flatMap(([file, paths]) =>
     [...new Set([...Object.keys(expected), ...Object.keys(paths)])]
       .filter((alias) => String(expected[alias]) !== String(paths[alias]))
@@ -42,6 +42,12 @@ export function aliasProblems(libs: string[], aliases: Record<string, Record<str
           `${file}: ${alias} is ${String(paths[alias] ?? 'missing')}, expected ${String(expected[alias] ?? 'nothing: no such lib')}`,
       ),
   );
+}
+
+/** Contracts have a door for what all services have, and one for each service. */
+function doorsOf(lib: string): [alias: string, files: string[]][] {
+  const door: [string, string[]] = [`@atoll/${lib}`, [`./libs/${lib}/src/index.ts`]];
+  return lib === 'contracts' ? [door, ['@atoll/contracts/*', ['./libs/contracts/src/*/index.ts']]] : [door];
 }
 
 function readJson<T>(path: string): T {

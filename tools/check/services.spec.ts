@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ServiceDefinition } from '@atoll/service';
-import { missingFromPlatform, missingPieces } from './services.js';
+import { missingFromPlatform, missingPasswords, missingPieces } from './services.js';
 
 const processes = [{ name: 'harbour', variables: ['HOST', 'ATOLL_TIDES'] }];
 const stanza = { command: ['node', 'dist/apps/harbour/src/main.js'], environment: { ATOLL_TIDES: null } };
@@ -9,6 +9,8 @@ const documentation = 'The variables `HOST` and `ATOLL_TIDES`.';
 describe('the check of services', () => {
   it('is content with a service that compose starts and configures, and the documentation describes', () => {
     expect(missingPieces(processes, { harbour: stanza }, documentation)).toEqual([]);
+    const nats = { environment: { ATOLL_NATS_PASSWORD_HARBOUR: null } };
+    expect(missingPasswords(['harbour'], nats, 'for name in ATOLL_NATS_PASSWORD_{GATEWAY,HARBOUR}')).toEqual([]);
   });
 
   it('names what a new service lacks', () => {
@@ -18,6 +20,10 @@ describe('the check of services', () => {
       'docker-compose.yml: harbour is not passed ATOLL_TIDES',
       'docs/operations.md: HOST of harbour is not described',
       'docs/operations.md: ATOLL_TIDES of harbour is not described',
+    ]);
+    expect(missingPasswords(['dry-dock'], { environment: {} }, 'ATOLL_NATS_PASSWORD_{GATEWAY,TEAMS}')).toEqual([
+      'docker-compose.yml: nats is not passed ATOLL_NATS_PASSWORD_DRY_DOCK',
+      'docker-compose.yml: the commands at the top make no ATOLL_NATS_PASSWORD_DRY_DOCK',
     ]);
     expect(missingFromPlatform([{ name: 'harbour' } as ServiceDefinition], [])).toEqual([
       'apps/platform/src/services.ts: harbour is missing',

@@ -37,6 +37,19 @@ export function missingPieces(
   });
 }
 
+/** Processes whose password the container of NATS is not given, or that the commands at the top of the file, which make one for each, leave out. */
+export function missingPasswords(names: readonly string[], nats: Container | undefined, compose: string): string[] {
+  const given = Object.keys(nats?.environment ?? {});
+  const made = /ATOLL_NATS_PASSWORD_\{([A-Z_,]+)\}/.exec(compose)?.[1]?.split(',') ?? [];
+  const variable = (name: string) => name.toUpperCase().replaceAll('-', '_');
+  return names
+    .map(variable)
+    .flatMap((name) => [
+      ...(given.includes(`ATOLL_NATS_PASSWORD_${name}`) ? [] : [`docker-compose.yml: nats is not passed ATOLL_NATS_PASSWORD_${name}`]),
+      ...(made.includes(name) ? [] : [`docker-compose.yml: the commands at the top make no ATOLL_NATS_PASSWORD_${name}`]),
+    ]);
+}
+
 /** A service that one process does not run. */
 export function missingFromPlatform(services: readonly ServiceDefinition[], platform: readonly ServiceDefinition[]): string[] {
   return services
@@ -52,7 +65,8 @@ async function problems(): Promise<string[]> {
   const services = await serviceDefinitions();
   const { services: platform } = await built<{ services: ServiceDefinition[] }>('apps/platform/src/services.js');
   const gateway = await built<Record<'GatewayEnv' | 'GatewayProcessEnv', new () => object>>('apps/gateway/src/env.js');
-  const { services: containers } = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
+  const compose = readFileSync('docker-compose.yml', 'utf8');
+  const { services: containers } = parse(compose, { merge: true }) as {
     services: Record<string, Container>;
   };
   const variables = (...classes: readonly (new () => object)[]) => classes.flatMap((type) => [...variablesOf(type).values()]);
@@ -64,6 +78,11 @@ async function problems(): Promise<string[]> {
   return [
     ...(isNatsStale ? ['deploy/nats.conf: not what the contracts say; run npm run --silent nats-users > deploy/nats.conf'] : []),
     ...missingFromPlatform(services, platform),
+    ...missingPasswords(
+      processes.map(({ name }) => name),
+      containers.nats,
+      compose,
+    ),
     ...missingPieces(processes, containers, readFileSync('docs/operations.md', 'utf8')),
   ];
 }

@@ -1,65 +1,77 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { root } from '../run.ts';
-import { mutationsOf, type Mutation } from './mutations.ts';
-
-/** What has the rules that cost money, GPUs or another team's privacy when they are wrong. */
-const guarded = [
-  'libs/state-machine/src/**/*.ts',
-  'libs/events/src/**/*.ts',
-  'libs/contracts/src/access.ts',
-  'libs/team-directory/src/**/*.ts',
-  'apps/billing/src/{money,reports,usage}/**/*.ts',
-  'apps/gpuaas/src/{allocation,sharing}/**/*.ts',
-];
+import { startPostgres } from '@atoll/testing';
+import { mutationsOf, type Mutation } from './mutations.js';
+import { targets, type Target } from './targets.js';
 
 /** A mutant may make its specs hang: then it is as good as killed. */
 const patienceMs = 300_000;
 const enough = 0.9;
 
-interface Planted extends Mutation {
-  readonly path: string;
-}
-
-/** `npm run mutants -- --seed 7 --count 20 libs/events`: plants so many mutants, each by itself, and runs the specs of the same project that reach it. */
+/**
+ * `npm run mutants -- --seed 7 --count 20 events apps/teams`: plants so many mutants in each target (all, unless some are named; a path takes the part of each target
+ * below it), each by itself, and runs the specs of the same project that reach its file: those beside it first.
+ */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { seed: { type: 'string', default: '1' }, count: { type: 'string', default: '40' } },
+  options: { seed: { type: 'string', default: '1' }, count: { type: 'string', default: '20' } },
 });
+const root = process.cwd();
 
 const copy = mkdtempSync(join(tmpdir(), 'atoll-mutants-'));
 execFileSync('git', ['worktree', 'add', '--quiet', '--detach', '--force', copy, 'HEAD'], { cwd: root });
+/** The process group of the specs that run. */
+let running: number | undefined;
 process.once('exit', () => {
+  if (running !== undefined) process.kill(-running, 'SIGKILL');
   execFileSync('git', ['worktree', 'remove', '--force', copy], { cwd: root });
   rmSync(copy, { recursive: true, force: true });
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-symlinkSync(join(root.pathname, 'node_modules'), join(copy, 'node_modules'));
+symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 
-const survivors: Planted[] = [];
-const planted = choose(all(), Number(values.count), Number(values.seed));
-for (const [at, mutant] of planted.entries()) {
-  const killed = await isKilled(mutant);
-  if (!killed) survivors.push(mutant);
-  console.log(`${at + 1}/${planted.length} ${killed ? 'killed' : 'SURVIVED'} ${mutant.path}:${mutant.line} ${mutant.what}`);
+const postgres = await startPostgres();
+const related = new Map<string, readonly string[]>();
+const tallies: string[] = [];
+let isEnough = true;
+try {
+  for (const target of targets) await plantAll(target);
+} finally {
+  await postgres.stop();
 }
-const share = planted.length === 0 ? 0 : 1 - survivors.length / planted.length;
-console.log(`\n${planted.length - survivors.length} of ${planted.length} killed (${(100 * share).toFixed(0)} %), seed ${values.seed}`);
-process.exitCode = share >= enough ? 0 : 1;
+console.log(`\n${tallies.join('\n')}\nseed ${values.seed}`);
+process.exitCode = isEnough ? 0 : 1;
 
-function all(): Planted[] {
-  const paths = globSync(guarded, { cwd: copy }).filter((path) => !/\.spec\.ts$|-fixture\.ts$|\/index\.ts$|\.entity\.ts$/.test(path));
-  const wanted = paths.filter((path) => positionals.length === 0 || positionals.some((of) => path.startsWith(of)));
-  return wanted
+async function plantAll(target: Target): Promise<void> {
+  const planted = choose(mutationsIn(target), Number(values.count), Number(values.seed));
+  if (planted.length === 0) return;
+  let killed = 0;
+  for (const [at, mutant] of planted.entries()) {
+    const lives = await survives(mutant);
+    if (!lives) killed += 1;
+    console.log(`${target.name} ${at + 1}/${planted.length} ${lives ? 'SURVIVED' : 'killed'} ${mutant.path}:${mutant.line} ${mutant.what}`);
+  }
+  const share = killed / planted.length;
+  tallies.push(`${target.name}: ${killed} of ${planted.length} killed (${(100 * share).toFixed(0)} %)`);
+  isEnough &&= share >= enough;
+}
+
+function mutationsIn({ name, files, isOne = () => true }: Target): Mutation[] {
+  const paths = globSync(files, { cwd: copy }).filter(
+    (path) => !/\.spec\.ts$|-fixture\.ts$|\/index\.ts$|\.entity\.ts$|\/migrations\//.test(path),
+  );
+  const isWhole = positionals.length === 0 || positionals.includes(name);
+  return paths
+    .filter((path) => isWhole || positionals.some((of) => path.startsWith(of)))
     .toSorted()
-    .flatMap((path) => mutationsOf(path, readFileSync(join(copy, path), 'utf8')).map((mutation) => ({ ...mutation, path })));
+    .flatMap((path) => mutationsOf(path, readFileSync(join(copy, path), 'utf8')).filter(isOne));
 }
 
-/** The same ones for the same seed, each file with the same chance for each of its mutations. */
-function choose(from: readonly Planted[], count: number, seed: number): Planted[] {
+/** The same ones for the same seed, each mutation with the same chance. */
+function choose(from: readonly Mutation[], count: number, seed: number): Mutation[] {
   const random = mulberry32(seed);
   const drawn = from.map((mutant) => ({ mutant, at: random() })).toSorted((one, other) => one.at - other.at);
   return drawn.slice(0, count).map(({ mutant }) => mutant);
@@ -76,27 +88,50 @@ function mulberry32(seed: number): () => number {
   };
 }
 
-async function isKilled({ path, text }: Planted): Promise<boolean> {
+async function survives({ path, text }: Mutation): Promise<boolean> {
   const file = join(copy, path);
+  const specs = await specsOf(path);
+  const beside = specs.filter((spec) => dirname(spec) === dirname(path));
   const before = readFileSync(file, 'utf8');
   writeFileSync(file, text);
   try {
-    return !(await passes(path));
+    for (const group of [beside, specs.filter((spec) => !beside.includes(spec))]) {
+      if (group.length > 0 && !(await jest(['--bail', '--silent', '--runTestsByPath', ...group])).passed) return false;
+    }
+    return true;
   } finally {
     writeFileSync(file, before);
   }
 }
 
-/** Whether the specs of the same project that reach this file pass. */
-function passes(path: string): Promise<boolean> {
+/** The specs of the same project that reach this file. */
+async function specsOf(path: string): Promise<readonly string[]> {
   const [project = ''] = /^(?:apps|libs)\/[^/]+/.exec(path) ?? [];
-  const words = ['--silent', 'jest', '--', '--bail', '--silent', '--roots', join(copy, project), '--findRelatedTests', path];
-  const child = spawn('npm', ['run', ...words], { cwd: copy, stdio: 'ignore', detached: true });
+  const known = related.get(path);
+  if (known) return known;
+  const { output } = await jest(['--listTests', '--roots', join(copy, project), '--findRelatedTests', path]);
+  const specs = output.split('\n').flatMap((line) => (line.endsWith('.spec.ts') ? [relative(copy, line)] : []));
+  related.set(path, specs);
+  return specs;
+}
+
+function jest(words: readonly string[]): Promise<{ passed: boolean; output: string }> {
+  const env = { ...process.env, ATOLL_TEST_DATABASE_URL: postgres.url };
+  const child = spawn('npm', ['run', '--silent', 'jest', '--', ...words], {
+    cwd: copy,
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  });
+  running = child.pid;
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   return new Promise((resolve) => {
     const late = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), patienceMs);
-    child.once('exit', (code) => {
+    child.once('close', (code) => {
       clearTimeout(late);
-      resolve(code === 0);
+      running = undefined;
+      resolve({ passed: code === 0, output });
     });
   });
 }

@@ -6,13 +6,16 @@ const changed = (text: string) => mutationsOf('a.ts', text).map((mutation) => [m
 describe('the mutations of a file', () => {
   it('move limits, turn conditions, and drop steps', () => {
     expect(changed('if (a < b) await go();')).toEqual([
-      ['the condition never holds', 'if (false) await go();'],
-      ['< becomes <=', 'if (a <= b) await go();'],
-      ['a step is dropped', 'if (a < b) ;'],
+      ['a < b never holds', 'if (false) await go();'],
+      ['< becomes <= in a < b', 'if (a <= b) await go();'],
+      ['await go(); is dropped', 'if (a < b) ;'],
     ]);
     expect(changed('const x = !a && b;')).toEqual([
       ['! is dropped', 'const x = (a) && b;'],
-      ['&& becomes ||', 'const x = !a || b;'],
+      ['&& becomes || in !a && b', 'const x = !a || b;'],
+    ]);
+    expect(changed(`requirePermission(caller, team_id, 'readTeam');\nplan();`)).toEqual([
+      [`requirePermission(caller, team_id, 'readTeam'); is dropped`, ';\nplan();'],
     ]);
   });
 

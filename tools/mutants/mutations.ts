@@ -2,7 +2,8 @@ import ts from 'typescript';
 
 /** A small change of a source file that its specs should notice. */
 export interface Mutation {
-  /** What is done: `drop "AND team_id = $1"`. */
+  readonly path: string;
+  /** What is done: `in SQL "AND team_id = $1" becomes ""`. */
   readonly what: string;
   /** From 1. */
   readonly line: number;
@@ -56,6 +57,7 @@ export function mutationsOf(path: string, text: string): Mutation[] {
   return changes
     .toSorted((one, other) => one.start - other.start)
     .map(({ what, start, end, replacement }) => ({
+      path,
       what,
       line: file.getLineAndCharacterOfPosition(start).line + 1,
       text: text.slice(0, start) + replacement + text.slice(end),
@@ -78,15 +80,26 @@ function changesOf(node: ts.Node, file: ts.SourceFile): Change[] {
   });
   if (ts.isBinaryExpression(node)) {
     const [is, becomes] = [node.operatorToken.getText(file), operators.get(node.operatorToken.kind)];
-    return becomes === undefined || ofText(node) ? [] : [change(`${is} becomes ${becomes}`, node.operatorToken, becomes)];
+    if (becomes === undefined || ofText(node)) return [];
+    return [change(`${is} becomes ${becomes} in ${firstLine(node, file)}`, node.operatorToken, becomes)];
   }
-  if (ts.isIfStatement(node)) return [change('the condition never holds', node.expression, 'false')];
+  if (ts.isIfStatement(node)) return [change(`${firstLine(node.expression, file)} never holds`, node.expression, 'false')];
   if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.ExclamationToken) {
     return [change('! is dropped', node, `(${node.operand.getText(file)})`)];
   }
-  if (ts.isExpressionStatement(node) && ts.isAwaitExpression(node.expression)) return [change('a step is dropped', node, ';')];
+  if (ts.isExpressionStatement(node) && isStep(node.expression)) return [change(`${firstLine(node, file)} is dropped`, node, ';')];
   if (ts.isStringLiteralLike(node) || ts.isTemplateLiteralToken(node)) return statementChanges(node, file);
   return [];
+}
+
+/** What is waited for, and what throws where a caller may not do this: `requirePermission(…)`. */
+function isStep(expression: ts.Expression): boolean {
+  return ts.isAwaitExpression(expression) || (ts.isCallExpression(expression) && /^(?:this\.)?require[A-Z]/.test(expression.getText()));
+}
+
+function firstLine(node: ts.Node, file: ts.SourceFile): string {
+  const [first = '', ...others] = node.getText(file).split('\n');
+  return others.length > 0 ? `${first} …` : first;
 }
 
 /** `'a' + b` joins texts. */

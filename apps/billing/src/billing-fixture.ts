@@ -1,4 +1,4 @@
-import { teamChanged, type TeamChanged } from '@atoll/contracts';
+import { teamChanged, type TeamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { InProcessBus } from '@atoll/rpc';
 import { aTeam, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest, type StartedService } from '@atoll/testing';

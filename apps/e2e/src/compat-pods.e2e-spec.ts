@@ -94,6 +94,42 @@ describe('what a team rents, by the old calls', () => {
     expect((await old('GET', `/instances/unified/${id}`)).status).toBe(404);
   });
 
+  it('has VMs among its instances, which are stopped, restarted, renamed and deleted', async () => {
+    const flavour = fresh('f')
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9-]/g, '');
+    await succeed('POST', '/vm/flavour', { key: adminKey, body: { name: flavour, vcpus: 4, memory_gb: 16 } });
+    const body = { team_id: team.id, region_id: regionId, name: 'head-node', flavour, image };
+    const { instance_id } = await succeed<{ instance_id: string }>('POST', '/vm', { key, body });
+    const path = `/instances/unified/i-${instance_id}`;
+    const comesTo = (status: string) =>
+      until(
+        () => ok<Unified>('GET', path),
+        (vm) => vm.status === status,
+        30_000,
+      );
+    expect(await comesTo('running')).toMatchObject({ nature: 'vm', instance_type: { name: flavour, cpu_cores: 4 }, shared_volumes: [] });
+    const { items } = await list();
+    expect(items.map(({ id }) => id)).toContain(`i-${instance_id}`);
+    await ok('PUT', `/instance/i-${instance_id}/stop`);
+    await comesTo('stopped');
+    for (const action of ['start', 'restart']) {
+      await ok('PUT', `/instance/i-${instance_id}/${action}`);
+      await comesTo('running');
+    }
+    await ok('PUT', `/instance/i-${instance_id}/rename`, { name: 'renamed' });
+    expect(await ok('GET', path)).toMatchObject({ name: 'renamed' });
+    expect((await old('GET', `/instance/i-${instance_id}/credentials`)).status).toBe(422);
+    const ours = await createTeam(fresh('Ours'), ['team_owner']);
+    expect((await old('PUT', `/instance/i-${instance_id}/stop`, undefined, ours.keys.team_owner)).status).toBe(404);
+    await ok('DELETE', `/instance/i-${instance_id}`);
+    await until(
+      () => old('GET', path),
+      ({ status }) => status === 404,
+      30_000,
+    );
+  });
+
   it('has volumes in the sizes on offer', async () => {
     const [block] = await ok<{ id: number; size: number }[]>(
       'GET',

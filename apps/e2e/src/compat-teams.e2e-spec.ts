@@ -1,5 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
-import { adminKey, call, compatUrl, createTeam, fresh, freshEmail, type Answer, type CallOptions, type TeamView } from './client.js';
+import {
+  adminKey,
+  call,
+  compatUrl,
+  createTeam,
+  fresh,
+  freshEmail,
+  platformUrl,
+  type Answer,
+  type CallOptions,
+  type TeamView,
+} from './client.js';
 
 interface OldMember {
   user_id: string;
@@ -73,6 +84,38 @@ describe('a shop of an older form of the API', () => {
     expect(await old('DELETE', `/team/${id}`)).toMatchObject({ status: 200, body: {} });
     expect(await old('DELETE', `/team/${id}`)).toMatchObject({ status: 200, body: {} });
     expect((await old('GET', `/team/${id}`)).status).toBe(404);
+  });
+
+  it('gives people accounts: by a one-time link, with a password at once, and with another in its place', async () => {
+    const { team, keys } = await createTeam(fresh('Customer'));
+    const logIn = async (email: string, password: string) =>
+      (await call('POST', '/user/login', { body: { email, password }, headers: { origin: platformUrl, 'sec-fetch-site': 'same-origin' } }))
+        .status;
+    const [first, second] = ['correct horse battery staple', 'another good phrase'];
+    const linked = { email: freshEmail('linked'), team_id: team.id, role_id: 'read_only_member' };
+    const link = await old<{ url: string; should_onboard: boolean }>('POST', '/create-otl', adminKey, { body: linked });
+    expect(link).toMatchObject({ status: 201, body: { should_onboard: true, two_fa_required: false } });
+    const token = link.body.url.slice(link.body.url.indexOf('#') + 1);
+    expect((await call('POST', '/user/link', { body: { token, password: first } })).status).toBe(200);
+    const found = await membersOf(team.id, `&search=${encodeURIComponent(linked.email)}`);
+    expect(found.members).toMatchObject([{ status: 'active', role: { name: 'read_only_member' }, user: { onboarded: true } }]);
+    expect(await logIn(linked.email, first)).toBe(200);
+
+    const email = freshEmail('shop');
+    const user_details = { pre_onboard: true, onboard_config: { name: 'Shop', password: first } };
+    const made = await old('POST', '/create-otl', adminKey, { body: { email, user_details } });
+    expect(made).toMatchObject({ status: 201, body: { should_onboard: false } });
+    expect(await logIn(email, first)).toBe(200);
+    expect((await old('POST', '/onboard', adminKey, { body: { email, name: 'Shop', password: second } })).status).toBe(409);
+
+    const key = keys.team_owner ?? '';
+    for (const who of [email, freshEmail('nobody')]) {
+      expect((await old('POST', '/onboard', key, { body: { email: who, name: 'x', password: second } })).status).toBe(401);
+      const change = { email: who, name: 'x', old_password: first, new_password: second };
+      expect((await old('POST', '/onboard', key, { body: change })).status).toBe(401);
+    }
+    expect((await old('POST', '/create-otl', key, { body: { email } })).status).toBe(403);
+    expect(await logIn(email, first)).toBe(200);
   });
 
   it('a key of one team with the ids of another finds nothing', async () => {

@@ -31,6 +31,7 @@ import { ImagePoliciesController } from './routes/image-policies.controller.js';
 import { InstancesController } from './routes/instances.controller.js';
 import { InvitationsController } from './routes/invitations.controller.js';
 import { MembersController } from './routes/members.controller.js';
+import { OperatorController } from './routes/operator.controller.js';
 import { PodLogsController } from './routes/pod-logs.controller.js';
 import { PodLimitsController } from './routes/pod-limits.controller.js';
 import { PodsController } from './routes/pods.controller.js';
@@ -96,6 +97,7 @@ export class GatewayModule {
         PodsController,
         SharedVolumesController,
         SshKeysController,
+        OperatorController,
         ErrorsController,
         HealthController,
       ],

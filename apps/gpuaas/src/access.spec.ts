@@ -1,4 +1,5 @@
 import { afterAll, beforeAll } from '@jest/globals';
+import { type Operation } from '@atoll/contracts';
 import {
   baremetal,
   baremetalNodes,
@@ -10,8 +11,7 @@ import {
   regions,
   subscriptions,
   workloads,
-  type Operation,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { describeAccess } from '@atoll/testing';
 import { BaremetalFixture } from './baremetal/baremetal-fixture.js';

@@ -1,12 +1,10 @@
+import { type TeamRole, type UserCaller } from '@atoll/contracts';
 import {
   nodes,
-  podHoldings,
   pools,
   regions,
   subscriptions,
-  teamChanged,
   workloads,
-  type ClusterHoldings,
   type CreatePool,
   type Gpu,
   type GpuaasPath,
@@ -15,10 +13,10 @@ import {
   type Pool,
   type Subscribe,
   type Subscription,
-  type TeamRole,
-  type UserCaller,
   type Workload,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
+import { podHoldings, type ClusterHoldings } from '@atoll/contracts/pods';
+import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { InProcessBus } from '@atoll/rpc';

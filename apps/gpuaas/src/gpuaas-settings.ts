@@ -1,4 +1,4 @@
-import { Variable } from '@atoll/service';
+import { defaultPublicUrl, PublicUrl, Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
 import { Transform, Type } from 'class-transformer';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsString, IsUrl, Max, Min, MinLength } from 'class-validator';
@@ -42,8 +42,8 @@ export class GpuaasSettings {
 
   /** Under which address callers reach the platform. Reinstall hooks answer there. */
   @Variable('ATOLL_PUBLIC_URL')
-  @IsUrl({ require_tld: false, protocols: ['http', 'https'] }, { message: 'ATOLL_PUBLIC_URL must be an http or https URL' })
-  publicUrl: string = 'http://localhost:3000';
+  @PublicUrl()
+  publicUrl: string = defaultPublicUrl;
 
   /** Signs the calls of reinstall hooks. */
   @Variable('ATOLL_REINSTALL_SECRET')

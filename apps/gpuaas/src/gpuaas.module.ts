@@ -1,5 +1,5 @@
 import { Transactions } from '@atoll/database';
-import { MachineWorkers } from '@atoll/state-machine';
+import { MachineDeskModule, MachineWorkers } from '@atoll/state-machine';
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -82,7 +82,7 @@ const workers: Provider = {
 
 /** Regions, nodes and GPUs, pools, subscriptions and workloads; bare metal. */
 @Module({
-  imports: [TeamDirectoryModule.forRoot({ service: 'gpuaas' })],
+  imports: [MachineDeskModule.forRoot({ service: 'gpuaas' }), TeamDirectoryModule.forRoot({ service: 'gpuaas' })],
   controllers: [
     ...baremetalControllers,
     BatchesController,

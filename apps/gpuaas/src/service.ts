@@ -1,4 +1,4 @@
-import { clusterPurpose } from '@atoll/contracts';
+import { clusterPurpose } from '@atoll/contracts/gpuaas';
 import { defineService } from '@atoll/service';
 import { nodesInMaintenance } from './baremetal/baremetal-figures.js';
 import { gpuaasSchema } from './database/schema.js';

@@ -41,8 +41,8 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
   };
   try {
     requireFreeDataFolder(dataDir);
-    await requireFreePort(env.PORT, env.HOST, 'npm start');
-    const source: NodeJS.ProcessEnv = { ATOLL_PUBLIC_URL: `http://${publicHost(env.HOST)}:${env.PORT}`, ...settingsSource(dataDir) };
+    const port = await requireFreePort(env.PORT, env.HOST, 'npm start');
+    const source: NodeJS.ProcessEnv = { ATOLL_PUBLIC_URL: `http://${publicHost(env.HOST)}:${port}`, ...settingsSource(dataDir) };
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(services.map(({ name }) => name));
     const running: RunningService[] = [];
@@ -67,7 +67,7 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
     });
     let compat: NestFastifyApplication | undefined;
     undo.push(async () => void (await Promise.all([gateway.close(), compat?.close()])));
-    await gateway.listen(env.PORT, env.HOST);
+    await gateway.listen(port, env.HOST);
     const { ATOLL_COMPAT_PORT: compatPort } = gatewayEnv;
     if (compatPort !== undefined) compat = await listenCompat(gateway, { port: compatPort, host: env.HOST });
     // Last of all: a key that is made now is shown once, and not lost to anything that fails after it.

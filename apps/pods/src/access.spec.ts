@@ -1,16 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import {
-  exposedServices,
-  instances,
-  podLimits,
-  podLogs,
-  pods,
-  sharedVolumes,
-  sshKeys,
-  terminals,
-  vms,
-  type Operation,
-} from '@atoll/contracts';
+import { type Operation } from '@atoll/contracts';
+import { exposedServices, instances, podLimits, podLogs, pods, sharedVolumes, sshKeys, terminals, vms } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { describeAccess, memberOf } from '@atoll/testing';
 import { errorOf, PodsFixture } from './pods-fixture.js';

@@ -1,21 +1,20 @@
+import { type Operation } from '@atoll/contracts';
 import {
   clusters,
   gpuServices,
-  imagePolicies,
   podUsages,
   podWorkloads,
-  type CheckImage,
   type CheckPodWorkload,
   type ClusterChanged,
   type GpuaasPath,
   type LeasedSlice,
-  type Operation,
   type PodStart,
   type PodSubscription,
   type PodUsage,
   type PodWorkload,
   type StartPodWorkload,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
+import { imagePolicies, type CheckImage } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import type { InProcessBus } from '@atoll/rpc';

@@ -1,21 +1,20 @@
+import type { TeamRole, UserCaller } from '@atoll/contracts';
+import type { UsageTold } from '@atoll/contracts/billing';
 import {
   exposedServices,
   pods,
   sharedVolumes,
-  teamChanged,
   vms,
-  type ExposedService,
   type CreatePod,
   type CreateSharedVolume,
   type CreateVm,
+  type ExposedService,
   type Pod,
   type PodStatus,
   type SharedVolume,
-  type TeamRole,
-  type UsageTold,
-  type UserCaller,
   type Vm,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
+import { teamChanged } from '@atoll/contracts/teams';
 import { Outbox } from '@atoll/events';
 import { InProcessBus } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
@@ -217,7 +216,7 @@ export class PodsFixture extends ServiceUnderTest {
   }
 
   /** What waits for another look has it now. */
-  private async hurry(): Promise<void> {
+  async hurry(): Promise<void> {
     await this.query(`UPDATE exposure SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`);
     await this.query(
       `UPDATE vm SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL`,

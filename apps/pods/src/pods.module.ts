@@ -1,5 +1,5 @@
 import { Transactions } from '@atoll/database';
-import { MachineWorkers } from '@atoll/state-machine';
+import { MachineDeskModule, MachineWorkers } from '@atoll/state-machine';
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -63,6 +63,7 @@ import { UsageFacts } from './usage/usage-facts.js';
 import { FlavoursService } from './vms/flavour.service.js';
 import { VmsController } from './vms/vm.controller.js';
 import { VmsService } from './vms/vm.service.js';
+import { VmKeys } from './vms/vm-keys.js';
 import { VmSteps } from './vms/vm-steps.js';
 import { VmWatch } from './vms/vm-watch.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
@@ -93,7 +94,7 @@ const workers: Provider = {
 
 /** Pods, and what they are reached by. */
 @Module({
-  imports: [TeamDirectoryModule.forRoot({ service: 'pods' })],
+  imports: [MachineDeskModule.forRoot({ service: 'pods' }), TeamDirectoryModule.forRoot({ service: 'pods' })],
   controllers: [
     ConnectionsController,
     ExposureBatchesController,
@@ -149,6 +150,7 @@ const workers: Provider = {
     TerminalsService,
     UsageFacts,
     FlavoursService,
+    VmKeys,
     VmSteps,
     VmWatch,
     VmsService,

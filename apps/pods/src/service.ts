@@ -1,5 +1,5 @@
 import { sealedDoors } from '@atoll/cluster';
-import { clusterPurpose } from '@atoll/contracts';
+import { clusterPurpose } from '@atoll/contracts/gpuaas';
 import { defineService } from '@atoll/service';
 import { podsSchema } from './database/schema.js';
 import { certificatePurpose } from './model/certificate.entity.js';

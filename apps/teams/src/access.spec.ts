@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { imagePolicies, members, teamBatches, teamRoles, teams, workspaces, type Operation, type TeamRole } from '@atoll/contracts';
+import { teamRoles, type Operation, type TeamRole } from '@atoll/contracts';
+import { imagePolicies, members, teamBatches, teams, workspaces } from '@atoll/contracts/teams';
 import { isAppError } from '@atoll/errors';
 import { contextOf, gateway, home } from './sessions/session-fixture.js';
 import { SessionsService } from './sessions/session.service.js';
@@ -41,6 +42,8 @@ const ofTheOperator: Record<string, Asked> = {
   'suspend the team': [teams.suspend, ({ team_id }) => ({ team_id })],
   'unsuspend the team': [teams.unsuspend, ({ team_id }) => ({ team_id })],
   'name all teams': [teamBatches.names, () => ({})],
+  'welcome a person': [teamBatches.welcome, ({ team_id }) => ({ team_id, email: 'welcome@example.com' })],
+  'set a first password': [teamBatches.onboard, () => ({ email: 'nobody@example.com', password: 'correct horse battery staple' })],
   'list policies': [imagePolicies.list, () => ({})],
   'read a policy': [imagePolicies.get, () => ({ id: unknownId })],
   'make a policy': [imagePolicies.create, () => ({ name: 'x' })],

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApiKey, digestApiKey } from '@atoll/api-keys';
+import { type CallContext, type EventType, type Operation, type TeamRole, type UserCaller } from '@atoll/contracts';
 import {
   credentials,
   credentialsChanged,
@@ -11,14 +12,9 @@ import {
   teams,
   users,
   workspaceDeletionRequested,
-  type CallContext,
   type Credential,
-  type EventType,
-  type Operation,
   type Team,
-  type TeamRole,
-  type UserCaller,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';

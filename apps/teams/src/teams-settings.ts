@@ -1,4 +1,5 @@
-import { deletionHolders, Email, Text } from '@atoll/contracts';
+import { Email, Text } from '@atoll/contracts';
+import { deletionHolders } from '@atoll/contracts/teams';
 import { defaultPublicUrl, PublicUrl, Variable } from '@atoll/service';
 import { Type } from 'class-transformer';
 import { IsIn, IsInt, IsOptional, Matches, Max, Min, MinLength } from 'class-validator';

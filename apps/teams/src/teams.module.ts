@@ -13,6 +13,7 @@ import { TeamImagesService } from './image-policies/team-images.service.js';
 import { InvitationLinks } from './links/invitation-links.js';
 import { InvitationsController } from './invitations/invitation.controller.js';
 import { InvitationsService } from './invitations/invitation.service.js';
+import { OnboardingService } from './invitations/onboarding.service.js';
 import { LinkTokens } from './tokens/link-tokens.js';
 import { LinksController } from './links/link.controller.js';
 import { LinksService } from './links/link.service.js';
@@ -92,6 +93,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     ImagePoliciesService,
     InvitationLinks,
     InvitationsService,
+    OnboardingService,
     LinkTokens,
     LinksService,
     LogInService,

@@ -106,6 +106,6 @@ export interface VmRun {
   /** 10^9 bytes. */
   readonly memoryGb: number;
   readonly volumes: readonly VolumeMount[];
-  /** One line each, as in `authorized_keys`. */
+  /** One line each, as in `authorized_keys`. Requested again with others, a VM that runs lets in those alone. */
   readonly sshKeys: readonly string[];
 }

@@ -55,13 +55,22 @@ export interface EventType<Payload extends object = object> {
   readonly publishers: 'owner' | 'any';
 }
 
+const declared = new Set<EventType>();
+
+/** The events of all contracts that are loaded in this process. */
+export function declaredEvents(): readonly EventType[] {
+  return [...declared];
+}
+
 /** An event whose owner is the first word of its name. `publishers` is `owner` unless given. */
 export function event<Payload extends object>(
   name: `${string}.${string}`,
   payload: Wire<Payload>,
   { publishers = 'owner' }: Partial<Pick<EventType, 'publishers'>> = {},
 ): EventType<Payload> {
-  return Object.freeze({ service: name.split('.', 1)[0] ?? name, name, payload, publishers });
+  const type = Object.freeze({ service: name.split('.', 1)[0] ?? name, name, payload, publishers });
+  declared.add(type);
+  return type;
 }
 
 /** A hint that may be lost: told to every process that listens now, never stored. For caches only. */

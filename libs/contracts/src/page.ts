@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { QueryFlag, WholeNumber } from './fields.js';
+import type { Wire } from './contract.js';
+import { ListOf, Nested, QueryFlag, WholeNumber } from './fields.js';
 
 const largestPage = 1_000_000_000;
 const defaultLimit = 10;
@@ -59,6 +60,39 @@ export class Pagination {
 
   @ApiProperty({ type: 'integer', description: 'Number of entries on all pages.', example: 1 })
   total!: number;
+}
+
+/** A page of a listing, as it is answered. */
+interface Page<Entry> {
+  data: Entry[];
+  pagination: Pagination;
+}
+
+/** The class of an answer that is a page: up to `max` entries (100 unless given), and where they stand in the listing. */
+export function PageOf<Entry extends object>(entry: () => Wire<Entry>, { max = 100 } = {}): Wire<Page<Entry>> {
+  class ListingPage implements Page<Entry> {
+    @ListOf(entry, { max })
+    data!: Entry[];
+
+    @Nested(() => Pagination)
+    pagination!: Pagination;
+  }
+  return ListingPage;
+}
+
+/** The class of an answer that is the whole listing, up to `max` entries and without `pagination`, unless `limit` was sent: then a page. */
+export function ListOrPageOf<Entry extends object>(
+  entry: () => Wire<Entry>,
+  { max }: { max: number },
+): Wire<Pick<Page<Entry>, 'data'> & Partial<Page<Entry>>> {
+  class Listing {
+    @ListOf(entry, { max })
+    data!: Entry[];
+
+    @Nested(() => Pagination, { optional: true })
+    pagination?: Pagination;
+  }
+  return Listing;
 }
 
 /** The page asked for with its defaults filled in, and how many rows to skip to get there. `first` is the number of the first page. */

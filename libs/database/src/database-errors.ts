@@ -40,10 +40,18 @@ const lostStates = /^(08...|25006|25P0[34]|57P0[1-5])$/;
 /** Answers that are not the caller's doing and pass: no more connections, disk or memory full, a statement over its time, a refused login. */
 const unavailableStates = /^(53...|57014|58...|28...|3D000|55P03)$/;
 
-/** Serialization failure and deadlock: the whole transaction may be tried again. */
+/**
+ * Whether the whole transaction may be tried again: after a serialization failure, a deadlock, or a migration that has
+ * changed a table since a statement was prepared.
+ */
 export function isRetryable(error: unknown): boolean {
   const code = errorCodeOf(error);
-  return code === '40001' || code === '40P01';
+  return code === '40001' || code === '40P01' || isOutdated(error);
+}
+
+/** Whether a migration has changed what a prepared statement returns. */
+export function isOutdated(error: unknown): boolean {
+  return errorCodeOf(error) === '0A000' && messageOf(error).startsWith('cached plan must not change result type');
 }
 
 /** Whether the connection that this error came from must not be used again. */

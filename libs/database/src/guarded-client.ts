@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
-import { isConnectionLost } from './database-errors.js';
+import { isConnectionLost, isOutdated } from './database-errors.js';
+import { prepareAnew, StatementNames } from './statement-names.js';
 
 type Callback = (error: Error | null | undefined, ...rest: unknown[]) => void;
 
@@ -9,6 +10,9 @@ interface Companion {
   statement: string;
   rowCount?: number;
 }
+
+/** How long one connection uses the plans of its prepared statements. */
+const plansLastMs = 5_000;
 
 /**
  * A pg client that is never returned to its pool in an unknown state. When its own `query_timeout` fires, or the server says
@@ -19,6 +23,10 @@ export class GuardedClient extends pg.Client {
   /** Why the connection is gone, once it is. */
   lost?: Error;
   #companion: Companion | undefined;
+  #isInTransaction = false;
+  #preparesAlways = false;
+  #plannedAtMs = performance.now();
+  readonly #names = new StatementNames();
 
   constructor(config?: string | pg.ClientConfig) {
     super(config);
@@ -43,6 +51,15 @@ export class GuardedClient extends pg.Client {
     return companion.rowCount;
   }
 
+  /**
+   * From now on statements outside of transactions are prepared too: for a connection that sends the same few all the
+   * time, whose sender tries again after an error.
+   */
+  prepareAlways(): this {
+    this.#preparesAlways = true;
+    return this;
+  }
+
   /** Ends the connection at once, whatever the server does. Pools drop a client that has been destroyed. */
   destroy(reason: Error): void {
     this.lost ??= reason;
@@ -63,7 +80,8 @@ export class GuardedClient extends pg.Client {
       });
     }
     const companion = config === 'START TRANSACTION' ? this.#companion : undefined;
-    const result = companion ? this.startWith(companion, query) : query(config, ...rest);
+    if (companion) this.#isInTransaction = true;
+    const result = companion ? this.startWith(companion, query) : query(...this.prepared(config, rest));
     // A cursor or a stream handles its own errors.
     if (!(result instanceof Promise)) return result;
     return result.then(
@@ -75,6 +93,34 @@ export class GuardedClient extends pg.Client {
     );
   }
 
+  /**
+   * Statements of transactions are prepared. Those outside are not, but for those that say so (`Statements`): many are
+   * listings, whose best plan depends on their values; and nobody runs them again when their plan is out of date.
+   */
+  private prepared(config: unknown, rest: unknown[]): unknown[] {
+    if (typeof config !== 'string') return [config, ...rest];
+    if (config === 'START TRANSACTION') this.#isInTransaction = true;
+    else if (config === 'COMMIT' || config === 'ROLLBACK') this.#isInTransaction = false;
+    const [values] = rest;
+    const isPrepared = (this.#isInTransaction || this.#preparesAlways) && Array.isArray(values) && values.length > 0;
+    const name = isPrepared ? this.#names.nameOf(config) : undefined;
+    if (name === undefined) return [config, ...rest];
+    this.renewPlans();
+    return [{ name, text: config, values: values as unknown[] }];
+  }
+
+  /**
+   * A plan that PostgreSQL has kept was made for tables as large as they were then, until they are analysed again, which
+   * autovacuum does once a minute: a table that fills meanwhile would be read from end to end.
+   */
+  private renewPlans(): void {
+    const nowMs = performance.now();
+    if (nowMs < this.#plannedAtMs + plansLastMs) return;
+    this.#plannedAtMs = nowMs;
+    // Goes before the statement. In a transaction that has failed both are refused, and the statement says so.
+    super.query('DISCARD PLANS').catch(() => undefined);
+  }
+
   private async startWith(companion: Companion, query: (text: string) => unknown): Promise<unknown> {
     // pg gives one result for each statement of a text.
     const [started, answer] = (await query(`START TRANSACTION; ${companion.statement}`)) as [pg.QueryResult, pg.QueryResult];
@@ -84,6 +130,7 @@ export class GuardedClient extends pg.Client {
 
   private inspect(error: Error): void {
     if (isConnectionLost(error)) this.destroy(error);
+    else if (isOutdated(error)) prepareAnew();
   }
 }
 

@@ -8,7 +8,7 @@ export { isUniqueViolation, toAppError } from './database-errors.js';
 export { handleOnce } from './handle-once.js';
 export type { SignedCall } from './handle-once.js';
 export { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
-export { connectDataSource } from './open-data-source.js';
+export { connectDataSource, openDataSource } from './open-data-source.js';
 export { migrationDrift } from './migration-drift.js';
 export { newId } from './new-id.js';
 export { readPage } from './page.js';

@@ -1,10 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { errorCodeOf, toAppError } from './database-errors.js';
 import { poolOf } from './data-source.js';
 
-/** Prepared statements straight on the pool, for the few reads that are asked thousands of times a second. */
+/**
+ * Prepared statements straight on the pool, for reads outside of transactions that are asked thousands of times a second.
+ * Statements inside of transactions are prepared without this (`GuardedClient`).
+ */
 @Injectable()
 export class Statements {
   constructor(private readonly dataSource: DataSource) {}
@@ -23,16 +26,6 @@ export class Statements {
     } catch (error) {
       throw toAppError(error);
     }
-  }
-
-  /**
-   * As `query`, by the connection of a transaction. Throws what the driver throws, so that `Transactions` decides what becomes of it. The types
-   * of the columns that it returns must be spelt out: a prepared statement does not outlive a change of them.
-   */
-  async queryIn<Row extends object>(manager: EntityManager, name: string, text: string, values: unknown[]): Promise<Row[]> {
-    const client = (await manager.queryRunner?.connect()) as pg.Client | undefined;
-    if (!client) throw new Error('There is no transaction to run this statement in.');
-    return (await client.query<Row>({ name, text, values })).rows;
   }
 
   private async execute<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> {

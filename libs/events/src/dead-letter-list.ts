@@ -1,11 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { DeadLetter } from './dead-letter.entity.js';
 
 const pollMs = 100;
 
 /** What became of a dead letter that was to be tried once more. `waiting`: no process of the service has taken it up yet. */
 export type RetryOutcome = { readonly is: 'handled' | 'waiting' | 'unknown' } | { readonly is: 'failed'; readonly lastError: string };
+
+/**
+ * Asks the running service to try a dead letter once more: it does so within a second, and its row says what became of it. Returns false where
+ * there is none.
+ */
+export async function requestRetry(manager: EntityManager, id: string): Promise<boolean> {
+  const { affected } = await manager.update(DeadLetter, { id }, { retryRequestedAt: () => 'now()' });
+  return affected !== 0;
+}
 
 /** The dead letters of a service as its schema has them: for commands beside the running service, which does the work. */
 export class DeadLetterList {
@@ -19,8 +28,7 @@ export class DeadLetterList {
   /** Asks the running service to try it once more, and waits for what becomes of it. */
   async retry(id: string, patienceMs: number): Promise<RetryOutcome> {
     const letters = this.dataSource.getRepository(DeadLetter);
-    const { affected } = await letters.update({ id }, { retryRequestedAt: () => 'now()' });
-    if (affected === 0) return { is: 'unknown' };
+    if (!(await requestRetry(this.dataSource.manager, id))) return { is: 'unknown' };
     for (const untilMs = Date.now() + patienceMs; Date.now() < untilMs; await delay(pollMs)) {
       const letter = await letters.findOneBy({ id });
       if (!letter) return { is: 'handled' };

@@ -1,6 +1,5 @@
-import { plainToInstance } from 'class-transformer';
-import { validateSync, type ValidationError } from 'class-validator';
-import type { Wire } from '@atoll/contracts';
+import { validateWire, type Wire, type WireRules } from '@atoll/contracts';
+import { isAppError } from '@atoll/errors';
 
 /** The payload is not what its class says. Names the fields, and none of their values. */
 export class InvalidPayload extends Error {
@@ -23,26 +22,21 @@ export function writePayload<Payload extends object>(type: Wire<Payload>, payloa
   }
   if (unstorable.test(json)) throw new InvalidPayload('The payload holds U+0000 or half a surrogate pair.');
   if (Buffer.byteLength(json) > maxPayloadBytes) throw new InvalidPayload(`The payload is larger than ${maxPayloadBytes} bytes.`);
-  check(type, JSON.parse(json), { forbidNonWhitelisted: true });
+  check(type, JSON.parse(json), {});
   return json;
 }
 
 /** The payload as an instance of its class. Fields that the class does not know are left out: a newer publisher may send more. */
 export function readPayload<Payload extends object>(type: Wire<Payload>, plain: unknown): Payload {
-  return check(type, plain, {});
+  return check(type, plain, { unknownFields: 'omit' });
 }
 
-function check<Payload extends object>(type: Wire<Payload>, plain: unknown, options: { forbidNonWhitelisted?: boolean }): Payload {
-  if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) throw new InvalidPayload('The payload is not a JSON object.');
-  const payload = plainToInstance(type, plain);
-  const faults = validateSync(payload, { whitelist: true, forbidUnknownValues: false, ...options });
-  if (faults.length > 0)
-    throw new InvalidPayload(`The payload is not a ${type.name}: ${faults.flatMap((fault) => rulesBroken(fault)).join(', ')}.`);
-  return payload;
-}
-
-function rulesBroken(fault: ValidationError, parent = ''): string[] {
-  const path = `${parent}${fault.property}`;
-  const own = Object.keys(fault.constraints ?? {}).map((rule) => `${path} ${rule}`);
-  return [...own, ...(fault.children ?? []).flatMap((child) => rulesBroken(child, `${path}.`))];
+function check<Payload extends object>(type: Wire<Payload>, plain: unknown, rules: WireRules): Payload {
+  try {
+    return validateWire(type, plain, rules);
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    const faults = (error.details.errors ?? []).map(({ path, code }) => `${path} ${code}`.trimStart());
+    throw new InvalidPayload(`The payload is not a ${type.name}: ${faults.join(', ')}.`);
+  }
 }

@@ -5,6 +5,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { CommitSignal } from './commit-signal.js';
 import type { Courier } from './courier.js';
+import { DeadLetterDesk, deadLettersController } from './dead-letter-desk.js';
 import { DeadLetters } from './dead-letters.js';
 import { EventConsumers } from './event-consumers.js';
 import { askPublisher, type EventSource } from './event-source.js';
@@ -40,12 +41,13 @@ export class EventsModule {
       module: EventsModule,
       global: true,
       imports: [DiscoveryModule],
-      controllers: [publishedEventsController(service)],
+      controllers: [publishedEventsController(service), deadLettersController(service)],
       providers: [
         PublishedEvents,
         CommitSignal,
         Outbox,
         DeadLetters,
+        DeadLetterDesk,
         EventConsumers,
         {
           provide: Inbox,

@@ -26,7 +26,14 @@ const outage: BackOff = { firstDelayMs: 100, maxDelayMs: 15_000 };
 
 const pruneBatch = 5_000;
 const retentionWithoutPositionDays = 30;
-const dayMs = 24 * 3_600_000;
+
+/**
+ * SQL, with `inboxParameters` and the event's instant `$7`: whether it is a copy of an event that was taken so long ago that its row is gone. By
+ * the clock of the database, by which rows go.
+ */
+const isForgotten = `$7::timestamptz < now() - ${retentionDays - 1} * interval '1 day'
+  AND EXISTS (SELECT FROM event_progress WHERE consumer = $1 AND publisher = $3 AND event_name = $4 AND position >= $5)
+  AND NOT EXISTS (SELECT FROM inbox WHERE inbox.consumer = $1 AND event_id = $2)`;
 
 /** Takes each event once for each consumer, however often the courier delivers it. */
 export class Inbox {
@@ -46,9 +53,9 @@ export class Inbox {
   /** One delivery, as `EventConsumer.take`: never throws. */
   async take(consumer: string, effect: Effect, event: DomainEvent, attempt: number): Promise<Outcome> {
     try {
-      if (await this.isForgotten(consumer, event)) return 'done';
       // A try that ends its process can report nothing. So it is recorded before, but for the first one, to save a write.
       if (attempt > 1) {
+        if (await this.isForgotten(consumer, event)) return 'done';
         const failed = await this.#tries.begin(consumer, event);
         if (failed === 'taken') return 'done';
         if (failed === 'undecided') return { retryAfterMs: this.rules.goneAfterMs, reason: 'The process of the last try may have ended.' };
@@ -82,24 +89,24 @@ export class Inbox {
     }
   }
 
-  /** Whether this is a copy of an event that was taken so long ago that its row is gone. Where it has a row, that tells. */
-  private async isForgotten(consumer: string, { id, name, publisher, position, occurredAt }: DomainEvent): Promise<boolean> {
-    if (position === undefined || Date.parse(occurredAt) > Date.now() - (retentionDays - 1) * dayMs) return false;
-    const rows = await this.dataSource.query<object[]>(
-      `SELECT FROM event_progress WHERE consumer = $1 AND publisher = $2 AND event_name = $3 AND position >= $4
-         AND NOT EXISTS (SELECT FROM inbox WHERE inbox.consumer = $1 AND event_id = $5)`,
-      [consumer, publisher, name, position, id],
+  /** For a try that would leave a row before it takes the event. */
+  private async isForgotten(consumer: string, event: DomainEvent): Promise<boolean> {
+    const [row] = await this.dataSource.query<{ is_forgotten: boolean | null }[]>(
+      `SELECT ${isForgotten} AS is_forgotten FROM (SELECT ${inboxParameters}) given`,
+      [...inboxValues(consumer, event), event.occurredAt],
     );
-    return rows.length > 0;
+    return row?.is_forgotten === true;
   }
 
-  /** Returns whether this transaction takes the event; false if another has taken it. Waits for one that is taking it. */
+  /**
+   * Returns whether this transaction takes the event; false if another has taken it, or did so long ago. Waits for one that is taking it.
+   */
   private async mark(manager: EntityManager, consumer: string, event: DomainEvent): Promise<boolean> {
     const rows = await manager.query<object[]>(
-      `INSERT INTO inbox (${inboxColumns}, taken_at) VALUES (${inboxParameters}, now())
+      `INSERT INTO inbox (${inboxColumns}, taken_at) SELECT ${inboxParameters}, now() WHERE (${isForgotten}) IS NOT TRUE
        ON CONFLICT (consumer, event_id) DO UPDATE SET taken_at = now() WHERE inbox.taken_at IS NULL
        RETURNING true`,
-      inboxValues(consumer, event),
+      [...inboxValues(consumer, event), event.occurredAt],
     );
     return rows.length > 0;
   }
@@ -111,6 +118,7 @@ export class Inbox {
         await this.#tries.interrupted(consumer, event.id);
         return { retryAfterMs: backOffMs(outage, attempt), reason };
       }
+      if (attempt === 1 && (await this.isForgotten(consumer, event))) return 'done';
       const tries = await this.#tries.failed(consumer, event);
       if (tries === 'taken') return 'done';
       if (error instanceof InvalidPayload || tries >= this.rules.maxTries) return await this.bury(consumer, event, reason, tries);

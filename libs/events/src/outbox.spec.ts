@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Transactions } from '@atoll/database';
 import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { DataSource } from 'typeorm';
@@ -9,6 +9,8 @@ import { eventually } from './world/eventually-fixture.js';
 import { orderPlaced, specRecovery } from './world/shop-fixture.js';
 import { inProcess } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
+
+const dayMs = 24 * 3_600_000;
 
 let database: TestDatabase;
 let nats: NatsServer;
@@ -91,9 +93,17 @@ describe('the inbox', () => {
     });
     await age(8, 'true');
     expect(await world.app('mail').get(Inbox).prune()).toBe(2);
-    await world.deliverAgain({ ...event, occurredAt: new Date(Date.now() - 9 * 24 * 3_600_000).toISOString() });
+    await world.deliverAgain({ ...event, occurredAt: new Date(Date.now() - 9 * dayMs).toISOString() });
     await world.orders.place([2]);
     await world.settled();
     expect(await world.noted('letters')).toEqual([1, 2]);
+
+    // By the clock of the database: that of the process is four days late.
+    const run = jest.fn(() => Promise.resolve());
+    const forgotten = { ...event, occurredAt: new Date(Date.now() - 9 * dayMs).toISOString() };
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 4 * dayMs);
+    const outcomes = [1, 2].map((attempt) => world.app('mail').get(Inbox).take('letters', { type: orderPlaced, run }, forgotten, attempt));
+    expect(await Promise.all(outcomes).finally(() => clock.mockRestore())).toEqual(['done', 'done']);
+    expect(run).not.toHaveBeenCalled();
   });
 });

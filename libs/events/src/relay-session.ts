@@ -17,6 +17,7 @@ interface Connection {
   on(event: 'notification' | 'end', listener: () => void): this;
   off(event: 'notification' | 'end', listener: () => void): this;
   destroy(reason: Error): void;
+  prepareAlways(): this;
 }
 
 export interface Waiting {
@@ -54,7 +55,7 @@ export class RelaySession {
   static async open(dataSource: DataSource, processId: string, onNotification: () => void): Promise<RelaySession> {
     const runner = dataSource.createQueryRunner();
     const connection = (await runner.connect()) as Connection;
-    connection.on('notification', onNotification).on('end', onNotification);
+    connection.prepareAlways().on('notification', onNotification).on('end', onNotification);
     const session = new RelaySession(runner, connection, onNotification);
     try {
       await runner.query(`SELECT pg_advisory_lock(${processLock('$1')})`, [processId]);

@@ -22,6 +22,4 @@ export { signatureHeader } from './nats-envelope.js';
 export { Signer } from './signature.js';
 export type { Secrets } from './signature.js';
 export { ThrottledLog } from './throttled-log.js';
-export { validateWire } from './validate-wire.js';
-export type { WireRules } from './validate-wire.js';
 export { maxReplyBytes } from './wire.js';

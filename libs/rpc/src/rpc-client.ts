@@ -1,11 +1,10 @@
 import { Logger } from '@nestjs/common';
-import type { BroadcastType, CallContext, Operation } from '@atoll/contracts';
+import { validateWire, type BroadcastType, type CallContext, type Operation } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { remainingMs } from './call-context.js';
 import { textOf, type JsonText } from './json.js';
 import { Rpc } from './rpc.js';
 import type { Answer } from './rpc-server.js';
-import { validateWire } from './validate-wire.js';
 import { deadlineExceeded, encode, internalMessage, maxRequestBytes, unreadableAnswer } from './wire.js';
 
 /** The asking half of the bus, which does not depend on what carries it: JSON, its limits, the deadline, errors. */

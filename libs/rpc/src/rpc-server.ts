@@ -1,12 +1,11 @@
 import { Logger } from '@nestjs/common';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import { isObservable, lastValueFrom } from 'rxjs';
-import type { CallContext, Operation } from '@atoll/contracts';
+import { validateWire, type CallContext, type Operation } from '@atoll/contracts';
 import { AppError, isAppError } from '@atoll/errors';
 import type { JsonText } from './json.js';
 import { inTime } from './patience.js';
 import type { Readiness } from './rpc.js';
-import { validateWire } from './validate-wire.js';
 import { encodeAnswer, internalMessage } from './wire.js';
 
 export interface RpcServerOptions {

@@ -1,7 +1,6 @@
 import 'reflect-metadata';
-import { plainToInstance } from 'class-transformer';
-import { validateSync } from 'class-validator';
-import type { Wire } from '@atoll/contracts';
+import { validateWire, type Wire } from '@atoll/contracts';
+import { isAppError } from '@atoll/errors';
 
 const variables = Symbol('atoll:variables');
 const variableName = /^[A-Z][A-Z0-9_]*$/;
@@ -37,18 +36,14 @@ export function loadEnv<Env extends object>(type: Wire<Env>, source: NodeJS.Proc
     const value = source[variable];
     return value === undefined || value === '' ? [] : [[property, value] as const];
   });
-  const env = plainToInstance(type, { ...new type(), ...Object.fromEntries(given) }, { enableImplicitConversion: false });
-  const faults = validateSync(env, {
-    stopAtFirstError: true,
-    forbidUnknownValues: false,
-    validationError: { target: false, value: false },
-  });
-  if (faults.length > 0) {
+  try {
+    return validateWire(type, { ...new type(), ...Object.fromEntries(given) }, { unknownFields: 'keep' });
+  } catch (error) {
+    if (!isAppError(error)) throw error;
     const names = variablesOf(type);
-    const lines = faults.flatMap(({ property, constraints = {} }) =>
-      Object.values(constraints).map((message) => `  ${message.replace(new RegExp(`^${property}\\b`), names.get(property) ?? property)}`),
+    const lines = (error.details.errors ?? []).map(
+      ({ path, message }) => `  ${message.replace(new RegExp(`^${path}\\b`), names.get(path) ?? path)}`,
     );
     throw new Error(`The environment is not usable:\n${lines.join('\n')}`);
   }
-  return env;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startNats, type NatsServer } from '@atoll/testing';
 import { eventStream, OnEvent } from '@atoll/events';
-import { teamUpdated, type TeamUpdate } from '@atoll/contracts';
+import { teamUpdated, type TeamUpdate } from '@atoll/contracts/teams';
 import { NatsLink } from '@atoll/rpc';
 import { natsAuthorization, natsUsers } from './nats-users.js';
 

@@ -1,5 +1,4 @@
-import * as contracts from '@atoll/contracts';
-import type { EventType } from '@atoll/contracts';
+import { declaredEvents } from '@atoll/contracts';
 import { consumerNames, eventStream } from '@atoll/events';
 
 /** What one user of NATS may do: subjects, with the wildcards of NATS. */
@@ -15,11 +14,11 @@ const limitsBucket = 'atoll_rate_limits';
 /**
  * The users of a deployment, one for each service and one for the gateways: what their contracts name, and no more. So whoever has the
  * credential of one service can call as it calls and publish its events, and can neither read the answers that others get nor
- * answer or publish in their place. Consumers of events are those that are loaded in this process.
+ * answer or publish in their place. Events and their consumers are those that are loaded in this process.
  */
 export function natsUsers(services: readonly string[]): NatsUser[] {
   // Who consumes the events of a service that is not deployed asks for them all the same.
-  const calls = [...new Set([...services, ...eventTypes().map(({ service }) => service)])].map((service) => `${service}.>`);
+  const calls = [...new Set([...services, ...declaredEvents().map(({ service }) => service)])].toSorted().map((service) => `${service}.>`);
   return [
     { name: 'gateway', publish: [...calls, ...asAnybody('gateway'), ...rateLimits()], subscribe: [...inboxes('gateway'), 'broadcast.>'] },
     ...services.map((name) => ({
@@ -49,13 +48,11 @@ function inboxes(name: string): string[] {
   return [`_INBOX.${name}.>`, 'hello'];
 }
 
-function eventTypes(): EventType[] {
-  return Object.values(contracts).flatMap((value) => (typeof value === 'object' && 'publishers' in value ? [value] : []));
-}
-
 /** Events that any service may publish. */
 function openEvents(): string[] {
-  return eventTypes().flatMap(({ name, publishers }) => (publishers === 'any' ? [`events.${name}`] : []));
+  return declaredEvents()
+    .flatMap(({ name, publishers }) => (publishers === 'any' ? [`events.${name}`] : []))
+    .toSorted();
 }
 
 /** To create the stream of events, to see how full it is, and to delete what all have acknowledged. */

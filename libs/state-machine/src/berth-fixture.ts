@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createIdempotencyTable, DatabaseModule, Transactions, type DatabaseOptions } from '@atoll/database';
-import { allowErrors, createDatabase } from '@atoll/testing';
+import { allowErrors, createDatabaseFrom } from '@atoll/testing';
 import { NestFactory } from '@nestjs/core';
 import { Column, DataSource, Entity, PrimaryGeneratedColumn, type EntityManager, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { setup } from 'xstate';
@@ -9,7 +9,7 @@ import { defineMachine, type EventOf, type StateOf, type TransientRule } from '.
 import { DurableMachine, type Outcome, type Passage, type StepContext } from './durable-machine.js';
 import { createHistoryTable, MachineHistory } from './history.entity.js';
 import { MachineIndexes, MachineRow, type Cause } from './machine-row.js';
-import { addLanes, dueIndex, machineColumns } from './machine-migrations.js';
+import { addFailedIndex, addLanes, dueIndex, machineColumns } from './machine-migrations.js';
 import type { Machine } from './machine-table.js';
 import { MachineWorker, type WorkerOptions } from './machine-worker.js';
 
@@ -66,6 +66,7 @@ class Harbour1 implements MigrationInterface {
     );
     await runner.query(dueIndex('berth'));
     await addLanes(runner, 'berth');
+    await addFailedIndex(runner, 'berth');
     // What was done to the world outside, and by whom.
     await runner.query('CREATE TABLE deed (ship text NOT NULL, by_whom text NOT NULL)');
   }
@@ -122,7 +123,7 @@ export class Harbour {
   ) {}
 
   static async open(options: Partial<DatabaseOptions> = {}): Promise<Harbour> {
-    const database = await createDatabase();
+    const database = await createDatabaseFrom({ name: 'harbour', make: async (url) => (await Harbour.join(url)).close() });
     const harbour = await Harbour.join(database.url, options);
     return new Harbour(harbour.dataSource, harbour.transactions, harbour.machine, database.url, async () => {
       await harbour.close();

@@ -8,7 +8,8 @@ export { createHistoryTable, dropHistoryTable, MachineHistory } from './history.
 export { causeOf, MachineIndexes, MachineRow } from './machine-row.js';
 export type { Cause, MachineError } from './machine-row.js';
 export type { Machine } from './machine-table.js';
-export { addLanes, dropLanes, dueIndex, machineColumns } from './machine-migrations.js';
+export { MachineDeskModule } from './machine-desk.module.js';
+export { addFailedIndex, addLanes, dropFailedIndex, dropLanes, dueIndex, machineColumns } from './machine-migrations.js';
 export { MachineWorker } from './machine-worker.js';
 export type { WorkerOptions } from './machine-worker.js';
 export { MachineWorkers } from './machine-workers.js';

@@ -54,3 +54,19 @@ export async function dropLanes(runner: QueryRunner, table: string): Promise<voi
   await runner.query(`ALTER TABLE ${table} DROP lane, DROP further_lanes, DROP parked_until`);
   await runner.query(dueIndex(table));
 }
+
+/** In SQL: the process has failed. The states in which one has are named `failed` or `<what>_failed`. */
+export const failedState = `state LIKE '%failed'`;
+
+/** The index of failed rows; an entity declares it by `@MachineIndexes('<table>')`. */
+export const failedIndexOf = (table: string) => `${table}_failed`;
+
+/** For migrations: adds the index by which failed rows are found among any number of others. */
+export async function addFailedIndex(runner: QueryRunner, table: string): Promise<void> {
+  await runner.query(`CREATE INDEX ${failedIndexOf(table)} ON ${table} (entered_at) WHERE ${failedState}`);
+}
+
+/** For migrations: reverts `addFailedIndex`. */
+export async function dropFailedIndex(runner: QueryRunner, table: string): Promise<void> {
+  await runner.query(`DROP INDEX ${failedIndexOf(table)}`);
+}

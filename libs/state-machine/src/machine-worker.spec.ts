@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { AppError } from '@atoll/errors';
 import { expectErrors } from '@atoll/testing';
 import { BerthEntity, BerthMachine, berths, eventually, Harbour } from './berth-fixture.js';
 import { StepFailed } from './step-failed.js';
@@ -110,6 +111,19 @@ it('a transient state cannot be left to rest: that is an error, and the step is 
   const id = await harbour.ask();
   await harbour.worker().doNext();
   expect(await harbour.read(id)).toMatchObject({ state: 'dredging', attempts: 0 });
+});
+
+it('a result that cannot be applied because the database is away is no error: the step is run again', async () => {
+  let isAway = true;
+  harbour.machine.onEntered = () => (isAway ? Promise.reject(new AppError('unavailable', 'The database is away.')) : Promise.resolve());
+  const id = await harbour.ask();
+  await harbour.worker().doNext();
+  expect((await harbour.read(id)).state).toBe('dredging');
+  isAway = false;
+  await harbour.pass(30);
+  await harbour.worker().settle();
+  expect((await harbour.read(id)).state).toBe('in_use');
+  expect(harbour.machine.begun).toHaveLength(2);
 });
 
 it('an event that changes nothing leaves neither a trace nor a deadline behind', async () => {

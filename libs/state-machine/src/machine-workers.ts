@@ -11,7 +11,7 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
   readonly workers: readonly MachineWorker<MachineRow, string, string>[];
 
   constructor(
-    private readonly machines: readonly DurableMachine<MachineRow>[],
+    readonly machines: readonly DurableMachine<MachineRow>[],
     dataSource: DataSource,
     transactions: Transactions,
     private readonly options: WorkerOptions & {

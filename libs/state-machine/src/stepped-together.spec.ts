@@ -46,6 +46,15 @@ it('one whose result cannot be applied holds up none of the others', async () =>
   expect(await Promise.all(ids.map(stateOf))).toEqual(['in_use', 'dredging', 'in_use', 'in_use']);
 });
 
+it('one past its deadline is given up without a step; the others go on', async () => {
+  harbour.machine.does.filling = () => Promise.resolve({ againAfterMs: 60_000 });
+  const ids = await ask();
+  await harbour.dataSource.query(`UPDATE berth SET deadline_at = clock_timestamp() - interval '1 second' WHERE berth_id = $1`, [ids[1]]);
+  await harbour.worker().settle();
+  expect(await Promise.all(ids.map(stateOf))).toEqual(['in_use', 'filling', 'in_use', 'in_use']);
+  expect(harbour.machine.begun).not.toContain('dredging:Vega');
+});
+
 it('one that has failed before is tried by itself', async () => {
   const ids = await ask();
   await harbour.dataSource.query('UPDATE berth SET attempts = 1 WHERE berth_id = $1', [ids[2]]);

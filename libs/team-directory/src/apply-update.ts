@@ -1,4 +1,4 @@
-import type { TeamChanged, TeamUpdate } from '@atoll/contracts';
+import type { TeamChanged, TeamUpdate } from '@atoll/contracts/teams';
 import type { EntityManager } from 'typeorm';
 
 /**

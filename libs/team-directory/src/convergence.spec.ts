@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type TeamChanged, type TeamStanding, type TeamUpdate } from '@atoll/contracts';
+import { type TeamChanged, type TeamStanding, type TeamUpdate } from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';

@@ -1,8 +1,9 @@
-import type { EventType, TeamChanged } from '@atoll/contracts';
-import { createIdempotencyTable, DatabaseModule, newId } from '@atoll/database';
+import type { EventType } from '@atoll/contracts';
+import type { TeamChanged } from '@atoll/contracts/teams';
+import { createIdempotencyTable, DatabaseModule, newId, openDataSource } from '@atoll/database';
 import { createEventTables, eventEntities, EventsModule, InProcessCourier, Outbox, type Courier } from '@atoll/events';
 import { InProcessBus, RpcModule } from '@atoll/rpc';
-import { createDatabase, OwnerOfTeams } from '@atoll/testing';
+import { createDatabaseFrom, OwnerOfTeams } from '@atoll/testing';
 import { Injectable, Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource, type EntityManager, type MigrationInterface, type QueryRunner } from 'typeorm';
@@ -26,6 +27,10 @@ class Reader1 implements MigrationInterface {
   }
   async down(): Promise<void> {}
 }
+
+const entities = [...eventEntities, ...teamDirectoryEntities, TeamClosingEntity, WorkspaceClosingEntity];
+const database = { schema: 'reader', entities, migrations: [Reader1] };
+const migrated = { name: 'reader', make: async (url: string) => (await openDataSource({ ...database, url, poolSize: 2 })).destroy() };
 
 /** What teams hold here are things. */
 @Injectable()
@@ -65,22 +70,21 @@ export class DirectoryFixture {
 
   /** `teams`: what their owner has. */
   static async start(options: { teams?: TeamChanged[]; isOwnerAway?: boolean } = {}): Promise<DirectoryFixture> {
-    const database = await createDatabase();
+    const { url, drop } = await createDatabaseFrom(migrated);
     const bus = new InProcessBus();
     const owner = new OwnerOfTeams(bus);
     owner.teams.push(...(options.teams ?? []));
     if (options.isOwnerAway) owner.leave();
     const courier = new InProcessCourier({ services: ['reader', 'specs'] });
-    const entities = [...eventEntities, ...teamDirectoryEntities, TeamClosingEntity, WorkspaceClosingEntity];
     const imports = [
-      DatabaseModule.forRoot({ schema: 'reader', url: database.url, entities, migrations: [Reader1] }),
+      DatabaseModule.forRoot({ ...database, url }),
       EventsModule.forRoot({ service: 'reader', courier }),
       TeamDirectoryModule.forRoot({ service: 'reader' }),
       RpcModule.forMemory({ bus }),
     ];
     const app = await NestFactory.createApplicationContext({ module: ReaderModule, imports }, { abortOnError: false });
     const others = courier.join('specs', [], () => undefined);
-    return new DirectoryFixture(app, owner, others, () => database.drop());
+    return new DirectoryFixture(app, owner, others, drop);
   }
 
   async stop(): Promise<void> {

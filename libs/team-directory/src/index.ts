@@ -16,4 +16,5 @@ export { createClosingTables, dropClosingTables } from './team-closings.js';
 export type { Doomed } from './team-closings.js';
 export { TeamDeletionAnswers } from './team-deletion-answers.js';
 export type { Held } from './team-deletion-answers.js';
+export { keepMemberRole, MemberRoleEntity } from './member-roles.js';
 export { TeamGate } from './team-gate.js';

@@ -5,7 +5,7 @@ import {
   workspaceDeletionRequested,
   type TeamDeletionRequested,
   type WorkspaceDeletionRequested,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { OnEvent, type EventDelivery, type Outbox } from '@atoll/events';
 import type { EntityManager } from 'typeorm';
 import { closeTo, lockForAnswer, reopen, type Doomed } from './team-closings.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { teamChanged, teamUpdated, type TeamChanged } from '@atoll/contracts';
+import { teamChanged, teamUpdated, type TeamChanged } from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
 import { aTeam } from '@atoll/testing';
 import { applyUpdate, updateOf } from './apply-update.js';

@@ -1,4 +1,5 @@
-import { notFound, teamChanged, teamDirectory, teamUpdated, type LookUpTeams, type TeamChanged, type TeamUpdate } from '@atoll/contracts';
+import { notFound } from '@atoll/contracts';
+import { teamChanged, teamDirectory, teamUpdated, type LookUpTeams, type TeamChanged, type TeamUpdate } from '@atoll/contracts/teams';
 import { Statements, Transactions } from '@atoll/database';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { deletionCalledOff, teamChanged, teamDeletionRequested, workspaceDeletionRequested, type TeamChanged } from '@atoll/contracts';
+import {
+  deletionCalledOff,
+  teamChanged,
+  teamDeletionRequested,
+  workspaceDeletionRequested,
+  type TeamChanged,
+} from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
 import { aTeam, contextOf, memberOf, operator } from '@atoll/testing';
 import { DirectoryFixture, errorOf } from './directory-fixture.js';

@@ -1,4 +1,4 @@
-import { teamDirectory, type TeamsAfter } from '@atoll/contracts';
+import { teamDirectory, type TeamsAfter } from '@atoll/contracts/teams';
 import { Statements, Transactions } from '@atoll/database';
 import { FirstSnapshot, type SnapshotPage } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';

@@ -13,7 +13,7 @@ const rolesThatMay = {
   operate: [],
 } as const satisfies Record<string, readonly TeamRole[]>;
 
-export type Need = keyof typeof rolesThatMay;
+type Need = keyof typeof rolesThatMay;
 
 /** An operation, who may do it, and what it is asked about in a place. */
 export type AccessRule<Place> = readonly [needs: Need, operation: Operation, input: (place: Place) => object];

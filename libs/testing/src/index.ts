@@ -22,7 +22,7 @@ export type { SpawnedProcess } from './spawn-typescript.js';
 export { podmanImage, podmanLacks, startPodman } from './podman.js';
 export type { Podman } from './podman.js';
 export type { PodmanOptions } from './podman-folder.js';
-export { createDatabase, startPostgres } from './postgres.js';
+export { createDatabase, createDatabaseFrom, startPostgres } from './postgres.js';
 export { statementsOf } from './statements-of.js';
 export type { SentStatement } from './statements-of.js';
 export type { TestDatabase, TestPostgres } from './postgres.js';

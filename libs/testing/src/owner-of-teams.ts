@@ -1,15 +1,16 @@
+import { type Operation } from '@atoll/contracts';
 import {
   teamDirectory,
+  type HeldCredentials,
   type LookUpRoles,
   type LookUpTeams,
-  type Operation,
   type RoleInTeam,
   type TeamChanged,
   type TeamsAfter,
   type TeamUpdate,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
-import type { AppError } from '@atoll/errors';
+import { AppError } from '@atoll/errors';
 import type { InProcessBus } from '@atoll/rpc';
 
 /** The teams service as others see it: what it owns, and whether it answers. */
@@ -17,6 +18,8 @@ export class OwnerOfTeams {
   readonly teams: TeamChanged[] = [];
   /** Who is a member of what. */
   members: RoleInTeam[] = [];
+  /** Ids of the keys and sessions that have ended; all others live. */
+  readonly endedCredentials = new Set<string>();
   /** Subjects that were asked for. */
   readonly asked: string[] = [];
   #stops: (() => void)[] = [];
@@ -39,8 +42,14 @@ export class OwnerOfTeams {
       });
       return { updates };
     });
-    this.#serve(teamDirectory.roles, ({ members }: LookUpRoles) => ({
-      members: this.members.filter((one) => members.some(({ user_id, team_id }) => one.user_id === user_id && one.team_id === team_id)),
+    this.#serve(teamDirectory.roles, ({ members }: LookUpRoles) => {
+      if (members.length > 1_000) throw new AppError('invalid_input', 'members must hold at most 1000 entries.');
+      return {
+        members: this.members.filter((one) => members.some(({ user_id, team_id }) => one.user_id === user_id && one.team_id === team_id)),
+      };
+    });
+    this.#serve(teamDirectory.liveCredentials, ({ credentials }: HeldCredentials) => ({
+      credentials: credentials.filter(({ id }) => !this.endedCredentials.has(id)),
     }));
     // Three workspaces a page, so that a few teams are several pages, and a page may end within a team.
     this.#serve(teamDirectory.page, ({ team_id = '', workspace_id = '' }: TeamsAfter) => {

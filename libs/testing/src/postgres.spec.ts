@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { createDatabase, startPostgres, type TestPostgres } from './postgres.js';
+import { createDatabase, createDatabaseFrom, startPostgres, type TestPostgres } from './postgres.js';
 
 async function ask(url: string, sql: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: url, query_timeout: 300, connectionTimeoutMillis: 300 });
@@ -28,6 +28,36 @@ describe('createDatabase', () => {
     await client.connect();
     await drop();
     await expect(ask(url, 'SELECT 1')).rejects.toThrow(/does not exist/);
+  });
+});
+
+describe('createDatabaseFrom', () => {
+  it('copies what is made once, however many ask at the same time, and each copy is its own', async () => {
+    let timesMade = 0;
+    const template = {
+      name: 'fruit',
+      make: async (url: string) => {
+        timesMade += 1;
+        await ask(url, 'CREATE TABLE fruit AS SELECT 1 AS id');
+      },
+    };
+    const databases = await Promise.all(Array.from({ length: 4 }, () => createDatabaseFrom(template)));
+    await ask(databases[0]!.url, 'DELETE FROM fruit');
+    expect(await Promise.all(databases.map(({ url }) => ask(url, 'SELECT id FROM fruit')))).toEqual([
+      [],
+      [{ id: 1 }],
+      [{ id: 1 }],
+      [{ id: 1 }],
+    ]);
+    // A server that outlives the run keeps no template.
+    expect(timesMade).toBe(process.env.ATOLL_TEST_DATABASE_URL ? 4 : 1);
+    await Promise.all(databases.map(({ drop }) => drop()));
+  });
+
+  it('keeps nothing of a template that could not be made', async () => {
+    const template = { name: 'vegetables', make: () => Promise.reject(new Error('It rains.')) };
+    await expect(createDatabaseFrom(template)).rejects.toThrow('It rains.');
+    await (await createDatabaseFrom({ ...template, make: () => Promise.resolve() })).drop();
   });
 });
 

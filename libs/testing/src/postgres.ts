@@ -72,8 +72,51 @@ export interface TestDatabase {
  */
 export async function createDatabase(): Promise<TestDatabase> {
   const serverUrl = process.env.ATOLL_TEST_DATABASE_URL ?? (await sharedServer());
+  return createDatabaseLike(serverUrl, 'template1');
+}
+
+/** What many spec files of a run begin with. */
+export interface DatabaseTemplate {
+  /** A name in SQL that needs no quotes. */
+  readonly name: string;
+  /** Makes it in an empty database, and leaves no connection to it. */
+  make(url: string): Promise<void>;
+}
+
+/**
+ * A database as the template makes it, for one spec file. It is made once in a Jest run, and copied, which takes a tenth of the time. A server that outlives the run
+ * (ATOLL_TEST_DATABASE_URL) keeps no template: it could be of another version of the program.
+ */
+export async function createDatabaseFrom(template: DatabaseTemplate): Promise<TestDatabase> {
+  if (!process.env.ATOLL_TEST_RUN_DIR || process.env.ATOLL_TEST_DATABASE_URL) {
+    const database = await createDatabase();
+    await template.make(database.url);
+    return database;
+  }
+  const serverUrl = await sharedServer();
+  const source = `atoll_template_${template.name}`;
+  await withClient(serverUrl, async (client) => {
+    // One worker makes it; the others wait.
+    await client.query('SELECT pg_advisory_lock(hashtext($1))', [source]);
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [source]);
+    if (rowCount === 0) await makeTemplate(client, serverUrl, source, template);
+  });
+  return createDatabaseLike(serverUrl, source);
+}
+
+/** Has its name only once it is whole: a worker that dies leaves nothing that others would copy. */
+async function makeTemplate(client: pg.Client, serverUrl: string, source: string, template: DatabaseTemplate): Promise<void> {
+  const unfinished = `${source}_${randomBytes(6).toString('hex')}`;
+  await client.query(`CREATE DATABASE ${unfinished}`);
+  const url = new URL(serverUrl);
+  url.pathname = `/${unfinished}`;
+  await template.make(url.href);
+  await client.query(`ALTER DATABASE ${unfinished} RENAME TO ${source}`);
+}
+
+async function createDatabaseLike(serverUrl: string, template: string): Promise<TestDatabase> {
   const name = `atoll_test_${randomBytes(6).toString('hex')}`;
-  await execute(serverUrl, `CREATE DATABASE ${name}`);
+  await execute(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
   const url = patient(new URL(serverUrl));
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
@@ -119,10 +162,14 @@ async function urlOfRun(dataDir: string): Promise<string> {
 }
 
 async function execute(url: string, sql: string): Promise<void> {
+  await withClient(url, (client) => client.query(sql));
+}
+
+async function withClient(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
   try {
-    await client.query(sql);
+    await work(client);
   } finally {
     await client.end();
   }

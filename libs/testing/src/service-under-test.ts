@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CallContext, EventType, Operation, TeamRole, UserCaller } from '@atoll/contracts';
-import { newId, toAppError } from '@atoll/database';
+import { newId, openDataSource, toAppError } from '@atoll/database';
 import { isAppError, type AppError } from '@atoll/errors';
 import { InProcessCourier, type Courier, type DomainEvent } from '@atoll/events';
 import { InProcessBus, InProcessStrategy, Rpc, RpcModule } from '@atoll/rpc';
@@ -8,7 +8,7 @@ import { moduleOf, type ServiceDefinition } from '@atoll/service';
 import type { INestMicroservice, Provider, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
-import { createDatabase, type TestDatabase } from './postgres.js';
+import { createDatabaseFrom, type TestDatabase } from './postgres.js';
 
 export interface ServiceUnderTestOptions<Settings extends object> {
   readonly settings?: Partial<Settings>;
@@ -48,6 +48,12 @@ export interface StartedService {
   readonly database: TestDatabase;
 }
 
+/** Runs the migrations of a service. */
+async function migrate({ name, database }: Pick<ServiceDefinition, 'name' | 'database'>, url: string): Promise<void> {
+  const dataSource = await openDataSource({ ...database, schema: name, url, poolSize: 2 });
+  await dataSource.destroy();
+}
+
 /** Starts a service for a fixture of its own, which extends `ServiceUnderTest` or `BareServiceUnderTest`. */
 export async function startServiceUnderTest<Settings extends object>(
   definition: ServiceDefinition<Settings>,
@@ -55,7 +61,7 @@ export async function startServiceUnderTest<Settings extends object>(
 ): Promise<StartedService> {
   const { name } = definition;
   const { bus = new InProcessBus(), listensTo = [], providers = [] } = options;
-  const database = await createDatabase();
+  const database = await createDatabaseFrom({ name: name.replaceAll('-', '_'), make: (url) => migrate(definition, url) });
   const courier = new InProcessCourier({ services: [name, 'specs'] });
   const settings = Object.assign(new definition.settings(), options.settings);
   const transport = { rpc: RpcModule.forMemory({ bus }), courier };

@@ -14,8 +14,8 @@ delete jsc.baseUrl;
 
 registerHooks({
   resolve(specifier, context, next) {
-    const [, lib] = /^@atoll\/([a-z-]+)$/.exec(specifier) ?? [];
-    if (lib !== undefined) return next(new URL(`libs/${lib}/src/index.ts`, root).href, context);
+    const [, lib, door = ''] = /^@atoll\/([a-z-]+)(\/[a-z-]+)?$/.exec(specifier) ?? [];
+    if (lib !== undefined) return next(new URL(`libs/${lib}/src${door}/index.ts`, root).href, context);
     if (/^\.{1,2}\/.*\.js$/.test(specifier) && context.parentURL?.endsWith('.ts')) {
       const source = new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL);
       if (existsSync(source)) return next(source.href, context);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { BillingRange } from '@atoll/contracts';
+import type { BillingRange } from '@atoll/contracts/billing';
 import { isAppError } from '@atoll/errors';
 import { readMonths, readPeriod, type BillingPeriod } from './billing-range.js';
 

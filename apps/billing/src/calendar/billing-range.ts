@@ -1,4 +1,4 @@
-import type { BillingInterval, BillingRange, ComparisonQuery } from '@atoll/contracts';
+import type { BillingInterval, BillingRange, ComparisonQuery } from '@atoll/contracts/billing';
 import { invalidInput } from '@atoll/errors';
 import { invalidField } from '../invalid-field.js';
 import { bucketGrid } from './bucket-grid.js';

@@ -1,4 +1,4 @@
-import type { BillingInterval } from '@atoll/contracts';
+import type { BillingInterval } from '@atoll/contracts/billing';
 import type { Zone } from './zone.js';
 
 const hourMs = 3_600_000;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { BillingInterval } from '@atoll/contracts';
+import type { BillingInterval } from '@atoll/contracts/billing';
 import { BillingFixture } from '../billing-fixture.js';
 import { readPeriod } from './billing-range.js';
 

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import type { BillingBucket, BillingReport } from '@atoll/contracts';
+import type { BillingBucket, BillingReport } from '@atoll/contracts/billing';
 import { halfUp, perNano, type Oracle, type Piece, type Sum } from './oracle-fixture.js';
 import { nanoOf } from './scenario-fixture.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { assert, asyncProperty, constantFrom, nat, shuffledSubarray } from 'fast-check';
-import { billingReports, instanceReports, type BillingReport } from '@atoll/contracts';
+import { billingReports, instanceReports, type BillingReport } from '@atoll/contracts/billing';
 import { BillingFixture } from '../billing-fixture.js';
 import { expectBill, expectGroupedBill } from './bill-check-fixture.js';
 import { instantOf } from './local-time-fixture.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { assert, asyncProperty, integer, nat } from 'fast-check';
-import { billingReports, prices, usage, type UsageEvent } from '@atoll/contracts';
+import { billingReports, prices, usage, type UsageEvent } from '@atoll/contracts/billing';
 import { newId } from '@atoll/database';
 import { BillingFixture, memberOf } from '../billing-fixture.js';
 import { expectBill } from './bill-check-fixture.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
-import { billingReports, usage, type UsageEvent } from '@atoll/contracts';
+import { billingReports, usage, type UsageEvent } from '@atoll/contracts/billing';
 import { BillingFixture, memberOf } from '../billing-fixture.js';
 
 let billing: BillingFixture;

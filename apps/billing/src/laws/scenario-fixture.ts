@@ -1,5 +1,5 @@
 import { array, bigInt, boolean, constantFrom, integer, nat, oneof, record, type Arbitrary } from 'fast-check';
-import { prices, usage, type UsageEvent } from '@atoll/contracts';
+import { prices, usage, type UsageEvent } from '@atoll/contracts/billing';
 import { type BillingFixture, memberOf, type ToldTeam } from '../billing-fixture.js';
 import { localMs, wallText, type Interval } from './local-time-fixture.js';
 import type { OracleFact, OraclePrice } from './oracle-fixture.js';

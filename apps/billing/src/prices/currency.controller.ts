@@ -1,4 +1,4 @@
-import { currencies, type Currency } from '@atoll/contracts';
+import { currencies, type Currency } from '@atoll/contracts/billing';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';

@@ -1,4 +1,5 @@
-import { priceDirectory, type CallContext, type PricesAfter, type PricesInForce } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { priceDirectory, type PricesAfter, type PricesInForce } from '@atoll/contracts/billing';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PricesService } from './price.service.js';

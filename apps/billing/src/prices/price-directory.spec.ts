@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { priceDirectory, prices, type Price } from '@atoll/contracts';
+import { priceDirectory, prices, type Price } from '@atoll/contracts/billing';
 import { systemContext } from '@atoll/rpc';
 import { contextOf, operator, runs } from '@atoll/testing';
 import { array, assert, asyncProperty, integer, nat, record } from 'fast-check';

@@ -1,4 +1,5 @@
-import { prices, type CallContext, type CreatePrice, type ListPrices, type Price, type PricePage } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { prices, type CreatePrice, type ListPrices, type Price, type PricePage } from '@atoll/contracts/billing';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PricesService } from './price.service.js';

@@ -1,15 +1,13 @@
+import { pageWindow, requirePlatformAdmin, type CallContext } from '@atoll/contracts';
 import {
-  pageWindow,
   priceChanged,
-  requirePlatformAdmin,
-  type CallContext,
   type CreatePrice,
   type ListPrices,
   type Price,
   type PricePage,
   type PricesAfter,
   type PricesInForce,
-} from '@atoll/contracts';
+} from '@atoll/contracts/billing';
 import { newId, Statements, Transactions } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';

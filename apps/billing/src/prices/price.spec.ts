@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { prices, type CreatePrice } from '@atoll/contracts';
+import { prices, type CreatePrice } from '@atoll/contracts/billing';
 import { newId } from '@atoll/database';
 import { BillingFixture, errorOf, memberOf, operator, type ToldTeam } from '../billing-fixture.js';
 

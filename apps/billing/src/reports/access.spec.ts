@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { billingReports, instanceReports, prices, usage, type Operation, type UserCaller } from '@atoll/contracts';
+import { type Operation, type UserCaller } from '@atoll/contracts';
+import { billingReports, instanceReports, prices, usage } from '@atoll/contracts/billing';
 import { describeAccess } from '@atoll/testing';
 import { BillingFixture, errorOf, memberOf } from '../billing-fixture.js';
 import { BilledTeam } from './report-fixture.js';

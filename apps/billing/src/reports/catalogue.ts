@@ -1,4 +1,4 @@
-import type { UsageKind } from '@atoll/contracts';
+import type { UsageKind } from '@atoll/contracts/billing';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { Pace } from '../pace/pace.js';

@@ -1,4 +1,5 @@
-import type { CallContext, ComparisonQuery, ComparisonReport } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
+import type { ComparisonQuery, ComparisonReport } from '@atoll/contracts/billing';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
 import { readMonths, type Month } from '../calendar/billing-range.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { billingReports } from '@atoll/contracts';
+import { billingReports } from '@atoll/contracts/billing';
 import { BillingFixture, memberOf } from '../billing-fixture.js';
 import { BilledTeam } from './report-fixture.js';
 

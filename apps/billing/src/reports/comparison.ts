@@ -1,4 +1,4 @@
-import type { BilledMonth, ComparisonReport, ItemChange } from '@atoll/contracts';
+import type { BilledMonth, ComparisonReport, ItemChange } from '@atoll/contracts/billing';
 import { decimalOf, numberOf } from '../money/amounts.js';
 import { divideHalfUp } from '../money/rounding.js';
 import type { Pace } from '../pace/pace.js';

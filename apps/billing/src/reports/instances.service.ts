@@ -1,4 +1,5 @@
-import type { BilledInstance, CallContext, InstancesReport, TeamBillingQuery, WorkspaceBillingQuery } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
+import type { BilledInstance, InstancesReport, TeamBillingQuery, WorkspaceBillingQuery } from '@atoll/contracts/billing';
 import type { Json } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { instanceReports, type InstancesReport } from '@atoll/contracts';
+import { instanceReports, type InstancesReport } from '@atoll/contracts/billing';
 import { BillingFixture, errorOf, memberOf } from '../billing-fixture.js';
 import { BilledTeam } from './report-fixture.js';
 

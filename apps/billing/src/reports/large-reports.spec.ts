@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { billingReports } from '@atoll/contracts';
+import { billingReports } from '@atoll/contracts/billing';
 import { Rpc, type JsonText } from '@atoll/rpc';
 import { contextOf, errorOf, memberOf } from '@atoll/testing';
 import { BillingFixture } from '../billing-fixture.js';

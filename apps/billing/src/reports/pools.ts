@@ -1,4 +1,4 @@
-import type { BilledPool, BilledSubscription } from '@atoll/contracts';
+import type { BilledPool, BilledSubscription } from '@atoll/contracts/billing';
 import { decimalOf } from '../money/amounts.js';
 import { largestRemainder } from '../money/rounding.js';
 import type { Pace } from '../pace/pace.js';

@@ -1,4 +1,5 @@
-import { notFound, requirePermission, type BillingReport, type Caller } from '@atoll/contracts';
+import { notFound, requirePermission, type Caller } from '@atoll/contracts';
+import { type BillingReport } from '@atoll/contracts/billing';
 import { TeamDirectory, type KnownWorkspace } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { Pace } from '../pace/pace.js';

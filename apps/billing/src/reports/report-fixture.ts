@@ -1,3 +1,4 @@
+import { type UserCaller } from '@atoll/contracts';
 import {
   billingReports,
   prices,
@@ -7,10 +8,9 @@ import {
   type ComparisonReport,
   type PoolsReport,
   type StorageReport,
-  type UserCaller,
   type UsageEvent,
   type WorkspacesReport,
-} from '@atoll/contracts';
+} from '@atoll/contracts/billing';
 import type { BillingFixture, ToldTeam } from '../billing-fixture.js';
 
 let sequence = 0;

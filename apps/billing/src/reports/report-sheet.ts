@@ -1,4 +1,4 @@
-import type { BillingReport } from '@atoll/contracts';
+import type { BillingReport } from '@atoll/contracts/billing';
 import type { BillingPeriod } from '../calendar/billing-range.js';
 import { longestDecimal, putDecimal } from '../money/decimal-bytes.js';
 import type { Pace } from '../pace/pace.js';

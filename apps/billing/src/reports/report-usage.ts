@@ -1,4 +1,4 @@
-import type { UsageKind } from '@atoll/contracts';
+import type { UsageKind } from '@atoll/contracts/billing';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { monthStarts } from '../calendar/utc-months.js';

@@ -1,7 +1,7 @@
+import { type CallContext } from '@atoll/contracts';
 import {
   billingReports,
   type BillingReport,
-  type CallContext,
   type ComparisonQuery,
   type ComparisonReport,
   type PoolsReport,
@@ -10,7 +10,7 @@ import {
   type TeamBillingQuery,
   type WorkspaceBillingQuery,
   type WorkspacesReport,
-} from '@atoll/contracts';
+} from '@atoll/contracts/billing';
 import { Handle, type Handlers, type Json } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ComparisonService } from './comparison.service.js';

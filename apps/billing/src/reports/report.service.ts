@@ -1,14 +1,14 @@
+import type { CallContext } from '@atoll/contracts';
 import type {
   BilledWorkspace,
   BillingReport,
-  CallContext,
   PoolsReport,
   RegionalBillingQuery,
   StorageReport,
   TeamBillingQuery,
   WorkspaceBillingQuery,
   WorkspacesReport,
-} from '@atoll/contracts';
+} from '@atoll/contracts/billing';
 import type { Json } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';

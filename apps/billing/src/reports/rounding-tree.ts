@@ -1,4 +1,4 @@
-import type { UsageKind } from '@atoll/contracts';
+import type { UsageKind } from '@atoll/contracts/billing';
 import { largestOf, largestRemainder } from '../money/rounding.js';
 import type { Pace } from '../pace/pace.js';
 import { addCost, isHalf, noCosts, totalOf, type ExactCosts, type Rated } from './rated-usage.js';

@@ -1,4 +1,4 @@
-import type { UnpricedUsage, UsageKind } from '@atoll/contracts';
+import type { UnpricedUsage, UsageKind } from '@atoll/contracts/billing';
 import type { Pace } from '../pace/pace.js';
 import { unitHours } from './rated-usage.js';
 import type { ResourceLine } from './report-usage.js';

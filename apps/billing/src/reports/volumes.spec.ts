@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { UsageEvent } from '@atoll/contracts';
+import type { UsageEvent } from '@atoll/contracts/billing';
 import { BillingFixture } from '../billing-fixture.js';
 import { BilledTeam, brief } from './report-fixture.js';
 

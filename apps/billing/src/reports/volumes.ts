@@ -1,4 +1,4 @@
-import type { BilledVolume } from '@atoll/contracts';
+import type { BilledVolume } from '@atoll/contracts/billing';
 import type { Pace } from '../pace/pace.js';
 import type { VolumeDetails } from './fact-details.js';
 import type { JsonWriter } from './json-writer.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { teamChanged } from '@atoll/contracts';
+import { teamChanged } from '@atoll/contracts/teams';
 import { BillingFixture } from '../billing-fixture.js';
 import { BilledTeam, brief } from './report-fixture.js';
 

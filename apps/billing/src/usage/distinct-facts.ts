@@ -1,4 +1,4 @@
-import type { UsageEvent } from '@atoll/contracts';
+import type { UsageEvent } from '@atoll/contracts/billing';
 import { AppError } from '@atoll/errors';
 import { nanoDigitsOf } from '../money/amounts.js';
 

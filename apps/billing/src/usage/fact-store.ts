@@ -1,4 +1,3 @@
-import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { listOf } from '../sql/number-list.js';
@@ -32,10 +31,7 @@ interface Named {
 /** Facts, each once and for ever. */
 @Injectable()
 export class FactStore {
-  constructor(
-    private readonly statements: Statements,
-    private readonly numbering: Numbering,
-  ) {}
+  constructor(private readonly numbering: Numbering) {}
 
   /** Stores facts that are not known yet and gives back those. Throws `conflict` where one is known with other content. */
   async add(manager: EntityManager, facts: readonly Fact[]): Promise<AddedFact[]> {
@@ -44,7 +40,7 @@ export class FactStore {
     const rows = facts
       .map((fact, at): AddedFact => ({ ...fact, timelineNo: 0, seriesNo: 0, ...numbers[at] }))
       .sort((one, other) => compare(one.source, other.source) || compare(one.id, other.id));
-    const added = await this.statements.queryIn<Named>(manager, 'facts.add', insertStatement, columnsOf(rows));
+    const added = await manager.query<Named[]>(insertStatement, columnsOf(rows));
     if (added.length === rows.length) return rows;
     const names = new Set(added.map(nameOf));
     await this.requireSameContent(
@@ -55,7 +51,7 @@ export class FactStore {
   }
 
   private async requireSameContent(manager: EntityManager, known: readonly AddedFact[]): Promise<void> {
-    const others = await this.statements.queryIn<Named>(manager, 'facts.others', othersStatement, columnsOf(known));
+    const others = await manager.query<Named[]>(othersStatement, columnsOf(known));
     if (others.length === 0) return;
     const names = new Set(others.map(nameOf));
     throw conflictOf(known.filter((row) => names.has(nameOf(row))).sort((one, other) => one.index - other.index));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { array, assert, asyncProperty, constantFrom, integer, nat, record, shuffledSubarray, type Arbitrary } from 'fast-check';
-import { usage, type UsageEvent } from '@atoll/contracts';
+import { usage, type UsageEvent } from '@atoll/contracts/billing';
 import { BillingFixture, type ToldTeam } from '../billing-fixture.js';
 
 let fixture: BillingFixture;

@@ -1,4 +1,4 @@
-import type { UsageEvent } from '@atoll/contracts';
+import type { UsageEvent } from '@atoll/contracts/billing';
 import type { FieldError } from '@atoll/errors';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';

@@ -1,4 +1,3 @@
-import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { listOf } from '../sql/number-list.js';
@@ -51,8 +50,6 @@ const appendStatement = `
 /** Keeps the segments of timelines in step with their facts. */
 @Injectable()
 export class Timelines {
-  constructor(private readonly statements: Statements) {}
-
   /**
    * Locks the timelines of new facts until the transaction ends, always in one order, and brings their segments up to date. Facts that are later than all
    * others of their timeline, as most are, take no look at those; for the rest segments are made again around them.
@@ -60,9 +57,9 @@ export class Timelines {
   async add(manager: EntityManager, added: readonly AddedFact[]): Promise<void> {
     const byTimeline = [...Map.groupBy(added, ({ timelineNo }) => timelineNo)].sort(([one], [other]) => one - other);
     const nos = listOf(byTimeline.map(([no]) => no));
-    await this.statements.queryIn(manager, 'timelines.lock', lockStatement, [nos]);
+    await manager.query(lockStatement, [nos]);
     // A statement of its own, so that it sees what was committed before the locks were had.
-    const rows = await this.statements.queryIn<TimelineRow>(manager, 'timelines.state', stateStatement, [
+    const rows = await manager.query<TimelineRow[]>(stateStatement, [
       nos,
       listOf(byTimeline.map(([, facts]) => Math.min(...facts.map(({ timeMs }) => timeMs)))),
       listOf(byTimeline.map(([, facts]) => facts.length)),
@@ -83,7 +80,7 @@ export class Timelines {
     const ended = appended.flatMap(({ row, ended: segments }) => segments.map((segment) => ({ ...segment, row })));
     const held = appended.flatMap(({ row, holding }) => (holding ? [{ ...holding, row }] : []));
     const released = appended.filter(({ row, holding }) => !holding && row.start_ms !== null);
-    await this.statements.queryIn(manager, 'timelines.append', appendStatement, [
+    await manager.query(appendStatement, [
       listOf(ended.map(({ row }) => row.no)),
       listOf(ended.map(({ startMs }) => startMs)),
       listOf(ended.map(({ endMs }) => endMs)),

@@ -1,4 +1,5 @@
-import { gpuUsageTold, podUsageTold, regionAdded, type RegionAdded, type UsageTold } from '@atoll/contracts';
+import { gpuUsageTold, podUsageTold, type UsageTold } from '@atoll/contracts/billing';
+import { regionAdded, type RegionAdded } from '@atoll/contracts/gpuaas';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import { UsageService } from './usage.service.js';

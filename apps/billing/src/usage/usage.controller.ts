@@ -1,4 +1,5 @@
-import { usage, type CallContext, type RecordUsage, type UsageRecorded } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { usage, type RecordUsage, type UsageRecorded } from '@atoll/contracts/billing';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { UsageService } from './usage.service.js';

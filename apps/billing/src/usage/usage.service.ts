@@ -1,12 +1,5 @@
-import {
-  readUsageEvents,
-  requirePlatformAdmin,
-  type CallContext,
-  type RecordUsage,
-  type UsageEvent,
-  type UsageRecorded,
-  type UsageTold,
-} from '@atoll/contracts';
+import { requirePlatformAdmin, type CallContext } from '@atoll/contracts';
+import { readUsageEvents, type RecordUsage, type UsageEvent, type UsageRecorded, type UsageTold } from '@atoll/contracts/billing';
 import { Transactions } from '@atoll/database';
 import { invalidInput, type FieldError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { billingReports, gpuUsageTold, podUsageTold, regionAdded, teamChanged, usage, type UsageEvent } from '@atoll/contracts';
+import { billingReports, gpuUsageTold, podUsageTold, usage, type UsageEvent } from '@atoll/contracts/billing';
+import { regionAdded } from '@atoll/contracts/gpuaas';
+import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { BillingFixture, errorOf, memberOf, type ToldTeam } from '../billing-fixture.js';
 

@@ -27,6 +27,8 @@ const tones: Record<string, Tone> = {
   cordoned: 'warn',
   registered: 'warn',
   partial: 'warn',
+  degraded: 'warn',
+  unreachable: 'bad',
   succeeded: 'good',
   interrupted: 'warn',
   maintenance: 'warn',
@@ -37,10 +39,10 @@ const tones: Record<string, Tone> = {
   'Clean failed': 'bad',
 };
 
-/** A state in its own word; the colour only repeats it. */
-export function Chip({ state }: { state: string }) {
+/** A state in its own word; the colour only repeats it: that of the state `as` where this one has none of its own. */
+export function Chip({ state, as = state }: { state: string; as?: string }) {
   return (
-    <span className="chip" data-tone={tones[state] ?? 'calm'}>
+    <span className="chip" data-tone={tones[state] ?? tones[as] ?? 'calm'}>
       {state.replaceAll('_', ' ')}
     </span>
   );

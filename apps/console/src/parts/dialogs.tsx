@@ -146,16 +146,23 @@ export function Act({ label, action, invalidates, done, kind = 'normal' }: ActPr
       <Button isSmall kind={kind} isBusy={mutation.isPending} onPress={() => mutation.mutate()}>
         {label}
       </Button>
-      <ModalBox title={label} isOpen={problem !== null} onOpenChange={() => setProblem(null)}>
-        {(close) => (
-          <>
-            {problem !== null && <ProblemNote problem={problem} />}
-            <div className="dialog-actions">
-              <Button onPress={close}>Close</Button>
-            </div>
-          </>
-        )}
-      </ModalBox>
+      <Refusal title={label} problem={problem} onClose={() => setProblem(null)} />
     </>
+  );
+}
+
+/** What the platform refused, where no form is there to say so. */
+export function Refusal({ title, problem, onClose }: { title: string; problem: Problem | null; onClose: () => void }) {
+  return (
+    <ModalBox title={title} isOpen={problem !== null} onOpenChange={onClose}>
+      {(close) => (
+        <>
+          {problem !== null && <ProblemNote problem={problem} />}
+          <div className="dialog-actions">
+            <Button onPress={close}>Close</Button>
+          </div>
+        </>
+      )}
+    </ModalBox>
   );
 }

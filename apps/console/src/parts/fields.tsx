@@ -125,13 +125,14 @@ interface ToggleProps {
   isOn: boolean;
   onChange: (isOn: boolean) => void;
   isDisabled?: boolean;
+  isLabelHidden?: boolean;
 }
 
-export function Toggle({ label, isOn, onChange, isDisabled = false }: ToggleProps) {
+export function Toggle({ label, isOn, onChange, isDisabled = false, isLabelHidden = false }: ToggleProps) {
   return (
     <Switch className="switch" isSelected={isOn} onChange={onChange} isDisabled={isDisabled}>
       <span className="switch-track" aria-hidden="true" />
-      {label}
+      {isLabelHidden ? <span className="visually-hidden">{label}</span> : label}
     </Switch>
   );
 }

@@ -27,6 +27,7 @@ function teamDestinations(user: User, teamId: string): Destination[] {
     { group, name: 'Subscriptions', to: `${at}/subscriptions` },
     { group, name: 'Pods', to: `${at}/pods` },
     ...(may(user, teamId, 'useResources') ? [{ group, name: 'Logs', to: `${at}/logs` }] : []),
+    { group, name: 'VMs', to: `${at}/vms` },
     { group, name: 'Shared volumes', to: `${at}/volumes` },
     { group, name: 'Bare metal', to: `${at}/baremetal` },
     { group, name: 'Members and keys', to: `${at}/members` },
@@ -37,11 +38,15 @@ function teamDestinations(user: User, teamId: string): Destination[] {
 const ownDestinations: readonly Destination[] = [{ group: 'You', name: 'SSH keys', to: '/profile/ssh-keys' }];
 
 const operatorDestinations: readonly Destination[] = [
+  { group: 'Operator', name: 'What waits or failed', to: '/operator/machines' },
+  { group: 'Operator', name: 'Dead letters', to: '/operator/dead-letters' },
   { group: 'Operator', name: 'Regions', to: '/operator/regions' },
+  { group: 'Operator', name: 'Clusters', to: '/operator/clusters' },
   { group: 'Operator', name: 'Nodes', to: '/operator/nodes' },
   { group: 'Operator', name: 'Pools', to: '/operator/pools' },
   { group: 'Operator', name: 'All subscriptions', to: '/operator/subscriptions' },
   { group: 'Operator', name: 'Bare-metal nodes', to: '/operator/baremetal' },
+  { group: 'Operator', name: 'VM flavours', to: '/operator/flavours' },
   { group: 'Operator', name: 'Prices', to: '/operator/prices' },
   { group: 'Operator', name: 'Image policies', to: '/operator/policies' },
   { group: 'Operator', name: 'Teams', to: '/operator/teams' },

@@ -88,6 +88,20 @@ describeWhere(browserLack(), 'a terminal in the console', () => {
       .waitFor();
   });
 
+  it('ends at once when the key that opened it is rotated or revoked, though another key of the same person lives on, and says why', async () => {
+    const { page } = tab;
+    const added = await succeed<{ user_id: string; api_key: string }>('POST', `/team/${tenant.teamId}/members`, {
+      key: tenant.keys.team_owner,
+      body: { email: `rotator-${podName}@example.com`, name: 'Rotator', role: 'member' },
+    });
+    const keyPath = `/team/${tenant.teamId}/members/${added.user_id}/api-key`;
+    await logInWithKey(page, added.api_key, `${path()}/terminal`);
+    await isReady();
+    await succeed('POST', keyPath, { key: tenant.keys.team_owner, body: {} });
+    const ended = page.getByText('The API key that opened this terminal has expired or was revoked.');
+    await ended.or(page.getByText('Log in to Atoll')).first().waitFor();
+  });
+
   it('is refused to a viewer and to another team in the platform’s words', async () => {
     const { page } = tab;
     await logInWithKey(page, tenant.keys.viewer ?? '', `${path()}/terminal`);

@@ -47,6 +47,20 @@ async function until(condition: () => Promise<boolean> | boolean): Promise<void>
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
+it(
+  'PORT=0 takes a free port, and all that is shown names it',
+  async () => {
+    let url = '';
+    const { output } = await run('apps/platform/src/main.js', { ATOLL_DATA_DIR: folder, PORT: '0' }, (said, child) => {
+      url ||= /^ {2}Docs +(http\S+)\/api\/docs$/m.exec(said)?.[1] ?? '';
+      if (/Try it:/.test(said)) child.kill('SIGTERM');
+    });
+    expect(Number(new URL(url).port)).toBeGreaterThan(0);
+    expect(output).toContain(`http://localhost:${new URL(url).port}/link#`);
+  },
+  timeoutMs,
+);
+
 describe('a first start', () => {
   it(
     'prints once a key, the documentation, and a call that works',

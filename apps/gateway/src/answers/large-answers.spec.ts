@@ -2,7 +2,7 @@ import { request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { billingReports, type BillingReport } from '@atoll/contracts';
+import { billingReports, type BillingReport } from '@atoll/contracts/billing';
 import { Json } from '@atoll/rpc';
 import { UnreadLimits } from './large-answers.js';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';

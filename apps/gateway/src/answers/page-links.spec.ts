@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { imagePolicies, teams, workspaces } from '@atoll/contracts';
+import { imagePolicies, teams, workspaces } from '@atoll/contracts/teams';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { aTeamPage, teamId } from '../testing/team-fixture.js';
 import { pageLinks } from './page-links.js';

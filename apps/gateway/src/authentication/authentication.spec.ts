@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { credentials, teams, usage, users, workspaces } from '@atoll/contracts';
+import { usage } from '@atoll/contracts/billing';
+import { credentials, teams, users, workspaces } from '@atoll/contracts/teams';
 import { createApiKey } from '@atoll/api-keys';
 import { AppError } from '@atoll/errors';
 import { startGateway, type CallOptions, type GatewayUnderTest, type Reply } from '../testing/gateway-fixture.js';

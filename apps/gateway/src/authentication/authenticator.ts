@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { digestApiKey } from '@atoll/api-keys';
-import { addressAllowed, credentials, credentialsChanged, sessions, type Credential, type SessionCredential } from '@atoll/contracts';
+import { addressAllowed } from '@atoll/contracts';
+import { credentials, credentialsChanged, sessions, type Credential, type SessionCredential } from '@atoll/contracts/teams';
 import { AppError, isAppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { GatewaySettings } from '../gateway-options.js';

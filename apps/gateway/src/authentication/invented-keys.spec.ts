@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createApiKey, digestApiKey } from '@atoll/api-keys';
-import { credentials, teams, type Credential } from '@atoll/contracts';
+import { credentials, teams, type Credential } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import type { GatewayOptions } from '../gateway-options.js';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';

@@ -1,6 +1,6 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { sessions, users, type User } from '@atoll/contracts';
+import { sessions, users, type User } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { FakeSessions } from '../testing/access-token-fixture.js';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';

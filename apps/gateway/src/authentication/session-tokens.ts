@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { sessions } from '@atoll/contracts';
+import { sessions } from '@atoll/contracts/teams';
 import { AppError, isAppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';

@@ -17,6 +17,7 @@ import { OldSubscriptionsController } from './pools/old-subscriptions.controller
 import { PoliciesController } from './roles-and-policies/policies.controller.js';
 import { ResourcePoliciesController } from './roles-and-policies/resource-policies.controller.js';
 import { OldMembersController } from './teams/old-members.controller.js';
+import { OldOnboardingController } from './teams/old-onboarding.controller.js';
 import { OldTeamsController } from './teams/old-teams.controller.js';
 import { OldVolumesController } from './volumes/old-volumes.controller.js';
 
@@ -36,6 +37,7 @@ export class CompatModule {
         ResourcePoliciesController,
         OldTeamsController,
         OldMembersController,
+        OldOnboardingController,
         OldBillsController,
         OldPoolBillsController,
         OldUsageController,

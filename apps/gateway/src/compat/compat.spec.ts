@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { teamBatches, teams, workspaces } from '@atoll/contracts';
+import { teamBatches, teams, workspaces } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { aTeam, teamId } from '../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from './testing/compat-fixture.js';

@@ -2,7 +2,7 @@ import { Catch, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common'
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AppError } from '@atoll/errors';
 import { GatewaySettings } from '../gateway-options.js';
-import { sendRefusalPage } from '../sessions/refusal-page.js';
+import { sendRefusalPage } from './refusal-page.js';
 import { sendProblem } from './send-problem.js';
 import { toAppError } from './to-app-error.js';
 

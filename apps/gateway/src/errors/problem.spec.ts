@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { expectErrors } from '@atoll/testing';
-import { teams } from '@atoll/contracts';
+import { teams } from '@atoll/contracts/teams';
 import { AppError, errorCodes, type ErrorCode } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';

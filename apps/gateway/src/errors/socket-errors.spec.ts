@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AddressInfo } from 'node:net';
-import { teams } from '@atoll/contracts';
+import { teams } from '@atoll/contracts/teams';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
 import type { Problem } from './problem.js';

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { teams } from '@atoll/contracts';
+import { teams } from '@atoll/contracts/teams';
 import { startGateway } from '../testing/gateway-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { teams } from '@atoll/contracts';
+import { teams } from '@atoll/contracts/teams';
 import { RpcModule } from '@atoll/rpc';
 import { version } from '@atoll/service';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Module, type INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { createApiKey } from '@atoll/api-keys';
-import { credentials, type Credential, type KeyDigest } from '@atoll/contracts';
+import { credentials, type Credential, type KeyDigest } from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { natsTransport, type Transport } from '@atoll/service';
 import { expectErrors, startNats, type NatsServer } from '@atoll/testing';

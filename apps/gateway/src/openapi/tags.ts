@@ -20,5 +20,6 @@ export const tags: readonly (readonly [name: string, description: string])[] = [
   ['Connections', 'Addresses of pods and services, and instances that may attach to a GPU service.'],
   ['User', 'The caller: profile and API keys.'],
   ['Sessions', 'Log-in, its sessions, passwords and one-time links.'],
+  ['Operation', 'What waits and what has failed, over all services. Requires platform_admin.'],
   ['Removed', 'Paths that were removed, and their replacements.'],
 ];

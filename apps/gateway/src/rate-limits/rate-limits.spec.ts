@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createApiKey } from '@atoll/api-keys';
-import { teams, type Credential } from '@atoll/contracts';
+import { teams, type Credential } from '@atoll/contracts/teams';
 import { RpcModule } from '@atoll/rpc';
 import { expectErrors, startNats } from '@atoll/testing';
 import { startGateway, type CallOptions, type GatewayUnderTest } from '../testing/gateway-fixture.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { teams } from '@atoll/contracts';
+import { teams } from '@atoll/contracts/teams';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { aTeam, aTeamPage, teamId } from '../testing/team-fixture.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { billingReports, usage, type RecordUsage } from '@atoll/contracts';
+import { billingReports, usage, type RecordUsage } from '@atoll/contracts/billing';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 
 const id = '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10';

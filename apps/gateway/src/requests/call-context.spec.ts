@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { teams, users } from '@atoll/contracts';
+import { teams, users } from '@atoll/contracts/teams';
 import { startGateway, type CallOptions, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
 

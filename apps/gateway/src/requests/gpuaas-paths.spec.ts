@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { connections, nodes, pools, subscriptions, workloads, type Operation } from '@atoll/contracts';
+import { type Operation } from '@atoll/contracts';
+import { connections, nodes, pools, subscriptions, workloads } from '@atoll/contracts/gpuaas';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { teamId } from '../testing/team-fixture.js';
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { notFound, teams } from '@atoll/contracts';
+import { notFound } from '@atoll/contracts';
+import { teams } from '@atoll/contracts/teams';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { teamId } from '../testing/team-fixture.js';
 

@@ -2,9 +2,9 @@ import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/com
 import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import type { FastifyRequest } from 'fastify';
-import { Nothing, type Wire } from '@atoll/contracts';
+import { Nothing, validateWire, type Wire, type WireRules } from '@atoll/contracts';
 import { invalidInput, isAppError, type FieldError } from '@atoll/errors';
-import { systemContext, validateWire, type WireRules } from '@atoll/rpc';
+import { systemContext } from '@atoll/rpc';
 import { GatewaySettings } from '../gateway-options.js';
 import { callContext } from './call-context.js';
 import { queryFaults } from './strictness.js';
@@ -33,7 +33,7 @@ export class ReadRequest implements CanActivate {
     const { anonymous, ignoresUnknownQuery = false } = request.routeOptions.config;
     if (faults.length === 0) {
       request.params = read(declared.params, request.params, faults);
-      request.query = read(declared.query, request.query, faults, { ignoreUnknown: ignoresUnknownQuery });
+      request.query = read(declared.query, request.query, faults, { unknownFields: ignoresUnknownQuery ? 'omit' : 'refuse' });
       request.body = read(declared.body, request.body === undefined ? {} : request.body, faults);
     }
     const call = anonymous

@@ -1,17 +1,16 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { Nothing, type CallContext } from '@atoll/contracts';
 import {
   BaremetalNode,
   BaremetalNodePage,
   BaremetalNodePath,
   ListBaremetalNodes,
-  Nothing,
   RegisterBaremetalNode,
   ReinstallCallback,
   UpdateBaremetalNodeBody,
   baremetalNodes,
-  type CallContext,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Rpc, systemContext } from '@atoll/rpc';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Answers, AnswersPage } from '../answers/answers.js';

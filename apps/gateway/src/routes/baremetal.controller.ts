@@ -1,5 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { type CallContext } from '@atoll/contracts';
 import {
   BaremetalCredentials,
   BaremetalInstance,
@@ -8,8 +9,7 @@ import {
   ListBaremetal,
   RequestBaremetal,
   baremetal,
-  type CallContext,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage, Refuses } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

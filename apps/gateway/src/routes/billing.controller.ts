@@ -1,5 +1,6 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { type CallContext, type Operation } from '@atoll/contracts';
 import {
   BillingReport,
   ComparisonPath,
@@ -12,9 +13,7 @@ import {
   WorkspaceBillingQuery,
   WorkspacesReport,
   billingReports,
-  type CallContext,
-  type Operation,
-} from '@atoll/contracts';
+} from '@atoll/contracts/billing';
 import { Rpc } from '@atoll/rpc';
 import { AnswersJson } from '../answers/answers.js';
 import { LargeAnswers, type PassedOn } from '../answers/large-answers.js';

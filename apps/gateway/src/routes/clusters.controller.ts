@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Post, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Cluster, GpuaasPath, SetClusterBody, clusters, type CallContext } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { Cluster, GpuaasPath, SetClusterBody, clusters } from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Answers, Refuses } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

@@ -1,15 +1,14 @@
 import { Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { TeamPath, type CallContext } from '@atoll/contracts';
 import {
   CompatibleInstances,
   ConnectionList,
   ReadConnections,
   RefreshBegun,
   RefreshConnections,
-  TeamPath,
   connections,
-  type CallContext,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersAllOrPage } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

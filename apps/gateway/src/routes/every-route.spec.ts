@@ -1,38 +1,33 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { prices } from '@atoll/contracts/billing';
 import {
   baremetal,
   baremetalNodes,
   clusters,
   connections,
-  exposedServices,
+  nodes,
+  poolGpus,
+  pools,
+  regions,
+  subscriptions,
+  workloads,
+} from '@atoll/contracts/gpuaas';
+import { deadLetters, machines } from '@atoll/contracts/operator';
+import { exposedServices, instances, podLimits, podLogs, pods, terminals, sharedVolumes, sshKeys, vms } from '@atoll/contracts/pods';
+import {
   imagePolicies,
   invitations,
   links,
-  instances,
   members,
-  nodes,
-  podLimits,
-  podLogs,
-  pods,
-  terminals,
   passkeys,
   passwords,
-  poolGpus,
-  pools,
-  prices,
-  regions,
   secondFactors,
   sessions,
-  sharedVolumes,
-  sshKeys,
-  subscriptions,
   teams,
   users,
-  vms,
-  workloads,
   workspaces,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { teamId } from '../testing/team-fixture.js';
 
@@ -52,6 +47,9 @@ const ofPath: Record<string, string> = {
   instance_id: uuid,
   ssh_key_id: uuid,
   volume_id: '5',
+  dead_letter_id: uuid,
+  service: 'pods',
+  machine: 'vm',
 };
 const ofTeam = { team_id: teamId };
 const page = { page: 2, limit: 5 };
@@ -185,6 +183,7 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['PUT /vm/{instance_id}', 200, vms.update, { auto_restart: true }],
   ['POST /vm/{instance_id}/start', 202, vms.start],
   ['POST /vm/{instance_id}/stop', 202, vms.stop],
+  ['POST /vm/{instance_id}/restart', 202, vms.restart],
   ['DELETE /vm/{instance_id}', 202, vms.delete],
   ['GET /instance', 200, instances.list, { ...ofTeam, ...page, include_ended: 'true' }],
   ['GET /gpuaas/connection-info', 200, connections.read, { ...ofTeam, gpuaas_id: '1', search: '50%_a', ...page }],
@@ -203,6 +202,9 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['GET /baremetal/{instance_id}', 200, baremetal.get],
   ['GET /baremetal/{instance_id}/credentials', 200, baremetal.credentials],
   ['DELETE /baremetal/{instance_id}', 202, baremetal.end],
+  ['GET /operator/machines/{service}/{machine}', 200, machines('pods').list, { kind: 'failed', state: 'failed', ...page }],
+  ['POST /operator/dead-letters/{service}/{dead_letter_id}/replay', 202, deadLetters('pods').replay],
+  ['DELETE /operator/dead-letters/{service}/{dead_letter_id}', 204, deadLetters('pods').drop],
 ];
 
 let gateway: GatewayUnderTest;
@@ -230,7 +232,7 @@ describe('every route', () => {
     },
   );
 
-  it('is in this list, but for what reports and takes usage, and what logs in', async () => {
+  it('is in this list, but for what reports and takes usage, what logs in, and what is composed of several answers', async () => {
     const { paths } = (await gateway.call<OpenAPIObject>('GET', '/api/openapi.json')).body;
     const documented = Object.entries(paths).flatMap(([path, item]) =>
       Object.entries(item as Record<string, { deprecated?: boolean }>)
@@ -242,7 +244,9 @@ describe('every route', () => {
       documented
         .filter(
           (route) =>
-            !/ \/(?:(?:team|workspace)-billing|usage-events|user\/(?:sso|login|login\/.*|refresh|logout|link|password-reset)$)/.test(route),
+            !/ \/(?:(?:team|workspace)-billing|usage-events|operator\/[\w-]+$|user\/(?:sso|login|login\/.*|refresh|logout|link|password-reset)$)/.test(
+              route,
+            ),
         )
         .toSorted(),
     );

@@ -1,5 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { type CallContext } from '@atoll/contracts';
 import {
   ExposedService,
   ExposedServiceList,
@@ -9,8 +10,7 @@ import {
   ExposeService,
   PodPath,
   UpdateExposedService,
-  type CallContext,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
 import { invalidInput, type FieldError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Answers, Refuses } from '../answers/answers.js';

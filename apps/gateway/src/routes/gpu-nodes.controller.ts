@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { GpuNode, ListNodes, NodePage, NodePath, RegisterNode, nodes, type CallContext } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { GpuNode, ListNodes, NodePage, NodePath, RegisterNode, nodes } from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

@@ -1,20 +1,16 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { Nothing, PageFromOne, PageFromOneOrAll, TeamPath, type CallContext } from '@atoll/contracts';
 import {
   AssignPolicyBody,
   CreateImagePolicy,
   ImagePolicy,
   ImagePolicyPage,
   ImagePolicyPath,
-  Nothing,
-  PageFromOne,
-  PageFromOneOrAll,
   TeamImages,
-  TeamPath,
   UpdateImagePolicyBody,
   imagePolicies,
-  type CallContext,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersAllOrPage, AnswersPage } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

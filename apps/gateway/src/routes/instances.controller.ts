@@ -1,6 +1,7 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { InstanceList, instances, ListInstances, type CallContext } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { InstanceList, instances, ListInstances } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { AnswersAllOrPage } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

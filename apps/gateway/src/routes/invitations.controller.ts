@@ -1,6 +1,7 @@
 import { Controller, Delete, Get, Param, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { InvitationList, InvitationPath, invitations, Nothing, SentInvitation, TeamPath, type CallContext } from '@atoll/contracts';
+import { Nothing, TeamPath, type CallContext } from '@atoll/contracts';
+import { InvitationList, InvitationPath, invitations, SentInvitation } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Answers, ChangesCaller } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

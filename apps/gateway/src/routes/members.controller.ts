@@ -1,18 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import {
-  ChangeRoleBody,
-  KeyTerms,
-  MemberPage,
-  MemberPath,
-  NewMember,
-  Nothing,
-  PageFromZero,
-  TeamMember,
-  TeamPath,
-  members,
-  type CallContext,
-} from '@atoll/contracts';
+import { Nothing, PageFromZero, TeamPath, type CallContext } from '@atoll/contracts';
+import { ChangeRoleBody, KeyTerms, MemberPage, MemberPath, NewMember, TeamMember, members } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage, ChangesCaller } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

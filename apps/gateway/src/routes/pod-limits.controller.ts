@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Nothing, PodLimits, podLimits, SetPodLimits, TeamPath, TeamPodLimits, type CallContext } from '@atoll/contracts';
+import { Nothing, TeamPath, type CallContext } from '@atoll/contracts';
+import { PodLimits, podLimits, SetPodLimits, TeamPodLimits } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { Answers } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

@@ -1,6 +1,7 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { PodLogPage, podLogs, ReadPodLogs, type CallContext } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { PodLogPage, podLogs, ReadPodLogs } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { Answers } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

@@ -1,5 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { type CallContext } from '@atoll/contracts';
 import {
   CreatePod,
   ListPods,
@@ -12,8 +13,7 @@ import {
   terminals,
   TerminalTicket,
   UpdatePodBody,
-  type CallContext,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage, Refuses } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

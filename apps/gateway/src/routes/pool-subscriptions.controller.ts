@@ -1,5 +1,6 @@
 import { Body, Controller, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { type CallContext } from '@atoll/contracts';
 import {
   ListAllSubscriptions,
   ListSubscriptions,
@@ -11,8 +12,7 @@ import {
   SubscriptionPath,
   Unsubscribe,
   subscriptions,
-  type CallContext,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersAllOrPage, AnswersPage, Refuses } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

@@ -1,5 +1,6 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { type CallContext } from '@atoll/contracts';
 import {
   AvailablePoolPage,
   AvailablePoolsQuery,
@@ -14,8 +15,7 @@ import {
   PoolGpusQuery,
   PoolPage,
   pools,
-  type CallContext,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { CreatePrice, ListPrices, Price, PricePage, prices, type CallContext } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { CreatePrice, ListPrices, Price, PricePage, prices } from '@atoll/contracts/billing';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

@@ -1,16 +1,7 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import {
-  CreateGpuaas,
-  CreateRegion,
-  Gpuaas,
-  GpuaasPage,
-  PageFromOne,
-  Region,
-  RegionPage,
-  regions,
-  type CallContext,
-} from '@atoll/contracts';
+import { PageFromOne, type CallContext } from '@atoll/contracts';
+import { CreateGpuaas, CreateRegion, Gpuaas, GpuaasPage, Region, RegionPage, regions } from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

@@ -1,10 +1,10 @@
 import { Body, Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { Nothing, type CallContext } from '@atoll/contracts';
 import {
   LoggedIn,
   NewPasskey,
   NewSecondFactor,
-  Nothing,
   Passkey,
   PasskeyAnswer,
   PasskeyList,
@@ -15,9 +15,8 @@ import {
   SecondFactorCode,
   secondFactors,
   SecondStep,
-  type CallContext,
   type SessionOrigin,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Answers, ChangesCaller } from '../answers/answers.js';

@@ -1,12 +1,12 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { Nothing, type CallContext } from '@atoll/contracts';
 import {
   ChangePassword,
   CreateLink,
   links,
   LoggedIn,
   LogIn,
-  Nothing,
   OfUser,
   OneTimeLink,
   passwords,
@@ -16,9 +16,8 @@ import {
   sessions,
   UsedLink,
   UseLink,
-  type CallContext,
   type SessionOrigin,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import type { FastifyReply, FastifyRequest } from 'fastify';

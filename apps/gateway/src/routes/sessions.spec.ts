@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { links, sessions, type OpenedSession, type User } from '@atoll/contracts';
+import { links, sessions, type OpenedSession, type User } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { FakeSessions } from '../testing/access-token-fixture.js';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';

@@ -1,16 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import {
-  AddSshKey,
-  Nothing,
-  PageFromOne,
-  RenameSshKeyBody,
-  SshKey,
-  SshKeyPage,
-  SshKeyPath,
-  sshKeys,
-  type CallContext,
-} from '@atoll/contracts';
+import { Nothing, PageFromOne, type CallContext } from '@atoll/contracts';
+import { AddSshKey, RenameSshKeyBody, SshKey, SshKeyPage, SshKeyPath, sshKeys } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

@@ -1,6 +1,7 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiTags } from '@nestjs/swagger';
-import { singleSignOn, SsoCallback, SsoProviderPath, SsoProviders, type CallContext, type SessionOrigin } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { singleSignOn, SsoCallback, SsoProviderPath, SsoProviders, type SessionOrigin } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Answers } from '../answers/answers.js';

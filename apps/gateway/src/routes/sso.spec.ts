@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { singleSignOn, type OpenedSession, type SsoAnswer, type User } from '@atoll/contracts';
+import { singleSignOn, type OpenedSession, type SsoAnswer, type User } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { startGateway, type GatewayUnderTest, type Reply } from '../testing/gateway-fixture.js';
 

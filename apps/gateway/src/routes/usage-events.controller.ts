@@ -1,6 +1,7 @@
 import { Body, Controller, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { RecordUsage, UsageRecorded, usage, type CallContext } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { RecordUsage, UsageRecorded, usage } from '@atoll/contracts/billing';
 import { Rpc } from '@atoll/rpc';
 import { Answers } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

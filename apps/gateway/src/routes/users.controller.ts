@@ -1,6 +1,7 @@
 import { Body, Controller, Delete, Get, Post, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { KeyTerms, Nothing, UpdateProfile, User, UserKey, users, type CallContext } from '@atoll/contracts';
+import { Nothing, type CallContext } from '@atoll/contracts';
+import { KeyTerms, UpdateProfile, User, UserKey, users } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Answers, ChangesCaller } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

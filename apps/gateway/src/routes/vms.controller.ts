@@ -1,19 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import {
-  CreateFlavour,
-  CreateVm,
-  Flavour,
-  FlavourPage,
-  ListVms,
-  PageFromOne,
-  UpdateVmBody,
-  Vm,
-  VmPage,
-  VmPath,
-  vms,
-  type CallContext,
-} from '@atoll/contracts';
+import { PageFromOne, type CallContext } from '@atoll/contracts';
+import { CreateFlavour, CreateVm, Flavour, FlavourPage, ListVms, UpdateVmBody, Vm, VmPage, VmPath, vms } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage, Refuses } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
@@ -75,6 +63,17 @@ export class VmsController {
   @Answers(202, Vm, 'Stop a VM', 'Stops a VM; it does not restart. Requires team_owner, team_admin or member.')
   stopVm(@Param() path: VmPath, @Context() context: CallContext): Promise<Vm> {
     return this.rpc.call(vms.stop, path, context);
+  }
+
+  @Post(':instance_id/restart')
+  @Answers(
+    202,
+    Vm,
+    'Restart a VM',
+    'Stops a VM and starts it again; one that has stopped or failed is started. Requires team_owner, team_admin or member.',
+  )
+  restartVm(@Param() path: VmPath, @Context() context: CallContext): Promise<Vm> {
+    return this.rpc.call(vms.restart, path, context);
   }
 
   @Delete(':instance_id')

@@ -1,6 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { ListWorkloads, StartWorkload, Workload, WorkloadPage, WorkloadPath, workloads, type CallContext } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { ListWorkloads, StartWorkload, Workload, WorkloadPage, WorkloadPath, workloads } from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage, Refuses } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

@@ -1,16 +1,15 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { Nothing, type CallContext } from '@atoll/contracts';
 import {
   CreateWorkspace,
   ListWorkspaces,
-  Nothing,
   RenameWorkspaceBody,
   Workspace,
   WorkspacePage,
   WorkspacePath,
   workspaces,
-  type CallContext,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';

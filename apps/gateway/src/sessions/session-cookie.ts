@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { LoggedIn, OpenedSession } from '@atoll/contracts';
+import type { LoggedIn, OpenedSession } from '@atoll/contracts/teams';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GatewaySettings } from '../gateway-options.js';
 

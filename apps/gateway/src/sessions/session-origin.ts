@@ -1,5 +1,5 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import type { SessionOrigin } from '@atoll/contracts';
+import type { SessionOrigin } from '@atoll/contracts/teams';
 import type { FastifyRequest } from 'fastify';
 import { networkOf } from '../http/client-address.js';
 

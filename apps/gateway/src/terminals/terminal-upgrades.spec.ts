@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { terminals } from '@atoll/contracts';
+import { terminals } from '@atoll/contracts/pods';
 import { AppError } from '@atoll/errors';
 import { WebSocketServer, type WebSocket as Peer, WebSocket } from 'ws';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';

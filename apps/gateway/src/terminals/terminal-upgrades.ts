@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { pipeline, type Duplex } from 'node:stream';
 import type { INestApplication } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
-import { terminalProtocol, terminals } from '@atoll/contracts';
+import { terminalProtocol, terminals } from '@atoll/contracts/pods';
 import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { clientAddress } from '../http/client-address.js';

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomUUID, type KeyObject } from 'node:crypto';
-import { sessions, type SessionCredential } from '@atoll/contracts';
+import { sessions, type SessionCredential } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { SignJWT, type JWTHeaderParameters, type JWTPayload } from 'jose';
 import type { GatewayUnderTest } from './gateway-fixture.js';

@@ -1,4 +1,5 @@
-import { credentials, credentialsChanged, type CallContext, type Credential, type Operation } from '@atoll/contracts';
+import { type CallContext, type Operation } from '@atoll/contracts';
+import { credentials, credentialsChanged, type Credential } from '@atoll/contracts/teams';
 import { createApiKey, digestApiKey } from '@atoll/api-keys';
 import { AppError, isAppError } from '@atoll/errors';
 import { Json, type InProcessBus } from '@atoll/rpc';

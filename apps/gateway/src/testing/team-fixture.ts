@@ -1,4 +1,4 @@
-import type { Team, TeamPage } from '@atoll/contracts';
+import type { Team, TeamPage } from '@atoll/contracts/teams';
 
 export const teamId = '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10';
 

@@ -1,4 +1,4 @@
-import { baremetalChanged, baremetalNodeSetAside } from '@atoll/contracts';
+import { baremetalChanged, baremetalNodeSetAside } from '@atoll/contracts/gpuaas';
 import { Outbox } from '@atoll/events';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';

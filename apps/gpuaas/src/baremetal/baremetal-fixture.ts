@@ -8,7 +8,7 @@ import {
   type BaremetalNode,
   type RegisterBaremetalNode,
   type RequestBaremetal,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
 import type { MachineWorker } from '@atoll/state-machine';

@@ -1,4 +1,4 @@
-import type { BaremetalError } from '@atoll/contracts';
+import type { BaremetalError } from '@atoll/contracts/gpuaas';
 import { DurableMachine, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';

@@ -1,4 +1,4 @@
-import type { BaremetalDifference, BaremetalFindings } from '@atoll/contracts';
+import type { BaremetalDifference, BaremetalFindings } from '@atoll/contracts/gpuaas';
 import { DurableMachine, StepFailed, touchRows, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';

@@ -1,15 +1,14 @@
+import { type CallContext, type Nothing } from '@atoll/contracts';
 import {
   baremetalNodes,
   type BaremetalNode,
   type BaremetalNodePage,
   type BaremetalNodePath,
-  type CallContext,
   type ListBaremetalNodes,
-  type Nothing,
   type RegisterBaremetalNode,
   type ReinstallCallback,
   type UpdateBaremetalNode,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { BaremetalNodesService } from './baremetal-node.service.js';

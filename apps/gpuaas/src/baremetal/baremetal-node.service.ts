@@ -1,17 +1,13 @@
+import { notFound, pageWindow, requirePlatformAdmin, type CallContext, type Nothing } from '@atoll/contracts';
 import {
-  notFound,
-  pageWindow,
-  requirePlatformAdmin,
   type BaremetalCredential,
   type BaremetalNode,
   type BaremetalNodePage,
   type BaremetalNodePath,
-  type CallContext,
   type ListBaremetalNodes,
-  type Nothing,
   type RegisterBaremetalNode,
   type UpdateBaremetalNode,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { isUniqueViolation, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { boards } from '@atoll/gpu';

@@ -1,4 +1,4 @@
-import type { BaremetalInstance, BaremetalNode, BaremetalNodeStatus, BaremetalSpecs, BaremetalStatus } from '@atoll/contracts';
+import type { BaremetalInstance, BaremetalNode, BaremetalNodeStatus, BaremetalSpecs, BaremetalStatus } from '@atoll/contracts/gpuaas';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';

@@ -1,4 +1,4 @@
-import { gpuUsageTold } from '@atoll/contracts';
+import { gpuUsageTold } from '@atoll/contracts/billing';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';

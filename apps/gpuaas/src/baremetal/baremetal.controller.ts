@@ -1,13 +1,13 @@
+import { type CallContext } from '@atoll/contracts';
 import {
   baremetal,
   type BaremetalCredentials,
   type BaremetalInstance,
   type BaremetalPage,
   type BaremetalPath,
-  type CallContext,
   type ListBaremetal,
   type RequestBaremetal,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { BaremetalService } from './baremetal.service.js';

@@ -1,17 +1,13 @@
+import { notFound, pageWindow, requirePermission, type CallContext, type Permission } from '@atoll/contracts';
 import {
-  notFound,
-  pageWindow,
-  requirePermission,
   type BaremetalCredentials,
   type BaremetalInstance,
   type BaremetalPage,
   type BaremetalPath,
   type BaremetalRequirements,
-  type CallContext,
   type ListBaremetal,
-  type Permission,
   type RequestBaremetal,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { newId, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';

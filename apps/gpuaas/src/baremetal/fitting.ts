@@ -1,4 +1,4 @@
-import type { BaremetalRequirements, BaremetalSpecs } from '@atoll/contracts';
+import type { BaremetalRequirements, BaremetalSpecs } from '@atoll/contracts/gpuaas';
 
 /** In SQL: whether a node has what a request asks for. The arguments are names of rows. */
 export function fits(node: string, request: string): string {

@@ -1,4 +1,4 @@
-import type { BaremetalDriver, BaremetalFindings, HomeRule } from '@atoll/contracts';
+import type { BaremetalDriver, BaremetalFindings, HomeRule } from '@atoll/contracts/gpuaas';
 import type { SshCredential } from '@atoll/ssh';
 import type { StepContext } from '@atoll/state-machine';
 

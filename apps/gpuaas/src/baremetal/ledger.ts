@@ -1,4 +1,4 @@
-import type { BaremetalAttempt } from '@atoll/contracts';
+import type { BaremetalAttempt } from '@atoll/contracts/gpuaas';
 import { Statements } from '@atoll/database';
 import { StepFailed } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { baremetal } from '@atoll/contracts';
+import { baremetal } from '@atoll/contracts/gpuaas';
 import { memberOf } from '@atoll/testing';
 import { errorOf, type ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';

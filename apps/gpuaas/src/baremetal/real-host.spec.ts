@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
-import { baremetalNodes, type BaremetalNode } from '@atoll/contracts';
+import { baremetalNodes, type BaremetalNode } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { describeWhere, hostsLack, startSshHost, type SshHost } from '@atoll/testing';

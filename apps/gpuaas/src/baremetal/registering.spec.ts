@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { RegisterBaremetalNode } from '@atoll/contracts';
+import type { RegisterBaremetalNode } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import ssh2 from 'ssh2';
 import { errorOf } from '../gpuaas-fixture.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { baremetalNodes, type ReinstallCallback } from '@atoll/contracts';
+import { baremetalNodes, type ReinstallCallback } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, type ToldTeam } from '../gpuaas-fixture.js';

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
-import { notFound, type Nothing, type ReinstallCallback } from '@atoll/contracts';
+import { notFound, type Nothing } from '@atoll/contracts';
+import { type ReinstallCallback } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';

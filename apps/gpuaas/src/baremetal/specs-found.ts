@@ -1,4 +1,4 @@
-import type { BaremetalDifference, BaremetalFindings } from '@atoll/contracts';
+import type { BaremetalDifference, BaremetalFindings } from '@atoll/contracts/gpuaas';
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 
 /** What a kernel keeps to itself, and GB for GiB: figures of memory this close are the same. */

@@ -1,14 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  connections,
-  gpuHoldings,
-  teamChanged,
-  teamDeletionRequested,
-  workspaceDeletionRequested,
-  type BaremetalChanged,
-  type TeamCapacityChanged,
-  type TeamDeletionAnswered,
-} from '@atoll/contracts';
+import { connections, gpuHoldings, type BaremetalChanged, type TeamCapacityChanged } from '@atoll/contracts/gpuaas';
+import { teamChanged, teamDeletionRequested, workspaceDeletionRequested, type TeamDeletionAnswered } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { aTeam } from '@atoll/testing';

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { membershipChanged, userKeysChanged, type TeamRole } from '@atoll/contracts';
+import { type TeamRole } from '@atoll/contracts';
+import { userKeysChanged } from '@atoll/contracts/pods';
+import { membershipChanged } from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import type { ToldTeam } from '../gpuaas-fixture.js';

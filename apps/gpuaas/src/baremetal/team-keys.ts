@@ -1,7 +1,10 @@
-import { membershipChanged, permissions, userKeysChanged, type MembershipChanged, type UserKeysChanged } from '@atoll/contracts';
+import { permissions } from '@atoll/contracts';
+import { userKeysChanged, type UserKeysChanged } from '@atoll/contracts/pods';
+import { membershipChanged, type MembershipChanged } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { touchRows } from '@atoll/state-machine';
+import { keepMemberRole } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
@@ -51,14 +54,9 @@ export class TeamKeys {
   }
 
   @OnEvent(membershipChanged, { consumer: 'baremetal-members' })
-  async onMembership({ team_id, user_id, role, revision }: MembershipChanged, { manager }: EventDelivery): Promise<void> {
-    await manager.query(
-      `INSERT INTO member_role (team_id, user_id, role, revision) VALUES ($1, $2, $3, $4)
-       ON CONFLICT (team_id, user_id) DO UPDATE SET role = excluded.role, revision = excluded.revision
-       WHERE member_role.revision < excluded.revision`,
-      [team_id, user_id, role, revision],
-    );
-    await this.touch(manager, 'team_id = $1', team_id);
+  async onMembership(changed: MembershipChanged, { manager }: EventDelivery): Promise<void> {
+    await keepMemberRole(manager, changed);
+    await this.touch(manager, 'team_id = $1', changed.team_id);
   }
 
   @OnEvent(userKeysChanged, { consumer: 'baremetal-keys' })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { baremetalNodes, type BaremetalNodeSetAside } from '@atoll/contracts';
+import { baremetalNodes, type BaremetalNodeSetAside } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { errorOf } from '../gpuaas-fixture.js';

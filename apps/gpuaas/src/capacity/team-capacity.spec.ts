@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { TeamCapacityChanged } from '@atoll/contracts';
+import type { TeamCapacityChanged } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import { TeamCapacity } from './team-capacity.js';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { teamCapacityChanged } from '@atoll/contracts';
+import { teamCapacityChanged } from '@atoll/contracts/gpuaas';
 import { afterCommit, Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
@@ -8,7 +8,8 @@ import { liveBaremetal } from '../model/baremetal-instance.machine.js';
 import { liveSubscription } from '../model/subscription.machine.js';
 
 const everyMs = 1_000;
-const gatherMs = 50;
+/** Between two rounds: so many times as long as the first took, within these bounds. */
+const gather = { times: 10, leastMs: 50, mostMs: 1_000 };
 const batch = 1_000;
 
 /**
@@ -55,49 +56,54 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
         [batch],
       );
       const teams = [...new Set(noted.map(({ team_id }) => team_id))];
-      for (const teamId of teams) await this.tellOf(manager, teamId);
+      await this.tellOf(manager, teams);
       return teams.length;
     });
   }
 
-  private async tellOf(manager: EntityManager, teamId: string): Promise<void> {
-    const [held] = await manager.query<{ revision: string; gpu_ids: string[] | null; has_pool_subscription: boolean }[]>(
+  private async tellOf(manager: EntityManager, teamIds: readonly string[]): Promise<void> {
+    const teams = await manager.query<{ team_id: string; revision: string; gpu_ids: string[] | null; has_pool_subscription: boolean }[]>(
       `WITH next AS (
-         INSERT INTO team_capacity (team_id, revision) VALUES ($1, 1)
-         ON CONFLICT (team_id) DO UPDATE SET revision = team_capacity.revision + 1 RETURNING revision
-       ), live AS (
-         SELECT subscription_id FROM subscription WHERE team_id = $1 AND ${liveSubscription}
+         INSERT INTO team_capacity (team_id, revision) SELECT team_id, 1 FROM unnest($1::uuid[]) told (team_id)
+         ON CONFLICT (team_id) DO UPDATE SET revision = team_capacity.revision + 1 RETURNING team_id, revision
        )
-       SELECT revision, EXISTS (SELECT FROM live) AS has_pool_subscription,
+       SELECT next.team_id, revision,
+         EXISTS (SELECT FROM subscription WHERE subscription.team_id = next.team_id AND ${liveSubscription}) AS has_pool_subscription,
          (SELECT array_agg(DISTINCT gpu_id) FROM (
-           SELECT gpu_id FROM lease JOIN live USING (subscription_id) WHERE lost_reason IS NULL
+           SELECT gpu_id FROM lease JOIN subscription USING (subscription_id)
+           WHERE lost_reason IS NULL AND subscription.team_id = next.team_id AND subscription.${liveSubscription}
            UNION ALL
            SELECT -(n.node_id * 64 + number) FROM baremetal_instance i JOIN baremetal_node n USING (node_id), generate_series(0, n.gpu_count - 1) number
-           WHERE team_id = $1 AND i.${liveBaremetal}
+           WHERE i.team_id = next.team_id AND i.${liveBaremetal}
          ) held) AS gpu_ids
        FROM next`,
-      [teamId],
+      [teamIds],
     );
-    if (!held) return;
-    const { revision, gpu_ids, has_pool_subscription } = held;
-    await this.outbox.add(manager, teamCapacityChanged, {
-      team_id: teamId,
-      revision: Number(revision),
-      gpu_ids: (gpu_ids ?? []).map(Number),
-      has_pool_subscription,
-    });
+    for (const { team_id, revision, gpu_ids, has_pool_subscription } of teams) {
+      await this.outbox.add(manager, teamCapacityChanged, {
+        team_id,
+        revision: Number(revision),
+        gpu_ids: (gpu_ids ?? []).map(Number),
+        has_pool_subscription,
+      });
+    }
   }
 
   private async run(): Promise<void> {
     while (!this.stopping.signal.aborted) {
       this.bell = new AbortController();
+      const startedAtMs = performance.now();
       const told = await this.tell().catch((error: unknown) => {
         this.logger.warn(`What teams hold could not be told: ${error instanceof Error ? error.message : String(error)}`);
         return 0;
       });
       // Changes come in crowds: the next ones are told of together.
-      if (told > 0) await delay(gatherMs);
+      if (told > 0) await delay(gatherMs(performance.now() - startedAtMs));
       else await delay(everyMs, undefined, { signal: this.bell.signal }).catch(() => undefined);
     }
   }
+}
+
+function gatherMs(tookMs: number): number {
+  return Math.min(gather.mostMs, Math.max(gather.leastMs, gather.times * tookMs));
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { pools, regions, nodes, type CreatePool } from '@atoll/contracts';
+import { pools, regions, nodes, type CreatePool } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { errorOf, GpuaasFixture, type Inventory } from '../gpuaas-fixture.js';
 

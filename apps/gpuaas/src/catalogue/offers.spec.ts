@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { nodes, pools, priceChanged, regions, type AvailablePool, type Price } from '@atoll/contracts';
+import { priceChanged, type Price } from '@atoll/contracts/billing';
+import { nodes, pools, regions, type AvailablePool } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';

@@ -1,4 +1,4 @@
-import type { CreatePool } from '@atoll/contracts';
+import type { CreatePool } from '@atoll/contracts/gpuaas';
 import type { AppError } from '@atoll/errors';
 import { boardNamed, maxReplicas, type Board } from '@atoll/gpu';
 import { invalidField } from '../invalid-field.js';

@@ -1,4 +1,5 @@
-import { poolGpus, type CallContext, type ListPoolGpus, type PoolGpuPage } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { poolGpus, type ListPoolGpus, type PoolGpuPage } from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PoolGpusService } from './pool-gpu.service.js';

@@ -1,12 +1,5 @@
-import {
-  pageWindow,
-  requirePermission,
-  type CallContext,
-  type Gpu,
-  type ListPoolGpus,
-  type PoolGpu,
-  type PoolGpuPage,
-} from '@atoll/contracts';
+import { pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
+import { type Gpu, type ListPoolGpus, type PoolGpu, type PoolGpuPage } from '@atoll/contracts/gpuaas';
 import { boardNamed } from '@atoll/gpu';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { poolGpus, type PoolGpuPage } from '@atoll/contracts';
+import { poolGpus, type PoolGpuPage } from '@atoll/contracts/gpuaas';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;

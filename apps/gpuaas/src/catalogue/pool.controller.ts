@@ -1,15 +1,15 @@
+import { type CallContext } from '@atoll/contracts';
 import {
   pools,
   type AvailablePoolPage,
   type AvailablePoolsQuery,
   type AvailableRegionPage,
   type AvailableRegionsQuery,
-  type CallContext,
   type CreatePool,
   type ListPools,
   type Pool,
   type PoolPage,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PoolsService } from './pool.service.js';

@@ -1,19 +1,15 @@
+import { notFound, pageWindow, requirePermission, requirePlatformAdmin, type CallContext } from '@atoll/contracts';
 import {
-  notFound,
-  pageWindow,
-  requirePermission,
-  requirePlatformAdmin,
   type AvailablePool,
   type AvailablePoolPage,
   type AvailablePoolsQuery,
   type AvailableRegionPage,
   type AvailableRegionsQuery,
-  type CallContext,
   type CreatePool,
   type ListPools,
   type Pool,
   type PoolPage,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { isUniqueViolation, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';

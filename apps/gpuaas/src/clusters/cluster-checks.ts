@@ -1,5 +1,5 @@
 import { openDocker, type ClusterDriver, type DockerSettings } from '@atoll/cluster';
-import { clusterChanged, clusterPurpose, type Cluster } from '@atoll/contracts';
+import { clusterChanged, clusterPurpose, type Cluster } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { systemContext } from '@atoll/rpc';

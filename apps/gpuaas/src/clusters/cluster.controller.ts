@@ -1,4 +1,5 @@
-import { clusters, type CallContext, type Cluster, type ClusterChanged, type GpuaasPath, type SetCluster } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { clusters, type Cluster, type ClusterChanged, type GpuaasPath, type SetCluster } from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ClustersService } from './cluster.service.js';

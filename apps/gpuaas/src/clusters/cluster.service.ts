@@ -1,17 +1,15 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { dockerCapabilities, simulatedCapabilities } from '@atoll/cluster';
+import { requirePlatformAdmin, type CallContext } from '@atoll/contracts';
 import {
   clusterChanged,
   clusterPurpose,
-  podHoldings,
-  requirePlatformAdmin,
-  type CallContext,
   type Cluster,
   type ClusterChanged,
-  type ClusterHoldings,
   type GpuaasPath,
   type SetCluster,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
+import { podHoldings, type ClusterHoldings } from '@atoll/contracts/pods';
 import { Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';

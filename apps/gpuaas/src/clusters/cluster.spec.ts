@@ -6,7 +6,7 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { clusters, podWorkloads, regions, type SetCluster } from '@atoll/contracts';
+import { clusters, podWorkloads, regions, type SetCluster } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { systemContext } from '@atoll/rpc';

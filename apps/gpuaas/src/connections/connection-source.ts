@@ -1,4 +1,4 @@
-import type { ConnectionPod } from '@atoll/contracts';
+import type { ConnectionPod } from '@atoll/contracts/gpuaas';
 
 /** Where it is known how pods are reached: the service that runs them. */
 export abstract class ConnectionSource {

@@ -1,13 +1,12 @@
+import { type CallContext, type TeamPath } from '@atoll/contracts';
 import {
   connections,
-  type CallContext,
   type CompatibleInstances,
   type ConnectionList,
   type ReadConnections,
   type RefreshBegun,
   type RefreshConnections,
-  type TeamPath,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ConnectionsService } from './connection.service.js';

@@ -1,4 +1,4 @@
-import type { ConnectionPod } from '@atoll/contracts';
+import type { ConnectionPod } from '@atoll/contracts/gpuaas';
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { SubscriptionEntity } from '../model/subscription.entity.js';
 

@@ -1,8 +1,5 @@
+import { notFound, pageWindow, requirePermission, type CallContext, type TeamPath } from '@atoll/contracts';
 import {
-  notFound,
-  pageWindow,
-  requirePermission,
-  type CallContext,
   type CompatibleInstance,
   type CompatibleInstances,
   type Connection,
@@ -10,8 +7,7 @@ import {
   type ReadConnections,
   type RefreshBegun,
   type RefreshConnections,
-  type TeamPath,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { connections, vmChanged, type Connection, type ConnectionPod } from '@atoll/contracts';
+import { connections, type Connection, type ConnectionPod } from '@atoll/contracts/gpuaas';
+import { vmChanged } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import { ConnectionSource } from './connection-source.js';
@@ -58,11 +59,8 @@ const aPod = (pod_name: string, ...services: string[]): ConnectionPod => ({
 
 /** The next question that the source is asked. */
 async function asked(): Promise<Question> {
-  for (;;) {
-    const question = source.questions.shift();
-    if (question) return question;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  while (source.questions.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  return source.questions.shift()!;
 }
 
 /** No refresh of the team is under way any more. */

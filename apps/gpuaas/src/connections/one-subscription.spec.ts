@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { connections } from '@atoll/contracts';
+import { connections } from '@atoll/contracts/gpuaas';
 import { errorOf, GpuaasFixture } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;

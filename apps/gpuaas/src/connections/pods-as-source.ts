@@ -1,4 +1,5 @@
-import { podConnections, type ConnectionPod } from '@atoll/contracts';
+import { type ConnectionPod } from '@atoll/contracts/gpuaas';
+import { podConnections } from '@atoll/contracts/pods';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { ConnectionSource } from './connection-source.js';

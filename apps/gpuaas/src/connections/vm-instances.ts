@@ -1,4 +1,4 @@
-import { vmChanged, type VmChanged } from '@atoll/contracts';
+import { vmChanged, type VmChanged } from '@atoll/contracts/pods';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { pools, subscriptions, workloads } from '@atoll/contracts';
+import { pools, subscriptions, workloads } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { statementsOf, type SentStatement } from '@atoll/testing';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';

@@ -2,11 +2,11 @@ import { VmInstanceEntity } from '../connections/vm-instance.entity.js';
 import { VmInstances1830000000000 } from './migrations/1830000000000-vm-instances.js';
 import { eventEntities } from '@atoll/events';
 import { MachineHistory } from '@atoll/state-machine';
-import { TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from '@atoll/team-directory';
+import { MemberRoleEntity, TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from '@atoll/team-directory';
 import { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import { BaremetalAttemptEntity, CredentialReadEntity, SimulatedHostEntity } from '../baremetal/ledger.entity.js';
-import { MemberRoleEntity, UserSshKeysEntity } from '../baremetal/team-keys.entity.js';
+import { UserSshKeysEntity } from '../baremetal/team-keys.entity.js';
 import { CapacityChangeEntity, TeamCapacityEntity } from '../capacity/capacity.entity.js';
 import { ClusterEntity } from '../model/cluster.entity.js';
 import { ConnectionEntity, ConnectionRefreshEntity } from '../connections/connection.entity.js';
@@ -37,6 +37,7 @@ import { WaitingRequests1808000000000 } from './migrations/1808000000000-waiting
 import { HeldSlices1809000000000 } from './migrations/1809000000000-held-slices.js';
 import { TeamKeys1821000000000 } from './migrations/1821000000000-team-keys.js';
 import { Clusters1823000000000 } from './migrations/1823000000000-clusters.js';
+import { FailedRows1871000000000 } from './migrations/1871000000000-failed-rows.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
 export const gpuaasSchema = {
@@ -92,5 +93,6 @@ export const gpuaasSchema = {
     TeamKeys1821000000000,
     Clusters1823000000000,
     VmInstances1830000000000,
+    FailedRows1871000000000,
   ],
 };

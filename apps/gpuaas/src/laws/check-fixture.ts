@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { boardNamed } from '@atoll/gpu';
-import type { UsageTold } from '@atoll/contracts';
+import type { UsageTold } from '@atoll/contracts/billing';
 import type { World } from './world-fixture.js';
 
 interface LeaseRow {

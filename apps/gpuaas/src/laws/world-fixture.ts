@@ -1,4 +1,4 @@
-import { nodes, subscriptions, type CreatePool, type Pool } from '@atoll/contracts';
+import { nodes, subscriptions, type CreatePool, type Pool } from '@atoll/contracts/gpuaas';
 import type { Transactions } from '@atoll/database';
 import { isAppError, type AppError } from '@atoll/errors';
 import { MachineWorker, MachineWorkers, type DurableMachine, type MachineRow } from '@atoll/state-machine';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { subscriptions, workloads } from '@atoll/contracts';
+import { subscriptions, workloads } from '@atoll/contracts/gpuaas';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;

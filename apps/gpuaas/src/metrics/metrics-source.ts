@@ -1,4 +1,4 @@
-import type { MetricWindow } from '@atoll/contracts';
+import type { MetricWindow } from '@atoll/contracts/gpuaas';
 
 /** A slice, or a turn, that a subscription holds or has held: what its GPU figures are read from. */
 export interface MeasuredSlice {

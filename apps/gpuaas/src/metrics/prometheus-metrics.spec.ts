@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { metricWindows } from '@atoll/contracts';
+import { metricWindows } from '@atoll/contracts/gpuaas';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import { ago, migSlice, now, nowMs, nowS, subscription, turn } from './metrics-fixture.js';

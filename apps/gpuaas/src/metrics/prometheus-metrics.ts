@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { MetricWindow } from '@atoll/contracts';
+import type { MetricWindow } from '@atoll/contracts/gpuaas';
 import { Logger } from '@nestjs/common';
 import { averages, noData, type Means } from './averages.js';
 import { keyOf, MetricsSource, type MeasuredSubscription, type MigInstance, type SubscriptionMetrics } from './metrics-source.js';

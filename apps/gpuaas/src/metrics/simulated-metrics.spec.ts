@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { metricWindows } from '@atoll/contracts';
+import { metricWindows } from '@atoll/contracts/gpuaas';
 import fc from 'fast-check';
 import { migSlice, now, nowMs, subscription, turn } from './metrics-fixture.js';
 import { SimulatedMetrics } from './simulated-metrics.js';

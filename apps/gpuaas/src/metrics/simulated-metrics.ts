@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { MetricWindow } from '@atoll/contracts';
+import type { MetricWindow } from '@atoll/contracts/gpuaas';
 import { averages, noData, type Figure } from './averages.js';
 import { keyOf, MetricsSource, type MeasuredSubscription, type MigInstance, type SubscriptionMetrics } from './metrics-source.js';
 import { spansOf } from './spans.js';

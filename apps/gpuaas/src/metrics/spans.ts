@@ -1,4 +1,4 @@
-import type { MetricWindow } from '@atoll/contracts';
+import type { MetricWindow } from '@atoll/contracts/gpuaas';
 import type { MeasuredSlice, MeasuredSubscription } from './metrics-source.js';
 import { windowMs } from './windows.js';
 

@@ -1,4 +1,4 @@
-import type { MetricWindow } from '@atoll/contracts';
+import type { MetricWindow } from '@atoll/contracts/gpuaas';
 
 const hourMs = 3_600_000;
 

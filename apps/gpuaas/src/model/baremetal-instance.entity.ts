@@ -1,4 +1,4 @@
-import type { BaremetalError } from '@atoll/contracts';
+import type { BaremetalError } from '@atoll/contracts/gpuaas';
 import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { BaremetalNodeEntity } from './baremetal-node.entity.js';

@@ -1,4 +1,4 @@
-import type { BaremetalDifference, BaremetalDriver, BaremetalFindings, HomeRule } from '@atoll/contracts';
+import type { BaremetalDifference, BaremetalDriver, BaremetalFindings, HomeRule } from '@atoll/contracts/gpuaas';
 import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
 import { RegionEntity } from './region.entity.js';

@@ -1,4 +1,4 @@
-import type { Cluster, ClusterChanged, ClusterDriverName } from '@atoll/contracts';
+import type { Cluster, ClusterChanged, ClusterDriverName } from '@atoll/contracts/gpuaas';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { GpuaasEntity } from './region.entity.js';
 

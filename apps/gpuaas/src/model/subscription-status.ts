@@ -1,4 +1,4 @@
-import type { SubscriptionStatus } from '@atoll/contracts';
+import type { SubscriptionStatus } from '@atoll/contracts/gpuaas';
 
 /** A subscription that could not be granted has failed, whatever is still to be taken back on its nodes. */
 export function statusOf(state: string): SubscriptionStatus {

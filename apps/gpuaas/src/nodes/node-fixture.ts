@@ -1,4 +1,4 @@
-import { nodes, regions, type GpuNode, type NodeStatus } from '@atoll/contracts';
+import { nodes, regions, type GpuNode, type NodeStatus } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import type { GpuaasFixture } from '../gpuaas-fixture.js';

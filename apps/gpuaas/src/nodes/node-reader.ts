@@ -1,4 +1,4 @@
-import type { GpuNode, NodeStatus } from '@atoll/contracts';
+import type { GpuNode, NodeStatus } from '@atoll/contracts/gpuaas';
 import { Injectable } from '@nestjs/common';
 import { DataSource, In, type EntityManager } from 'typeorm';
 import { GpuEntity } from '../model/gpu.entity.js';

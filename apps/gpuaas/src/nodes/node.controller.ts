@@ -1,4 +1,5 @@
-import { nodes, type CallContext, type GpuNode, type ListNodes, type NodePage, type NodePath, type RegisterNode } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { nodes, type GpuNode, type ListNodes, type NodePage, type NodePath, type RegisterNode } from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { NodesService } from './node.service.js';

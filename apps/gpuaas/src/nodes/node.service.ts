@@ -1,15 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import {
-  notFound,
-  pageWindow,
-  requirePlatformAdmin,
-  type CallContext,
-  type GpuNode,
-  type ListNodes,
-  type NodePage,
-  type NodePath,
-  type RegisterNode,
-} from '@atoll/contracts';
+import { notFound, pageWindow, requirePlatformAdmin, type CallContext } from '@atoll/contracts';
+import { type GpuNode, type ListNodes, type NodePage, type NodePath, type RegisterNode } from '@atoll/contracts/gpuaas';
 import { isUniqueViolation, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { boardNamed, boards } from '@atoll/gpu';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { nodes, regions, type NodeStatus } from '@atoll/contracts';
+import { nodes, regions, type NodeStatus } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { errorOf, GpuaasFixture } from '../gpuaas-fixture.js';
 import { NodesUnderTest, type NodeCommand } from './node-fixture.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { priceChanged, type Price } from '@atoll/contracts';
+import { priceChanged, type Price } from '@atoll/contracts/billing';
 import { newId } from '@atoll/database';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-import { priceChanged, type Price } from '@atoll/contracts';
+import { priceChanged, type Price } from '@atoll/contracts/billing';
 import { Statements } from '@atoll/database';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Injectable } from '@nestjs/common';

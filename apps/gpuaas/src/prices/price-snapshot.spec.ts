@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { priceChanged, priceDirectory, type Price, type PricesAfter } from '@atoll/contracts';
+import { priceChanged, priceDirectory, type Price, type PricesAfter } from '@atoll/contracts/billing';
 import { newId, Statements, Transactions } from '@atoll/database';
 import type { Rpc } from '@atoll/rpc';
 import { runs } from '@atoll/testing';

@@ -1,4 +1,4 @@
-import { priceDirectory, type PricesAfter } from '@atoll/contracts';
+import { priceDirectory, type PricesAfter } from '@atoll/contracts/billing';
 import { Statements, Transactions } from '@atoll/database';
 import { FirstSnapshot, type SnapshotPage } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';

@@ -1,4 +1,5 @@
-import { gpuServices, notFound, type CallContext, type FindGpuService, type GpuServiceOfRegion } from '@atoll/contracts';
+import { notFound, type CallContext } from '@atoll/contracts';
+import { gpuServices, type FindGpuService, type GpuServiceOfRegion } from '@atoll/contracts/gpuaas';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Handle, type Handlers } from '@atoll/rpc';

@@ -1,14 +1,13 @@
+import { type CallContext, type PageFromOne } from '@atoll/contracts';
 import {
   regions,
-  type CallContext,
   type CreateGpuaas,
   type CreateRegion,
   type Gpuaas,
   type GpuaasPage,
-  type PageFromOne,
   type Region,
   type RegionPage,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { RegionsService } from './region.service.js';

@@ -1,17 +1,13 @@
+import { notFound, pageWindow, requirePlatformAdmin, type CallContext, type PageFromOne } from '@atoll/contracts';
 import {
-  notFound,
-  pageWindow,
   regionAdded,
-  requirePlatformAdmin,
-  type CallContext,
   type CreateGpuaas,
   type CreateRegion,
   type Gpuaas,
   type GpuaasPage,
-  type PageFromOne,
   type Region,
   type RegionPage,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { isUniqueViolation, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';

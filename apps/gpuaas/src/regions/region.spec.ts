@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { gpuServices, regions } from '@atoll/contracts';
+import { gpuServices, regions } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, GpuaasFixture } from '../gpuaas-fixture.js';

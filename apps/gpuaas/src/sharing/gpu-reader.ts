@@ -1,4 +1,4 @@
-import type { Gpu } from '@atoll/contracts';
+import type { Gpu } from '@atoll/contracts/gpuaas';
 import { Injectable } from '@nestjs/common';
 import { DataSource, In, type EntityManager } from 'typeorm';
 import { PoolEntity } from '../model/pool.entity.js';

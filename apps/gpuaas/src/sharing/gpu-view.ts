@@ -1,4 +1,4 @@
-import type { Gpu, GpuSlice, GpuTenant } from '@atoll/contracts';
+import type { Gpu, GpuSlice, GpuTenant } from '@atoll/contracts/gpuaas';
 import { boardNamed, vRamGb } from '@atoll/gpu';
 import type { LeaseEntity } from '../model/lease.entity.js';
 import type { GpuEntity } from '../model/gpu.entity.js';

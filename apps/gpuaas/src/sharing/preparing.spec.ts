@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { pools } from '@atoll/contracts';
+import { pools } from '@atoll/contracts/gpuaas';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Pool, Subscription } from '@atoll/contracts';
+import type { Pool, Subscription } from '@atoll/contracts/gpuaas';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { pools, type Pool, type Subscription, type Workload } from '@atoll/contracts';
+import { pools, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';

@@ -1,4 +1,5 @@
-import { gpuaasBatches, type CallContext, type EndSubscription, type FindPlaces, type Places, type Subscription } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { gpuaasBatches, type EndSubscription, type FindPlaces, type Places, type Subscription } from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PlacesService } from './places.js';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
-import { nodes, regions, type Pool, type Subscription } from '@atoll/contracts';
+import { nodes, regions, type Pool, type Subscription } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { NodeDriver } from '../driver/node-driver.js';
 import { SimulatedFaults } from '../driver/simulated-faults.js';

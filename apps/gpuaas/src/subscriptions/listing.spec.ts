@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { metricWindows, subscriptions, type MetricWindow } from '@atoll/contracts';
+import { metricWindows, subscriptions, type MetricWindow } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import { MetricsSource, type MeasuredSubscription, type SubscriptionMetrics } from '../metrics/metrics-source.js';

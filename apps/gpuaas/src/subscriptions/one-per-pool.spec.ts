@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { gpuaasBatches, subscriptions, type Subscribe } from '@atoll/contracts';
+import { gpuaasBatches, subscriptions, type Subscribe } from '@atoll/contracts/gpuaas';
 import { isAppError } from '@atoll/errors';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import { SubscriptionAccepting } from './subscription-accepting.js';

@@ -1,4 +1,5 @@
-import { isPlatformAdmin, type CallContext, type FindPlaces, type Places } from '@atoll/contracts';
+import { isPlatformAdmin, type CallContext } from '@atoll/contracts';
+import { type FindPlaces, type Places } from '@atoll/contracts/gpuaas';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { subscriptions, teamChanged, type UsageTold } from '@atoll/contracts';
+import { type UsageTold } from '@atoll/contracts/billing';
+import { subscriptions } from '@atoll/contracts/gpuaas';
+import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { subscriptions, teamChanged, type Subscribe, type TeamRole } from '@atoll/contracts';
+import { type TeamRole } from '@atoll/contracts';
+import { subscriptions, type Subscribe } from '@atoll/contracts/gpuaas';
+import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import type { AppError } from '@atoll/errors';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';

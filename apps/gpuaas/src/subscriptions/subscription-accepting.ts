@@ -1,4 +1,5 @@
-import type { CallContext, Subscription } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
+import type { Subscription } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';

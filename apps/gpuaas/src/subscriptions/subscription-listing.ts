@@ -1,16 +1,12 @@
+import { notFound, pageWindow, requirePermission, requirePlatformAdmin, type CallContext } from '@atoll/contracts';
 import {
-  notFound,
-  pageWindow,
-  requirePermission,
-  requirePlatformAdmin,
-  type CallContext,
   type ListAllSubscriptions,
   type ListSubscriptions,
   type MeteredSubscription,
   type MetricWindow,
   type SubscriptionList,
   type SubscriptionPage,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { readPage, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';

@@ -1,4 +1,4 @@
-import type { Subscription } from '@atoll/contracts';
+import type { Subscription } from '@atoll/contracts/gpuaas';
 import { isResizing, statusOf } from '../model/subscription-status.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';

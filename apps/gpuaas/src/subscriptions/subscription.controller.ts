@@ -1,6 +1,6 @@
+import { type CallContext } from '@atoll/contracts';
 import {
   subscriptions,
-  type CallContext,
   type ListAllSubscriptions,
   type ListSubscriptions,
   type ResizeSubscription,
@@ -9,7 +9,7 @@ import {
   type SubscriptionList,
   type SubscriptionPage,
   type Unsubscribe,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { SubscriptionListing } from './subscription-listing.js';

@@ -1,13 +1,11 @@
+import { notFound, requirePermission, type CallContext } from '@atoll/contracts';
 import {
-  notFound,
-  requirePermission,
-  type CallContext,
   type EndSubscription,
   type ResizeSubscription,
   type Subscribe,
   type Subscription,
   type Unsubscribe,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';

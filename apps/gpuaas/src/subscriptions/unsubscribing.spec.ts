@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { subscriptions, teamChanged, workloads } from '@atoll/contracts';
+import { subscriptions, workloads } from '@atoll/contracts/gpuaas';
+import { teamChanged } from '@atoll/contracts/teams';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { subscriptions } from '@atoll/contracts';
+import { subscriptions } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';

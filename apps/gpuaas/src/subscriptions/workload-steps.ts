@@ -1,4 +1,4 @@
-import { podWorkloadChanged } from '@atoll/contracts';
+import { podWorkloadChanged } from '@atoll/contracts/gpuaas';
 import { Outbox } from '@atoll/events';
 import { DurableMachine, touchRows, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';

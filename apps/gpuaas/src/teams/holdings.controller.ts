@@ -1,4 +1,5 @@
-import { gpuHoldings, type CallContext, type HoldingTeam, type TeamGpuHoldings } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { gpuHoldings, type HoldingTeam, type TeamGpuHoldings } from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { HoldingsService } from './holdings.service.js';

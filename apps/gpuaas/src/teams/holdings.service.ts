@@ -1,4 +1,5 @@
-import type { CallContext, HoldingTeam, RegionalGpuHoldings, TeamGpuHoldings } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
+import type { HoldingTeam, RegionalGpuHoldings, TeamGpuHoldings } from '@atoll/contracts/gpuaas';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';

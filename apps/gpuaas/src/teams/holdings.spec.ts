@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { gpuHoldings, type TeamGpuHoldings } from '@atoll/contracts';
+import { gpuHoldings, type TeamGpuHoldings } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';

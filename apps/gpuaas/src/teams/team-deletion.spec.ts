@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { subscriptions } from '@atoll/contracts/gpuaas';
 import {
   deletionCalledOff,
-  subscriptions,
   teamChanged,
   teamDeletionRequested,
   workspaceDeletionRequested,
   type TeamDeletionAnswered,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { aTeam } from '@atoll/testing';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { nodes, subscriptions, type UsageTold } from '@atoll/contracts';
+import { type UsageTold } from '@atoll/contracts/billing';
+import { nodes, subscriptions } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';

@@ -1,4 +1,4 @@
-import type { PodUsage, ReadPodUsage } from '@atoll/contracts';
+import type { PodUsage, ReadPodUsage } from '@atoll/contracts/gpuaas';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { keyOf, MetricsSource, type MigInstance } from '../metrics/metrics-source.js';

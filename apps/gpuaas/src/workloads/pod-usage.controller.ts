@@ -1,4 +1,5 @@
-import { podUsages, type CallContext, type PodUsages, type ReadPodUsage } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { podUsages, type PodUsages, type ReadPodUsage } from '@atoll/contracts/gpuaas';
 import { AppError } from '@atoll/errors';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { podUsages, podWorkloads, type PodUsage } from '@atoll/contracts';
+import { podUsages, podWorkloads, type PodUsage } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';

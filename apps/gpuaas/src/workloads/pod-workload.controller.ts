@@ -1,13 +1,12 @@
+import { type CallContext, type Nothing } from '@atoll/contracts';
 import {
   podWorkloads,
-  type CallContext,
   type CheckPodWorkload,
-  type Nothing,
   type PodStart,
   type PodSubscription,
   type PodWorkload,
   type StartPodWorkload,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PodWorkloadsService } from './pod-workload.service.js';

@@ -1,14 +1,12 @@
+import { notFound, Nothing, type CallContext } from '@atoll/contracts';
 import {
-  notFound,
-  Nothing,
-  type CallContext,
   type CheckPodWorkload,
   type LeasedSlice,
   type PodStart,
   type PodSubscription,
   type PodWorkload,
   type StartPodWorkload,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';

@@ -1,4 +1,4 @@
-import type { Workload, WorkloadStatus } from '@atoll/contracts';
+import type { Workload, WorkloadStatus } from '@atoll/contracts/gpuaas';
 import type { WorkloadEntity } from '../model/workload.entity.js';
 
 /** A workload that could not be started has failed, whatever is still to be taken back on its nodes. */

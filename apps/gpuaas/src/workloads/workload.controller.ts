@@ -1,12 +1,12 @@
+import { type CallContext } from '@atoll/contracts';
 import {
   workloads,
-  type CallContext,
   type ListWorkloads,
   type StartWorkload,
   type Workload,
   type WorkloadPage,
   type WorkloadPath,
-} from '@atoll/contracts';
+} from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { WorkloadsService } from './workload.service.js';

@@ -1,14 +1,5 @@
-import {
-  notFound,
-  pageWindow,
-  requirePermission,
-  type CallContext,
-  type ListWorkloads,
-  type StartWorkload,
-  type Workload,
-  type WorkloadPage,
-  type WorkloadPath,
-} from '@atoll/contracts';
+import { notFound, pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
+import { type ListWorkloads, type StartWorkload, type Workload, type WorkloadPage, type WorkloadPath } from '@atoll/contracts/gpuaas';
 import { readPage, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';

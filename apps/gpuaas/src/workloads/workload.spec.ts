@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { teamChanged, workloads, type StartWorkload, type Workload } from '@atoll/contracts';
+import { workloads, type StartWorkload, type Workload } from '@atoll/contracts/gpuaas';
+import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';

@@ -2,7 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { exposedServices } from '@atoll/contracts';
+import { exposedServices } from '@atoll/contracts/pods';
 import { say } from '../exposures/say-fixture.js';
 import { PodsFixture } from '../pods-fixture.js';
 import { CertificateRenewal } from '../exposures/certificate-renewal.js';

@@ -1,4 +1,4 @@
-import { clusterChanged, clusters, type ClusterChanged } from '@atoll/contracts';
+import { clusterChanged, clusters, type ClusterChanged } from '@atoll/contracts/gpuaas';
 import { newId, Statements } from '@atoll/database';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { openDocker, type ClusterDriver, type Door, type ObjectRef, type PodRun } from '@atoll/cluster';
-import { exposedServices, pods, vms } from '@atoll/contracts';
+import { exposedServices, pods, vms } from '@atoll/contracts/pods';
 import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { PodsSettings } from '../pods-settings.js';

@@ -5,7 +5,8 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { clusterChanged, clusterPurpose, clusters, exposedServices, type ClusterChanged, type Pod, type PodStatus } from '@atoll/contracts';
+import { clusterChanged, clusterPurpose, clusters, type ClusterChanged } from '@atoll/contracts/gpuaas';
+import { exposedServices, type Pod, type PodStatus } from '@atoll/contracts/pods';
 import { Sealer } from '@atoll/seal';
 import fc from 'fast-check';
 import { selfSigned } from '../certificates/self-signed.js';

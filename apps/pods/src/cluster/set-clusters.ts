@@ -8,7 +8,7 @@ import {
   type ClusterDriver,
   type DockerSettings,
 } from '@atoll/cluster';
-import { clusterPurpose } from '@atoll/contracts';
+import { clusterPurpose } from '@atoll/contracts/gpuaas';
 import { rowsOf } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';

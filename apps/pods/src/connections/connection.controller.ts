@@ -1,4 +1,6 @@
-import { podConnections, type CallContext, type HoldingTeam, type PodConnections } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { type HoldingTeam } from '@atoll/contracts/gpuaas';
+import { podConnections, type PodConnections } from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ConnectionsService } from './connection.service.js';

@@ -1,4 +1,6 @@
-import type { CallContext, ConnectionPod, HoldingTeam, PodConnections } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
+import type { ConnectionPod, HoldingTeam } from '@atoll/contracts/gpuaas';
+import type { PodConnections } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';

@@ -1,6 +1,6 @@
 import { eventEntities } from '@atoll/events';
 import { MachineHistory } from '@atoll/state-machine';
-import { TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from '@atoll/team-directory';
+import { MemberRoleEntity, TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from '@atoll/team-directory';
 import { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import { CertificateEntity } from '../model/certificate.entity.js';
 import { ExposureEntity, ReservedPortEntity } from '../model/exposure.entity.js';
@@ -27,6 +27,9 @@ import { Ssh1811000000000 } from './migrations/1811000000000-ssh.js';
 import { RegionNames1809000000000 } from './migrations/1809000000000-region-names.js';
 import { BaremetalAndOwners1822000000000 } from './migrations/1822000000000-baremetal-and-owners.js';
 import { Terminals1850000000000 } from './migrations/1850000000000-terminals.js';
+import { LogInRetention1870000001000 } from './migrations/1870000001000-log-in-retention.js';
+import { VmKeys1870000000000 } from './migrations/1870000000000-vm-keys.js';
+import { FailedRows1871000000000 } from './migrations/1871000000000-failed-rows.js';
 import { PodLogs1811000000000 } from './migrations/1811000000000-pod-logs.js';
 import { Clusters1823000000000 } from './migrations/1823000000000-clusters.js';
 import { Orphans1823000001000 } from './migrations/1823000001000-orphans.js';
@@ -48,6 +51,7 @@ export const podsSchema = {
     LogSourceEntity,
     LogVolumeEntity,
     MachineHistory,
+    MemberRoleEntity,
     OrphanEntity,
     PlatformLineEntity,
     PodEntity,
@@ -77,5 +81,8 @@ export const podsSchema = {
     PodLimits1830000001000,
     Vms1830000002000,
     Terminals1850000000000,
+    VmKeys1870000000000,
+    LogInRetention1870000001000,
+    FailedRows1871000000000,
   ],
 };

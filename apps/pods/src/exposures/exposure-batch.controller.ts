@@ -1,11 +1,5 @@
-import {
-  podBatches,
-  type CallContext,
-  type ExposedServiceList,
-  type FindExposed,
-  type FindInstances,
-  type FoundInstances,
-} from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { podBatches, type ExposedServiceList, type FindExposed, type FindInstances, type FoundInstances } from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { InstancesOfTeams } from '../instances/instances-of-teams.js';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { exposedServices, teamChanged, type ExposedService, type ExposeService, type Pod } from '@atoll/contracts';
+import { exposedServices, type ExposedService, type ExposeService, type Pod } from '@atoll/contracts/pods';
+import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 

@@ -1,4 +1,4 @@
-import type { ExposedService, ExposedServiceStatus, ServiceProtocol } from '@atoll/contracts';
+import type { ExposedService, ExposedServiceStatus, ServiceProtocol } from '@atoll/contracts/pods';
 import type { ExposureEntity } from '../model/exposure.entity.js';
 
 function statusOf(state: string): ExposedServiceStatus {

@@ -1,6 +1,6 @@
+import { type CallContext } from '@atoll/contracts';
 import {
   exposedServices,
-  type CallContext,
   type ExposedService,
   type ExposedServiceList,
   type ExposedServicePath,
@@ -8,7 +8,7 @@ import {
   type FindExposedService,
   type PodPath,
   type UpdateExposedService,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ExposuresService } from './exposure.service.js';

@@ -1,18 +1,14 @@
+import { notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import {
-  notFound,
-  requirePermission,
-  type CallContext,
-  type Caller,
   type ExposedService,
   type ExposedServiceList,
   type ExposedServicePath,
   type ExposeService,
   type FindExposedService,
-  type Permission,
   type PodPath,
   type ServiceProtocol,
   type UpdateExposedService,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
 import { isUniqueViolation, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';

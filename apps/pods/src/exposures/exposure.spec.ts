@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { createServer, connect, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { exposedServices, podBatches, pods, type ExposedService, type ExposeService, type Pod } from '@atoll/contracts';
+import { exposedServices, podBatches, pods, type ExposedService, type ExposeService, type Pod } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { say } from './say-fixture.js';

@@ -1,4 +1,5 @@
-import { isPlatformAdmin, requirePermission, type CallContext, type ExposedServiceList, type FindExposed } from '@atoll/contracts';
+import { isPlatformAdmin, requirePermission, type CallContext } from '@atoll/contracts';
+import { type ExposedServiceList, type FindExposed } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';

@@ -1,4 +1,4 @@
-import { baremetalChanged, type BaremetalChanged } from '@atoll/contracts';
+import { baremetalChanged, type BaremetalChanged } from '@atoll/contracts/gpuaas';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 

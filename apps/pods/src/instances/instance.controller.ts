@@ -1,4 +1,5 @@
-import { instances, type CallContext, type InstanceList, type ListInstances } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { instances, type InstanceList, type ListInstances } from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { InstancesService } from './instance.service.js';

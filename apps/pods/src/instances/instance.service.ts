@@ -1,14 +1,14 @@
-import { pageWindow, requirePermission, type CallContext, type InstanceList, type ListInstances } from '@atoll/contracts';
+import { pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
+import type { Instance, InstanceList, ListInstances } from '@atoll/contracts/pods';
 import { readPage, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { podStatus } from '../pods/pod-view.js';
-import { vmStatus } from '../vms/vm-view.js';
+import { instanceStatus } from './instance-status.js';
 
 interface Row {
   id: string;
   name: string;
-  kind: 'pod' | 'vm' | 'baremetal';
+  kind: Instance['kind'];
   state: string;
   team_id: string;
   workspace_id: string;
@@ -41,7 +41,7 @@ export class InstancesService {
       id,
       name,
       kind,
-      status: statusOf(kind, state),
+      status: instanceStatus({ kind, state }),
       team_id: teamId,
       workspace_id,
       region_id,
@@ -58,8 +58,3 @@ const ofTeam = `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, tea
     WHERE team_id = $1 AND ($2 OR state <> 'deleted')
   UNION ALL SELECT instance_id, name, 'baremetal', status, team_id, workspace_id, region_id, NULL, created_at FROM baremetal_instance
     WHERE team_id = $1 AND ($2 OR status NOT IN ('Failed', 'Released', 'Cancelled'))`;
-
-function statusOf(kind: Row['kind'], state: string): string {
-  if (kind === 'pod') return podStatus(state);
-  return kind === 'vm' ? vmStatus(state) : state;
-}

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { baremetalChanged, exposedServices, instances, podConnections, podHoldings, pods } from '@atoll/contracts';
+import { baremetalChanged } from '@atoll/contracts/gpuaas';
+import { exposedServices, instances, podConnections, podHoldings, pods } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';

@@ -1,22 +1,19 @@
-import {
-  notFound,
-  requirePermission,
-  requirePlatformAdmin,
-  type CallContext,
-  type Caller,
-  type FindInstances,
-  type FoundInstance,
-  type FoundInstances,
-} from '@atoll/contracts';
+import { notFound, requirePermission, requirePlatformAdmin, type CallContext, type Caller } from '@atoll/contracts';
+import type { FindInstances, FoundInstance, FoundInstances } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { PodSteps } from '../pods/pod-steps.js';
-import { podStatus, podView } from '../pods/pod-view.js';
+import { podView } from '../pods/pod-view.js';
+import { VmSteps } from '../vms/vm-steps.js';
+import { vmView } from '../vms/vm-view.js';
+import { instanceStatus } from './instance-status.js';
 
-/** Pods and bare-metal instances that have not ended: of the team `$1` and with the id `$2`, where those are not null. */
+/** Pods, VMs and bare-metal instances that have not ended: of the team `$1` and with the id `$2`, where those are not null. */
 const live = `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, created_at FROM pod
     WHERE state <> 'deleted' AND ($1::uuid IS NULL OR team_id = $1) AND ($2::uuid IS NULL OR pod_id = $2)
+  UNION ALL SELECT instance_id, name, 'vm', state, team_id, workspace_id, region_id, created_at FROM vm
+    WHERE state <> 'deleted' AND ($1::uuid IS NULL OR team_id = $1) AND ($2::uuid IS NULL OR instance_id = $2)
   UNION ALL SELECT instance_id, name, 'baremetal', status, team_id, workspace_id, region_id, created_at FROM baremetal_instance
     WHERE status NOT IN ('Failed', 'Released', 'Cancelled') AND ($1::uuid IS NULL OR team_id = $1) AND ($2::uuid IS NULL OR instance_id = $2)`;
 
@@ -29,7 +26,7 @@ const exposedQuery = `SELECT pod_id, count(*)::int AS count FROM exposure WHERE 
 interface InstanceRow {
   id: string;
   name: string;
-  kind: 'pod' | 'baremetal';
+  kind: FoundInstance['kind'];
   state: string;
   team_id: string;
   workspace_id: string;
@@ -37,15 +34,14 @@ interface InstanceRow {
   created_at: Date;
 }
 
-const statusOf = ({ kind, state }: Pick<InstanceRow, 'kind' | 'state'>): string => (kind === 'pod' ? podStatus(state) : state);
-
-/** The instances of one team or of all, a page in four statements. */
+/** The instances of one team or of all, a page in five statements. */
 @Injectable()
 export class InstancesOfTeams {
   constructor(
     private readonly statements: Statements,
     private readonly teams: TeamDirectory,
     private readonly pods: PodSteps,
+    private readonly vms: VmSteps,
   ) {}
 
   async find({ team_id, instance_id, page, limit }: FindInstances, { caller }: CallContext): Promise<FoundInstances> {
@@ -60,7 +56,7 @@ export class InstancesOfTeams {
       wanted,
     );
     const counts = new Map<string, number>();
-    for (const state of states) counts.set(statusOf(state), (counts.get(statusOf(state)) ?? 0) + state.count);
+    for (const state of states) counts.set(instanceStatus(state), (counts.get(instanceStatus(state)) ?? 0) + state.count);
     const total = states.reduce((sum, { count }) => sum + count, 0);
     const shown = Math.min(page, Math.max(0, Math.ceil(total / limit) - 1));
     const rows = await this.statements.query<InstanceRow>('instances.page', pageQuery, [...wanted, limit, shown * limit]);
@@ -73,17 +69,29 @@ export class InstancesOfTeams {
   }
 
   private async complete(rows: readonly InstanceRow[]): Promise<FoundInstance[]> {
-    const ids = rows.flatMap(({ id, kind }) => (kind === 'pod' ? [id] : []));
-    const [pods, exposed] = await Promise.all([
+    const idsOf = (wanted: InstanceRow['kind']) => rows.flatMap(({ id, kind }) => (kind === wanted ? [id] : []));
+    const ids = idsOf('pod');
+    const [pods, vms, exposed] = await Promise.all([
       this.statements.query('instances.pods', 'SELECT * FROM pod WHERE pod_id = ANY ($1::uuid[])', [ids]),
+      this.statements.query('instances.vms', 'SELECT * FROM vm WHERE instance_id = ANY ($1::uuid[])', [idsOf('vm')]),
       this.statements.query<{ pod_id: string; count: number }>('instances.exposed', exposedQuery, [ids]),
     ]);
     const podOf = new Map(pods.map((raw) => podView(this.pods.rowOf(raw))).map((pod) => [pod.pod_id, pod]));
+    const vmOf = new Map(vms.map((raw) => vmView(this.vms.rowOf(raw))).map((vm) => [vm.instance_id, vm]));
     const exposedOf = new Map(exposed.map(({ pod_id, count }) => [pod_id, count]));
     return rows.map((row) => {
       const { id, name, kind, team_id, workspace_id, region_id, created_at } = row;
-      const instance = { id, name, kind, status: statusOf(row), team_id, workspace_id, region_id, created_at: created_at.toISOString() };
-      return { ...instance, pod: podOf.get(id) ?? null, exposed_count: exposedOf.get(id) ?? 0 };
+      const instance = {
+        id,
+        name,
+        kind,
+        status: instanceStatus(row),
+        team_id,
+        workspace_id,
+        region_id,
+        created_at: created_at.toISOString(),
+      };
+      return { ...instance, pod: podOf.get(id) ?? null, vm: vmOf.get(id) ?? null, exposed_count: exposedOf.get(id) ?? 0 };
     });
   }
 }

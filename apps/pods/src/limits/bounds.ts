@@ -1,4 +1,4 @@
-import type { CreatePod, IdleStop, PodLimits } from '@atoll/contracts';
+import type { CreatePod, IdleStop, PodLimits } from '@atoll/contracts/pods';
 import { invalidInput, type FieldError } from '@atoll/errors';
 
 /** Where an upper bound holds and nobody has said when a slice is idle. */

@@ -1,4 +1,4 @@
-import type { IdleStop } from '@atoll/contracts';
+import type { IdleStop } from '@atoll/contracts/pods';
 import type { Idleness } from '../model/idleness.js';
 
 /** Longest time between two looks; after more, it is not known that the pod was idle meanwhile. */

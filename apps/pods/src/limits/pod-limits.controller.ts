@@ -1,12 +1,5 @@
-import {
-  podLimits,
-  type CallContext,
-  type Nothing,
-  type PodLimits,
-  type SetTeamPodLimits,
-  type TeamPath,
-  type TeamPodLimits,
-} from '@atoll/contracts';
+import { type CallContext, type Nothing, type TeamPath } from '@atoll/contracts';
+import { podLimits, type PodLimits, type SetTeamPodLimits, type TeamPodLimits } from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PodLimitsService } from './pod-limits.service.js';

@@ -1,12 +1,5 @@
-import {
-  requirePermission,
-  requirePlatformAdmin,
-  type CallContext,
-  type PodLimits,
-  type SetTeamPodLimits,
-  type TeamPath,
-  type TeamPodLimits,
-} from '@atoll/contracts';
+import { requirePermission, requirePlatformAdmin, type CallContext, type TeamPath } from '@atoll/contracts';
+import { type PodLimits, type SetTeamPodLimits, type TeamPodLimits } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';

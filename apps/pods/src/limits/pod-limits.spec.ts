@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { podLimits, type Pod, type PodLimits } from '@atoll/contracts';
+import { podLimits, type Pod, type PodLimits } from '@atoll/contracts/pods';
 import { AppError } from '@atoll/errors';
 import { memberOf, runs } from '@atoll/testing';
 import { assert, constant, integer, oneof, property, record } from 'fast-check';

@@ -1,4 +1,5 @@
-import { podLogs, type CallContext, type PodLogPage, type ReadPodLogs } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { podLogs, type PodLogPage, type ReadPodLogs } from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { LogsService } from './log.service.js';

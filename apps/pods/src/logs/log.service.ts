@@ -1,14 +1,5 @@
-import {
-  isPlatformAdmin,
-  notFound,
-  permissions,
-  requirePermission,
-  type CallContext,
-  type Caller,
-  type PodLogPage,
-  type ReadPodLogs,
-  type TeamRole,
-} from '@atoll/contracts';
+import { isPlatformAdmin, notFound, permissions, requirePermission, type CallContext, type Caller, type TeamRole } from '@atoll/contracts';
+import { type PodLogPage, type ReadPodLogs } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { AppError, invalidInput } from '@atoll/errors';
 import { TeamDirectory } from '@atoll/team-directory';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PodLogPage, ReadPodLogs, UserCaller } from '@atoll/contracts';
+import type { UserCaller } from '@atoll/contracts';
+import type { PodLogPage, ReadPodLogs } from '@atoll/contracts/pods';
 import { memberOf, operator } from '@atoll/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LogStore } from './log-store.js';

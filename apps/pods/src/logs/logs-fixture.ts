@@ -9,7 +9,8 @@ import {
   type LogLine,
   type ObjectRef,
 } from '@atoll/cluster';
-import { podLogs, type PodLogPage, type ReadPodLogs, type UserCaller } from '@atoll/contracts';
+import { type UserCaller } from '@atoll/contracts';
+import { podLogs, type PodLogPage, type ReadPodLogs } from '@atoll/contracts/pods';
 import type { BareServiceUnderTest } from '@atoll/testing';
 import { aTeam, contextOf, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest } from '@atoll/testing';
 import { InProcessBus } from '@atoll/rpc';

@@ -1,4 +1,4 @@
-import type { ClusterDriverName } from '@atoll/contracts';
+import type { ClusterDriverName } from '@atoll/contracts/gpuaas';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 const maybe = { nullable: true } as const;

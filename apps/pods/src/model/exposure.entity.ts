@@ -1,4 +1,4 @@
-import type { ServiceProtocol } from '@atoll/contracts';
+import type { ServiceProtocol } from '@atoll/contracts/pods';
 import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 import { PodEntity } from './pod.entity.js';

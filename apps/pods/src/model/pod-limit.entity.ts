@@ -1,4 +1,4 @@
-import type { PodLimits } from '@atoll/contracts';
+import type { PodLimits } from '@atoll/contracts/pods';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /** The limits that the operator, or a team, has set for pods. */

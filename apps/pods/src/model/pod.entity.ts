@@ -1,4 +1,5 @@
-import type { IdleStop, LeasedSlice, PodMount, RestartPolicy } from '@atoll/contracts';
+import type { LeasedSlice } from '@atoll/contracts/gpuaas';
+import type { IdleStop, PodMount, RestartPolicy } from '@atoll/contracts/pods';
 import type { KeptIdleness } from './idleness.js';
 import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';

@@ -5,6 +5,7 @@ const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 /** A log-in to a pod, by SSH or to a terminal, for the audit. Of one that a crash has ended the end is not known. */
 @Entity('ssh_log_in')
 @Index(['teamId', 'beganAt'])
+@Index(['beganAt'])
 export class SshLogInEntity {
   @PrimaryColumn('uuid')
   logInId!: string;

@@ -1,4 +1,4 @@
-import type { PodMount } from '@atoll/contracts';
+import type { PodMount } from '@atoll/contracts/pods';
 import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
@@ -80,6 +80,10 @@ export class VmEntity extends MachineRow {
   /** When the present or last run began. */
   @Column({ ...instant, nullable: true })
   startedAt!: Date | null;
+
+  /** The SSH keys that its present run was told, a line each. */
+  @Column('text', { default: '' })
+  placedKeys!: string;
 
   /** Whether billing was told that it runs. */
   @Column('boolean', { default: false })

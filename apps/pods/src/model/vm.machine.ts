@@ -10,7 +10,7 @@ const ending: TransientRule = { deadlineMs: 3_600_000, givesUpBy: 'FAILED', back
 const logic = setup({
   types: {
     meta: {} as StateRule,
-    events: {} as { type: 'STARTED' | 'ENDED' | 'COMPLETED' | 'AGAIN' | 'START' | 'STOP' | 'DELETE' | 'GONE' | 'FAILED' },
+    events: {} as { type: 'STARTED' | 'ENDED' | 'COMPLETED' | 'AGAIN' | 'START' | 'STOP' | 'RESTART' | 'DELETE' | 'GONE' | 'FAILED' },
   },
 }).createMachine({
   id: 'vm',
@@ -18,13 +18,13 @@ const logic = setup({
   states: {
     starting: {
       meta: { deadlineMs: 1_800_000, givesUpBy: 'FAILED', backOff },
-      on: { STARTED: 'running', STOP: 'stopping', DELETE: 'deleting', FAILED: 'failing' },
+      on: { STARTED: 'running', RESTART: 'restarting', STOP: 'stopping', DELETE: 'deleting', FAILED: 'failing' },
     },
     running: {
       meta: { isReviewed: true },
-      on: { ENDED: 'restarting', COMPLETED: 'completing', STOP: 'stopping', DELETE: 'deleting', FAILED: 'failing' },
+      on: { ENDED: 'restarting', COMPLETED: 'completing', RESTART: 'restarting', STOP: 'stopping', DELETE: 'deleting', FAILED: 'failing' },
     },
-    /** Its guest has stopped by itself; it starts again after the back-off. */
+    /** Its last run has ended, or is being ended; the next one begins after the back-off. */
     restarting: {
       meta: { deadlineMs: 3_600_000, givesUpBy: 'FAILED', backOff },
       on: { AGAIN: 'starting', STOP: 'stopping', DELETE: 'deleting', FAILED: 'failing' },

@@ -1,4 +1,4 @@
-import { gpuServices, type GpuServiceOfRegion } from '@atoll/contracts';
+import { gpuServices, type GpuServiceOfRegion } from '@atoll/contracts/gpuaas';
 import { Statements } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';

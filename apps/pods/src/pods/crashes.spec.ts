@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { pods, type Pod } from '@atoll/contracts';
+import { pods, type Pod } from '@atoll/contracts/pods';
 import { MachineWorkers } from '@atoll/state-machine';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';

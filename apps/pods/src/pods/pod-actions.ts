@@ -1,4 +1,5 @@
-import { notFound, type CallContext, type Pod, type PodAction, type PodLimits, type PodPath } from '@atoll/contracts';
+import { notFound, type CallContext } from '@atoll/contracts';
+import { type Pod, type PodAction, type PodLimits, type PodPath } from '@atoll/contracts/pods';
 import { Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';

@@ -1,15 +1,5 @@
-import {
-  notFound,
-  pageWindow,
-  requirePermission,
-  type CallContext,
-  type Caller,
-  type ListPods,
-  type Permission,
-  type Pod,
-  type PodPage,
-  type PodPath,
-} from '@atoll/contracts';
+import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { type ListPods, type Pod, type PodPage, type PodPath } from '@atoll/contracts/pods';
 import { readPage, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';

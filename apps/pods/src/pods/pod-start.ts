@@ -1,4 +1,5 @@
-import { imagePolicies, podWorkloads, type PodSubscription } from '@atoll/contracts';
+import { podWorkloads, type PodSubscription } from '@atoll/contracts/gpuaas';
+import { imagePolicies } from '@atoll/contracts/teams';
 import type { PodRun } from '@atoll/cluster';
 import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';

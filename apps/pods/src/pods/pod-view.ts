@@ -1,4 +1,4 @@
-import type { Pod, PodStatus } from '@atoll/contracts';
+import type { Pod, PodStatus } from '@atoll/contracts/pods';
 import type { PodEntity } from '../model/pod.entity.js';
 
 export function podStatus(state: string): PodStatus {

@@ -1,4 +1,4 @@
-import { podWorkloadChanged, type PodWorkloadChanged } from '@atoll/contracts';
+import { podWorkloadChanged, type PodWorkloadChanged } from '@atoll/contracts/gpuaas';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import { PodSteps } from './pod-steps.js';

@@ -1,6 +1,6 @@
+import { type CallContext } from '@atoll/contracts';
 import {
   pods,
-  type CallContext,
   type CreatePod,
   type ListPods,
   type Pod,
@@ -8,7 +8,7 @@ import {
   type PodPage,
   type PodPath,
   type UpdatePod,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PodActions } from './pod-actions.js';

@@ -1,12 +1,6 @@
-import {
-  notFound,
-  requirePermission,
-  type CallContext,
-  type CreatePod,
-  type Pod,
-  type PodSubscription,
-  type UpdatePod,
-} from '@atoll/contracts';
+import { notFound, requirePermission, type CallContext } from '@atoll/contracts';
+import { type PodSubscription } from '@atoll/contracts/gpuaas';
+import { type CreatePod, type Pod, type UpdatePod } from '@atoll/contracts/pods';
 import { newId, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { podWorkloadChanged, pods, teamChanged, type CreatePod } from '@atoll/contracts';
+import { podWorkloadChanged } from '@atoll/contracts/gpuaas';
+import { pods, type CreatePod } from '@atoll/contracts/pods';
+import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { ClusterWatch } from '../watch/cluster-watch.js';

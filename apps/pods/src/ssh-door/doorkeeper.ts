@@ -1,4 +1,5 @@
 import type { ClusterDriver, ObjectRef } from '@atoll/cluster';
+import type { CallerCredential } from '@atoll/contracts';
 
 /** Who is let into which pod: by an SSH key, or by a terminal that they have opened as a caller of the API. */
 export interface Admission {
@@ -9,6 +10,8 @@ export interface Admission {
   /** The SSH key by which they came; null, as `fingerprint`, for a terminal. */
   readonly sshKeyId: string | null;
   readonly fingerprint: string | null;
+  /** The key or session that opened the terminal, which ends with it; null for an SSH key, which stands for itself. */
+  readonly credential: CallerCredential | null;
   /** The run that was there at the log-in; null where the pod does not run. */
   readonly run: { readonly ref: ObjectRef; readonly driver: ClusterDriver } | null;
 }
@@ -21,8 +24,8 @@ export abstract class Doorkeeper {
    */
   abstract admit(podName: string, fingerprint: string): Promise<Admission | null>;
 
-  /** A user who has already been identified. null as for `admit`. Throws where it cannot be decided now. */
-  abstract admitUser(podName: string, userId: string): Promise<Admission | null>;
+  /** A user who has already been identified, by this credential. null as for `admit`. Throws where it cannot be decided now. */
+  abstract admitUser(podName: string, userId: string, credential: CallerCredential): Promise<Admission | null>;
 
   /** Those of the admissions that hold no more, each with the reason, a sentence for its user. Throws where it cannot be decided now. */
   abstract expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>>;

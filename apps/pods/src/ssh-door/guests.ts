@@ -1,4 +1,5 @@
-import { credentialsChanged, sshKeysChanged } from '@atoll/contracts';
+import { sshKeysChanged } from '@atoll/contracts/pods';
+import { credentialsChanged } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Doorkeeper, LogInTrail } from './doorkeeper.js';

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { credentialsChanged, sshKeys, teamRoles, type Pod, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { teamRoles, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { sshKeys, type Pod } from '@atoll/contracts/pods';
+import { credentialsChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { fingerprintOf, generateKeyPair } from '@atoll/ssh';
@@ -51,6 +53,7 @@ describe('who comes in by SSH', () => {
   it('leads to the present run of the pod', async () => {
     const { user, sshKeyId, fingerprint } = await holder('member');
     expect(await admit({ fingerprint })).toEqual({
+      credential: null,
       podId: pod.pod_id,
       podName: pod.pod_name,
       teamId: team.team_id,
@@ -127,6 +130,16 @@ describe('who stays', () => {
       null,
     ]);
     expect((await admit(noRun, other.pod_name))?.run).toBeNull();
+  });
+});
+
+describe('any number of guests', () => {
+  it('are looked at, however many there are', async () => {
+    const [removed, well] = [await holder('member'), await holder('member')];
+    const [leaves, stays] = [await admit(removed), await admit(well)];
+    fixture.owner.members = fixture.owner.members.filter(({ user_id }) => user_id !== removed.user.userId);
+    const crowd = Array.from({ length: 1_500 }, () => ({ ...stays! }));
+    expect([...(await fixture.get(Doorkeeper).expelled([...crowd, leaves!])).keys()]).toEqual([leaves]);
   });
 });
 

@@ -1,4 +1,5 @@
-import { permissions, teamDirectory, type RoleInTeam, type TeamRole, type UserInTeam } from '@atoll/contracts';
+import { permissions, type CallerCredential, type TeamRole } from '@atoll/contracts';
+import { teamDirectory, type HeldCredential, type RoleInTeam, type UserInTeam } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
@@ -6,6 +7,8 @@ import { Clusters } from '../cluster/clusters.js';
 import { Doorkeeper, type Admission } from './doorkeeper.js';
 
 const askMs = 5_000;
+/** Guests who are asked about at once. */
+const askAtOnce = 1_000;
 const nobody = '00000000-0000-0000-0000-000000000000';
 /** Who holds the key; with the pod, or nulls where there is none of this name. */
 const holdersQuery = `
@@ -40,14 +43,22 @@ export class PodDoorkeeper extends Doorkeeper {
   }
 
   async admit(podName: string, fingerprint: string): Promise<Admission | null> {
-    return this.#admitOneOf(await this.statements.query<Holder>('ssh.holders', holdersQuery, [podName, fingerprint]), podName, fingerprint);
+    return this.#admitOneOf(await this.statements.query<Holder>('ssh.holders', holdersQuery, [podName, fingerprint]), {
+      podName,
+      fingerprint,
+      credential: null,
+    });
   }
 
-  async admitUser(podName: string, userId: string): Promise<Admission | null> {
-    return this.#admitOneOf(await this.statements.query<Holder>('terminals.user', userQuery, [podName, userId]), podName, null);
+  async admitUser(podName: string, userId: string, credential: CallerCredential): Promise<Admission | null> {
+    const found = await this.statements.query<Holder>('terminals.user', userQuery, [podName, userId]);
+    return this.#admitOneOf(found, { podName, fingerprint: null, credential });
   }
 
-  async #admitOneOf(holders: readonly Holder[], podName: string, fingerprint: string | null): Promise<Admission | null> {
+  async #admitOneOf(
+    holders: readonly Holder[],
+    comes: Pick<Admission, 'podName' | 'fingerprint' | 'credential'>,
+  ): Promise<Admission | null> {
     // Asked in any case: the time that it takes must not tell whether there is such a pod or key.
     const pairs = holders.map(({ user_id, team_id }) => ({ user_id, team_id: team_id ?? nobody }));
     const roles = await this.#roles(pairs.length > 0 ? pairs : [{ user_id: nobody, team_id: nobody }]);
@@ -56,7 +67,7 @@ export class PodDoorkeeper extends Doorkeeper {
     );
     if (!holder?.pod_id || !holder.team_id) return null;
     const { pod_id: podId, ssh_key_id: sshKeyId, team_id: teamId, user_id: userId } = holder;
-    return { podId, podName, teamId, userId, sshKeyId, fingerprint, run: await this.#runOf(podId, holder) };
+    return { ...comes, podId, teamId, userId, sshKeyId, run: await this.#runOf(podId, holder) };
   }
 
   async #runOf(podId: string, { gpuaas_id, run, state }: Holder): Promise<Admission['run']> {
@@ -65,24 +76,32 @@ export class PodDoorkeeper extends Doorkeeper {
   }
 
   async expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
-    const [keys, runs, roles] = await Promise.all([
+    const expelled = new Map<Admission, string>();
+    for (let at = 0; at < admissions.length; at += askAtOnce) {
+      for (const [admission, reason] of await this.#expelledOf(admissions.slice(at, at + askAtOnce))) expelled.set(admission, reason);
+    }
+    return expelled;
+  }
+
+  async #expelledOf(admissions: readonly Admission[]): Promise<[Admission, string][]> {
+    const [keys, runs, roles, credentials] = await Promise.all([
       this.#keys(admissions.flatMap(({ sshKeyId }) => sshKeyId ?? [])),
       this.#runs(admissions.map(({ podId }) => podId)),
       this.#roles(admissions.map(({ userId: user_id, teamId: team_id }) => ({ user_id, team_id }))),
+      this.#liveCredentials(admissions.flatMap(({ credential }) => credential ?? [])),
     ]);
-    const reasonOf = ({ podId, podName, run, sshKeyId, teamId, userId }: Admission): string | null => {
+    const reasonOf = ({ podId, podName, run, sshKeyId, teamId, userId, credential }: Admission): string | null => {
+      if (credential && !credentials.has(credential.id)) return endOf[credential.kind];
       if (sshKeyId !== null && !keys.has(sshKeyId)) return 'Your SSH key was removed.';
       const role = roles.find(({ user_id, team_id }) => user_id === userId && team_id === teamId);
       if (!role || !isAllowed(role.role)) return 'You may not use the pods of this team any more.';
       if (run && runs.get(podId) !== run.ref.run) return `The pod ${podName} has stopped or restarted.`;
       return null;
     };
-    return new Map(
-      admissions.flatMap((admission) => {
-        const reason = reasonOf(admission);
-        return reason ? [[admission, reason] as const] : [];
-      }),
-    );
+    return admissions.flatMap((admission): [Admission, string][] => {
+      const reason = reasonOf(admission);
+      return reason ? [[admission, reason]] : [];
+    });
   }
 
   async #keys(ids: readonly string[]): Promise<ReadonlySet<string>> {
@@ -97,11 +116,24 @@ export class PodDoorkeeper extends Doorkeeper {
     return new Map(rows.map(({ pod_id, run }) => [pod_id, run]));
   }
 
+  async #liveCredentials(asked: readonly CallerCredential[]): Promise<ReadonlySet<string>> {
+    if (asked.length === 0) return new Set();
+    const credentials = asked.map(({ kind, id }): HeldCredential => ({ kind, id }));
+    const live = await this.rpc.call(teamDirectory.liveCredentials, { credentials }, systemContext('pods', { deadlineMs: askMs }));
+    return new Set(live.credentials.map(({ id }) => id));
+  }
+
   async #roles(asked: readonly UserInTeam[]): Promise<readonly RoleInTeam[]> {
     const context = systemContext('pods', { deadlineMs: askMs });
     return (await this.rpc.call(teamDirectory.roles, { members: [...asked] }, context)).members;
   }
 }
+
+/** What is told where what opened the terminal has ended. */
+const endOf: Record<CallerCredential['kind'], string> = {
+  key: 'The API key that opened this terminal has expired or was revoked.',
+  session: 'The session that opened this terminal has ended. Log in again.',
+};
 
 const isAllowed = (role: TeamRole): boolean => (permissions.useResources as readonly TeamRole[]).includes(role);
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { podConnections, sshKeys, type Pod } from '@atoll/contracts';
+import { podConnections, sshKeys, type Pod } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import ssh2 from 'ssh2';

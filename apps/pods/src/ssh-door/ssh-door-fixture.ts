@@ -144,7 +144,15 @@ export class SshDoorFixture {
     const fingerprint = await fingerprintIn(`${key}.pub`);
     const { owner, podName, ref } = pod;
     const run = { ref, driver: this.driver };
-    const who = { userId: randomUUID(), sshKeyId: randomUUID(), podId: ref.id, podName, teamId: owner.teamId, fingerprint };
+    const who = {
+      userId: randomUUID(),
+      sshKeyId: randomUUID(),
+      podId: ref.id,
+      podName,
+      teamId: owner.teamId,
+      fingerprint,
+      credential: null,
+    };
     const admission: Admission = { ...who, run, ...more };
     this.doorkeeper.guests.set(`${podName} ${fingerprint}`, admission);
     return admission;

@@ -1,18 +1,13 @@
+import { notFound, pageWindow, requireUser, type CallContext, type Nothing, type PageFromOne } from '@atoll/contracts';
 import {
-  notFound,
-  pageWindow,
-  requireUser,
   sshKeysChanged,
   userKeysChanged,
   type AddSshKey,
-  type CallContext,
-  type Nothing,
-  type PageFromOne,
   type RenameSshKey,
   type SshKey,
   type SshKeyPage,
   type SshKeyPath,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
 import { isUniqueViolation, newId, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
@@ -90,7 +85,7 @@ export class SshKeysService {
     return {};
   }
 
-  /** Tells bare metal all keys that the user has now. The user is locked by the transaction, so that revisions are in the order of what they tell. */
+  /** Tells bare metal and VMs all keys that the user has now. The user is locked by the transaction, so that revisions are in the order of what they tell. */
   private async tell(manager: EntityManager, userId: string): Promise<void> {
     const [{ revision = 0 } = {}] = await manager.query<{ revision: number }[]>(
       `INSERT INTO ssh_key_owner (user_id, revision) VALUES ($1, 1)

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sshKeys, sshKeysChanged, type SshKey, type UserCaller, type UserKeysChanged } from '@atoll/contracts';
+import { type UserCaller } from '@atoll/contracts';
+import { sshKeys, sshKeysChanged, type SshKey, type UserKeysChanged } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { generateKeyPair } from '@atoll/ssh';

@@ -1,11 +1,6 @@
-import {
-  podHoldings,
-  type CallContext,
-  type ClusterHoldings,
-  type GpuaasPath,
-  type HoldingTeam,
-  type TeamPodHoldings,
-} from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { type GpuaasPath, type HoldingTeam } from '@atoll/contracts/gpuaas';
+import { podHoldings, type ClusterHoldings, type TeamPodHoldings } from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { HoldingsService } from './holdings.service.js';

@@ -1,4 +1,6 @@
-import type { CallContext, ClusterHoldings, GpuaasPath, HoldingTeam, RegionalPodHoldings, TeamPodHoldings } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
+import type { GpuaasPath, HoldingTeam } from '@atoll/contracts/gpuaas';
+import type { ClusterHoldings, RegionalPodHoldings, TeamPodHoldings } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';

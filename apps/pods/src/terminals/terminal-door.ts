@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { isIP, type AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import type { Duplex } from 'node:stream';
-import { terminalProtocol } from '@atoll/contracts';
+import { terminalProtocol } from '@atoll/contracts/pods';
 import { WebSocketServer } from 'ws';
 import type { GuestBook } from '../ssh-door/guest-book.js';
 import { usualLimits } from '../ssh-door/limits.js';
@@ -72,7 +72,11 @@ export class TerminalDoor {
       this.#visits.add(visit);
       const served = visit.serve().finally(() => this.#visits.delete(visit));
       if (guests.countOf(asked.admission.userId) >= usualLimits.connectionsOfUser) visit.end('You have too many open connections to pods.');
-      else void guests.enter(visit, addressIn(request), served);
+      else {
+        void guests.enter(visit, addressIn(request), served);
+        // What has changed since the ticket was made.
+        void guests.look(asked.admission.userId);
+      }
     });
   }
 

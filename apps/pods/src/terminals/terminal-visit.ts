@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { ClusterError, type Shell, type TerminalSize } from '@atoll/cluster';
-import { terminalSizeLimit } from '@atoll/contracts';
+import { terminalSizeLimit } from '@atoll/contracts/pods';
 import { Logger } from '@nestjs/common';
 import type { RawData, WebSocket } from 'ws';
 import type { Admission } from '../ssh-door/doorkeeper.js';

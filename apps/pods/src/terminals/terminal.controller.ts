@@ -1,11 +1,5 @@
-import {
-  terminals,
-  type CallContext,
-  type LocateTerminal,
-  type OpenTerminal,
-  type TerminalPlace,
-  type TerminalTicket,
-} from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { terminals, type LocateTerminal, type OpenTerminal, type TerminalPlace, type TerminalTicket } from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { TerminalsService } from './terminal.service.js';

@@ -1,4 +1,5 @@
-import type { CallContext, LocateTerminal, OpenTerminal, TerminalPlace, TerminalTicket } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
+import type { LocateTerminal, OpenTerminal, TerminalPlace, TerminalTicket } from '@atoll/contracts/pods';
 import { AppError } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';
 import { TeamGate } from '@atoll/team-directory';
@@ -40,7 +41,7 @@ export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy
     const { teamId } = await this.pods.find(pod_name, caller, 'useResources');
     await this.gate.requireGrowth(caller, teamId, undefined, 'pod');
     // The role is asked for anew: what it was a moment ago opens nothing. An operator has none here.
-    const admission = caller.kind === 'user' ? await this.doorkeeper.admitUser(pod_name, caller.userId) : null;
+    const admission = caller.kind === 'user' ? await this.doorkeeper.admitUser(pod_name, caller.userId, caller.credential) : null;
     if (!admission)
       throw new AppError('forbidden', 'A terminal is for members of the team who may use pods: team_owner, team_admin or member.');
     if (!admission.run) throw new AppError('conflict', 'The pod is not running. Start it, then open a terminal.');

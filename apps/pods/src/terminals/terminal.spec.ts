@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { credentialsChanged, teamRoles, terminals, type Pod, type TeamRole, type TerminalTicket, type UserCaller } from '@atoll/contracts';
+import { teamRoles, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { terminals, type Pod, type TerminalTicket } from '@atoll/contracts/pods';
+import { credentialsChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
@@ -10,6 +12,7 @@ import { WebSocket } from 'ws';
 import { Clusters } from '../cluster/clusters.js';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import type { Admission } from '../ssh-door/doorkeeper.js';
+import { Guests } from '../ssh-door/guests.js';
 import { openShellsUnderTest, type ShellUnderTest } from './shell-fixture.js';
 import { TerminalsService } from './terminal.service.js';
 import { TerminalTickets } from './terminal-tickets.js';
@@ -235,6 +238,43 @@ describe('a terminal', () => {
     stays.browser.socket.send(Buffer.from('still here'));
     await stays.browser.reads('> still here');
     stays.browser.socket.close();
+  });
+
+  it.each(['key', 'session'] as const)('ends at once with the %s that opened it, and no other of the same user with it', async (kind) => {
+    const who = member();
+    const [ending, staying] = [newId(), newId()].map((id) => ({ ...who, credential: { kind, id } }));
+    const [ends, stays] = [await terminalOf(ending!), await terminalOf(staying!)];
+    fixture.owner.endedCredentials.add(ending!.credential.id);
+    fixture.get(Rpc).publish(credentialsChanged, { user_id: who.userId });
+    expect(await ends.browser.closed).toMatch(/^1008 The (?:API key|session) that opened this terminal has /);
+    while (!ends.shell.isClosed) await delay(5);
+    stays.browser.socket.send(Buffer.from('still here'));
+    await stays.browser.reads('> still here');
+    stays.browser.socket.close();
+  });
+
+  it('ends within 5 s where nothing tells that its session has ended', async () => {
+    const who = { ...member(), credential: { kind: 'session', id: newId() } as const };
+    const { browser } = await terminalOf(who);
+    fixture.owner.endedCredentials.add(who.credential.id);
+    expect(await browser.closed).toMatch(/^1008 The session that opened this terminal has ended/);
+  });
+
+  it('does not last where its session ended between the ticket and its use', async () => {
+    const who = { ...member(), credential: { kind: 'session', id: newId() } as const };
+    const { ticket } = await open(who);
+    fixture.owner.endedCredentials.add(who.credential.id);
+    expect(await new Browser(await dial(ticket)).closed).toMatch(/^1008 The session that opened this terminal has ended/);
+  });
+
+  it('stays while it cannot be asked whether its session lives', async () => {
+    const who = { ...member(), credential: { kind: 'session', id: newId() } as const };
+    const { browser } = await terminalOf(who);
+    fixture.owner.leave();
+    await fixture.get(Guests).look(who.userId);
+    fixture.owner.comeBack();
+    browser.socket.send(Buffer.from('still here'));
+    await browser.reads('> still here');
   });
 
   it('ends where the connection to the pod is lost, and its shell ends with a browser that goes away', async () => {

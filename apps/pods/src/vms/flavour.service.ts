@@ -1,12 +1,5 @@
-import {
-  pageWindow,
-  requirePlatformAdmin,
-  type CallContext,
-  type CreateFlavour,
-  type Flavour,
-  type FlavourPage,
-  type PageFromOne,
-} from '@atoll/contracts';
+import { pageWindow, requirePlatformAdmin, type CallContext, type PageFromOne } from '@atoll/contracts';
+import { type CreateFlavour, type Flavour, type FlavourPage } from '@atoll/contracts/pods';
 import { readPage, Statements, Transactions } from '@atoll/database';
 import { AppError, invalidInput } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';

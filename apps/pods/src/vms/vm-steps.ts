@@ -1,5 +1,5 @@
 import type { ObjectRef, RunSight, VmRun } from '@atoll/cluster';
-import { vmChanged } from '@atoll/contracts';
+import { vmChanged } from '@atoll/contracts/pods';
 import { Outbox } from '@atoll/events';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
@@ -11,6 +11,7 @@ import { isFinalTrouble } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import { afterGuestEnd } from './vm-end.js';
+import { VmKeys } from './vm-keys.js';
 import type { VmEntity } from '../model/vm.entity.js';
 import { vmMachine, type VmEvent, type VmState } from '../model/vm.machine.js';
 
@@ -32,6 +33,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     dataSource: DataSource,
     private readonly clusters: Clusters,
     private readonly starts: PodStarts,
+    private readonly keys: VmKeys,
     private readonly usage: UsageFacts,
     private readonly outbox: Outbox,
     private readonly settings: PodsSettings,
@@ -44,7 +46,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     try {
       if (isEnding) return await this.end(vm, signal);
       if (vm.state === 'starting') return await this.begin(vm, signal);
-      if (vm.state === 'restarting') return await this.again(vm);
+      if (vm.state === 'restarting') return await this.again(vm, signal);
       return vm.state === 'running' ? await this.review(vm, signal) : 'rest';
     } catch (error) {
       throw stepError(error, isEnding);
@@ -71,13 +73,14 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
 
   private async begin(vm: VmEntity, signal: AbortSignal): Promise<Found> {
     const driver = await this.clusters.driverOf(vm.gpuaasId);
-    await driver.startVm(runOf(vm), signal);
+    const keys = await this.keys.of(vm.teamId);
+    await driver.startVm(runOf(vm, keys), signal);
     const sight = await this.sightOf(vm, signal);
     // What has ended already was quicker than this look: its end is that of a run like any other.
     if (sight.phase === 'running' || sight.phase === 'ended') {
       if (vm.run > 1) await driver.remove(refOf(vm, vm.run - 1), signal);
       const startedAt = sight.phase === 'running' ? sight.startedAt : (sight.startedAt ?? sight.exit.at);
-      return this.moving('STARTED', () => ({ startedAt }));
+      return this.moving('STARTED', () => ({ startedAt, placedKeys: placed(keys) }));
     }
     const trouble = sight.phase === 'preparing' ? sight.trouble : null;
     if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinalTrouble(trouble.code));
@@ -86,7 +89,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
 
   private async review(vm: VmEntity, signal: AbortSignal): Promise<Found> {
     const sight = await this.sightOf(vm, signal);
-    if (sight.phase === 'running') return { againAfterMs: reviewMs };
+    if (sight.phase === 'running') return this.tellKeys(vm, signal);
     if (sight.phase !== 'ended' && sight.phase !== 'absent') return { againAfterMs: lookAgainMs };
     const exit = sight.phase === 'ended' ? sight.exit : null;
     return {
@@ -99,7 +102,15 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     };
   }
 
-  private async again(vm: VmEntity): Promise<Found> {
+  private async tellKeys(vm: VmEntity, signal: AbortSignal): Promise<Found> {
+    const keys = await this.keys.of(vm.teamId);
+    if (placed(keys) === vm.placedKeys) return { againAfterMs: reviewMs };
+    await (await this.clusters.driverOf(vm.gpuaasId)).startVm(runOf(vm, keys), signal);
+    return { againAfterMs: reviewMs, values: { placedKeys: placed(keys) } };
+  }
+
+  private async again(vm: VmEntity, signal: AbortSignal): Promise<Found> {
+    if (!(await this.isOver(vm, signal))) return { againAfterMs: lookAgainMs };
     const leftMs = (vm.nextRunAt?.getTime() ?? 0) - Date.now();
     if (leftMs > 0) return { againAfterMs: leftMs };
     const reference = await this.starts.requireImage(vm.teamId, vm.image, vm.requestId ?? undefined);
@@ -108,18 +119,22 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
 
   /** A VM that is deleted is removed with its disk; one that has stopped keeps both. */
   private async end(vm: VmEntity, signal: AbortSignal): Promise<Found> {
-    const driver = await this.clusters.driverOf(vm.gpuaasId);
-    const isOver = async () => ['ended', 'absent'].includes((await this.sightOf(vm, signal)).phase);
-    if (!(await isOver())) {
-      await driver.stopVm(refOf(vm), graceMs, signal);
-      if (!(await isOver())) return { againAfterMs: lookAgainMs };
-    }
+    if (!(await this.isOver(vm, signal))) return { againAfterMs: lookAgainMs };
     if (vm.state === 'deleting') {
+      const driver = await this.clusters.driverOf(vm.gpuaasId);
       for (const run of [vm.run - 1, vm.run]) if (run > 0) await driver.remove(refOf(vm, run), signal);
       if ((await this.sightOf(vm, signal)).phase !== 'absent') return { againAfterMs: lookAgainMs };
     }
     const why = vm.state === 'failing' ? vm.lastError : null;
     return { event: 'GONE', ...(why && { reason: why }) };
+  }
+
+  /** Asks its run to end where it has not. */
+  private async isOver(vm: VmEntity, signal: AbortSignal): Promise<boolean> {
+    const looksOver = async () => ['ended', 'absent'].includes((await this.sightOf(vm, signal)).phase);
+    if (await looksOver()) return true;
+    await (await this.clusters.driverOf(vm.gpuaasId)).stopVm(refOf(vm), graceMs, signal);
+    return looksOver();
   }
 
   private async sightOf(vm: VmEntity, signal: AbortSignal): Promise<RunSight> {
@@ -144,7 +159,9 @@ export function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>,
   return { kind: 'vm', id: instanceId, run: ofRun };
 }
 
-function runOf(vm: VmEntity): VmRun {
+const placed = (keys: readonly string[]): string => keys.join('\n');
+
+function runOf(vm: VmEntity, sshKeys: readonly string[]): VmRun {
   return {
     ref: refOf(vm),
     owner: { teamId: vm.teamId, workspaceId: vm.workspaceId },
@@ -153,6 +170,6 @@ function runOf(vm: VmEntity): VmRun {
     vcpus: vm.vcpus,
     memoryGb: Number(vm.memoryGb),
     volumes: vm.volumes.map(({ volume_id, path }) => ({ volumeId: volume_id, path })),
-    sshKeys: [],
+    sshKeys,
   };
 }

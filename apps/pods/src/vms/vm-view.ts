@@ -1,4 +1,4 @@
-import type { Vm, VmStatus } from '@atoll/contracts';
+import type { Vm, VmStatus } from '@atoll/contracts/pods';
 import type { VmEntity } from '../model/vm.entity.js';
 
 export function vmStatus(state: string): VmStatus {

@@ -1,17 +1,16 @@
+import type { CallContext, PageFromOne } from '@atoll/contracts';
 import {
   vms,
-  type CallContext,
   type CreateFlavour,
   type CreateVm,
   type Flavour,
   type FlavourPage,
   type ListVms,
-  type PageFromOne,
   type UpdateVm,
   type Vm,
   type VmPage,
   type VmPath,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { FlavoursService } from './flavour.service.js';
@@ -52,6 +51,11 @@ export class VmsController implements Handlers<typeof vms> {
   @Handle(vms.stop)
   stop(input: VmPath, context: CallContext): Promise<Vm> {
     return this.vms.stop(input, context);
+  }
+
+  @Handle(vms.restart)
+  restart(input: VmPath, context: CallContext): Promise<Vm> {
+    return this.vms.restart(input, context);
   }
 
   @Handle(vms.delete)

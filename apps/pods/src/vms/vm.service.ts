@@ -1,17 +1,5 @@
-import {
-  notFound,
-  pageWindow,
-  requirePermission,
-  type CallContext,
-  type Caller,
-  type CreateVm,
-  type ListVms,
-  type Permission,
-  type UpdateVm,
-  type Vm,
-  type VmPage,
-  type VmPath,
-} from '@atoll/contracts';
+import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import type { CreateVm, ListVms, UpdateVm, Vm, VmPage, VmPath } from '@atoll/contracts/pods';
 import { isUniqueViolation, newId, readPage, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
@@ -109,18 +97,13 @@ export class VmsService {
   }
 
   /** What starts or runs already stays as it is. */
-  async start({ instance_id }: VmPath, context: CallContext): Promise<Vm> {
-    const found = await this.find(instance_id, context.caller, 'useResources');
-    await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'VM');
-    const reference = await this.starts.requireImage(found.teamId, found.image, context.requestId);
-    return this.transactions.once(context, async (manager) => {
-      const vm = await this.lock(manager, instance_id);
-      if (vmStatus(vm.state) === 'stopping') throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');
-      if (!atRest.has(vm.state)) return vmView(vm);
-      await this.gate.holdOpen(manager, vm.teamId, vm.workspaceId);
-      const fresh = { run: vm.run + 1, restarts: 0, failures: 0, endReason: null, nextRunAt: null, reference };
-      return vmView((await this.steps.move(manager, vm, 'START', causeOf(context), fresh)) ?? vm);
-    });
+  start(path: VmPath, context: CallContext): Promise<Vm> {
+    return this.beginning(path, 'start', context);
+  }
+
+  /** What has stopped or failed is started. */
+  restart(path: VmPath, context: CallContext): Promise<Vm> {
+    return this.beginning(path, 'restart', context);
   }
 
   stop(path: VmPath, context: CallContext): Promise<Vm> {
@@ -129,6 +112,24 @@ export class VmsService {
 
   delete(path: VmPath, context: CallContext): Promise<Vm> {
     return this.ending(path, 'DELETE', context);
+  }
+
+  private async beginning({ instance_id }: VmPath, action: 'start' | 'restart', context: CallContext): Promise<Vm> {
+    const found = await this.find(instance_id, context.caller, 'useResources');
+    await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'VM');
+    const reference = await this.starts.requireImage(found.teamId, found.image, context.requestId);
+    return this.transactions.once(context, async (manager) => {
+      const vm = await this.lock(manager, instance_id);
+      if (vmStatus(vm.state) === 'stopping') throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');
+      if (!atRest.has(vm.state)) {
+        const anew = { failures: 0, endReason: null, nextRunAt: null };
+        const moved = action === 'restart' ? await this.steps.move(manager, vm, 'RESTART', causeOf(context), anew) : undefined;
+        return vmView(moved ?? vm);
+      }
+      await this.gate.holdOpen(manager, vm.teamId, vm.workspaceId);
+      const fresh = { run: vm.run + 1, restarts: 0, failures: 0, endReason: null, nextRunAt: null, reference };
+      return vmView((await this.steps.move(manager, vm, 'START', causeOf(context), fresh)) ?? vm);
+    });
   }
 
   private async ending({ instance_id }: VmPath, event: 'STOP' | 'DELETE', context: CallContext): Promise<Vm> {

@@ -1,18 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import {
-  instances,
-  podHoldings,
-  sharedVolumes,
-  teamChanged,
-  teamDeletionRequested,
-  vms,
-  type CreateVm,
-  type Vm,
-  type VmChanged,
-} from '@atoll/contracts';
+import { instances, podHoldings, sharedVolumes, vms, type CreateVm, type Vm, type VmChanged } from '@atoll/contracts/pods';
+import { teamChanged, teamDeletionRequested } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
+import type { VmEntity } from '../model/vm.entity.js';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { afterGuestEnd } from './vm-end.js';
 
 let fixture: PodsFixture;
 let team: ToldTeam;
@@ -29,6 +22,7 @@ const running = async (more: Partial<CreateVm> = {}, by = team) => {
   return fixture.untilVm(made, isRunning);
 };
 const stop = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.stop, { instance_id }, member);
+const restart = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.restart, { instance_id }, member);
 const start = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.start, { instance_id }, member);
 const remove = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.delete, { instance_id }, member);
 const update = ({ instance_id }: Vm, more: object, { member } = team) => fixture.call(vms.update, { instance_id, ...more }, member);
@@ -84,22 +78,18 @@ describe('a VM', () => {
 
   it('waits longer with each run that ends by itself', async () => {
     const vm = await running({ auto_restart: true });
-    const waits: number[] = [];
-    for (const failures of [0, 1, 2]) {
-      await fixture.query('UPDATE vm SET failures = $2 WHERE instance_id = $1', [vm.instance_id, failures]);
-      const [{ run = 0 } = {}] = await fixture.query<{ run: number }>('SELECT run FROM vm WHERE instance_id = $1', [vm.instance_id]);
-      await (await fixture.simulated.driverOf('1')).remove({ kind: 'vm', id: vm.instance_id, run }, new AbortController().signal);
-      await fixture.untilVm(vm, ({ status }) => status === 'pending');
-      const [row] = await fixture.query<{ ms: number }>(
-        'SELECT (extract(epoch FROM next_run_at - entered_at) * 1000)::int AS ms FROM vm WHERE instance_id = $1',
-        [vm.instance_id],
-      );
-      waits.push(row?.ms ?? 0);
-      await fixture.untilVm(vm, isRunning);
+    for (const times of [1, 2, 3]) {
+      const ref = { kind: 'vm', id: vm.instance_id, run: times } as const;
+      await (await fixture.simulated.driverOf('1')).remove(ref, new AbortController().signal);
+      await fixture.untilVm(vm, (found) => isRunning(found) && found.restarts === times);
+      const [row] = await fixture.query<{ failures: number }>('SELECT failures FROM vm WHERE instance_id = $1', [vm.instance_id]);
+      expect(row).toEqual({ failures: times });
     }
-    const [first = 0, second = 0, third = 0] = waits;
-    expect([first <= 50, second > 50 && second <= 100, third > 100 && third <= 200]).toEqual([true, true, true]);
     await remove(vm);
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(1_000);
+    const waits = [0, 1, 2].map((failures) => afterGuestEnd({ autoRestart: true, failures } as VmEntity, null, 50).values.nextRunAt);
+    clock.mockRestore();
+    expect(waits.map((at) => at?.getTime())).toEqual([1_050, 1_100, 1_200]);
   });
 
   it.each([
@@ -110,6 +100,28 @@ describe('a VM', () => {
     const vm = await running({ name: `${scenario}-${newId().slice(-8)}` });
     expect(await fixture.untilVm(vm, (found) => found.status === status)).toMatchObject({ reason, restarts: 0 });
     expect((await factsOf(vm)).map(({ quantity }) => quantity)).toEqual(['1', '0']);
+  });
+
+  it('is restarted with a new run, at once, and not billed between; one at rest is started', async () => {
+    const vm = await running({ name: 'again' });
+    const before = await fixture.vm(vm);
+    const { status, reason } = await restart(vm);
+    expect([status, reason]).toEqual(['pending', null]);
+    const after = await fixture.untilVm(vm, isRunning);
+    expect(Date.parse(after.started_at ?? '')).toBeGreaterThan(Date.parse(before.started_at ?? ''));
+    expect((await factsOf(vm)).map(({ quantity }) => quantity)).toEqual(['1', '0', '1']);
+    const runs: number[] = [];
+    const driver = await fixture.simulated.driverOf('1');
+    for await (const { ref } of driver.list(new AbortController().signal)) if (ref.id === vm.instance_id) runs.push(ref.run);
+    expect(runs).toEqual([2]);
+    await restart(vm);
+    expect((await stop(vm)).status).toBe('stopping');
+    expect((await errorOf(restart(vm))).code).toBe('conflict');
+    await fixture.untilVm(vm, (found) => found.status === 'stopped');
+    expect((await restart(vm)).status).toBe('pending');
+    await fixture.untilVm(vm, isRunning);
+    await remove(vm);
+    await fixture.untilVmDeleted(vm);
   });
 
   it('that a user has stopped does not start again, whatever auto_restart says', async () => {
@@ -206,7 +218,7 @@ describe('what refuses a VM', () => {
     const read = ({ instance_id }: Vm, { member }: ToldTeam) => fixture.call(vms.get, { instance_id }, member);
     const rename = (found: Vm, by: ToldTeam) => update(found, { name: 'x' }, by);
     expect((await read(vm, viewer)).name).toBe(vm.name);
-    for (const attempt of [read, rename, start, stop, remove]) {
+    for (const attempt of [read, rename, start, restart, stop, remove]) {
       if (attempt !== read) expect((await errorOf(attempt(vm, viewer))).code).toBe('forbidden');
       const [foreign, missing] = [await errorOf(attempt(vm, stranger)), await errorOf(attempt(unknown, stranger))];
       expect([foreign.code, foreign.message]).toEqual(['not_found', missing.message]);
@@ -224,7 +236,12 @@ describe('what refuses a VM', () => {
     const { team_id, workspace_id } = suspended;
     const workspaces = [{ id: workspace_id, name: 'default' }];
     await fixture.tell(teamChanged, { team_id, name: 'x', status: 'active', is_suspended: true, revision: 2, workspaces });
-    for (const attempt of [fixture.createVm(suspended, { name: 'more' }), start(vm, suspended), update(vm, { name: 'x' }, suspended)])
+    for (const attempt of [
+      fixture.createVm(suspended, { name: 'more' }),
+      start(vm, suspended),
+      restart(vm, suspended),
+      update(vm, { name: 'x' }, suspended),
+    ])
       expect((await errorOf(attempt)).code).toBe('team_suspended');
     await stop(vm, suspended);
     await fixture.untilVm(vm, ({ status }) => status === 'stopped');

@@ -1,4 +1,5 @@
-import { notFound, type PodMount } from '@atoll/contracts';
+import { notFound } from '@atoll/contracts';
+import { type PodMount } from '@atoll/contracts/pods';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';

@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sharedVolumes, type CreateSharedVolume, type SharedVolume } from '@atoll/contracts/pods';
 import {
   deletionCalledOff,
-  sharedVolumes,
   teamChanged,
   teamDeletionRequested,
   workspaceDeletionRequested,
-  type CreateSharedVolume,
-  type SharedVolume,
   type TeamDeletionAnswered,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';

@@ -1,4 +1,4 @@
-import type { SharedVolume, VolumeStatus } from '@atoll/contracts';
+import type { SharedVolume, VolumeStatus } from '@atoll/contracts/pods';
 import type { VolumeEntity } from '../model/volume.entity.js';
 import { gigabytesOf } from '../model/volume-size.js';
 

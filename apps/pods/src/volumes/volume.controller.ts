@@ -1,13 +1,13 @@
+import { type CallContext } from '@atoll/contracts';
 import {
   sharedVolumes,
-  type CallContext,
   type CreateSharedVolume,
   type ListSharedVolumes,
   type ResizeSharedVolume,
   type SharedVolume,
   type SharedVolumePage,
   type SharedVolumePath,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { VolumesService } from './volume.service.js';

@@ -1,17 +1,12 @@
+import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import {
-  notFound,
-  pageWindow,
-  requirePermission,
-  type CallContext,
-  type Caller,
   type CreateSharedVolume,
   type ListSharedVolumes,
-  type Permission,
   type ResizeSharedVolume,
   type SharedVolume,
   type SharedVolumePage,
   type SharedVolumePath,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
 import { isUniqueViolation, readPage, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';

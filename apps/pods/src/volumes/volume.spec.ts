@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { pods, sharedVolumes, type SharedVolume } from '@atoll/contracts';
+import { pods, sharedVolumes, type SharedVolume } from '@atoll/contracts/pods';
 import { array, asyncProperty, assert, constantFrom } from 'fast-check';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { VolumeWatch } from './volume-watch.js';

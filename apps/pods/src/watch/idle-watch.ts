@@ -1,4 +1,5 @@
-import { maxPodsPerReading, podUsages, type IdleStop, type PodUsage } from '@atoll/contracts';
+import { maxPodsPerReading, podUsages, type PodUsage } from '@atoll/contracts/gpuaas';
+import { type IdleStop } from '@atoll/contracts/pods';
 import { Transactions } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';

@@ -1,4 +1,5 @@
-import { type CallContext, type Credential, credentials, type KeyDigest } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { type Credential, credentials, type KeyDigest } from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { CredentialsService } from './credential.service.js';

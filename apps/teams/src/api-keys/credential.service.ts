@@ -1,4 +1,5 @@
-import type { CallContext, Credential, CredentialTeam, KeyDigest } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
+import type { Credential, CredentialTeam, KeyDigest } from '@atoll/contracts/teams';
 import { ReservedStatements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApiKey, digestApiKey } from '@atoll/api-keys';
-import { credentials, members, teams } from '@atoll/contracts';
+import { credentials, members, teams } from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, pepper, TeamsFixture } from '../teams-fixture.js';
 import { credentialQuery } from './credential.service.js';

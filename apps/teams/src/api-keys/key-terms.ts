@@ -1,4 +1,5 @@
-import { whitelistEntries, type KeyTerms } from '@atoll/contracts';
+import { whitelistEntries } from '@atoll/contracts';
+import { type KeyTerms } from '@atoll/contracts/teams';
 import { invalidField } from '../invalid-field.js';
 
 const dayMs = 24 * 60 * 60 * 1000;

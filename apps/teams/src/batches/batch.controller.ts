@@ -1,21 +1,24 @@
+import type { CallContext, Nothing, TeamPath } from '@atoll/contracts';
 import {
   teamBatches,
   type AddedMembers,
   type AddMembers,
-  type CallContext,
   type CreateTeamWithPolicy,
   type FindMembers,
   type FindWorkspaces,
   type FoundMembers,
   type FoundWorkspaces,
   type NamedTeams,
+  type OnboardUser,
   type Team,
   type TeamDeletion,
-  type TeamPath,
   type TeamsNamedAfter,
-} from '@atoll/contracts';
+  type WelcomedUser,
+  type WelcomeUser,
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
+import { OnboardingService } from '../invitations/onboarding.service.js';
 import { MembersService } from '../members/member.service.js';
 import { TeamCreationService } from '../teams/team-creation.service.js';
 import { BatchesService } from './batch.service.js';
@@ -26,6 +29,7 @@ export class BatchesController implements Handlers<typeof teamBatches> {
     private readonly batches: BatchesService,
     private readonly creation: TeamCreationService,
     private readonly members: MembersService,
+    private readonly onboarding: OnboardingService,
   ) {}
 
   @Handle(teamBatches.create)
@@ -56,5 +60,15 @@ export class BatchesController implements Handlers<typeof teamBatches> {
   @Handle(teamBatches.end)
   end(input: TeamPath, context: CallContext): Promise<TeamDeletion> {
     return this.batches.end(input, context);
+  }
+
+  @Handle(teamBatches.welcome)
+  welcome(input: WelcomeUser, context: CallContext): Promise<WelcomedUser> {
+    return this.onboarding.welcome(input, context);
+  }
+
+  @Handle(teamBatches.onboard)
+  onboard(input: OnboardUser, context: CallContext): Promise<Nothing> {
+    return this.onboarding.onboard(input, context);
   }
 }

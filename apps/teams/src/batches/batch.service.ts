@@ -6,6 +6,10 @@ import {
   requirePlatformAdmin,
   type CallContext,
   type Caller,
+  type TeamPath,
+  type TeamRole,
+} from '@atoll/contracts';
+import {
   type FindMembers,
   type FoundMember,
   type FindWorkspaces,
@@ -14,10 +18,8 @@ import {
   type NamedTeam,
   type NamedTeams,
   type TeamDeletion,
-  type TeamPath,
-  type TeamRole,
   type TeamsNamedAfter,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';

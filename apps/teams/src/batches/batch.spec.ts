@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { imagePolicies, invitations, membershipChanged, teamBatches, teams, type NamedTeam, type NewMember } from '@atoll/contracts';
+import { imagePolicies, invitations, membershipChanged, teamBatches, teams, type NamedTeam, type NewMember } from '@atoll/contracts/teams';
 import { errorOf, operatorEmail, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;

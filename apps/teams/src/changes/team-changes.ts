@@ -1,15 +1,5 @@
-import {
-  isPlatformAdmin,
-  membershipChanged,
-  notFound,
-  teamUpdated,
-  type CallContext,
-  type Caller,
-  type TeamRole,
-  type TeamStanding,
-  type TeamUpdate,
-  type WorkspaceStanding,
-} from '@atoll/contracts';
+import { isPlatformAdmin, notFound, type CallContext, type Caller, type TeamRole } from '@atoll/contracts';
+import { membershipChanged, teamUpdated, type TeamStanding, type TeamUpdate, type WorkspaceStanding } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';

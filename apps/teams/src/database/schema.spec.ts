@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { members, teams } from '@atoll/contracts';
+import { members, teams } from '@atoll/contracts/teams';
 import { migrationDrift } from '@atoll/database';
 import { DataSource } from 'typeorm';
 import { operatorEmail, TeamsFixture } from '../teams-fixture.js';

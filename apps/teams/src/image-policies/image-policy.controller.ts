@@ -1,7 +1,7 @@
+import { type CallContext, type Nothing, type PageFromOne } from '@atoll/contracts';
 import {
   imagePolicies,
   type AssignPolicy,
-  type CallContext,
   type CheckImage,
   type CreateImagePolicy,
   type ImagePolicy,
@@ -9,11 +9,9 @@ import {
   type ImagePolicyPath,
   type ImageVerdict,
   type ListTeamImages,
-  type Nothing,
-  type PageFromOne,
   type TeamImages,
   type UpdateImagePolicy,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ImagePoliciesService } from './image-policy.service.js';

@@ -1,18 +1,13 @@
+import { notFound, pageWindow, requirePlatformAdmin, type CallContext, type Nothing, type PageFromOne } from '@atoll/contracts';
 import {
-  notFound,
-  pageWindow,
-  requirePlatformAdmin,
   type AssignPolicy,
-  type CallContext,
   type CreateImagePolicy,
   type ImagePolicy,
   type ImagePolicyPage,
   type ImagePolicyPath,
   type NewImageObject,
-  type Nothing,
-  type PageFromOne,
   type UpdateImagePolicy,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { newId, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';

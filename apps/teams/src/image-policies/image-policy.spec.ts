@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { imagePolicies, teams, type ImagePolicy, type NewImageObject } from '@atoll/contracts';
+import { imagePolicies, teams, type ImagePolicy, type NewImageObject } from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 

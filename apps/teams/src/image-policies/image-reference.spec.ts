@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import fc from 'fast-check';
-import { NewImageObject } from '@atoll/contracts';
+import { NewImageObject } from '@atoll/contracts/teams';
 import { coversImage, normalisedImage, parseImageReference, type ImageReference } from './image-reference.js';
 
 const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;

@@ -1,14 +1,5 @@
-import {
-  notFound,
-  pageWindow,
-  requirePermission,
-  type CallContext,
-  type CheckImage,
-  type ImageObject,
-  type ImageVerdict,
-  type ListTeamImages,
-  type TeamImages,
-} from '@atoll/contracts';
+import { notFound, pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
+import { type CheckImage, type ImageObject, type ImageVerdict, type ListTeamImages, type TeamImages } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { PageRow } from '../sql/json.js';

@@ -1,12 +1,5 @@
-import {
-  invitations,
-  type CallContext,
-  type InvitationList,
-  type InvitationPath,
-  type Nothing,
-  type SentInvitation,
-  type TeamPath,
-} from '@atoll/contracts';
+import { type CallContext, type Nothing, type TeamPath } from '@atoll/contracts';
+import { invitations, type InvitationList, type InvitationPath, type SentInvitation } from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { InvitationsService } from './invitation.service.js';

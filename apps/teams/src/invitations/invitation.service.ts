@@ -1,14 +1,5 @@
-import {
-  notFound,
-  requirePermission,
-  type CallContext,
-  type Invitation,
-  type InvitationPath,
-  type InvitationList,
-  type Nothing,
-  type SentInvitation,
-  type TeamPath,
-} from '@atoll/contracts';
+import { notFound, requirePermission, type CallContext, type Nothing, type TeamPath } from '@atoll/contracts';
+import { type Invitation, type InvitationPath, type InvitationList, type SentInvitation } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { invitations, links, members, teams, users, type TeamMember } from '@atoll/contracts';
+import { invitations, links, members, teams, users, type TeamMember } from '@atoll/contracts/teams';
 import { contextOf, gateway, logIn, password, somebody, tokenIn, type Person } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, unknownId, type MadeTeam } from '../teams-fixture.js';
 

@@ -1,4 +1,5 @@
-import { notFound, type SentInvitation } from '@atoll/contracts';
+import { notFound } from '@atoll/contracts';
+import { type SentInvitation } from '@atoll/contracts/teams';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { LinkTokens } from '../tokens/link-tokens.js';

@@ -1,13 +1,5 @@
-import {
-  links,
-  type CallContext,
-  type CreateLink,
-  type Nothing,
-  type OneTimeLink,
-  type ResetPassword,
-  type UsedLink,
-  type UseLink,
-} from '@atoll/contracts';
+import { type CallContext, type Nothing } from '@atoll/contracts';
+import { links, type CreateLink, type OneTimeLink, type ResetPassword, type UsedLink, type UseLink } from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { LinksService } from './link.service.js';

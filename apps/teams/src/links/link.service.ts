@@ -1,16 +1,12 @@
+import { notFound, requirePlatformAdmin, requireUser, type CallContext, type Nothing } from '@atoll/contracts';
 import {
   credentialsChanged,
-  notFound,
-  requirePlatformAdmin,
-  requireUser,
-  type CallContext,
   type CreateLink,
-  type Nothing,
   type OneTimeLink,
   type ResetPassword,
   type UsedLink,
   type UseLink,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';

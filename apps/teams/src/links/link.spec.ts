@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { links } from '@atoll/contracts';
+import { links } from '@atoll/contracts/teams';
 import { gateway, logIn, password, somebody, tokenIn, verify } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 

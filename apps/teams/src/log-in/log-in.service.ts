@@ -1,4 +1,5 @@
-import { credentialsChanged, type CallContext, type LogInFrom, type OpenedSession } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { credentialsChanged, type LogInFrom, type OpenedSession } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';

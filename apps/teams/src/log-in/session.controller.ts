@@ -1,9 +1,8 @@
+import { type CallContext, type Nothing } from '@atoll/contracts';
 import {
   sessions,
-  type CallContext,
   type EndedSession,
   type LogInFrom,
-  type Nothing,
   type OfUser,
   type OpenedSession,
   type RefreshFrom,
@@ -12,7 +11,7 @@ import {
   type SessionKeys,
   type SessionList,
   type SessionPath,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { LogInService } from './log-in.service.js';

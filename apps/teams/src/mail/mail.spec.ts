@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { links, members, sessions } from '@atoll/contracts';
+import { links, members, sessions } from '@atoll/contracts/teams';
 import { elsewhere, gateway, logIn, password, refresh, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 import { MailServer } from './mail-server-fixture.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { members, teams, users } from '@atoll/contracts';
+import { members, teams, users } from '@atoll/contracts/teams';
 import { TeamsFixture } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;

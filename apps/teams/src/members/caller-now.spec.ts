@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { members, teamBatches, teams, users, workspaces, type CallContext, type Operation } from '@atoll/contracts';
+import { type CallContext, type Operation } from '@atoll/contracts';
+import { members, teamBatches, teams, users, workspaces } from '@atoll/contracts/teams';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 import { Administrators } from '../users/administrators.service.js';
 

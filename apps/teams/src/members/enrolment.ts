@@ -1,4 +1,5 @@
-import type { Caller, MemberStatus, TeamRole } from '@atoll/contracts';
+import type { Caller, TeamRole } from '@atoll/contracts';
+import type { MemberStatus } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';

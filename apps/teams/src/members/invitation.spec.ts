@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { members, teams, users, workspaces, type TeamMember } from '@atoll/contracts';
+import { members, teams, users, workspaces, type TeamMember } from '@atoll/contracts/teams';
 import { isAppError } from '@atoll/errors';
 import { TeamsFixture, unknownId, type MadeTeam } from '../teams-fixture.js';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { maskApiKey } from '@atoll/api-keys';
-import { members, teams, users, type IssueMemberKey, type TeamMember } from '@atoll/contracts';
+import { members, teams, users, type IssueMemberKey, type TeamMember } from '@atoll/contracts/teams';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 const dayMs = 86_400_000;

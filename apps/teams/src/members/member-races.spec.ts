@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { members, teamRoles, type TeamMember } from '@atoll/contracts';
+import { teamRoles } from '@atoll/contracts';
+import { members, type TeamMember } from '@atoll/contracts/teams';
 import { isAppError } from '@atoll/errors';
 import fc from 'fast-check';
 import { TeamsFixture } from '../teams-fixture.js';

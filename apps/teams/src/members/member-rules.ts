@@ -1,4 +1,5 @@
-import { isPlatformAdmin, type Caller, type NewMember, type Permission, type TeamRole } from '@atoll/contracts';
+import { isPlatformAdmin, type Caller, type Permission, type TeamRole } from '@atoll/contracts';
+import { type NewMember } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { Not, type EntityManager } from 'typeorm';
 import { fieldError, refuseFields } from '../invalid-field.js';

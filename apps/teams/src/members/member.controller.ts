@@ -1,15 +1,14 @@
+import { type CallContext, type Nothing } from '@atoll/contracts';
 import {
   members,
   type AddMember,
-  type CallContext,
   type ChangeRole,
   type IssueMemberKey,
   type ListMembers,
   type MemberPage,
   type MemberPath,
-  type Nothing,
   type TeamMember,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { MembersService } from './member.service.js';

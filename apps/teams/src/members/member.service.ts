@@ -1,22 +1,17 @@
 import { maskApiKey } from '@atoll/api-keys';
+import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Nothing } from '@atoll/contracts';
 import {
   credentialsChanged,
-  notFound,
-  pageWindow,
-  requirePermission,
   type AddedMembers,
   type AddMember,
   type AddMembers,
-  type CallContext,
-  type Caller,
   type ChangeRole,
   type IssueMemberKey,
   type ListMembers,
   type MemberPage,
   type MemberPath,
-  type Nothing,
   type TeamMember,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
@@ -36,6 +31,7 @@ import { Enrolment, statusOf } from './enrolment.js';
 import { memberPageQuery, memberQuery } from '../views/member-query.js';
 import { hasPowerOfOwner, permissionOver, requireAnotherOwner, requireDistinct, requireOwner, roleOf } from './member-rules.js';
 import { MembershipEntity } from '../model/membership.entity.js';
+import type { TeamEntity } from '../model/team.entity.js';
 import { successorTerms } from './successor-terms.js';
 
 /** Each Team shows its members, all of them. */
@@ -87,7 +83,23 @@ export class MembersService {
     return added;
   }
 
-  private async addWithin(manager: EntityManager, { team_id, members }: AddMembers, context: CallContext): Promise<TeamMember[]> {
+  private async addWithin(manager: EntityManager, people: AddMembers, context: CallContext): Promise<TeamMember[]> {
+    const { team, members } = await this.enrolWithin(manager, people, context);
+    const added: TeamMember[] = [];
+    for (const member of members) {
+      const invited = { teamId: team.id, teamName: team.name, userId: member.user_id };
+      const invitation = member.status === 'invited' ? await this.invitationLinks.send(manager, invited) : undefined;
+      added.push({ ...member, ...(invitation && { invitation }) });
+    }
+    return added;
+  }
+
+  /** The new members with their keys, before any invitation is sent. */
+  async enrolWithin(
+    manager: EntityManager,
+    { team_id, members }: AddMembers,
+    context: CallContext,
+  ): Promise<{ team: TeamEntity; members: TeamMember[] }> {
     const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
     const caller = await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
     if (members.some(({ role }) => role === 'team_owner')) requireOwner(caller, team_id, 'make somebody team_owner');
@@ -108,12 +120,9 @@ export class MembersService {
     const added: TeamMember[] = [];
     for (const { userId, role } of people) {
       await this.changes.saveMember(manager, team, { userId, role }, context);
-      const member = await this.view(manager, { teamId: team_id, userId });
-      const invited = { teamId: team_id, teamName: team.name, userId };
-      const invitation = member.status === 'invited' ? await this.invitationLinks.send(manager, invited) : undefined;
-      added.push({ ...member, api_key: keys.get(userId) ?? null, ...(invitation && { invitation }) });
+      added.push({ ...(await this.view(manager, { teamId: team_id, userId })), api_key: keys.get(userId) ?? null });
     }
-    return added;
+    return { team, members: added };
   }
 
   async changeRole({ team_id, user_id, role }: ChangeRole, context: CallContext): Promise<TeamMember> {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { maskApiKey } from '@atoll/api-keys';
-import { members, membershipChanged, teams, type TeamRole } from '@atoll/contracts';
+import { type TeamRole } from '@atoll/contracts';
+import { members, membershipChanged, teams } from '@atoll/contracts/teams';
 import { errorOf, operatorEmail, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { members, teams, type TeamMember } from '@atoll/contracts';
+import { members, teams, type TeamMember } from '@atoll/contracts/teams';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;

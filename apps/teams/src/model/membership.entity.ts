@@ -1,4 +1,5 @@
-import type { MemberStatus, TeamRole } from '@atoll/contracts';
+import type { TeamRole } from '@atoll/contracts';
+import type { MemberStatus } from '@atoll/contracts/teams';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import { TeamEntity } from './team.entity.js';
 import { UserEntity } from './user.entity.js';

@@ -1,4 +1,4 @@
-import type { TeamHolding } from '@atoll/contracts';
+import type { TeamHolding } from '@atoll/contracts/teams';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /** What one service said when it was asked whether it still holds anything of a team that is to be deleted. */

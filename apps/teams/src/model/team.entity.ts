@@ -1,4 +1,4 @@
-import type { TeamStatus } from '@atoll/contracts';
+import type { TeamStatus } from '@atoll/contracts/teams';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { ImagePolicyEntity } from './image-policy.entity.js';
 

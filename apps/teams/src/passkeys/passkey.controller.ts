@@ -1,15 +1,14 @@
+import { type CallContext, type Nothing } from '@atoll/contracts';
 import {
   passkeys,
-  type CallContext,
   type NewPasskey,
-  type Nothing,
   type OpenedSession,
   type Passkey,
   type PasskeyAnswerFrom,
   type PasskeyList,
   type PasskeyOptions,
   type PasskeyPath,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PasskeysService } from './passkey.service.js';

@@ -1,7 +1,7 @@
+import { notFound } from '@atoll/contracts';
+import type { CallContext, Nothing } from '@atoll/contracts';
 import type {
-  CallContext,
   NewPasskey,
-  Nothing,
   OpenedSession,
   Passkey,
   PasskeyAnswerFrom,
@@ -9,8 +9,7 @@ import type {
   PasskeyOptions,
   PasskeyPath,
   SessionOrigin,
-} from '@atoll/contracts';
-import { notFound } from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { newId, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable, Logger } from '@nestjs/common';

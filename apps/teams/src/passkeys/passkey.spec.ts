@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { passkeys } from '@atoll/contracts';
+import { passkeys } from '@atoll/contracts/teams';
 import { contextOf, gateway, home, logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 import { relyingPartyOf } from './relying-party.js';

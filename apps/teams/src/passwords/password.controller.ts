@@ -1,4 +1,5 @@
-import { passwords, type CallContext, type ChangePassword, type Nothing } from '@atoll/contracts';
+import { type CallContext, type Nothing } from '@atoll/contracts';
+import { passwords, type ChangePassword } from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PasswordsService } from './password.service.js';

@@ -1,4 +1,5 @@
-import { credentialsChanged, type CallContext, type ChangePassword, type Nothing } from '@atoll/contracts';
+import { type CallContext, type Nothing } from '@atoll/contracts';
+import { credentialsChanged, type ChangePassword } from '@atoll/contracts/teams';
 import { Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';

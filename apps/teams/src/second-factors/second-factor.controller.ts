@@ -1,13 +1,12 @@
+import { type CallContext, type Nothing } from '@atoll/contracts';
 import {
   secondFactors,
-  type CallContext,
   type NewSecondFactor,
-  type Nothing,
   type OpenedSession,
   type RecoveryCodes,
   type SecondFactorCode,
   type SecondStepFrom,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { SecondFactorsService } from './second-factor.service.js';

@@ -1,13 +1,6 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import type {
-  CallContext,
-  NewSecondFactor,
-  Nothing,
-  OpenedSession,
-  RecoveryCodes,
-  SecondFactorCode,
-  SecondStepFrom,
-} from '@atoll/contracts';
+import type { CallContext, Nothing } from '@atoll/contracts';
+import type { NewSecondFactor, OpenedSession, RecoveryCodes, SecondFactorCode, SecondStepFrom } from '@atoll/contracts/teams';
 import { Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { secondFactors, sessions, teams } from '@atoll/contracts';
+import { secondFactors, sessions, teams } from '@atoll/contracts/teams';
 import { Secret, TOTP } from 'otpauth';
 import { contextOf, gateway, home, logIn, somebody, type Person } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';

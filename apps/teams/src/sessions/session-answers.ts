@@ -1,4 +1,5 @@
-import { notFound, type OpenedSession, type User } from '@atoll/contracts';
+import { notFound } from '@atoll/contracts';
+import { type OpenedSession, type User } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { userQuery } from '../views/user-query.js';

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { links, sessions, type OpenedSession, type SessionCredential, type SessionOrigin, type UserCaller } from '@atoll/contracts';
+import { type UserCaller } from '@atoll/contracts';
+import { links, sessions, type OpenedSession, type SessionCredential, type SessionOrigin } from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
 import type { TeamsFixture } from '../teams-fixture.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
-import { links, passwords, secondFactors, sessions } from '@atoll/contracts';
+import { links, passwords, secondFactors, sessions } from '@atoll/contracts/teams';
 import { Logger } from '@nestjs/common';
 import { Secret, TOTP } from 'otpauth';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';

@@ -1,10 +1,7 @@
+import { notFound, requirePlatformAdmin, type CallContext, type Nothing } from '@atoll/contracts';
 import {
   credentialsChanged,
-  notFound,
-  requirePlatformAdmin,
-  type CallContext,
   type EndedSession,
-  type Nothing,
   type OfUser,
   type OpenedSession,
   type RefreshFrom,
@@ -14,7 +11,7 @@ import {
   type SessionList,
   type SessionOrigin,
   type SessionPath,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { newId, ReservedStatements, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';

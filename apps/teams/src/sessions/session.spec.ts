@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { passwords, sessions, users } from '@atoll/contracts';
+import { passwords, sessions, users } from '@atoll/contracts/teams';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 import { contextOf, elsewhere, gateway, home, logIn, password, refresh, somebody, verify } from './session-fixture.js';

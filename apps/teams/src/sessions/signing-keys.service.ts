@@ -1,5 +1,5 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto';
-import type { SessionKeys } from '@atoll/contracts';
+import type { SessionKeys } from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
 import { Injectable, Logger } from '@nestjs/common';

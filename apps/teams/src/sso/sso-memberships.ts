@@ -1,4 +1,5 @@
-import { credentialsChanged, type CallContext, type TeamRole } from '@atoll/contracts';
+import { type CallContext, type TeamRole } from '@atoll/contracts';
+import { credentialsChanged } from '@atoll/contracts/teams';
 import { newId, Statements } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';

@@ -1,13 +1,12 @@
+import { type CallContext, type Nothing } from '@atoll/contracts';
 import {
   singleSignOn,
-  type CallContext,
-  type Nothing,
   type OpenedSession,
   type SsoAnswer,
   type SsoFlow,
   type SsoProviderPath,
   type SsoProviders,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { SsoService } from './sso.service.js';

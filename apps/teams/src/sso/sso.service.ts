@@ -1,14 +1,13 @@
 import { createHmac, hkdfSync } from 'node:crypto';
+import { emailSpelling, type CallContext } from '@atoll/contracts';
 import {
   credentialsChanged,
-  emailSpelling,
-  type CallContext,
   type OpenedSession,
   type SsoAnswer,
   type SsoFlow,
   type SsoProviderPath,
   type SsoProviders,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { members, singleSignOn, teams, type OpenedSession, type SsoFlow } from '@atoll/contracts';
+import { members, singleSignOn, teams, type OpenedSession, type SsoFlow } from '@atoll/contracts/teams';
 import { OidcProvider, type OidcPerson, type OidcTrouble } from '@atoll/testing';
 import { gateway, home, logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';

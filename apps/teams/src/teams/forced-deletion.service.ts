@@ -1,12 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  credentialsChanged,
-  teamDeletionRequested,
-  type CallContext,
-  type TeamDeletion,
-  type TeamHolding,
-  type TeamPath,
-} from '@atoll/contracts';
+import { type CallContext, type TeamPath } from '@atoll/contracts';
+import { credentialsChanged, teamDeletionRequested, type TeamDeletion, type TeamHolding } from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';

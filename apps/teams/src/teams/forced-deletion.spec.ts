@@ -9,7 +9,7 @@ import {
   workspaces,
   type TeamDeletion,
   type TeamHolding,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';

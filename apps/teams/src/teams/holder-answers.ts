@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { deletionCalledOff, teamDeletionAnswered, type CallContext, type TeamDeletionAnswered, type TeamHolding } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { deletionCalledOff, teamDeletionAnswered, type TeamDeletionAnswered, type TeamHolding } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { OnEvent, Outbox, type EventDelivery } from '@atoll/events';
 import { remainingMs } from '@atoll/rpc';

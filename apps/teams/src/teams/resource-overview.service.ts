@@ -1,15 +1,7 @@
-import {
-  gpuHoldings,
-  notFound,
-  podHoldings,
-  requirePermission,
-  type CallContext,
-  type Operation,
-  type RegionalHoldings,
-  type ResourceHoldings,
-  type ResourceOverview,
-  type TeamPath,
-} from '@atoll/contracts';
+import { notFound, requirePermission, type CallContext, type Operation, type TeamPath } from '@atoll/contracts';
+import { gpuHoldings } from '@atoll/contracts/gpuaas';
+import { podHoldings } from '@atoll/contracts/pods';
+import { type RegionalHoldings, type ResourceHoldings, type ResourceOverview } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import { remainingMs, Rpc, systemContext } from '@atoll/rpc';

@@ -1,5 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { gpuHoldings, podHoldings, teams, type CallContext, type Operation, type TeamGpuHoldings } from '@atoll/contracts';
+import { type CallContext, type Operation } from '@atoll/contracts';
+import { gpuHoldings, type TeamGpuHoldings } from '@atoll/contracts/gpuaas';
+import { podHoldings } from '@atoll/contracts/pods';
+import { teams } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';

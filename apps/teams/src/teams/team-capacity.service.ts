@@ -1,4 +1,4 @@
-import { teamCapacityChanged, type TeamCapacityChanged } from '@atoll/contracts';
+import { teamCapacityChanged, type TeamCapacityChanged } from '@atoll/contracts/gpuaas';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 

@@ -1,15 +1,6 @@
 import { maskApiKey } from '@atoll/api-keys';
-import {
-  credentialsChanged,
-  notFound,
-  requirePlatformAdmin,
-  requireUser,
-  type CallContext,
-  type CreateTeamWithPolicy,
-  type NewMember,
-  type Team,
-  type UserCaller,
-} from '@atoll/contracts';
+import { notFound, requirePlatformAdmin, requireUser, type CallContext, type UserCaller } from '@atoll/contracts';
+import { credentialsChanged, type CreateTeamWithPolicy, type NewMember, type Team } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';

@@ -1,11 +1,5 @@
-import {
-  credentialsChanged,
-  requirePermission,
-  teamDeletionRequested,
-  type CallContext,
-  type TeamDeletion,
-  type TeamPath,
-} from '@atoll/contracts';
+import { requirePermission, type CallContext, type TeamPath } from '@atoll/contracts';
+import { credentialsChanged, teamDeletionRequested, type TeamDeletion } from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';

@@ -10,7 +10,7 @@ import {
   type TeamDeletion,
   teams,
   workspaces,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';

@@ -1,12 +1,13 @@
+import { type CallContext } from '@atoll/contracts';
 import {
   teamDirectory,
-  type CallContext,
+  type HeldCredentials,
   type LookUpRoles,
   type LookUpTeams,
   type RolesInTeams,
   type TeamsAfter,
   type TeamUpdates,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { TeamDirectoryService } from './team-directory.service.js';
@@ -28,5 +29,10 @@ export class TeamDirectoryController implements Handlers<typeof teamDirectory> {
   @Handle(teamDirectory.roles)
   roles(input: LookUpRoles, context: CallContext): Promise<RolesInTeams> {
     return this.directory.roles(input, context);
+  }
+
+  @Handle(teamDirectory.liveCredentials)
+  liveCredentials(input: HeldCredentials, context: CallContext): Promise<HeldCredentials> {
+    return this.directory.liveCredentials(input, context);
   }
 }

@@ -1,7 +1,8 @@
+import { type CallContext, type Caller } from '@atoll/contracts';
 import {
   maxWorkspacesPerUpdate,
-  type CallContext,
-  type Caller,
+  type HeldCredential,
+  type HeldCredentials,
   type LookUpRoles,
   type LookUpTeams,
   type RoleInTeam,
@@ -11,10 +12,11 @@ import {
   type TeamUpdate,
   type TeamUpdates,
   type WorkspaceStanding,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
+import { isAlive } from '../sessions/session-policy.js';
 
 const pageSize = 500;
 const nilId = '00000000-0000-0000-0000-000000000000';
@@ -49,6 +51,11 @@ const rolesQuery = `SELECT m.user_id, m.team_id, m.role, t.is_suspended
     JOIN membership m ON m.team_id = asked.team_id AND m.user_id = asked.user_id
     JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL`;
 
+/** Of the keys `$1` and the sessions `$2`. */
+const liveCredentialsQuery = `SELECT 'key' AS kind, id FROM api_key
+    WHERE id = ANY ($1::uuid[]) AND revoked_at IS NULL AND (expiry_date IS NULL OR expiry_date > now())
+  UNION ALL SELECT 'session' AS kind, s.id FROM session s WHERE s.id = ANY ($2::uuid[]) AND ${isAlive}`;
+
 /** Teams for the other services' projections. */
 @Injectable()
 export class TeamDirectoryService {
@@ -79,6 +86,13 @@ export class TeamDirectoryService {
     requireService(caller);
     const values = [members.map(({ user_id }) => user_id), members.map(({ team_id }) => team_id)];
     return { members: await this.statements.query<RoleInTeam>('directory.roles', rolesQuery, values) };
+  }
+
+  async liveCredentials({ credentials }: HeldCredentials, { caller }: CallContext): Promise<HeldCredentials> {
+    requireService(caller);
+    const ids = (wanted: HeldCredential['kind']) => credentials.flatMap(({ kind, id }) => (kind === wanted ? [id] : []));
+    const values = [ids('key'), ids('session')];
+    return { credentials: await this.statements.query<HeldCredential>('directory.credentials', liveCredentialsQuery, values) };
   }
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { maxWorkspacesPerUpdate, members, teamDirectory, teams, teamUpdated, workspaces, type TeamUpdate } from '@atoll/contracts';
+import { maxWorkspacesPerUpdate, members, teamDirectory, teams, teamUpdated, workspaces, type TeamUpdate } from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
+import { logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 describe('the directory of teams for other services', () => {
@@ -121,7 +122,36 @@ describe('the directory of teams for other services', () => {
     expect(await roles()).toEqual([]);
   });
 
+  it('names the keys and sessions that live: none that was revoked, has expired, or lived out its grace', async () => {
+    const { team, userIds } = await fixture.createTeam('member');
+    const [userId = ''] = userIds;
+    const keyOf = async () =>
+      (await fixture.query<{ id: string }>('SELECT id FROM api_key WHERE user_id = $1 ORDER BY created_at DESC', [userId]))[0]?.id ?? '';
+    const live = async (...credentials: { kind: 'key' | 'session'; id: string }[]) =>
+      (await fixture.ask(teamDirectory.liveCredentials, { credentials }, billing())).credentials.map(({ kind, id }) => `${kind} ${id}`);
+    const first = await keyOf();
+    await fixture.call(fixture.admin, members.issueKey, { team_id: team.id, user_id: userId, grace_seconds: 60 });
+    const second = await keyOf();
+    const both = [first, second].map((id) => ({ kind: 'key' as const, id }));
+    expect((await live(...both, { kind: 'session', id: first }, { kind: 'key', id: unknownId })).toSorted()).toEqual(
+      both.map(({ kind, id }) => `${kind} ${id}`).toSorted(),
+    );
+    await fixture.query(`UPDATE api_key SET expiry_date = now() WHERE id = $1`, [first]);
+    expect(await live(...both)).toEqual([`key ${second}`]);
+    await fixture.call(fixture.admin, members.revokeKey, { team_id: team.id, user_id: userId });
+    expect(await live(...both)).toEqual([]);
+
+    const person = await somebody(fixture);
+    const sessions = [await logIn(fixture, person), await logIn(fixture, person), await logIn(fixture, person)];
+    const held = sessions.map(({ session_id: id }) => ({ kind: 'session' as const, id }));
+    expect(await live(...held)).toHaveLength(3);
+    await fixture.query(`UPDATE session SET ended_at = now(), end_reason = 'logged_out' WHERE id = $1`, [held[0]?.id]);
+    await fixture.query(`UPDATE session SET idle_until = now() WHERE id = $1`, [held[1]?.id]);
+    expect(await live(...held)).toEqual([`session ${held[2]?.id}`]);
+  });
+
   it('is for services alone, not even for the operator', async () => {
+    expect((await errorOf(fixture.call(fixture.admin, teamDirectory.liveCredentials, { credentials: [] }))).code).toBe('forbidden');
     expect((await errorOf(fixture.call(fixture.admin, teamDirectory.roles, { members: [] }))).code).toBe('forbidden');
     expect((await errorOf(fixture.call(fixture.admin, teamDirectory.page, {}))).code).toBe('forbidden');
     expect((await errorOf(fixture.call(fixture.admin, teamDirectory.lookUp, { team_ids: [unknownId] }))).code).toBe('forbidden');

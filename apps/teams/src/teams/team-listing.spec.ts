@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { teams, type TeamPage } from '@atoll/contracts';
+import { teams, type TeamPage } from '@atoll/contracts/teams';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';

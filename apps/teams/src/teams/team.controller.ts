@@ -1,16 +1,14 @@
+import { type CallContext, type PageFromZero, type TeamPath } from '@atoll/contracts';
 import {
   teams,
-  type CallContext,
   type CreateTeam,
   type DeleteTeam,
-  type PageFromZero,
   type ResourceOverview,
   type Team,
   type TeamDeletion,
   type TeamPage,
-  type TeamPath,
   type UpdateTeam,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ForcedDeletionService } from './forced-deletion.service.js';

@@ -5,11 +5,9 @@ import {
   requirePlatformAdmin,
   type CallContext,
   type PageFromZero,
-  type Team,
-  type TeamPage,
   type TeamPath,
-  type UpdateTeam,
 } from '@atoll/contracts';
+import { type Team, type TeamPage, type UpdateTeam } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';

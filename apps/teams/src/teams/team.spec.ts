@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isWellFormedApiKey, maskApiKey } from '@atoll/api-keys';
-import { membershipChanged, teams, teamUpdated, type CreateTeam, type Team, type TeamMember, type TeamRole } from '@atoll/contracts';
+import { type TeamRole } from '@atoll/contracts';
+import { membershipChanged, teams, teamUpdated, type CreateTeam, type Team, type TeamMember } from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, operatorEmail, TeamsFixture, unknownId } from '../teams-fixture.js';
 

@@ -1,5 +1,5 @@
 import { isWellFormedApiKey } from '@atoll/api-keys';
-import { credentialsChanged } from '@atoll/contracts';
+import { credentialsChanged } from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApiKey, isWellFormedApiKey } from '@atoll/api-keys';
-import { teams, users } from '@atoll/contracts';
+import { teams, users } from '@atoll/contracts/teams';
 import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';
 import { Administrators } from './administrators.service.js';
 

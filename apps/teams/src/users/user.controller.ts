@@ -1,4 +1,5 @@
-import { users, type CallContext, type KeyTerms, type Nothing, type UpdateProfile, type User, type UserKey } from '@atoll/contracts';
+import { type CallContext, type Nothing } from '@atoll/contracts';
+import { users, type KeyTerms, type UpdateProfile, type User, type UserKey } from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { UsersService } from './user.service.js';

@@ -1,16 +1,6 @@
 import { maskApiKey } from '@atoll/api-keys';
-import {
-  credentialsChanged,
-  notFound,
-  requireUser,
-  type CallContext,
-  type KeyTerms,
-  type Nothing,
-  type UpdateProfile,
-  type User,
-  type UserCaller,
-  type UserKey,
-} from '@atoll/contracts';
+import { notFound, requireUser, type CallContext, type Nothing, type UserCaller } from '@atoll/contracts';
+import { credentialsChanged, type KeyTerms, type UpdateProfile, type User, type UserKey } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { maskApiKey } from '@atoll/api-keys';
-import { members, teamCapacityChanged, teams, users, type KeyTerms, type User } from '@atoll/contracts';
+import { teamCapacityChanged } from '@atoll/contracts/gpuaas';
+import { members, teams, users, type KeyTerms, type User } from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';

@@ -1,4 +1,5 @@
-import { workspaceDeletionRequested, type CallContext, type Nothing, type WorkspacePath } from '@atoll/contracts';
+import { type CallContext, type Nothing } from '@atoll/contracts';
+import { workspaceDeletionRequested, type WorkspacePath } from '@atoll/contracts/teams';
 import { newId, Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';

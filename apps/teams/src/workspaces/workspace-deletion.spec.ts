@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Nothing } from '@atoll/contracts';
 import {
   deletionCalledOff,
   teamUpdated,
   teamDeletionAnswered,
   workspaceDeletionRequested,
   workspaces,
-  type Nothing,
   type WorkspaceDeletionRequested,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
 import type { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';

@@ -1,14 +1,13 @@
+import { type CallContext, type Nothing } from '@atoll/contracts';
 import {
   workspaces,
-  type CallContext,
   type CreateWorkspace,
   type ListWorkspaces,
-  type Nothing,
   type RenameWorkspace,
   type Workspace,
   type WorkspacePage,
   type WorkspacePath,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { WorkspaceDeletionService } from './workspace-deletion.service.js';

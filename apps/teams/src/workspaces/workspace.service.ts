@@ -1,14 +1,11 @@
+import { notFound, pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
 import {
-  notFound,
-  pageWindow,
-  requirePermission,
-  type CallContext,
   type CreateWorkspace,
   type ListWorkspaces,
   type RenameWorkspace,
   type Workspace,
   type WorkspacePage,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { newId, Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';

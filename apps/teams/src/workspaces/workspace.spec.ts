@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { teams, teamUpdated, workspaces } from '@atoll/contracts';
+import { teams, teamUpdated, workspaces } from '@atoll/contracts/teams';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { members, teams, workspaces, type CallContext } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { members, teams, workspaces } from '@atoll/contracts/teams';
 import type { AppError } from '@atoll/errors';
 import { DataSource } from 'typeorm';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';

@@ -32,7 +32,7 @@ export class SimulatedCluster extends ClusterDriver {
   readonly runs: SimulatedRuns;
   private readonly doors: SimulatedDoors;
   private readonly volumes: SimulatedVolumes;
-  private readonly vms: SimulatedRuns;
+  readonly vms: SimulatedRuns;
   readonly #shells = new Set<SimulatedShell>();
 
   constructor(
@@ -103,9 +103,10 @@ export class SimulatedCluster extends ClusterDriver {
     return this.volumes.observe(refs);
   }
 
-  async startVm({ ref, owner, name, image, volumes }: VmRun, signal: AbortSignal): Promise<void> {
+  async startVm({ ref, owner, name, image, volumes, sshKeys }: VmRun, signal: AbortSignal): Promise<void> {
     await this.meet('start', signal);
     await this.vms.start({ ref, owner, podName: name, image, command: [], slices: [], volumes });
+    await this.vms.setKeys(ref, sshKeys);
   }
 
   async stopVm(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void> {

@@ -14,6 +14,8 @@ interface KeptSpec {
   readonly owner: PodRun['owner'];
   /** Ids. */
   readonly volumes: readonly string[];
+  /** Of a VM: whose log-in it takes. */
+  readonly sshKeys?: readonly string[];
 }
 
 type StartedRun = Pick<PodRun, 'ref' | 'podName' | 'image' | 'command' | 'slices' | 'owner' | 'volumes'>;
@@ -74,6 +76,19 @@ export class SimulatedRuns {
         this.kind,
       ],
     );
+  }
+
+  /** What a guest does with the keys that it is told. */
+  async setKeys({ id, run }: ObjectRef, sshKeys: readonly string[]): Promise<void> {
+    await this.store.query(
+      `UPDATE ${tables.run} SET spec = jsonb_set(spec, '{sshKeys}', $5::jsonb) WHERE cluster = $1 AND kind = $4 AND id = $2 AND run = $3`,
+      [this.cluster, id, run, this.kind, JSON.stringify(sshKeys)],
+    );
+  }
+
+  /** Whom a VM lets in: for specs. */
+  async keysOf(ref: ObjectRef): Promise<readonly string[]> {
+    return (await this.find(ref))?.spec.sshKeys ?? [];
   }
 
   async stop(ref: ObjectRef, graceMs: number): Promise<void> {

@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, event, operation } from '../contract.js';
-import { DecimalText, Flag, Instant, ListOf, Nested, Text, Uuid } from '../fields.js';
-import { IncludeEnded, Nothing, PageFromOne, Pagination } from '../page.js';
+import { DecimalText, Flag, Instant, ListOf, Text, Uuid } from '../fields.js';
+import { IncludeEnded, Nothing, PageFromOne, PageOf } from '../page.js';
 
 /** What has a price: `gpu.A100-80GB.1g.10gb`, `storage.shared`. */
 export const aSku = {
@@ -62,13 +62,7 @@ export class ListPrices extends IntersectionType(PageFromOne, IncludeEnded) {
   team_id?: string;
 }
 
-export class PricePage {
-  @ListOf(() => Price, { max: 100 })
-  data!: Price[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class PricePage extends PageOf(() => Price) {}
 
 export class Currency {
   @Text({ max: 3, example: 'USD', description: 'Currency (ISO 4217), one per deployment.' })

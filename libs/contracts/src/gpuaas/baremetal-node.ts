@@ -1,7 +1,7 @@
 import { ApiProperty, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
-import { Nothing, PageFromOne, Pagination } from '../page.js';
+import { Nothing, PageFromOne, PageOf } from '../page.js';
 import { BaremetalAttempt } from './baremetal-attempt.js';
 import { BaremetalDifference, BaremetalFindings, BaremetalHostSpecs, BaremetalSpecs } from './baremetal-specs.js';
 
@@ -209,13 +209,7 @@ export class BaremetalNode {
   created_at!: string;
 }
 
-export class BaremetalNodePage {
-  @ListOf(() => BaremetalNode, { max: 100 })
-  data!: BaremetalNode[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class BaremetalNodePage extends PageOf(() => BaremetalNode) {}
 
 export class ReinstallCallback {
   @Text({ max: 200, description: 'Token that came with the call of the hook, good for one answer.' })

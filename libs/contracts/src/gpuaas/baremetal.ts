@@ -1,7 +1,7 @@
 import { ApiProperty, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid } from '../fields.js';
-import { IncludeEnded, PageFromOne, Pagination } from '../page.js';
+import { IncludeEnded, PageFromOne, PageOf } from '../page.js';
 import { BaremetalAttempt } from './baremetal-attempt.js';
 import { BaremetalHostSpecs, BaremetalRequirements } from './baremetal-specs.js';
 
@@ -106,13 +106,7 @@ export class BaremetalInstance {
   ended_at!: string | null;
 }
 
-export class BaremetalPage {
-  @ListOf(() => BaremetalInstance, { max: 100 })
-  data!: BaremetalInstance[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class BaremetalPage extends PageOf(() => BaremetalInstance) {}
 
 export class BaremetalCredentials {
   @Text({ max: 253, example: 'metal-01.example', description: 'Host name or IP address.' })

@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
-import { PageFromOneOrAll, Pagination } from '../page.js';
+import { ListOrPageOf, PageFromOneOrAll } from '../page.js';
 import { TeamPath } from '../team-path.js';
 
 export class ConnectionSsh {
@@ -67,14 +67,7 @@ export class Connection {
   stale!: boolean;
 }
 
-/** Given whole, without `pagination`, unless `limit` was sent. */
-export class ConnectionList {
-  @ListOf(() => Connection, { max: 100_000 })
-  data!: Connection[];
-
-  @Nested(() => Pagination, { optional: true })
-  pagination?: Pagination;
-}
+export class ConnectionList extends ListOrPageOf(() => Connection, { max: 100_000 }) {}
 
 class ConnectionFilter extends TeamPath {
   @NumberedId({ optional: true, example: '1' })

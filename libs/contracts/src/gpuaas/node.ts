@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Instant, ListOf, Nested, NumberedId, OneOf, Text, WholeNumber } from '../fields.js';
-import { PageFromOne, Pagination } from '../page.js';
+import { Instant, ListOf, NumberedId, OneOf, Text, WholeNumber } from '../fields.js';
+import { PageFromOne, PageOf } from '../page.js';
 
 /** The boards of the platform, by name and memory size; libs/gpu knows how each can be shared. */
 export const boardNames = [
@@ -155,13 +155,7 @@ export class GpuNode {
   created_at!: string;
 }
 
-export class NodePage {
-  @ListOf(() => GpuNode, { max: 100 })
-  data!: GpuNode[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class NodePage extends PageOf(() => GpuNode) {}
 
 export const nodes = contract('gpuaas.nodes', {
   register: operation(RegisterNode, GpuNode),

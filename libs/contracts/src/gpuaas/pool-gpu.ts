@@ -1,7 +1,7 @@
 import { ApiProperty, IntersectionType, OmitType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { ListOf, Nested, NumberedId, OneOf } from '../fields.js';
-import { PageFromOne, Pagination } from '../page.js';
+import { ListOf, NumberedId, OneOf } from '../fields.js';
+import { PageFromOne, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
 import { Gpu, GpuSlice } from './node.js';
 
@@ -51,13 +51,7 @@ export class PoolGpusQuery extends IntersectionType(TeamPath, PageFromOne) {}
 
 export class ListPoolGpus extends IntersectionType(PoolGpuPath, PoolGpusQuery) {}
 
-export class PoolGpuPage {
-  @ListOf(() => PoolGpu, { max: 100 })
-  data!: PoolGpu[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class PoolGpuPage extends PageOf(() => PoolGpu) {}
 
 export const poolGpus = contract('gpuaas.pool_gpus', {
   list: operation(ListPoolGpus, PoolGpuPage),

@@ -1,8 +1,8 @@
 import { ApiProperty, ApiPropertyOptional, IntersectionType, OmitType } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { contract, operation } from '../contract.js';
-import { DecimalText, Flag, Instant, ListOf, Names, Nested, NumberedId, NumberedIds, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
-import { PageFromOne, Pagination } from '../page.js';
+import { DecimalText, Flag, Instant, ListOf, Names, NumberedId, NumberedIds, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { PageFromOne, PageOf } from '../page.js';
 import { Region } from './region.js';
 
 const sharingModes = ['Spatial', 'Temporal'] as const;
@@ -99,13 +99,7 @@ export class ListPools extends PageFromOne {
   gpuaas_id?: string;
 }
 
-export class PoolPage {
-  @ListOf(() => Pool, { max: 100 })
-  data!: Pool[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class PoolPage extends PageOf(() => Pool) {}
 
 export class OfferedProfile {
   @Text({ max: 64, example: '1g.10gb' })
@@ -147,13 +141,7 @@ export class AvailablePool extends OmitType(Pool, [
   profiles!: OfferedProfile[];
 }
 
-export class AvailablePoolPage {
-  @ListOf(() => AvailablePool, { max: 100 })
-  data!: AvailablePool[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class AvailablePoolPage extends PageOf(() => AvailablePool) {}
 
 export class AvailableRegionsQuery extends PageFromOne {
   @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
@@ -166,13 +154,7 @@ export class AvailableRegion extends OmitType(Region, ['created_at'] as const) {
   gpuaas_ids!: string[];
 }
 
-export class AvailableRegionPage {
-  @ListOf(() => AvailableRegion, { max: 100 })
-  data!: AvailableRegion[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class AvailableRegionPage extends PageOf(() => AvailableRegion) {}
 
 class OfGpuaas {
   @NumberedId({ optional: true, example: '1' })

@@ -1,6 +1,6 @@
 import { contract, operation } from '../contract.js';
-import { Instant, ListOf, Nested, NumberedId, Text } from '../fields.js';
-import { PageFromOne, Pagination } from '../page.js';
+import { Instant, NumberedId, Text } from '../fields.js';
+import { PageFromOne, PageOf } from '../page.js';
 
 export class CreateRegion {
   @Text({ max: 100, example: 'eu-north', description: 'Name of the region, unique.' })
@@ -30,13 +30,7 @@ export class Region {
   created_at!: string;
 }
 
-export class RegionPage {
-  @ListOf(() => Region, { max: 100 })
-  data!: Region[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class RegionPage extends PageOf(() => Region) {}
 
 export class CreateGpuaas {
   @NumberedId({ example: '1' })
@@ -61,13 +55,7 @@ export class Gpuaas {
   created_at!: string;
 }
 
-export class GpuaasPage {
-  @ListOf(() => Gpuaas, { max: 100 })
-  data!: Gpuaas[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class GpuaasPage extends PageOf(() => Gpuaas) {}
 
 export const regions = contract('gpuaas.regions', {
   create: operation(CreateRegion, Region),

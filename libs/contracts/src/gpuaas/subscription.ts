@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
-import { IncludeEnded, PageFromOne, PageFromOneOrAll, Pagination } from '../page.js';
+import { Flag, Instant, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { IncludeEnded, ListOrPageOf, PageFromOne, PageFromOneOrAll, PageOf } from '../page.js';
 
 const aTeam = { example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' };
 const vgpus = {
@@ -151,22 +151,9 @@ export class MeteredSubscription extends Subscription {
   metrics_status!: 'ok' | 'partial' | 'no_data';
 }
 
-export class SubscriptionPage {
-  @ListOf(() => MeteredSubscription, { max: 100 })
-  data!: MeteredSubscription[];
+export class SubscriptionPage extends PageOf(() => MeteredSubscription) {}
 
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
-
-/** Given whole, without `pagination`, unless `limit` was sent. */
-export class SubscriptionList {
-  @ListOf(() => MeteredSubscription, { max: 100_000 })
-  data!: MeteredSubscription[];
-
-  @Nested(() => Pagination, { optional: true })
-  pagination?: Pagination;
-}
+export class SubscriptionList extends ListOrPageOf(() => MeteredSubscription, { max: 100_000 }) {}
 
 class OverWindow {
   @ApiPropertyOptional({ default: 'last_24h' })

@@ -1,7 +1,7 @@
 import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
-import { IncludeEnded, PageFromOne, Pagination } from '../page.js';
+import { Instant, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { IncludeEnded, PageFromOne, PageOf } from '../page.js';
 
 export class StartWorkload {
   @NumberedId({ example: '42' })
@@ -65,13 +65,7 @@ export class Workload {
   created_at!: string;
 }
 
-export class WorkloadPage {
-  @ListOf(() => Workload, { max: 100 })
-  data!: Workload[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class WorkloadPage extends PageOf(() => Workload) {}
 
 export const workloads = contract('gpuaas.workloads', {
   start: operation(StartWorkload, Workload),

@@ -5,6 +5,7 @@ import { Pagination } from '../page.js';
 import { ExposedServiceList } from './exposed-service.js';
 import { Instance } from './instance.js';
 import { Pod } from './pod.js';
+import { Vm } from './vm.js';
 
 class OfTeam {
   @Uuid({ optional: true })
@@ -34,10 +35,13 @@ export class FindInstances extends OfTeam {
   limit!: number;
 }
 
-/** An instance, and the pod where it is one. */
+/** An instance, and the pod or VM where it is one. */
 export class FoundInstance extends Instance {
   @Nested(() => Pod, { nullable: true })
   pod!: Pod | null;
+
+  @Nested(() => Vm, { nullable: true })
+  vm!: Vm | null;
 
   @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of the exposed services of the pod.' })
   exposed_count!: number;

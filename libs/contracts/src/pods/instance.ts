@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid } from '../fields.js';
-import { IncludeEnded, PageFromOneOrAll, Pagination } from '../page.js';
+import { Flag, Instant, NumberedId, OneOf, Text, Uuid } from '../fields.js';
+import { IncludeEnded, ListOrPageOf, PageFromOneOrAll } from '../page.js';
 import { TeamPath } from '../team-path.js';
 
 export const instanceKinds = ['pod', 'vm', 'baremetal'] as const;
@@ -37,14 +37,7 @@ export class Instance {
   created_at!: string;
 }
 
-/** Given whole, without `pagination`, unless `limit` was sent. */
-export class InstanceList {
-  @ListOf(() => Instance, { max: 100_000 })
-  data!: Instance[];
-
-  @Nested(() => Pagination, { optional: true })
-  pagination?: Pagination;
-}
+export class InstanceList extends ListOrPageOf(() => Instance, { max: 100_000 }) {}
 
 export const instances = contract('pods.instances', {
   list: operation(ListInstances, InstanceList),

@@ -1,7 +1,7 @@
 import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
-import { IncludeEnded, PageFromOne, Pagination } from '../page.js';
+import { IncludeEnded, PageFromOne, PageOf } from '../page.js';
 import { Amount, CommandLine, dnsLabel, dnsLabelHint, PortNumbers, Variables } from './pod-fields.js';
 
 export const podNameField = { max: 63, pattern: dnsLabel, patternHint: dnsLabelHint, example: 'notebook-qwert' };
@@ -183,13 +183,7 @@ export class Pod {
   started_at!: string | null;
 }
 
-export class PodPage {
-  @ListOf(() => Pod, { max: 100 })
-  data!: Pod[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class PodPage extends PageOf(() => Pod) {}
 
 class PodsOfTeam {
   @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })

@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
-import { IncludeEnded, PageFromOne, Pagination } from '../page.js';
+import { Instant, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { IncludeEnded, PageFromOne, PageOf } from '../page.js';
 import { Amount } from './pod-fields.js';
 
 const largestGb = 100_000;
@@ -76,13 +76,7 @@ export class SharedVolume {
   created_at!: string;
 }
 
-export class SharedVolumePage {
-  @ListOf(() => SharedVolume, { max: 100 })
-  data!: SharedVolume[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class SharedVolumePage extends PageOf(() => SharedVolume) {}
 
 class VolumesOfTeam {
   @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })

@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { broadcast, contract, operation } from '../contract.js';
-import { Instant, ListOf, Nested, Text, Uuid } from '../fields.js';
-import { Nothing, PageFromOne, Pagination } from '../page.js';
+import { Instant, Text, Uuid } from '../fields.js';
+import { Nothing, PageFromOne, PageOf } from '../page.js';
 
 const nameField = { max: 100, description: 'Name of the key, for its user.', example: 'laptop' };
 const exampleLine = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGk1VtH6q6zYQ9lkWYf5kqIbHnp1TmJ0m3zqUQvXr2Zt';
@@ -30,13 +30,7 @@ export class SshKey {
   created_at!: string;
 }
 
-export class SshKeyPage {
-  @ListOf(() => SshKey, { max: 100 })
-  data!: SshKey[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class SshKeyPage extends PageOf(() => SshKey) {}
 
 export class AddSshKey {
   @Text({ ...nameField, optional: true, description: 'Name of the key, for its user; the comment of the key if left out.' })

@@ -15,5 +15,5 @@ export class UserKeysChanged {
   @Matches(/^[a-z0-9-]+ [A-Za-z0-9+/=]{1,16000}$/, { each: true })
   keys!: string[];
 }
-/** The SSH keys of a user have changed. Bare-metal hosts of their teams let in who holds one of them. */
+/** The SSH keys of a user have changed. Bare-metal hosts and VMs of their teams let in who holds one of them. */
 export const userKeysChanged = event('pods.user_keys_changed', UserKeysChanged);

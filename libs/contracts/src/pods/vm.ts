@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, event, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
-import { IncludeEnded, PageFromOne, Pagination } from '../page.js';
+import { Flag, Instant, ListOf, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { IncludeEnded, PageFromOne, PageOf } from '../page.js';
 import { Amount, dnsLabel, dnsLabelHint } from './pod-fields.js';
 import { PodMount } from './pod.js';
 
@@ -32,13 +32,7 @@ export class Flavour extends CreateFlavour {
   created_at!: string;
 }
 
-export class FlavourPage {
-  @ListOf(() => Flavour, { max: 100 })
-  data!: Flavour[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class FlavourPage extends PageOf(() => Flavour) {}
 
 /** As it is requested. */
 class VmMount extends PodMount {}
@@ -135,13 +129,7 @@ export class Vm {
   started_at!: string | null;
 }
 
-export class VmPage {
-  @ListOf(() => Vm, { max: 100 })
-  data!: Vm[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class VmPage extends PageOf(() => Vm) {}
 
 class VmsOfTeam {
   @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
@@ -175,6 +163,7 @@ export const vms = contract('pods.vms', {
   update: operation(UpdateVm, Vm),
   start: operation(VmPath, Vm),
   stop: operation(VmPath, Vm),
+  restart: operation(VmPath, Vm),
   delete: operation(VmPath, Vm),
   createFlavour: operation(CreateFlavour, Flavour),
   listFlavours: operation(PageFromOne, FlavourPage),

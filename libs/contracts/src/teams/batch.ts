@@ -1,8 +1,10 @@
 import { IntersectionType } from '@nestjs/swagger';
+import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, Text, Uuid, Uuids, WholeNumber } from '../fields.js';
-import { Pagination } from '../page.js';
+import { Email, Flag, Instant, ListOf, OneOf, Text, Uuid, Uuids, WholeNumber } from '../fields.js';
+import { Nothing, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
+import { newPassword, OneTimeLink } from './password.js';
 import { CreateTeam, NewMember, Team, TeamDeletion, TeamMember, WorkspaceName } from './team.js';
 
 /** As `CreateTeam`; with an image policy only by a platform_admin. */
@@ -59,13 +61,7 @@ export class FoundMember extends TeamMember {
   second_factor!: boolean;
 }
 
-export class FoundMembers {
-  @ListOf(() => FoundMember, { max: 1000 })
-  data!: FoundMember[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class FoundMembers extends PageOf(() => FoundMember, { max: 1000 }) {}
 
 class NewMembers {
   @ListOf(() => NewMember, { min: 1, max: 100 })
@@ -97,6 +93,45 @@ export class FoundWorkspaces {
   workspaces!: FoundWorkspace[];
 }
 
+class Person {
+  @Email({ example: 'ada@example.com' })
+  email!: string;
+
+  @Text({ max: 100, optional: true, example: 'Ada', description: 'Name of a user who is new or gets a first password; else of no effect.' })
+  name?: string;
+}
+
+export class WelcomeUser extends Person {
+  @Uuid({ optional: true, description: 'Team that the user is to be a member of.' })
+  team_id?: string;
+
+  @OneOf('TeamRole', teamRoles, { optional: true, description: 'Role of a new member: member if left out. A member keeps the role.' })
+  role?: TeamRole;
+
+  @Text({
+    ...newPassword,
+    optional: true,
+    description: 'First password; of no effect where there is one. The user joins the team with it.',
+  })
+  password?: string;
+
+  @Flag({ optional: true, description: 'Whether the link goes by mail too, where the platform has a mail server.' })
+  send_mail?: boolean;
+}
+
+export class WelcomedUser extends OneTimeLink {
+  @Flag({ description: 'Whether the user has a password.' })
+  has_password!: boolean;
+
+  @Flag({ description: 'Whether the log-in of the user takes a second factor.' })
+  has_second_factor!: boolean;
+}
+
+export class OnboardUser extends Person {
+  @Text(newPassword)
+  password!: string;
+}
+
 /** What the compatibility mount needs of many objects at once, or as one step. */
 export const teamBatches = contract('teams.batches', {
   create: operation(CreateTeamWithPolicy, Team),
@@ -109,4 +144,8 @@ export const teamBatches = contract('teams.batches', {
   workspaces: operation(FindWorkspaces, FoundWorkspaces),
   /** As `teams.delete` with force; a team that was deleted before is no error to a platform_admin. */
   end: operation(TeamPath, TeamDeletion),
+  /** A one-time link for a user who is created, and made a member, where need be. For a platform_admin. */
+  welcome: operation(WelcomeUser, WelcomedUser),
+  /** The first password of a user; `conflict` where there is one. For a platform_admin. */
+  onboard: operation(OnboardUser, Nothing),
 });

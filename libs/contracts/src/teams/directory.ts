@@ -57,6 +57,20 @@ export class RolesInTeams {
   members!: RoleInTeam[];
 }
 
+/** By what a connection was opened that lasts: an API key or a session of the web page. */
+export class HeldCredential {
+  @OneOf('CredentialKind', ['key', 'session'])
+  kind!: 'key' | 'session';
+
+  @Uuid()
+  id!: string;
+}
+
+export class HeldCredentials {
+  @ListOf(() => HeldCredential, { max: 1000 })
+  credentials!: HeldCredential[];
+}
+
 /** Teams for the projections of other services: those that start without any, and those that miss one. For services alone. */
 export const teamDirectory = contract('teams.directory', {
   /** The next 500 workspaces of all teams, deleted teams included, in the order of team and workspace id. Empty after the last. */
@@ -67,4 +81,6 @@ export const teamDirectory = contract('teams.directory', {
    * The roles of those who are members now; nothing is said about the rest, nor about deleted teams. For a log-in that does not come through the gateway: by SSH.
    */
   roles: operation(LookUpRoles, RolesInTeams),
+  /** Those that are neither revoked nor expired now; nothing is said about the rest. For connections that outlast the call that opened them. */
+  liveCredentials: operation(HeldCredentials, HeldCredentials),
 });

@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, Text, Uuid } from '../fields.js';
-import { Nothing, PageFromOne, PageFromOneOrAll, Pagination } from '../page.js';
+import { Flag, Instant, ListOf, Text, Uuid } from '../fields.js';
+import { ListOrPageOf, Nothing, PageFromOne, PageFromOneOrAll, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
 
 const label = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?';
@@ -88,13 +88,7 @@ export class ImagePolicy {
   created_at!: string;
 }
 
-export class ImagePolicyPage {
-  @ListOf(() => ImagePolicy, { max: 100 })
-  data!: ImagePolicy[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class ImagePolicyPage extends PageOf(() => ImagePolicy) {}
 
 export class AssignPolicyBody extends TeamPath {}
 
@@ -102,14 +96,7 @@ export class AssignPolicy extends IntersectionType(ImagePolicyPath, TeamPath) {}
 
 export class ListTeamImages extends IntersectionType(TeamPath, PageFromOneOrAll) {}
 
-/** Everything unless `limit` was sent; then a page. */
-export class TeamImages {
-  @ListOf(() => ImageObject, { max: 1000 })
-  data!: ImageObject[];
-
-  @Nested(() => Pagination, { optional: true })
-  pagination?: Pagination;
-}
+export class TeamImages extends ListOrPageOf(() => ImageObject, { max: 1000 }) {}
 
 export class CheckImage extends TeamPath {
   @Text(reference)

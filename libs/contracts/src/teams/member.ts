@@ -1,9 +1,9 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { Instant, ListOf, Nested, OneOf, Uuid, WholeNumber } from '../fields.js';
+import { Instant, OneOf, Uuid, WholeNumber } from '../fields.js';
 import { IpWhitelist } from '../ip-whitelist.js';
-import { Nothing, PageFromZero, Pagination } from '../page.js';
+import { Nothing, PageFromZero, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
 import { NewMember, TeamMember } from './team.js';
 
@@ -14,13 +14,7 @@ export class MemberPath extends TeamPath {
 
 export class ListMembers extends IntersectionType(TeamPath, PageFromZero) {}
 
-export class MemberPage {
-  @ListOf(() => TeamMember, { max: 100 })
-  data!: TeamMember[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class MemberPage extends PageOf(() => TeamMember) {}
 
 export class AddMember extends IntersectionType(TeamPath, NewMember) {}
 

@@ -2,7 +2,8 @@ import { contract, operation } from '../contract.js';
 import { Email, Instant, Text } from '../fields.js';
 import { Nothing } from '../page.js';
 
-const newPassword = {
+/** What a password must be that is set. */
+export const newPassword = {
   min: 12,
   max: 256,
   description: 'At least 12 characters, and none of the common passwords.',

@@ -2,7 +2,7 @@ import { IntersectionType } from '@nestjs/swagger';
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
 import { Email, Flag, Instant, ListOf, Nested, OneOf, QueryFlag, Text, Uuid } from '../fields.js';
-import { PageFromZero, Pagination } from '../page.js';
+import { PageFromZero, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
 import { ResourceOverview } from './resource-overview.js';
 import { SentInvitation } from './sent-invitation.js';
@@ -153,13 +153,7 @@ export class Team {
   workspaces!: WorkspaceName[];
 }
 
-export class TeamPage {
-  @ListOf(() => Team, { max: 100 })
-  data!: Team[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class TeamPage extends PageOf(() => Team) {}
 
 export class DeleteTeamQuery {
   @QueryFlag({ optional: true, description: 'Whether the resources of the team are ended first; without it they refuse the request.' })

@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { ListOf, Nested, Text, Uuid } from '../fields.js';
-import { Nothing, PageFromZero, Pagination } from '../page.js';
+import { Text, Uuid } from '../fields.js';
+import { Nothing, PageFromZero, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
 
 export class WorkspacePath {
@@ -34,13 +34,7 @@ export class Workspace {
   team_id!: string;
 }
 
-export class WorkspacePage {
-  @ListOf(() => Workspace, { max: 100 })
-  data!: Workspace[];
-
-  @Nested(() => Pagination)
-  pagination!: Pagination;
-}
+export class WorkspacePage extends PageOf(() => Workspace) {}
 
 export const workspaces = contract('teams.workspaces', {
   list: operation(ListWorkspaces, WorkspacePage),

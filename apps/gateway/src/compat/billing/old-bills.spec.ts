@@ -3,13 +3,12 @@ import { array, assert, bigInt, constantFrom, property, record } from 'fast-chec
 import {
   billingReports,
   instanceReports,
-  subscriptions,
   type BilledInstance,
   type BilledPool,
   type BillingBucket,
   type BillingReport,
-  type MeteredSubscription,
-} from '@atoll/contracts';
+} from '@atoll/contracts/billing';
+import { subscriptions, type MeteredSubscription } from '@atoll/contracts/gpuaas';
 import { teamId } from '../../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';
 import { exactNumber, nanoOf, rateOf } from './exact.js';

@@ -1,6 +1,7 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
-import { billingReports, type BilledPool, type CallContext } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { billingReports, type BilledPool } from '@atoll/contracts/billing';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { OldAnswers } from '../http/old-answers.js';

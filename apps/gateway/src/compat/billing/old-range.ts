@@ -1,7 +1,9 @@
 import { applyDecorators } from '@nestjs/common';
 import { IntersectionType } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { billingIntervals, NumberedId, OneOf, TeamPath, Text, WorkspacePath, type BillingInterval } from '@atoll/contracts';
+import { NumberedId, OneOf, TeamPath, Text } from '@atoll/contracts';
+import { billingIntervals, type BillingInterval } from '@atoll/contracts/billing';
+import { WorkspacePath } from '@atoll/contracts/teams';
 
 /** Wall-clock times as old clients write them: to the day, to the minute, to the second. */
 const forms = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d)(?::(\d\d))?)?$/;

@@ -1,6 +1,8 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { billingReports, OneOf, subscriptions, TeamPath, type CallContext } from '@atoll/contracts';
+import { OneOf, TeamPath, type CallContext } from '@atoll/contracts';
+import { billingReports } from '@atoll/contracts/billing';
+import { subscriptions } from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { oldStatusOf } from '../pools/old-status.js';

@@ -1,4 +1,4 @@
-import type { PoolsReport, StorageReport } from '@atoll/contracts';
+import type { PoolsReport, StorageReport } from '@atoll/contracts/billing';
 import { uniqueNames } from './reports.js';
 
 /** Names of the pools of a report, each once. */

@@ -1,4 +1,5 @@
-import type { BilledGroup, BillingBucket, BillingInterval, CallContext, Operation } from '@atoll/contracts';
+import type { CallContext, Operation } from '@atoll/contracts';
+import type { BilledGroup, BillingBucket, BillingInterval } from '@atoll/contracts/billing';
 import { AppError } from '@atoll/errors';
 import type { Rpc } from '@atoll/rpc';
 import { nanoOf, quantityNanoOf } from './exact.js';

@@ -7,7 +7,6 @@ export class NotServed extends Error {}
 
 /** By the beginning of the path: what stands in for a call that is not served. */
 const alternatives: readonly (readonly [pattern: RegExp, sentence: string])[] = [
-  [/^\/create-otl$|^\/onboard$/, 'People log in at the console: invite them with POST /api/team/{team_id}/members of the main API.'],
   [/^\/instances\/unified/, 'Use GET /api/pods and GET /api/instance of the main API.'],
   [/^\/instance\//, 'Use the paths under /api/pods, /api/vm and /api/baremetal of the main API.'],
   [/^\/pods\//, 'Use the paths under /api/pods of the main API.'],

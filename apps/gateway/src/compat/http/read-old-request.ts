@@ -1,6 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { Nothing } from '@atoll/contracts';
+import { Nothing, type WireRules } from '@atoll/contracts';
 import { invalidInput, isAppError, type FieldError } from '@atoll/errors';
 import { GatewaySettings } from '../../gateway-options.js';
 import { callContext } from '../../requests/call-context.js';
@@ -8,7 +8,7 @@ import { declarationsOf, read, type Declared } from '../../requests/read-request
 import { queryFaults } from '../../requests/strictness.js';
 import { jsonBodyOf } from './old-bodies.js';
 
-const rules = { ignoreUnknown: true };
+const rules: WireRules = { unknownFields: 'omit' };
 
 /**
  * As `ReadRequest`, which old clients would not pass: what a call does not know of its query and body is ignored, and so is the whole body of a call that

@@ -1,16 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import {
-  exposedServices,
-  ExposedServicePath,
-  notFound,
-  Nothing,
-  podBatches,
-  pods,
-  type CallContext,
-  type ExposedService,
-  type Pod,
-} from '@atoll/contracts';
+import { notFound, Nothing, type CallContext } from '@atoll/contracts';
+import { exposedServices, ExposedServicePath, podBatches, pods, type ExposedService, type Pod } from '@atoll/contracts/pods';
 import { AppError, isAppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';

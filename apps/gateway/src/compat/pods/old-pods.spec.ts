@@ -1,18 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { baremetal, connections, gpuaasBatches } from '@atoll/contracts/gpuaas';
 import {
-  baremetal,
-  connections,
   exposedServices,
-  gpuaasBatches,
-  imagePolicies,
   podBatches,
   pods,
   sharedVolumes,
-  teamBatches,
+  vms,
   type FoundInstance,
   type Pod,
   type SharedVolume,
-} from '@atoll/contracts';
+  type Vm,
+} from '@atoll/contracts/pods';
+import { imagePolicies, teamBatches } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';
@@ -22,8 +21,28 @@ const podId = '01890000-0000-7000-8000-0000000000a1';
 const hostId = '01890000-0000-7000-8000-0000000000a2';
 const workspaceId = '01890000-0000-7000-8000-0000000000a3';
 const imageId = '01890000-0000-7000-8000-0000000000a4';
+const vmId = '01890000-0000-7000-8000-0000000000a5';
 
 const pod: Pod = { ...aPod('a-qwert'), pod_id: podId, team_id: teamId, name: 'a', volumes: [{ volume_id: '5', path: '/data' }] };
+const vm: Vm = {
+  instance_id: vmId,
+  name: 'head',
+  team_id: teamId,
+  workspace_id: workspaceId,
+  region_id: '3',
+  gpuaas_id: '7',
+  flavour: 'small',
+  vcpus: 4,
+  memory_gb: 16.5,
+  image: 'debian:13',
+  auto_restart: false,
+  status: 'running',
+  reason: null,
+  restarts: 0,
+  volumes: [{ volume_id: '6', path: '/scratch' }],
+  created_at,
+  started_at: created_at,
+};
 
 let compat: CompatUnderTest;
 let key: string;
@@ -33,8 +52,9 @@ beforeAll(async () => {
   key = services.key();
   const place = { team_id: teamId, workspace_id: workspaceId, created_at };
   const all: FoundInstance[] = [
-    { id: podId, name: 'a-qwert', kind: 'pod', status: 'pulling', region_id: '3', ...place, pod, exposed_count: 1 },
-    { id: hostId, name: 'metal', kind: 'baremetal', status: 'Active', region_id: null, ...place, pod: null, exposed_count: 0 },
+    { id: podId, name: 'a-qwert', kind: 'pod', status: 'pulling', region_id: '3', ...place, pod, vm: null, exposed_count: 1 },
+    { id: hostId, name: 'metal', kind: 'baremetal', status: 'Active', region_id: null, ...place, pod: null, vm: null, exposed_count: 0 },
+    { id: vmId, name: 'head', kind: 'vm', status: 'running', region_id: '3', ...place, pod: null, vm, exposed_count: 0 },
   ];
   services.answer(podBatches.instances, ({ instance_id }) => {
     const data = instance_id === undefined ? all : all.filter(({ id }) => id === instance_id);
@@ -58,6 +78,7 @@ beforeAll(async () => {
   services.answer(sharedVolumes.delete, ({ volume_id }) => aVolume(volume_id));
   services.answer(pods.list, ({ page = 1 }) => ({ data: [pod], pagination: { page, limit: 100, total: 1 } }));
   services.answer(pods.get, ({ pod_name }) => ({ ...pod, pod_name }));
+  for (const operation of [vms.start, vms.stop, vms.restart, vms.update, vms.delete]) services.answer(operation, () => vm);
   for (const operation of [pods.act, pods.update, pods.delete]) services.answer(operation, () => pod);
   services.answer(exposedServices.list, () => ({ data: [aService()] }));
   services.answer(exposedServices.expose, () => aService());
@@ -83,13 +104,13 @@ describe('instances', () => {
     expect(compat.gateway.services.calls.length - before).toBeLessThan(6);
     expect(asked(podBatches.instances)).toEqual({ team_id: teamId, page: 0, limit: 1000 });
     expect(page).toMatchObject({
-      total_items: 2,
+      total_items: 3,
       status_counts: [
         { status: 'starting', count: 2 },
         { status: 'pending', count: 4 },
       ],
     });
-    const [first, second] = page.items as Record<string, unknown>[];
+    const [first, second, third] = page.items as Record<string, unknown>[];
     expect(first).toEqual({
       id: `i-${podId}`,
       name: 'a',
@@ -113,11 +134,17 @@ describe('instances', () => {
       },
     });
     expect(second).toMatchObject({ id: `i-${hostId}`, status: 'active', nature: 'baremetal', region: { id: null } });
+    const instance_type = { id: 'small', name: 'small', cpu_cores: 4, ram_mb: 15_736 };
+    expect(third).toMatchObject({ id: `i-${vmId}`, name: 'head', status: 'running', nature: 'vm', region: { id: 3 }, instance_type });
+    expect([second, third].some((item) => item && ('pod_info' in item || 'service' in item))).toBe(false);
   });
 
   it('are read by their ids, with volumes and exposed services; others are not found', async () => {
     const volume = { id: 5, name: 'v5', mount_point: '/data', size_in_gb: 100, status: 'IN_USE', mount_error: null };
     expect(await read(unified)).toMatchObject({ id: `i-${podId}`, shared_volumes: [volume] });
+    const ofVm = { id: 6, name: 'v6', mount_point: '/scratch', status: 'IN_USE', mount_status: 'mounted' };
+    expect(await read(unified.replace(podId, vmId))).toMatchObject({ id: `i-${vmId}`, shared_volumes: [ofVm] });
+    expect(await read(`/api/instances/unified/i-${vmId}/exposed-services`)).toEqual([]);
     expect(await read(unified.replace('i-', ''))).toMatchObject({ id: `i-${podId}` });
     expect(await read(`${unified}/exposed-services`)).toMatchObject([{ id: 5, external_port: 30_100, type: 'https' }]);
     expect(await read(`/api/instances/unified/i-${hostId}/exposed-services`)).toEqual([]);
@@ -140,6 +167,8 @@ describe('instances', () => {
       password: '',
     });
     expect(await read(`/api/instance/i-${hostId}/credentials`)).toEqual({ ip: 'metal', port: 22, username: 'atl', password: 'hunter2' });
+    const ofVm = await call('GET', `/api/instance/i-${vmId}/credentials`);
+    expect([ofVm.status, ofVm.body.message]).toEqual([422, expect.stringContaining('A VM has no log-in over the platform')]);
     expect(JSON.stringify(compat.gateway.logged())).not.toContain('hunter2');
   });
 
@@ -149,6 +178,14 @@ describe('instances', () => {
       expect(asked(pods.act)).toEqual({ pod_name: 'a-qwert', action });
       expect((await call('PUT', `/api/instance/i-${hostId}/${action}`)).status).toBe(422);
     }
+    for (const action of ['start', 'stop', 'restart'] as const) {
+      expect(await call('PUT', `/api/instance/i-${vmId}/${action}`)).toMatchObject({ status: 200, body: {} });
+      expect(asked(vms[action])).toEqual({ instance_id: vmId });
+    }
+    expect((await call('PUT', `/api/instance/i-${vmId}/rename`, { name: 'b' })).status).toBe(200);
+    expect(asked(vms.update)).toEqual({ instance_id: vmId, name: 'b' });
+    expect((await call('DELETE', `/api/instance/i-${vmId}`)).status).toBe(200);
+    expect(asked(vms.delete)).toEqual({ instance_id: vmId });
     expect((await call('PUT', `/api/instance/i-${podId}/rename`, { name: 'b' })).status).toBe(200);
     expect(asked(pods.update)).toEqual({ pod_name: 'a-qwert', name: 'b' });
     expect((await call('DELETE', `/api/instance/i-${podId}`)).status).toBe(200);
@@ -233,7 +270,7 @@ describe('shared volumes', () => {
     async (query) => {
       expect(await read(`/api/shared-volumes?${query}`)).toEqual([
         { id: 5, name: 'v5', region_id: 3, team_id: teamId, size_in_gb: 100, mount_point: '/data', cost: null, status: 'IN_USE' },
-        { id: 6, name: 'v6', region_id: 3, team_id: teamId, size_in_gb: 100, mount_point: null, cost: null, status: 'AVAILABLE' },
+        { id: 6, name: 'v6', region_id: 3, team_id: teamId, size_in_gb: 100, mount_point: '/scratch', cost: null, status: 'IN_USE' },
       ]);
     },
   );

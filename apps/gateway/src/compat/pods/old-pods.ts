@@ -1,17 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
-import {
-  NumberedId,
-  NumberedIds,
-  OneOf,
-  PodPath,
-  podActions,
-  TeamPath,
-  Text,
-  Uuid,
-  WholeNumber,
-  type ServiceProtocol,
-} from '@atoll/contracts';
+import { NumberedId, NumberedIds, OneOf, TeamPath, Text, Uuid, WholeNumber } from '@atoll/contracts';
+import { PodPath, podActions, type ServiceProtocol } from '@atoll/contracts/pods';
 import { ShownInstant, ShownInteger, ShownText, ShownUuid } from '../http/old-answers.js';
 
 const serviceTypes = ['http', 'https', 'nodeport', 'loadbalancer'] as const;

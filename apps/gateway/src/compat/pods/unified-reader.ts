@@ -1,14 +1,7 @@
-import {
-  gpuaasBatches,
-  podBatches,
-  teamBatches,
-  type CallContext,
-  type FindInstances,
-  type FoundInstance,
-  type FoundInstances,
-  type FoundWorkspaces,
-  type Places,
-} from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
+import { gpuaasBatches, type Places } from '@atoll/contracts/gpuaas';
+import { podBatches, type FindInstances, type FoundInstance, type FoundInstances } from '@atoll/contracts/pods';
+import { teamBatches, type FoundWorkspaces } from '@atoll/contracts/teams';
 import type { Rpc } from '@atoll/rpc';
 import { countryCodeOf } from '../http/country-codes.js';
 import { unifiedId, type Unified } from './unified.js';
@@ -52,7 +45,7 @@ function distinct(values: readonly (string | null | undefined)[]): string[] {
 }
 
 function unifiedOf(instance: FoundInstance, places: Places, workspaces: FoundWorkspaces['workspaces']): Unified {
-  const { id, name, kind, status, team_id, workspace_id, region_id, created_at, pod, exposed_count } = instance;
+  const { id, name, kind, status, team_id, workspace_id, region_id, created_at, pod, vm, exposed_count } = instance;
   const workspace = workspaces.find((one) => one.id === workspace_id);
   const region = places.regions.find((one) => one.region_id === region_id);
   const place = places.subscriptions.find(({ subscription_id }) => subscription_id === pod?.subscription_id);
@@ -64,6 +57,9 @@ function unifiedOf(instance: FoundInstance, places: Places, workspaces: FoundWor
     nature: kind,
     ip: [],
     ...(pod && { service: { id: pod.subscription_id, name: place?.pool_name ?? '', type: kind } }),
+    ...(vm && {
+      instance_type: { id: vm.flavour, name: vm.flavour, cpu_cores: vm.vcpus, ram_mb: Math.round((vm.memory_gb * 1e9) / 2 ** 20) },
+    }),
     team: { id: team_id, name: workspace?.team_name ?? '' },
     region: {
       id: region_id === null ? null : Number(region_id),

@@ -1,20 +1,17 @@
 import { Body, Controller, Delete, Get, Param, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { notFound, Nothing, type CallContext } from '@atoll/contracts';
+import { baremetal, connections } from '@atoll/contracts/gpuaas';
 import {
-  baremetal,
-  connections,
   exposedServices,
-  notFound,
-  Nothing,
   podBatches,
   pods,
   sharedVolumes,
-  type CallContext,
+  vms,
   type FoundInstance,
   type FoundInstances,
   type Pod,
-  type PodAction,
-} from '@atoll/contracts';
+} from '@atoll/contracts/pods';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
@@ -81,47 +78,57 @@ export class UnifiedController {
   async getCredentials(@Param() path: UnifiedPath, @Context() context: CallContext): Promise<OldCredentials> {
     const instance = await this.find(path, context);
     if (instance.pod) return this.sshOf(instance.pod, context);
+    if (instance.vm)
+      throw new AppError('not_supported', 'A VM has no log-in over the platform: use the address and the keys of its guest.');
     const { host, port, username, ssh_password } = await this.rpc.call(baremetal.credentials, { instance_id: instance.id }, context);
     return { ip: host, port, username, password: ssh_password };
   }
 
   @Put('instance/:id/start')
-  @OldAnswers(Nothing, 'Start an instance', 'Pods only. Requires team_owner, team_admin or member.')
+  @OldAnswers(Nothing, 'Start an instance', 'Pods and VMs. Requires team_owner, team_admin or member.')
   startInstance(@Param() path: UnifiedPath, @Context() context: CallContext): Promise<Nothing> {
     return this.act(path, 'start', context);
   }
 
   @Put('instance/:id/stop')
-  @OldAnswers(Nothing, 'Stop an instance', 'Pods only. Requires team_owner, team_admin or member.')
+  @OldAnswers(Nothing, 'Stop an instance', 'Pods and VMs. Requires team_owner, team_admin or member.')
   stopInstance(@Param() path: UnifiedPath, @Context() context: CallContext): Promise<Nothing> {
     return this.act(path, 'stop', context);
   }
 
   @Put('instance/:id/restart')
-  @OldAnswers(Nothing, 'Restart an instance', 'Pods only. Requires team_owner, team_admin or member.')
+  @OldAnswers(Nothing, 'Restart an instance', 'Pods and VMs. Requires team_owner, team_admin or member.')
   restartInstance(@Param() path: UnifiedPath, @Context() context: CallContext): Promise<Nothing> {
     return this.act(path, 'restart', context);
   }
 
   @Put('instance/:id/rename')
-  @OldAnswers(Nothing, 'Rename an instance', 'Pods only; a name is a DNS label. Requires team_owner, team_admin or member.')
+  @OldAnswers(Nothing, 'Rename an instance', 'Pods and VMs; a name is a DNS label. Requires team_owner, team_admin or member.')
   async renameInstance(@Param() path: UnifiedPath, @Body() { name }: RenameInstance, @Context() context: CallContext): Promise<Nothing> {
-    await this.rpc.call(pods.update, { pod_name: requirePod(await this.find(path, context)).pod_name, name }, context);
+    const { id, pod, vm } = requireGuest(await this.find(path, context));
+    if (pod) await this.rpc.call(pods.update, { pod_name: pod.pod_name, name }, context);
+    if (vm) await this.rpc.call(vms.update, { instance_id: id, name }, context);
     return {};
   }
 
   @Delete('instance/:id')
-  @OldAnswers(Nothing, 'Delete an instance', 'A pod is deleted, a bare-metal host released. Requires team_owner, team_admin or member.')
+  @OldAnswers(
+    Nothing,
+    'Delete an instance',
+    'A pod or VM is deleted, a bare-metal host released. Requires team_owner, team_admin or member.',
+  )
   async deleteInstance(@Param() path: UnifiedPath, @Context() context: CallContext): Promise<Nothing> {
-    const { id, pod } = await this.find(path, context);
+    const { id, pod, vm } = await this.find(path, context);
     if (pod) await this.rpc.call(pods.delete, { pod_name: pod.pod_name }, context);
+    else if (vm) await this.rpc.call(vms.delete, { instance_id: id }, context);
     else await this.rpc.call(baremetal.end, { instance_id: id }, context);
     return {};
   }
 
-  private async act(path: UnifiedPath, action: PodAction['action'], context: CallContext): Promise<Nothing> {
-    const { pod_name } = requirePod(await this.find(path, context));
-    await this.rpc.call(pods.act, { pod_name, action }, context);
+  private async act(path: UnifiedPath, action: 'start' | 'stop' | 'restart', context: CallContext): Promise<Nothing> {
+    const { id, pod, vm } = requireGuest(await this.find(path, context));
+    if (pod) await this.rpc.call(pods.act, { pod_name: pod.pod_name, action }, context);
+    if (vm) await this.rpc.call(vms[action], { instance_id: id }, context);
     return {};
   }
 
@@ -139,12 +146,13 @@ export class UnifiedController {
     return { ip: ssh.host, port: ssh.port, username: ssh.username, password: '' };
   }
 
-  private async volumesOf({ team_id, pod }: FoundInstance, context: CallContext): Promise<UnifiedDetails['shared_volumes']> {
-    if (!pod || pod.volumes.length === 0) return [];
+  private async volumesOf({ team_id, pod, vm }: FoundInstance, context: CallContext): Promise<UnifiedDetails['shared_volumes']> {
+    const guest = pod ?? vm;
+    if (!guest || guest.volumes.length === 0) return [];
     const known = await allOf((page, limit) => this.rpc.call(sharedVolumes.list, { team_id, page: page + 1, limit }, context));
-    return pod.volumes.map(({ volume_id, path }) => {
+    return guest.volumes.map(({ volume_id, path }) => {
       const volume = known.find((one) => one.volume_id === volume_id);
-      const mount = { mount_operation: 'attach', mount_status: pod.status === 'running' ? 'mounted' : 'pending', mount_error: null };
+      const mount = { mount_operation: 'attach', mount_status: guest.status === 'running' ? 'mounted' : 'pending', mount_error: null };
       return {
         id: Number(volume_id),
         name: volume?.name ?? '',
@@ -163,11 +171,10 @@ function oldCounts(counts: FoundInstances['status_counts']): UnifiedPage['status
   return [...byStatus].map(([status, all]) => ({ status, count: all.reduce((sum, { count }) => sum + count, 0) }));
 }
 
-function requirePod({ pod }: FoundInstance): Pod {
-  if (!pod)
-    throw new AppError(
-      'not_supported',
-      'A bare-metal host is neither started nor stopped nor renamed: use the paths under /api/baremetal of the main API.',
-    );
-  return pod;
+function requireGuest(instance: FoundInstance): FoundInstance {
+  if (instance.pod ?? instance.vm) return instance;
+  throw new AppError(
+    'not_supported',
+    'A bare-metal host is neither started nor stopped nor renamed: use the paths under /api/baremetal of the main API.',
+  );
 }

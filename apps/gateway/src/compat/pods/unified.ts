@@ -89,6 +89,20 @@ class UnifiedPodInfo {
   vram_gb!: string;
 }
 
+class UnifiedInstanceType {
+  @ShownText('Name of the flavour.')
+  id!: string;
+
+  @ShownText('Name of the flavour.')
+  name!: string;
+
+  @ShownInteger('Number of virtual CPUs.')
+  cpu_cores!: number;
+
+  @ShownInteger('Memory in MiB.')
+  ram_mb!: number;
+}
+
 /** What a team rents: a pod, a VM or a bare-metal host. */
 export class Unified {
   @ShownText('Id of the instance: i- and a UUID.')
@@ -123,6 +137,9 @@ export class Unified {
 
   @ShownObject(() => UnifiedPodInfo, 'What a pod has; absent for other kinds.', { optional: true })
   pod_info?: UnifiedPodInfo;
+
+  @ShownObject(() => UnifiedInstanceType, 'The flavour of a VM; absent for other kinds.', { optional: true })
+  instance_type?: UnifiedInstanceType;
 }
 
 class UnifiedCount {
@@ -151,7 +168,7 @@ class UnifiedVolume {
   @ShownText('Name of the volume.')
   name!: string;
 
-  @ShownText('Path in the pod.')
+  @ShownText('Path in the pod or VM.')
   mount_point!: string;
 
   @ShownInteger('Size in GB; null for a volume that is gone.', { nullable: true })
@@ -174,7 +191,7 @@ export class UnifiedDetails extends Unified {
   @ShownInteger('Root disk: not known.', { nullable: true })
   root_disk!: number | null;
 
-  @ShownList(() => UnifiedVolume, 'Shared volumes of a pod.')
+  @ShownList(() => UnifiedVolume, 'Shared volumes of a pod or VM.')
   shared_volumes!: UnifiedVolume[];
 }
 

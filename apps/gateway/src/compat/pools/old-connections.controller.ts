@@ -1,6 +1,8 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { connections, instances, NumberedId, TeamPath, type CallContext } from '@atoll/contracts';
+import { NumberedId, TeamPath, type CallContext } from '@atoll/contracts';
+import { connections } from '@atoll/contracts/gpuaas';
+import { instances } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { OldAnswers, ShownInstant, ShownInteger, ShownList, ShownObject, ShownText, ShownUuid } from '../http/old-answers.js';

@@ -1,15 +1,8 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import {
-  currencies,
-  notFound,
-  pools,
-  regions,
-  TeamPath,
-  type AvailablePool,
-  type CallContext,
-  type OfferedProfile,
-} from '@atoll/contracts';
+import { notFound, TeamPath, type CallContext } from '@atoll/contracts';
+import { currencies } from '@atoll/contracts/billing';
+import { pools, regions, type AvailablePool, type OfferedProfile } from '@atoll/contracts/gpuaas';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';

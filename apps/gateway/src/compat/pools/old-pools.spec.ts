@@ -1,17 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  connections,
-  currencies,
-  gpuaasBatches,
-  imagePolicies,
-  instances,
-  podBatches,
-  pods,
-  pools,
-  regions,
-  subscriptions,
-  type Pool,
-} from '@atoll/contracts';
+import { currencies } from '@atoll/contracts/billing';
+import { connections, gpuaasBatches, pools, regions, subscriptions, type Pool } from '@atoll/contracts/gpuaas';
+import { instances, podBatches, pods } from '@atoll/contracts/pods';
+import { imagePolicies } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';

@@ -1,4 +1,4 @@
-import type { SubscriptionStatus } from '@atoll/contracts';
+import type { SubscriptionStatus } from '@atoll/contracts/gpuaas';
 
 const renamed: Partial<Record<SubscriptionStatus, string>> = { active: 'subscribed', unsubscribing: 'un_subscribing' };
 

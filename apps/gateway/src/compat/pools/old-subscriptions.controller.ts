@@ -1,15 +1,8 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import {
-  EndSubscription,
-  Nothing,
-  pools,
-  subscriptions,
-  type AvailableRegion,
-  type CallContext,
-  type ImageObject,
-  type MeteredSubscription,
-} from '@atoll/contracts';
+import { Nothing, type CallContext } from '@atoll/contracts';
+import { EndSubscription, pools, subscriptions, type AvailableRegion, type MeteredSubscription } from '@atoll/contracts/gpuaas';
+import { type ImageObject } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { ConfigureRoute } from '../../http/route-config.js';

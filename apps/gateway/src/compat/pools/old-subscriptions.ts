@@ -1,5 +1,6 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { NumberedId, OneOf, TeamPath, Uuid, WholeNumber, type MetricWindow } from '@atoll/contracts';
+import { NumberedId, OneOf, TeamPath, Uuid, WholeNumber } from '@atoll/contracts';
+import { type MetricWindow } from '@atoll/contracts/gpuaas';
 import { ShownInteger, ShownList, ShownNumber, ShownObject, ShownText } from '../http/old-answers.js';
 
 /** The old windows, each with the nearest of the main API. */

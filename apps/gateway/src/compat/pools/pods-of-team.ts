@@ -1,4 +1,6 @@
-import { imagePolicies, podBatches, pods, type CallContext, type ExposedService, type ImageObject, type Pod } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { podBatches, pods, type ExposedService, type Pod } from '@atoll/contracts/pods';
+import { imagePolicies, type ImageObject } from '@atoll/contracts/teams';
 import type { Rpc } from '@atoll/rpc';
 import { allOf } from '../http/old-pages.js';
 import type { OldDiscoveredService } from './old-subscriptions.js';

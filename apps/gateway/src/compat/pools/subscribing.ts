@@ -1,4 +1,6 @@
-import { gpuaasBatches, notFound, pods, subscriptions, type CallContext, type EndSubscription, type Pod } from '@atoll/contracts';
+import { notFound, type CallContext } from '@atoll/contracts';
+import { gpuaasBatches, subscriptions, type EndSubscription } from '@atoll/contracts/gpuaas';
+import { pods, type Pod } from '@atoll/contracts/pods';
 import { invalidInput } from '@atoll/errors';
 import type { Rpc } from '@atoll/rpc';
 import { allOf } from '../http/old-pages.js';

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { imagePolicies, Nothing, notFound, requirePlatformAdmin, teams, type CallContext, type ImagePolicy } from '@atoll/contracts';
+import { Nothing, notFound, requirePlatformAdmin, type CallContext } from '@atoll/contracts';
+import { imagePolicies, teams, type ImagePolicy } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { OldAnswers } from '../http/old-answers.js';

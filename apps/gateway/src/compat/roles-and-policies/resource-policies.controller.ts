@@ -1,6 +1,8 @@
 import { Body, Controller, Get, Logger, Param, Post, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Nothing, notFound, regions, requirePlatformAdmin, teams, type CallContext, type Region } from '@atoll/contracts';
+import { Nothing, notFound, requirePlatformAdmin, type CallContext } from '@atoll/contracts';
+import { regions, type Region } from '@atoll/contracts/gpuaas';
+import { teams } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { countryCodeOf } from '../http/country-codes.js';

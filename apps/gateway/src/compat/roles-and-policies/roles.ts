@@ -45,11 +45,12 @@ function roleNamed(value: unknown): unknown {
 const accepted = ['team_admin', 'member', 'viewer', 'billing_viewer'] as const satisfies readonly TeamRole[];
 
 /** A role in a request: its id is meant, its name is taken too. It is the role of the main API from here on. */
-export function RoleGiven({ optional = false } = {}): PropertyDecorator {
+export function RoleGiven({ optional = false, nullable = false } = {}): PropertyDecorator {
   return applyDecorators(
     Transform(({ value }: { value: unknown }) => roleNamed(value)),
     OneOf('GivenRole', accepted, {
       optional,
+      nullable,
       description: `Id or name of a role that GET /roles lists (${teamRoles.join(', ')} on the main API).`,
     }),
   );

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiBody, ApiTags } from '@nestjs/swagger';
-import { members, Nothing, teamBatches, TeamPath, teams, type CallContext } from '@atoll/contracts';
+import { Nothing, TeamPath, type CallContext } from '@atoll/contracts';
+import { members, teamBatches, teams } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { ChangesCaller } from '../../answers/answers.js';
 import { Context } from '../../requests/call-context.js';

@@ -1,11 +1,10 @@
-import { ListOf, OneOf, TeamPath, Text, Uuid, type FoundMember, type NewMember } from '@atoll/contracts';
+import { ListOf, OneOf, TeamPath, Text, Uuid, validateWire, type TeamRole } from '@atoll/contracts';
+import { type FoundMember, type NewMember } from '@atoll/contracts/teams';
 import { invalidInput, isAppError } from '@atoll/errors';
-import { validateWire } from '@atoll/rpc';
 import { ShownFlag, ShownInstant, ShownInteger, ShownList, ShownObject, ShownText, ShownUuid } from '../http/old-answers.js';
 import { OldPage } from '../http/old-pages.js';
 import { OldRole, oldRoleOf, RoleGiven } from '../roles-and-policies/roles.js';
 import { OldNewMember } from './old-teams.js';
-import type { TeamRole } from '@atoll/contracts';
 
 class People {
   @ListOf(() => OldNewMember, { min: 1, max: 100 })
@@ -20,7 +19,7 @@ export class Invitations {
   static fromWire(plain: unknown): Invitations {
     if (!Array.isArray(plain)) throw invalidInput([{ path: '', code: 'isArray', message: 'the body must be a JSON list of people' }]);
     try {
-      return new Invitations(validateWire(People, { members: plain }, { ignoreUnknown: true }).members);
+      return new Invitations(validateWire(People, { members: plain }, { unknownFields: 'omit' }).members);
     } catch (error) {
       if (!isAppError(error) || !error.details.errors) throw error;
       const place = (text: string): string => text.replace(/\bmembers\./g, '').replace(/\bmembers\b/g, 'the list');

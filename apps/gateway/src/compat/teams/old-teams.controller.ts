@@ -1,6 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { imagePolicies, Nothing, TeamPath, teamBatches, teams, Uuid, workspaces, type CallContext, type NewMember } from '@atoll/contracts';
+import { Nothing, TeamPath, Uuid, type CallContext } from '@atoll/contracts';
+import { imagePolicies, teamBatches, teams, workspaces, type NewMember } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { ChangesCaller } from '../../answers/answers.js';

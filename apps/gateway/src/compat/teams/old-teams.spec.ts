@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { regions } from '@atoll/contracts/gpuaas';
 import {
   imagePolicies,
   members,
-  regions,
   teamBatches,
   teams,
   workspaces,
@@ -10,7 +10,7 @@ import {
   type ImagePolicy,
   type NamedTeam,
   type Workspace,
-} from '@atoll/contracts';
+} from '@atoll/contracts/teams';
 import { aTeam, teamId } from '../../testing/team-fixture.js';
 import { oldRoles } from '../roles-and-policies/roles.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';

@@ -1,8 +1,9 @@
 import { IntersectionType } from '@nestjs/swagger';
-import { Email, Flag, ListOf, Nested, Team, Text, Uuid } from '@atoll/contracts';
+import { Email, Flag, ListOf, Nested, Text, Uuid } from '@atoll/contracts';
+import type { TeamRole } from '@atoll/contracts';
+import { Team } from '@atoll/contracts/teams';
 import { ShownFlag, ShownNumber, ShownObject, ShownText, ShownUuid } from '../http/old-answers.js';
 import { RoleGiven } from '../roles-and-policies/roles.js';
-import type { TeamRole } from '@atoll/contracts';
 
 class General {
   @Uuid({ optional: true, nullable: true, description: 'Id of the image policy.' })

@@ -1,4 +1,5 @@
-import { teamBatches, type CallContext, type NamedTeam } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
+import { teamBatches, type NamedTeam } from '@atoll/contracts/teams';
 import type { Rpc } from '@atoll/rpc';
 
 /** All teams with their names and image policies. Throws `forbidden` for whoever is no platform_admin. */

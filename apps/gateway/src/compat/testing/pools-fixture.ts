@@ -1,4 +1,5 @@
-import type { AvailablePool, ExposedService, MeteredSubscription, Pod } from '@atoll/contracts';
+import type { AvailablePool, MeteredSubscription } from '@atoll/contracts/gpuaas';
+import type { ExposedService, Pod } from '@atoll/contracts/pods';
 import { teamId } from '../../testing/team-fixture.js';
 
 export const created_at = '2026-10-01T00:00:00.000Z';

@@ -1,6 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { NumberedId, pods, sharedVolumes, TeamPath, Text, Uuid, type CallContext, type SharedVolume } from '@atoll/contracts';
+import { NumberedId, TeamPath, Text, Uuid, type CallContext } from '@atoll/contracts';
+import { podBatches, sharedVolumes, type SharedVolume } from '@atoll/contracts/pods';
 import { invalidInput } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
@@ -57,13 +58,13 @@ class OldVolume {
   @ShownInteger('Size in GB.')
   size_in_gb!: number;
 
-  @ShownText('Path at which a pod mounts it; null while none does.', { nullable: true })
+  @ShownText('Path at which a pod or VM mounts it; null while none does.', { nullable: true })
   mount_point!: string | null;
 
   @ShownNumber('Not known here: see the billing calls.', { nullable: true })
   cost!: null;
 
-  @ShownText('AVAILABLE, or IN_USE while a pod mounts it.', { example: 'AVAILABLE' })
+  @ShownText('AVAILABLE, or IN_USE while a pod or VM mounts it.', { example: 'AVAILABLE' })
   status!: string;
 }
 
@@ -93,9 +94,9 @@ export class OldVolumesController {
     if (team_id === undefined) throw invalidInput([{ path: 'team_id', code: 'isUuid', message: 'team_id must be a UUID' }]);
     const [volumes, all] = await Promise.all([
       allOf((page, limit) => this.rpc.call(sharedVolumes.list, { team_id, page: page + 1, limit }, context)),
-      allOf((page, limit) => this.rpc.call(pods.list, { team_id, page: page + 1, limit }, context)),
+      allOf((page, limit) => this.rpc.call(podBatches.instances, { team_id, page, limit }, context)),
     ]);
-    const mounts = new Map(all.flatMap((pod) => pod.volumes.map(({ volume_id, path }) => [volume_id, path])));
+    const mounts = new Map(all.flatMap(({ pod, vm }) => ((pod ?? vm)?.volumes ?? []).map(({ volume_id, path }) => [volume_id, path])));
     return volumes.map((volume) => oldVolume(volume, mounts.get(volume.volume_id)));
   }
 
@@ -118,7 +119,7 @@ export class OldVolumesController {
   }
 
   @Delete(':id')
-  @OldAnswers(OldVolume, 'Delete a shared volume', '409 while a pod mounts it. Requires team_owner, team_admin or member.')
+  @OldAnswers(OldVolume, 'Delete a shared volume', '409 while a pod or VM mounts it. Requires team_owner, team_admin or member.')
   async deleteVolume(@Param() { id }: OldVolumePath, @Context() context: CallContext): Promise<OldVolume> {
     return oldVolume(await this.rpc.call(sharedVolumes.delete, { volume_id: id }, context));
   }

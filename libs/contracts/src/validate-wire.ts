@@ -1,14 +1,14 @@
 import { plainToInstance } from 'class-transformer';
-import { validateSync, type ValidationError, type ValidatorOptions } from 'class-validator';
+import { validateSync, type ValidationError } from 'class-validator';
 import { invalidInput, type FieldError } from '@atoll/errors';
-import type { ReadsItself, Wire } from '@atoll/contracts';
+import type { ReadsItself, Wire } from './contract.js';
 
-const rules: ValidatorOptions = { whitelist: true, forbidNonWhitelisted: true, forbidUnknownValues: false, stopAtFirstError: true };
-
-/** How fields are taken that a class does not have. */
 export interface WireRules {
-  /** Leaves them out instead of refusing them. */
-  ignoreUnknown?: boolean;
+  /**
+   * What becomes of fields that the class does not declare. They are refused, unless given. `omit`: for what may be newer than its reader. `keep`: for a class
+   * of settings, which may have properties that nothing from outside sets.
+   */
+  unknownFields?: 'refuse' | 'omit' | 'keep';
 }
 
 /** Deeper than any wire class, and shallow enough for what recurses. */
@@ -17,17 +17,22 @@ const maxDepth = 32;
 const maxPathLength = 200;
 
 /**
- * Turns what came over the wire into an instance of its class, with every field checked: the same function for the
- * bus and for HTTP. Throws `invalid_input` that names each faulty field, unknown ones included unless they are ignored.
+ * Turns what came from outside into an instance of its class, each field converted and checked as its decorators say: the one validator of HTTP, of calls
+ * and events, and of the environment. Throws `invalid_input` that names each faulty field and what is allowed, and no value.
  */
-export function validateWire<T extends object>(type: Wire<T>, plain: unknown, { ignoreUnknown = false }: WireRules = {}): T {
+export function validateWire<T extends object>(type: Wire<T>, plain: unknown, { unknownFields = 'refuse' }: WireRules = {}): T {
   if ('fromWire' in type) return (type as unknown as ReadsItself<T>).fromWire(plain);
   if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
     throw invalidInput([{ path: '', code: 'isObject', message: 'a JSON object is expected' }]);
   }
-  requireHarmless(plain, '', 1, ignoreUnknown);
+  requireHarmless(plain, '', 1, unknownFields !== 'refuse');
   const instance = plainToInstance(type, plain);
-  const faults = validateSync(instance, { ...rules, forbidNonWhitelisted: !ignoreUnknown });
+  const faults = validateSync(instance, {
+    whitelist: unknownFields !== 'keep',
+    forbidNonWhitelisted: unknownFields === 'refuse',
+    forbidUnknownValues: false,
+    stopAtFirstError: true,
+  });
   if (faults.length > 0) throw invalidInput(faults.flatMap((fault) => fieldErrors(fault)));
   return instance;
 }
@@ -36,14 +41,14 @@ export function validateWire<T extends object>(type: Wire<T>, plain: unknown, { 
  * Refuses, or leaves out, what would not reach the validator, or break what recurses before it: depth, and names of every object's
  * prototype, which class-transformer leaves out in silence or class-validator takes for declared.
  */
-function requireHarmless(value: object, path: string, depth: number, ignoreUnknown: boolean): void {
+function requireHarmless(value: object, path: string, depth: number, isOmitted: boolean): void {
   if (depth > maxDepth) throw invalidInput([{ path, code: 'maxDepth', message: `objects must not be nested deeper than ${maxDepth}` }]);
   for (const [name, member] of Object.entries(value)) {
     const here = path ? `${path}.${name}` : name;
     if (name in Object.prototype) {
-      if (!ignoreUnknown) throw invalidInput([unknownField(here)]);
+      if (!isOmitted) throw invalidInput([unknownField(here)]);
       Reflect.deleteProperty(value, name);
-    } else if (typeof member === 'object' && member !== null) requireHarmless(member as object, here, depth + 1, ignoreUnknown);
+    } else if (typeof member === 'object' && member !== null) requireHarmless(member as object, here, depth + 1, isOmitted);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { AppError } from '@atoll/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { problemHeaders, statusOf } from '../errors/problem.js';
+import { problemHeaders, statusOf } from './problem.js';
 
 /** No script, no style, no frame: a sentence and a link. */
 const pageHeaders = {

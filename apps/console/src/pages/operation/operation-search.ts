@@ -1,0 +1,29 @@
+import type { DeadLetter, Machine } from './operation-queries.js';
+
+const services: readonly string[] = ['teams', 'billing', 'gpuaas', 'pods'] satisfies DeadLetter['service'][];
+
+const matching = (value: unknown, form: RegExp): string | undefined => (typeof value === 'string' && form.test(value) ? value : undefined);
+
+export interface ProcessSearch {
+  kind?: Machine['kind'];
+  state?: string;
+  page?: string;
+}
+
+/** What of an address means something; the rest is dropped, so that a broken link still leads to a page. */
+export function validateProcesses({ kind, state, page }: Record<string, unknown>): ProcessSearch {
+  const named = matching(state, /^[a-z][a-z_]{0,39}$/);
+  const numbered = matching(page, /^[1-9]\d{0,5}$/);
+  return { ...(kind === 'waiting' && { kind }), ...(named && { state: named }), ...(numbered && { page: numbered }) };
+}
+
+export interface DeadLetterSearch {
+  service?: DeadLetter['service'];
+  cursor?: string;
+}
+
+export function validateDeadLetters({ service, cursor }: Record<string, unknown>): DeadLetterSearch {
+  const place = matching(cursor, /^(?:0|[1-9]\d{0,15})_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  const isService = typeof service === 'string' && services.includes(service);
+  return { ...(isService && { service: service as DeadLetter['service'] }), ...(place && { cursor: place }) };
+}

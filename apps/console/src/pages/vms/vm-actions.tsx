@@ -1,0 +1,79 @@
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { asProblem, type Problem } from '../../api/problem.js';
+import { queryClient } from '../../api/query-client.js';
+import { Button } from '../../parts/button.js';
+import { Act, Ask, Refusal } from '../../parts/dialogs.js';
+import { Toggle } from '../../parts/fields.js';
+import { say } from '../../parts/toasts.js';
+
+type Vm = Schemas['Vm'];
+
+const touched = ['vms', 'overview'];
+
+/** Whether it starts again when its guest stops by itself: a switch, which holds at once. */
+export function AutoRestart({ vm: { instance_id, name, auto_restart }, mayUse }: { vm: Vm; mayUse: boolean }) {
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const change = useMutation({
+    mutationFn: (isOn: boolean) =>
+      answerOf(api.PUT('/api/vm/{instance_id}', { params: { path: { instance_id } }, body: { auto_restart: isOn } })),
+    onSuccess: async (vm) => {
+      say(vm.auto_restart ? `${name} starts again when it stops by itself.` : `${name} stays stopped when it stops by itself.`);
+      await queryClient.invalidateQueries({ queryKey: ['vms'] });
+    },
+    onError: (error) => setProblem(asProblem(error)),
+  });
+  return (
+    <>
+      <Toggle
+        label={`Restart ${name} by itself`}
+        isLabelHidden
+        isOn={change.isPending ? change.variables : auto_restart}
+        isDisabled={!mayUse || change.isPending}
+        onChange={(isOn) => change.mutate(isOn)}
+      />
+      <Refusal title="Restart by itself" problem={problem} onClose={() => setProblem(null)} />
+    </>
+  );
+}
+
+/** What can be done with a VM in its state. */
+export function VmActions({ vm: { instance_id, name, status } }: { vm: Vm }) {
+  const path = { instance_id };
+  const isDown = status === 'stopped' || status === 'failed';
+  return (
+    <div className="actions">
+      {isDown && (
+        <Act
+          label="Start"
+          kind="primary"
+          action={() => answerOf(api.POST('/api/vm/{instance_id}/start', { params: { path, header: idempotencyKey() } }))}
+          invalidates={touched}
+          done={`${name} is being started.`}
+        />
+      )}
+      {(status === 'running' || status === 'pending') && (
+        <Act
+          label="Stop"
+          action={() => answerOf(api.POST('/api/vm/{instance_id}/stop', { params: { path, header: idempotencyKey() } }))}
+          invalidates={touched}
+          done={`${name} is being stopped.`}
+        />
+      )}
+      <Ask
+        title={`Delete ${name}`}
+        question={<p>The VM and its disk are gone for good; what is on shared volumes stays.</p>}
+        trigger={
+          <Button isSmall kind="danger">
+            Delete
+          </Button>
+        }
+        submit="Delete"
+        action={() => answerOf(api.DELETE('/api/vm/{instance_id}', { params: { path } }))}
+        invalidates={touched}
+        done={`${name} is being deleted.`}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,19 @@
+import { queryOptions } from '@tanstack/react-query';
+import { answerOf, api } from '../../api/client.js';
+import { pollMs } from '../../api/query-client.js';
+
+const underWay: ReadonlySet<string> = new Set(['pending', 'stopping']);
+
+export const vmsQuery = (team_id: string, page: number, include_ended: boolean) =>
+  queryOptions({
+    queryKey: ['vms', team_id, page, include_ended],
+    queryFn: () =>
+      answerOf(api.GET('/api/vm', { params: { query: { team_id, page, limit: 20, ...(include_ended && { include_ended }) } } })),
+    refetchInterval: ({ state }) => (state.data?.data.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm),
+  });
+
+export const flavoursQuery = queryOptions({
+  queryKey: ['flavours'],
+  queryFn: () => answerOf(api.GET('/api/vm/flavour', { params: { query: { limit: 100 } } })),
+  staleTime: pollMs.calm,
+});

@@ -1,0 +1,85 @@
+import { createRootRoute, createRoute, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router';
+import { Toasts } from '../parts/toasts.js';
+import { CrashPage, MissingPage } from '../pages/fault-pages.js';
+import { HomePage } from '../pages/home-page.js';
+import { takeToken } from '../pages/login/link-token.js';
+import { LoginPage } from '../pages/login-page.js';
+import { currentSession } from '../session/session.js';
+import { Shell } from '../shell/shell.js';
+
+export const rootRoute = createRootRoute({
+  component: () => (
+    <>
+      <Outlet />
+      <Toasts />
+    </>
+  ),
+  notFoundComponent: MissingPage,
+  errorComponent: CrashPage,
+});
+
+/** Values of the address are texts: a router that reads them as JSON makes numbers of ids. */
+export const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+
+const loginRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: 'sign-in',
+  validateSearch: (search: Record<string, unknown>): { next?: string } => {
+    const next = text(search.next);
+    // A path of this console, and no other origin.
+    return next !== undefined && /^\/(?![/\\])/.test(next) ? { next } : {};
+  },
+  component: LoginPage,
+});
+
+/** Where links of before lead, and what people type. */
+const oldLoginRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: 'login',
+  beforeLoad: () => {
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- how this router redirects
+    throw redirect({ to: currentSession().kind === 'none' ? '/sign-in' : '/', replace: true });
+  },
+});
+
+const linkRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: 'link',
+  beforeLoad: takeToken,
+  component: lazyRouteComponent(() => import('../pages/login/link-page.js'), 'LinkPage'),
+});
+
+/** What only somebody sees who is logged in. */
+export const inRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  id: 'in',
+  beforeLoad: ({ location }) => {
+    if (currentSession().kind === 'none') {
+      // eslint-disable-next-line @typescript-eslint/only-throw-error -- how this router redirects
+      throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { next: location.href } });
+    }
+  },
+  component: Shell,
+});
+
+/** The number of the page, in the addresses of listings. */
+export const page = (search: Record<string, unknown>): { page?: string } => {
+  const wanted = text(search.page);
+  return wanted !== undefined && /^\d{1,6}$/.test(wanted) ? { page: wanted } : {};
+};
+
+const homeRoute = createRoute({ getParentRoute: () => inRoute, path: '/', component: HomePage });
+const profileRoute = createRoute({
+  getParentRoute: () => inRoute,
+  path: 'profile',
+  component: lazyRouteComponent(() => import('../pages/profile-page.js'), 'ProfilePage'),
+});
+const sshKeysRoute = createRoute({
+  getParentRoute: () => inRoute,
+  path: 'profile/ssh-keys',
+  validateSearch: page,
+  component: lazyRouteComponent(() => import('../pages/ssh-keys/ssh-keys-page.js'), 'SshKeysPage'),
+});
+
+export const publicRoutes = [loginRoute, oldLoginRoute, linkRoute] as const;
+export const ownRoutes = [homeRoute, profileRoute, sshKeysRoute] as const;

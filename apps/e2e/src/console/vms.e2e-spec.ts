@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { describeWhere } from '@atoll/testing';
+import { adminKey, call, platformUrl, succeed, until } from '../client.js';
+import { createNode, createPool, createTenant } from '../gpu-inventory.js';
+import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+
+const longMs = 120_000;
+
+describeWhere(browserLack(), 'VMs in the console', () => {
+  beforeAll(openBrowser);
+  afterAll(closeBrowser);
+
+  it(
+    'are made of a flavour that the operator creates, mount a volume, restart by a switch, stop, start, and are deleted after a question',
+    async () => {
+      const flavour = `size-${Date.now()}`;
+      const desk = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+      await logInWithKey(desk.page, adminKey, '/operator/flavours');
+      await desk.page.getByRole('button', { name: 'Create a flavour' }).click();
+      await desk.page.getByRole('dialog').getByLabel('Name').fill(flavour);
+      await desk.page.getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click();
+      await desk.page.getByRole('rowheader', { name: flavour }).waitFor();
+      expect(await violations(desk.page)).toEqual([]);
+
+      const node = await createNode({ gpus: [{ board: 'A100-80GB', count: 1 }] });
+      await createPool(node, { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 4 });
+      const tenant = await createTenant('VM users', ['team_owner', 'member', 'viewer']);
+      const volume = { team_id: tenant.teamId, region_id: node.regionId, name: 'datasets', size_in_gb: 10 };
+      const { volume_id } = await succeed<{ volume_id: string }>('POST', '/shared-volumes', { key: tenant.key, body: volume });
+      await until(
+        () => succeed<{ status: string }>('GET', `/shared-volumes/${volume_id}`, { key: tenant.key }),
+        ({ status }) => status === 'active',
+      );
+
+      const offered = await succeed<{ data: { region_id: string; region_name: string }[] }>(
+        'GET',
+        `/gpuaas/available-regions?team_id=${tenant.teamId}&limit=100`,
+        tenant,
+      );
+      const regionName = offered.data.find(({ region_id }) => region_id === node.regionId)?.region_name ?? '';
+
+      const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+      const { page } = tab;
+      const dialog = page.getByRole('dialog');
+      await logInWithKey(page, tenant.key, `/teams/${tenant.teamId}/vms`);
+      await page.getByText('There is no VM').waitFor();
+      await page.getByRole('button', { name: 'Create a VM' }).click();
+      await dialog.getByLabel('Name').fill('Not A Name');
+      await dialog.getByRole('button', { name: 'Region' }).click();
+      await page.getByRole('option', { name: regionName }).click();
+      await dialog.getByRole('button', { name: 'Flavour' }).click();
+      await page.getByRole('option', { name: flavour }).click();
+      await dialog.getByRole('button', { name: 'Mount a shared volume' }).click();
+      await page.getByRole('option', { name: 'datasets' }).click();
+      await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+      await dialog
+        .getByText(/name must be/)
+        .first()
+        .waitFor();
+      await dialog.getByLabel('Name').fill('head-node');
+      expect(await violations(page, ['[aria-hidden="true"]'])).toEqual([]);
+      await picture(page, 'story-vm-create');
+      await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+      const row = page.getByRole('region', { name: 'VMs' }).getByRole('row').filter({ hasText: 'head-node' });
+      await row.getByText('running', { exact: true }).waitFor();
+      await row.getByText('a volume at /mnt/datasets').waitFor();
+
+      const vm = async () => {
+        const { data } = await succeed<{ data: { auto_restart: boolean; instance_id: string }[] }>(
+          'GET',
+          `/vm?team_id=${tenant.teamId}`,
+          tenant,
+        );
+        return data[0];
+      };
+      const restarts = row.getByRole('switch', { name: 'Restart head-node by itself' });
+      expect(await restarts.isChecked()).toBe(true);
+      await row.locator('.switch').click();
+      await until(vm, (found) => found?.auto_restart === false);
+      expect(await restarts.isChecked()).toBe(false);
+      for (const theme of ['Light', 'Dark']) {
+        await page.getByRole('radio', { name: theme }).click();
+        expect(await violations(page)).toEqual([]);
+        await picture(page, `story-vms-1440-${theme}`);
+      }
+      for (const width of [768, 360]) {
+        await page.setViewportSize({ width, height: 740 });
+        expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(width);
+        await picture(page, `story-vms-${width}`);
+      }
+      await page.setViewportSize({ width: 1440, height: 900 });
+
+      const looker = await openTab(platformUrl);
+      await logInWithKey(looker.page, tenant.keys.viewer ?? '', `/teams/${tenant.teamId}/vms`);
+      await looker.page.getByRole('rowheader', { name: 'head-node' }).waitFor();
+      expect(await looker.page.getByRole('button', { name: /Create a VM|Stop|Delete/ }).count()).toBe(0);
+      expect(await looker.page.getByRole('switch', { name: 'Restart head-node by itself' }).isDisabled()).toBe(true);
+      const stranger = await createTenant('VM strangers');
+      expect((await call('GET', `/vm?team_id=${tenant.teamId}`, { key: stranger.key })).status).toBe(404);
+
+      await row.getByRole('button', { name: 'Stop' }).click();
+      await row.getByText('stopped', { exact: true }).waitFor();
+      await row.getByRole('button', { name: 'Start' }).click();
+      await row.getByText('running', { exact: true }).waitFor();
+      await row.getByRole('button', { name: 'Delete' }).click();
+      await dialog.getByRole('button', { name: 'Delete' }).click();
+      await page.getByText('There is no VM').waitFor();
+
+      await desk.page.getByRole('link', { name: 'Clusters' }).click();
+      await desk.page.getByRole('button', { name: 'Check' }).first().click();
+      await desk.page.getByText(/ was checked\./).waitFor();
+      expect(await violations(desk.page)).toEqual([]);
+      await picture(desk.page, 'story-clusters');
+      for (const each of [tab, looker, desk]) {
+        expect(each.faults).toEqual([]);
+        await each.close();
+      }
+    },
+    longMs,
+  );
+});

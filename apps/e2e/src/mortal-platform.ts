@@ -1,0 +1,116 @@
+import { afterEach } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { createApiKey } from '@atoll/api-keys';
+import { createDatabase, type TestDatabase } from '@atoll/testing';
+import { call, until, type Operated } from './client.js';
+import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
+
+const startTimeoutMs = 60_000;
+
+interface Kept {
+  folder: string;
+  database: TestDatabase;
+  client: pg.Client;
+}
+
+/** The platform of a story that kills its processes outright: one at a time, on data that outlives it, gone with the story. */
+export class MortalPlatform {
+  readonly topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
+  /** Good after each start again. */
+  readonly operated: Operated;
+  #running: RunningPlatform | undefined;
+  #kept: Kept | undefined;
+  #env: Record<string, string> = {};
+
+  constructor() {
+    const running = (): RunningPlatform => this.running;
+    this.operated = {
+      get url() {
+        return running().url;
+      },
+      get adminKey() {
+        return running().adminKey;
+      },
+    };
+    afterEach(() => this.stop());
+  }
+
+  get running(): RunningPlatform {
+    if (!this.#running) throw new Error('There is no platform.');
+    return this.#running;
+  }
+
+  /** On a database that outlives the platform, which the story reads. */
+  async start(): Promise<void> {
+    const [folder, database] = [mkdtempSync(join(tmpdir(), 'atoll-e2e-')), await createDatabase()];
+    const client = new pg.Client({ connectionString: database.url });
+    this.#kept = { folder, database, client };
+    await client.connect();
+    this.#env = { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: createApiKey(), DATABASE_URL: database.url };
+    this.#running = await startPlatform(this.topology, this.#env);
+  }
+
+  async query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    if (!this.#kept) throw new Error('There is no database.');
+    return (await this.#kept.client.query<Row>(sql, values)).rows;
+  }
+
+  /** Kills what runs a service, over NATS its process alone, otherwise the platform, and waits until that answers again. */
+  async kill(service: 'pods' | 'gpuaas'): Promise<void> {
+    const latest = () => Number([...this.running.output().matchAll(new RegExp(`^${service}: process (\\d+)$`, 'gm'))].at(-1)?.[1]);
+    if (this.topology === 'services') {
+      const killed = latest();
+      process.kill(killed, 'SIGKILL');
+      await until(
+        () => Promise.resolve(latest()),
+        (pid) => pid !== killed,
+      );
+    } else {
+      this.running.process.kill('SIGKILL');
+      await once(this.running.process, 'exit');
+      this.#running = await startPlatform(this.topology, this.#env);
+    }
+    const path = service === 'pods' ? '/pod-limits' : '/region';
+    await until(
+      () => call('GET', path, { url: this.operated.url, key: this.operated.adminKey }),
+      ({ status }) => status === 200,
+      startTimeoutMs,
+    );
+  }
+
+  private async stop(): Promise<void> {
+    try {
+      await this.#running?.stop();
+    } finally {
+      this.#running = undefined;
+      await this.#kept?.client.end();
+      await this.#kept?.database.drop();
+      if (this.#kept) rmSync(this.#kept.folder, { recursive: true, force: true });
+      this.#kept = undefined;
+    }
+  }
+}
+
+/** Kills a platform with all processes that it has started, its database among them. */
+export async function killEverything({ process: root }: RunningPlatform): Promise<void> {
+  const pairs = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  const below = (parent: number): number[] => pairs.flatMap(([pid = 0, of]) => (of === parent ? [pid, ...below(pid)] : []));
+  const ended = once(root, 'exit');
+  for (const pid of [root.pid ?? 0, ...below(root.pid ?? 0)]) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      // It has ended since it was listed.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+  await ended;
+}

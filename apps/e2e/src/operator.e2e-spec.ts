@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { createDatabase, type TestDatabase } from '@atoll/testing';
+import pg from 'pg';
+import { call, createTeam, succeed, until, type Operated, type Refusal } from './client.js';
+import { createNode } from './gpu-inventory.js';
+import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
+
+interface Letter {
+  service: string;
+  dead_letter_id: string;
+  event_name: string;
+  error: string;
+  tries: number;
+  replay_requested_at: string | null;
+}
+
+interface Letters {
+  data: Letter[];
+  services: { service: string; status: string }[];
+  next_cursor: string | null;
+}
+
+let database: TestDatabase;
+let platform: RunningPlatform;
+let client: pg.Client;
+beforeAll(async () => {
+  database = await createDatabase();
+  platform = await startPlatform((process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology, { DATABASE_URL: database.url });
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+}, 60_000);
+afterAll(async () => {
+  await client.end();
+  await platform.stop();
+  await database.drop();
+});
+
+const access = () => ({ url: platform.url, key: platform.adminKey });
+const letters = (query = '') => succeed<Letters>('GET', `/operator/dead-letters${query}`, access());
+
+/** What a service leaves when it cannot take an event. */
+async function bury(service: string, payload: object): Promise<string> {
+  const id = randomUUID();
+  await client.query(
+    `INSERT INTO ${service}.dead_letter (id, consumer, event_id, event_name, payload, occurred_at, last_error, tries, first_failed_at, last_failed_at)
+     VALUES ($1, 'team-directory', $2, 'teams.team_changed', $3, now(), 'Error: the disk was full', 5, now(), now())`,
+    [id, randomUUID(), JSON.stringify(payload)],
+  );
+  return id;
+}
+
+const aTeam = () => ({ team_id: randomUUID(), revision: 1, name: 'Buried', is_suspended: false, status: 'active', workspaces: [] });
+
+describe('what the operator sees of all services', () => {
+  it('dead letters are listed with their reason, handled when they are replayed, kept when they fail again, and dropped', async () => {
+    const team = aTeam();
+    const mended = await bury('billing', team);
+    const broken = await bury('gpuaas', { nonsense: true });
+    const dropped = await bury('teams', aTeam());
+    const all = await letters();
+    expect(all.services.map(({ service, status }) => `${service} ${status}`)).toEqual(['teams ok', 'billing ok', 'gpuaas ok', 'pods ok']);
+    expect(all.data.map(({ dead_letter_id }) => dead_letter_id)).toEqual([dropped, broken, mended]);
+    expect(all.data[0]).toMatchObject({ service: 'teams', event_name: 'teams.team_changed', error: 'Error: the disk was full', tries: 5 });
+    const paged: string[] = [];
+    for (let next: string | null = ''; next !== null;) {
+      const page = await letters(`?limit=1${next && `&cursor=${next}`}`);
+      paged.push(...page.data.map(({ dead_letter_id }) => dead_letter_id));
+      next = page.next_cursor;
+    }
+    expect(paged).toEqual([dropped, broken, mended]);
+
+    const replay = (service: string, id: string) => call<Letter>('POST', `/operator/dead-letters/${service}/${id}/replay`, access());
+    expect((await replay('billing', mended)).status).toBe(202);
+    expect((await replay('gpuaas', broken)).status).toBe(202);
+    await until(
+      () => letters(),
+      ({ data }) => !data.some(({ dead_letter_id, tries }) => dead_letter_id === mended || (dead_letter_id === broken && tries === 5)),
+    );
+    expect((await client.query('SELECT name FROM billing.team WHERE id = $1', [team.team_id])).rows).toEqual([{ name: 'Buried' }]);
+    expect((await letters('?service=gpuaas')).data).toMatchObject([{ dead_letter_id: broken, tries: 6, replay_requested_at: null }]);
+
+    expect((await call('DELETE', `/operator/dead-letters/teams/${dropped}`, access())).status).toBe(204);
+    expect((await call('DELETE', `/operator/dead-letters/teams/${dropped}`, access())).status).toBe(404);
+    expect((await letters('?service=teams')).data).toEqual([]);
+    expect((await replay('pods', broken)).status).toBe(404);
+  });
+
+  it('a node that did not come up is counted among what has failed, and listed with its reason', async () => {
+    const operated: Operated = { url: platform.url, adminKey: platform.adminKey };
+    const node = await createNode({ name: 'gpu-07.init-refuse', platform: operated });
+    await until(node.read, ({ status }) => status === 'init_failed');
+    const { data } = await succeed<{ data: { machine: string; state: string; kind: string; count: number }[] }>(
+      'GET',
+      '/operator/machines',
+      access(),
+    );
+    expect(data).toContainEqual(
+      expect.objectContaining({ service: 'gpuaas', machine: 'node', state: 'init_failed', kind: 'failed', count: 1 }),
+    );
+    const listed = await succeed<{ data: object[]; pagination: object }>('GET', '/operator/machines/gpuaas/node?kind=failed', access());
+    expect(listed.data).toMatchObject([{ key: node.nodeId, state: 'init_failed', error: { message: expect.stringMatching(/\w/) } }]);
+    expect((await call('GET', '/operator/machines/gpuaas/lighthouse?kind=failed', access())).status).toBe(404);
+    expect((await call('GET', '/operator/machines/gpuaas/node', access())).status).toBe(400);
+  });
+
+  it('is nobody else’s, whatever their role is in a team', async () => {
+    const id = await bury('billing', aTeam());
+    const team = await createTeam('Curious', ['team_owner', 'viewer'], { url: platform.url, adminKey: platform.adminKey });
+    const paths = [
+      'GET /operator/machines',
+      'GET /operator/machines/gpuaas/node?kind=failed',
+      'GET /operator/dead-letters',
+      `POST /operator/dead-letters/billing/${id}/replay`,
+      `DELETE /operator/dead-letters/billing/${id}`,
+    ];
+    for (const path of paths) {
+      const [method = '', url = ''] = path.split(' ');
+      for (const key of Object.values(team.keys)) {
+        const { status, body } = await call<Refusal>(method, url, { url: platform.url, key });
+        expect([path, status, body.code]).toEqual([path, 403, 'forbidden']);
+      }
+      expect((await call(method, url, { url: platform.url })).status).toBe(401);
+    }
+    expect((await letters('?service=billing')).data).toHaveLength(1);
+  });
+});

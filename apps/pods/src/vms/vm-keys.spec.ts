@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { TeamRole } from '@atoll/contracts';
+import { sshKeys, vms, type Vm } from '@atoll/contracts/pods';
+import { membershipChanged } from '@atoll/contracts/teams';
+import { newId } from '@atoll/database';
+import { generateKeyPair } from '@atoll/ssh';
+import { timeoutFactor } from '@atoll/testing';
+import { PodsFixture } from '../pods-fixture.js';
+
+let fixture: PodsFixture;
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+  await fixture.call(vms.createFlavour, { name: 'small', vcpus: 4, memory_gb: 16.5 });
+});
+afterAll(() => fixture.stop());
+
+const isRunning = ({ status }: Vm) => status === 'running';
+
+it('a VM lets in the members whose role may use it, and is told when a key or a member changes', async () => {
+  const own = await fixture.team();
+  const [ada, grace] = [newId(), newId()];
+  let revision = 0;
+  const join = (user_id: string, role: TeamRole | null) => {
+    revision += 1;
+    return fixture.tell(membershipChanged, { team_id: own.team_id, user_id, role, revision });
+  };
+  const hold = async (userId: string) => {
+    const { publicKey: public_key } = generateKeyPair();
+    const added = await fixture.call(sshKeys.add, { public_key }, { ...own.member, scope: 'user', userId });
+    return { ...added, line: public_key };
+  };
+  await join(ada, 'member');
+  await join(grace, 'viewer');
+  const [first, second] = [await hold(ada), await hold(grace)];
+  const vm = await fixture.untilVm(await fixture.createVm(own), isRunning);
+  const { instance_id } = vm;
+  const lets = async (run: number) =>
+    (await fixture.simulated.world.cluster('gpuaas-1').vms.keysOf({ kind: 'vm', id: instance_id, run })).toSorted();
+  /** By what the change itself makes due, unless `hurries`. */
+  const untilIn = async (keys: { line: string }[], run = 1, hurries = false) => {
+    const expected = keys.map(({ line }) => line).toSorted();
+    for (const end = Date.now() + 20_000 * timeoutFactor; (await lets(run)).join() !== expected.join();) {
+      if (Date.now() > end) throw new Error(`Still ${(await lets(run)).join()}.`);
+      if (hurries) await fixture.hurry();
+      await fixture.work();
+    }
+  };
+  expect(await lets(1)).toEqual([first.line]);
+  const third = await hold(ada);
+  await untilIn([first, third]);
+  await join(grace, 'team_admin');
+  await untilIn([first, second, third]);
+  await fixture.call(sshKeys.remove, { ssh_key_id: first.ssh_key_id }, { ...own.member, scope: 'user', userId: ada });
+  await untilIn([second, third]);
+  await fixture.simulated.world.faults.inject('gpuaas-1', 'start', 'away', 2);
+  await join(ada, null);
+  await untilIn([second], 1, true);
+  expect(await fixture.vm(vm)).toMatchObject({ status: 'running', restarts: 0 });
+  await fixture.call(vms.stop, { instance_id }, own.member);
+  await fixture.untilVm(vm, ({ status }) => status === 'stopped');
+  await join(ada, 'member');
+  await fixture.call(vms.start, { instance_id }, own.member);
+  await fixture.untilVm(vm, isRunning);
+  expect(await lets(2)).toEqual([second, third].map(({ line }) => line).toSorted());
+  await join(grace, null);
+  await join(ada, 'billing_viewer');
+  await untilIn([], 2);
+  await fixture.call(vms.delete, { instance_id }, own.member);
+  await fixture.untilVmDeleted(vm);
+});

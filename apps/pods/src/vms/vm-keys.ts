@@ -1,0 +1,52 @@
+import { permissions } from '@atoll/contracts';
+import { userKeysChanged, type UserKeysChanged } from '@atoll/contracts/pods';
+import { membershipChanged, type MembershipChanged } from '@atoll/contracts/teams';
+import { Statements } from '@atoll/database';
+import { OnEvent, type EventDelivery } from '@atoll/events';
+import { touchRows } from '@atoll/state-machine';
+import { keepMemberRole } from '@atoll/team-directory';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { vmMachine } from '../model/vm.machine.js';
+
+/** The SSH keys that open the VMs of a team: of the members whose role may use them. A change makes each VM that it concerns be told. */
+@Injectable()
+export class VmKeys {
+  constructor(private readonly statements: Statements) {}
+
+  /** Each as a line of `authorized_keys`, without a comment, sorted. */
+  async of(teamId: string): Promise<string[]> {
+    const rows = await this.statements.query<{ key: string }>(
+      'vms.keys',
+      `SELECT DISTINCT public_key AS key FROM member_role JOIN ssh_key USING (user_id)
+       WHERE team_id = $1 AND role = ANY ($2::text[]) ORDER BY key`,
+      [teamId, permissions.useResources],
+    );
+    return rows.map(({ key }) => key);
+  }
+
+  @OnEvent(membershipChanged, { consumer: 'vm-members' })
+  async onMembership(changed: MembershipChanged, { manager }: EventDelivery): Promise<void> {
+    await keepMemberRole(manager, changed);
+    await this.touch(manager, 'team_id = $1', changed.team_id);
+  }
+
+  /** Of this service itself: whoever changes a key does not wait for VMs. */
+  @OnEvent(userKeysChanged, { consumer: 'vm-keys' })
+  async onKeys({ user_id }: UserKeysChanged, { manager }: EventDelivery): Promise<void> {
+    await this.touch(manager, 'team_id IN (SELECT team_id FROM member_role WHERE user_id = $1)', user_id);
+  }
+
+  /** Waits for rows that are locked: no VM is passed over. */
+  private async touch(manager: EntityManager, condition: string, id: string): Promise<void> {
+    const rows = await manager.query<{ instance_id: string }[]>(
+      `SELECT instance_id FROM vm WHERE state IN ('starting', 'running') AND ${condition} ORDER BY instance_id FOR NO KEY UPDATE`,
+      [id],
+    );
+    await touchRows(
+      manager,
+      vmMachine,
+      rows.map(({ instance_id }) => instance_id),
+    );
+  }
+}

@@ -1,0 +1,46 @@
+export { BilledInstance, instanceReports, InstancesReport } from './instances-report.js';
+export {
+  CreatePrice,
+  currencies,
+  Currency,
+  ListPrices,
+  Price,
+  priceChanged,
+  priceDirectory,
+  PricePage,
+  prices,
+  PricesAfter,
+  PricesInForce,
+} from './price.js';
+export {
+  type BillingInterval,
+  billingIntervals,
+  type BillingRange,
+  ComparisonPath,
+  ComparisonQuery,
+  ComparisonZone,
+  RegionalBillingQuery,
+  TeamBillingQuery,
+  WorkspaceBillingQuery,
+} from './query.js';
+export {
+  BilledGroup,
+  BilledMonth,
+  BilledPool,
+  BilledSubscription,
+  BilledVolume,
+  BilledWorkspace,
+  BillingBucket,
+  BillingItem,
+  BillingReport,
+  billingReports,
+  ComparisonReport,
+  ItemChange,
+  PoolsReport,
+  StorageReport,
+  UnpricedUsage,
+  WorkspacesReport,
+} from './report.js';
+export { readUsageEvents } from './usage-check.js';
+export { type UsageAttributes, UsageEvent, type UsageKind } from './usage-event.js';
+export { gpuUsageTold, podUsageTold, RecordUsage, usage, UsageRecorded, UsageTold } from './usage.js';

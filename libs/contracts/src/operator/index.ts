@@ -1,0 +1,31 @@
+export {
+  DeadLetterPage,
+  DeadLetterPath,
+  deadLetters,
+  DeadLettersAfter,
+  DeadLettersOfService,
+  FailedEvent,
+  ListDeadLetters,
+  payloadExcerptLimit,
+} from './dead-letter.js';
+export {
+  countedRowsLimit,
+  ListProcesses,
+  ListProcessesQuery,
+  type MachineKind,
+  MachinePath,
+  MachineProcess,
+  machines,
+  MachineState,
+  MachineStates,
+  MachineStatesOfService,
+  ProcessPage,
+} from './machine.js';
+export {
+  ComposedOfServices,
+  machineServices,
+  type MachineService,
+  platformServices,
+  type PlatformService,
+  ServiceAnswer,
+} from './services.js';

@@ -1,0 +1,153 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { CallContext, UserCaller } from '@atoll/contracts';
+import type { DeadLetterPath, DeadLettersOfService } from '@atoll/contracts/operator';
+import { createIdempotencyTable, newId } from '@atoll/database';
+import { createDatabase, errorOf, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { DataSource } from 'typeorm';
+import { DeadLetterDesk, deadLettersController } from './dead-letter-desk.js';
+import { eventually } from './world/eventually-fixture.js';
+import { inProcess } from './world/topology-fixture.js';
+import { World } from './world/world-fixture.js';
+
+let database: TestDatabase;
+let nats: NatsServer;
+let world: World;
+let isMended: boolean;
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  world = await World.open(inProcess, { database: database.url, broker: nats.url });
+});
+beforeEach(async () => {
+  expectErrors(/letters: orders\.placed .* is a dead letter after 3 tries/);
+  isMended = false;
+  world.script = (_payload, consumer) => {
+    if (consumer === 'letters' && !isMended) throw new Error('the printer is out of paper');
+  };
+  await world.start();
+});
+afterEach(() => world.reset());
+afterAll(async () => {
+  await world.close();
+  await nats.stop();
+  await database.drop();
+});
+
+type Operations = Record<'list' | 'replay' | 'drop', (input: object, context: CallContext) => Promise<unknown>>;
+
+const operator = { kind: 'user', userId: newId(), platformAdmin: true, teams: [] } as unknown as UserCaller;
+const contextOf = (caller: CallContext['caller'] = operator, more: Partial<CallContext> = {}): CallContext => ({
+  requestId: 'request-1',
+  deadlineAtMs: Date.now() + 10_000,
+  caller,
+  ...more,
+});
+
+function operations(): Operations {
+  const Controller = deadLettersController('mail');
+  return new Controller(world.app('mail').get(DeadLetterDesk)) as Operations;
+}
+const list = (asked: object = {}) => operations().list(asked, contextOf()) as Promise<DeadLettersOfService>;
+const pathOf = (dead_letter_id: string) => ({ service: 'mail', dead_letter_id }) as unknown as DeadLetterPath;
+
+async function bury(...numbers: number[]): Promise<void> {
+  await world.orders.place(numbers);
+  await eventually(async () => expect((await list({ limit: 100 })).data).toHaveLength(numbers.length));
+}
+
+describe('the dead letters of a service, for its operator', () => {
+  it('are listed with event, payload and reason, the latest failure first, each once over all pages', async () => {
+    await bury(1, 2, 3, 4, 5);
+    const whole = (await list()).data;
+    expect(whole.map(({ last_failed_at }) => last_failed_at)).toEqual(
+      whole
+        .map(({ last_failed_at }) => last_failed_at)
+        .toSorted()
+        .reverse(),
+    );
+    expect(whole[0]).toMatchObject({
+      service: 'mail',
+      consumer: 'letters',
+      event_name: 'orders.placed',
+      payload: expect.stringMatching(/^\{"number": \d\}$/),
+      error: 'Error: the printer is out of paper',
+      tries: 3,
+      replay_requested_at: null,
+    });
+    const paged: string[] = [];
+    for (let cursor: string | undefined, pages = 0; pages < 4; pages += 1) {
+      const page = await list({ limit: 2, ...(cursor && { cursor }) });
+      paged.push(...page.data.map(({ dead_letter_id }) => dead_letter_id));
+      if (!page.next_cursor) break;
+      cursor = page.next_cursor;
+    }
+    expect(paged).toEqual(whole.map(({ dead_letter_id }) => dead_letter_id));
+  });
+
+  it('show no more than an excerpt of a payload, however long it is', async () => {
+    await bury(1);
+    await world
+      .app('mail')
+      .get(DataSource)
+      .query(`UPDATE dead_letter SET payload = to_jsonb(repeat('x', 1000000)), last_error = repeat('y', 9000)`);
+    const [letter] = (await list()).data;
+    expect([letter?.payload.length, letter?.error.length]).toEqual([4_000, 4_000]);
+  });
+
+  it('are handled by the service that runs, where one is replayed after the cause was mended', async () => {
+    await bury(1);
+    isMended = true;
+    const [letter] = (await list()).data;
+    const accepted = await operations().replay(pathOf(letter?.dead_letter_id ?? ''), contextOf());
+    expect(accepted).toMatchObject({ dead_letter_id: letter?.dead_letter_id, replay_requested_at: expect.any(String) });
+    await eventually(async () => expect((await list()).data).toEqual([]));
+    expect(await world.noted('letters')).toEqual([1]);
+  });
+
+  it('stay with one try more, where a replay fails again', async () => {
+    await bury(1);
+    const [letter] = (await list()).data;
+    await operations().replay(pathOf(letter?.dead_letter_id ?? ''), contextOf());
+    await eventually(async () => expect((await list()).data).toMatchObject([{ tries: 4, replay_requested_at: null }]));
+  });
+
+  it('answer a replay under one Idempotency-Key alike, though the letter is gone by then', async () => {
+    await bury(1);
+    isMended = true;
+    const runner = world.app('mail').get(DataSource).createQueryRunner();
+    await createIdempotencyTable(runner, 'mail');
+    await runner.release();
+    const [letter] = (await list()).data;
+    const idempotency = { key: 'once', scope: 'replay', fingerprint: 'x' };
+    const replay = () => operations().replay(pathOf(letter?.dead_letter_id ?? ''), contextOf(operator, { idempotency }));
+    const first = await replay();
+    await eventually(async () => expect((await list()).data).toEqual([]));
+    expect(await replay()).toEqual(first);
+  });
+
+  it('are gone without their effect, where one is dropped', async () => {
+    await bury(1, 2);
+    const [first, second] = (await list()).data;
+    expect(await operations().drop(pathOf(first?.dead_letter_id ?? ''), contextOf())).toEqual({});
+    expect((await list()).data).toEqual([second]);
+    expect(await world.noted('letters')).toEqual([]);
+  });
+
+  it('are not found where there is none', async () => {
+    await bury(1);
+    for (const act of ['replay', 'drop'] as const) {
+      expect(await errorOf(operations()[act](pathOf(newId()), contextOf()))).toMatchObject({ code: 'not_found' });
+    }
+  });
+
+  it('are nobody else’s to see, to replay or to drop', async () => {
+    await bury(1);
+    const [letter] = (await list()).data;
+    const stranger = { ...operator, platformAdmin: false };
+    for (const act of ['list', 'replay', 'drop'] as const) {
+      const refused = operations()[act](pathOf(letter?.dead_letter_id ?? ''), contextOf(stranger));
+      expect([act, await errorOf(refused)]).toMatchObject([act, { code: 'forbidden' }]);
+    }
+    expect((await list()).data).toHaveLength(1);
+  });
+});

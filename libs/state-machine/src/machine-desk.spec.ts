@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { countedRowsLimit, type MachineKind } from '@atoll/contracts/operator';
+import { errorOf, statementsOf } from '@atoll/testing';
+import type { DiscoveryService } from '@nestjs/core';
+import { Harbour } from './berth-fixture.js';
+import { MachineDesk } from './machine-desk.js';
+import { MachineWorkers } from './machine-workers.js';
+
+let harbour: Harbour;
+let desk: MachineDesk;
+beforeEach(async () => {
+  harbour = await Harbour.open();
+  const { definition } = harbour.machine;
+  const ended = { rule: undefined, isReviewed: false, isFinal: true, on: new Map() };
+  const machine = Object.assign(harbour.machine, {
+    definition: { ...definition, states: new Map([...definition.states, ['failed', ended]]) },
+  });
+  const workers = new MachineWorkers([machine], harbour.dataSource, harbour.transactions, { service: 'harbour', isIdle: true });
+  const discovery = {
+    getProviders: () => [{ instance: workers }, { instance: null }, { instance: workers }],
+  } as unknown as DiscoveryService;
+  desk = new MachineDesk(discovery, harbour.dataSource);
+});
+afterEach(() => harbour.close());
+
+/** Berths in a state since so many seconds. */
+async function berths(count: number, state: string, { ageSeconds = 0, attempts = 0, deadline = 'NULL' } = {}): Promise<void> {
+  await harbour.dataSource.query(
+    `INSERT INTO berth (ship, state, entered_at, deadline_at, attempts, parked_until, last_error)
+     SELECT 'ship ' || n, $2, now() - $3 * interval '1 second', ${deadline}, $4, CASE WHEN $4 > 0 THEN now() END,
+            CASE WHEN $4 > 0 THEN '{"code": "stuck", "message": "The dredger is away.", "at": "2026-11-22T10:00:00.000Z"}'::jsonb END
+     FROM generate_series(1, $1) n`,
+    [count, state, ageSeconds, attempts],
+  );
+}
+
+const states = async () => (await desk.states('pods')).data;
+const list = (kind: MachineKind, more: { state?: string; page?: number; limit?: number } = {}) =>
+  desk.list({ service: 'pods', machine: 'berth', kind, ...more });
+
+const inAnHour = `now() + interval '1 hour'`;
+const anHourAgo = `now() - interval '1 hour'`;
+
+describe('what waits or has failed', () => {
+  it('is counted by state and age, and what is at rest is not', async () => {
+    await berths(3, 'dredging', { deadline: inAnHour });
+    await berths(2, 'dredging', { deadline: anHourAgo, ageSeconds: 7_200, attempts: 2 });
+    await berths(5, 'in_use');
+    await berths(1, 'in_use', { attempts: 1, ageSeconds: 120 });
+    await berths(4, 'free');
+    await berths(1, 'clear_failed', { ageSeconds: 90_000 });
+    expect(await states()).toMatchObject([
+      { state: 'clear_failed', kind: 'failed', count: 1, overdue: 0, ages: { under_minute: 0, under_hour: 0, under_day: 0, older: 1 } },
+      {
+        service: 'pods',
+        machine: 'berth',
+        state: 'dredging',
+        kind: 'waiting',
+        count: 5,
+        has_more: false,
+        overdue: 2,
+        retrying: 2,
+        ages: { under_minute: 3, under_hour: 0, under_day: 2, older: 0 },
+      },
+      { state: 'in_use', kind: 'waiting', count: 1, retrying: 1, ages: { under_minute: 0, under_hour: 1, under_day: 0, older: 0 } },
+    ]);
+  });
+
+  it('is shown for a week where it has failed and ended, and for ever where something can still be done', async () => {
+    await berths(1, 'failed', { ageSeconds: 6 * 86_400 });
+    await berths(2, 'failed', { ageSeconds: 8 * 86_400 });
+    await berths(3, 'clear_failed', { ageSeconds: 400 * 86_400 });
+    expect(await states()).toMatchObject([
+      { state: 'clear_failed', count: 3 },
+      { state: 'failed', count: 1 },
+    ]);
+    expect((await list('failed')).pagination.total).toBe(4);
+  });
+
+  it('is listed with its error, what entered its state first first, in pages that hold each once', async () => {
+    await berths(3, 'dredging', { deadline: inAnHour });
+    await berths(2, 'filling', { deadline: inAnHour, ageSeconds: 60, attempts: 1 });
+    const { data, pagination } = await list('waiting');
+    expect(pagination).toEqual({ page: 1, limit: 10, total: 5 });
+    expect(data.map(({ state }) => state)).toEqual(['filling', 'filling', 'dredging', 'dredging', 'dredging']);
+    expect(data[0]).toMatchObject({
+      attempts: 1,
+      error: { code: 'stuck', message: 'The dredger is away.', at: '2026-11-22T10:00:00.000Z' },
+      next_try_at: expect.stringMatching(/Z$/),
+    });
+    const pages = [
+      await list('waiting', { limit: 2 }),
+      await list('waiting', { limit: 2, page: 2 }),
+      await list('waiting', { limit: 2, page: 3 }),
+    ];
+    expect(pages.flatMap((page) => page.data)).toEqual(data);
+    expect((await list('waiting', { state: 'filling' })).pagination.total).toBe(2);
+    expect((await list('failed')).data).toEqual([]);
+  });
+
+  it('is counted to a limit, and says so, so that a flood costs no more than the limit', async () => {
+    await berths(countedRowsLimit + 1, 'dredging', { deadline: inAnHour });
+    expect(await states()).toMatchObject([{ count: countedRowsLimit, has_more: true }]);
+    expect((await list('waiting')).pagination.total).toBe(countedRowsLimit);
+  });
+
+  it('is read without a look at the rows that are at rest, however many those are', async () => {
+    await berths(20_000, 'free');
+    await berths(2, 'dredging', { deadline: inAnHour });
+    await berths(2, 'clear_failed');
+    await harbour.dataSource.query('ANALYZE berth');
+    const sent = await statementsOf(async () => {
+      await desk.states('pods');
+      await list('failed');
+      await list('waiting');
+    });
+    for (const { text, values } of sent) {
+      const plan = await harbour.dataSource.query<object[]>(`EXPLAIN ${text}`, values);
+      expect(JSON.stringify(plan)).not.toContain('Seq Scan on berth');
+    }
+    expect(sent.length).toBeGreaterThan(3);
+  });
+
+  it('is not found under the name of no machine', async () => {
+    const unknown = desk.list({ service: 'pods', machine: 'lighthouse', kind: 'failed' });
+    expect(await errorOf(unknown)).toMatchObject({ code: 'not_found', message: 'No such state machine.' });
+  });
+});

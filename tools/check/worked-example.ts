@@ -1,0 +1,172 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { answerProblem, applyDiff, stepsOf, type Step } from './worked-example-steps.ts';
+
+/**
+ * Follows "How to add a service" of CONTRIBUTING.md in a copy of the repository: creates and edits files as its blocks say, runs its commands, starts the
+ * platform and calls the new service. Fails where the document does not hold.
+ */
+const chapter = 'How to add a service';
+/** The section that ends with a service which has no feature yet, and the most files that it may take. */
+const skeleton = { section: 'The skeleton', created: 5, edited: 4 };
+
+const root = new URL('../..', import.meta.url).pathname;
+const exec = promisify(execFile);
+const maxBuffer = 64 * 2 ** 20;
+
+/** The checks that find in seconds what a new service lacks. */
+const ofSkeleton = ['node tools/check/projects.ts', 'node tools/check/file-names.ts', 'node dist/tools/check/services.js'];
+const ofService = [
+  'tsc --noEmit -p dist/worked-example.json',
+  'knip',
+  'prettier --check --log-level warn $(git ls-files --others --modified --exclude-standard)',
+  'node dist/tools/check/migration-drift.js',
+  'node dist/tools/check/services.js',
+  'npm run --silent jest -- --maxWorkers=1 apps/announcements',
+];
+
+/** A commit of the working tree, uncommitted files included, with the packages that are installed. */
+async function copyRepository(): Promise<string> {
+  const copy = mkdtempSync(join(tmpdir(), 'atoll-worked-example-'));
+  // Where this runs as root, PostgreSQL runs as a user of its own and has its data in here.
+  chmodSync(copy, 0o755);
+  const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
+  const { stdout } = await exec('git', list, { cwd: root, maxBuffer });
+  // What is built of the console changes with none of this.
+  for (const path of [...stdout.split('\0'), 'dist/apps/console', 'apps/console/src/api/generated']) {
+    if (path !== '' && existsSync(join(root, path))) {
+      cpSync(join(root, path), join(copy, path), { recursive: true, preserveTimestamps: true });
+    }
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  await runScript(`git init -q && git add -A && git -c user.name=atoll -c user.email=atoll@localhost commit -qm copy`, copy);
+  return copy;
+}
+
+/** Runs a script as a reader would. Returns what it printed; throws with what it printed. */
+async function runScript(script: string, cwd: string, env: Record<string, string> = {}): Promise<string> {
+  const path = `${join(cwd, 'node_modules/.bin')}${delimiter}${process.env.PATH ?? ''}`;
+  try {
+    const options = { cwd, env: { ...process.env, PATH: path, ...env }, maxBuffer };
+    return (await exec('bash', ['-euo', 'pipefail', '-c', script], options)).stdout;
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`${script}\n${stdout}${stderr}`, { cause: error });
+  }
+}
+
+interface Platform {
+  process: ChildProcess;
+  /** What it prints for its first caller. */
+  env: { ATOLL_URL: string; ATOLL_KEY: string };
+}
+
+/** What `npm start` runs, at any port that is free. */
+async function startPlatform(cwd: string): Promise<Platform> {
+  await runScript('npm run --silent build', cwd);
+  const env = { ...process.env, PORT: '0', ATOLL_DATA_DIR: join(cwd, '.atoll') };
+  const started = spawn(process.execPath, ['dist/apps/platform/src/main.js'], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [started.stdout, started.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  for (;;) {
+    const [, url] = /^ +Console +(http\S+)\/$/m.exec(output) ?? [];
+    const [, key] = /^ +Admin key +(atl_\w+)$/m.exec(output) ?? [];
+    if (url && key) return { process: started, env: { ATOLL_URL: url, ATOLL_KEY: key } };
+    if (started.exitCode !== null) throw new Error(`npm start\n${output}`);
+    await Promise.race([once(started.stdout, 'data'), once(started.stderr, 'data'), once(started, 'close')]);
+  }
+}
+
+/** Does what the steps say, one after the other. The platform starts when a script first calls it. */
+class Follower {
+  private readonly cwd: string;
+  private platform: Platform | undefined;
+  private printed = '';
+
+  constructor(cwd: string) {
+    this.cwd = cwd;
+  }
+
+  async follow(step: Step): Promise<void> {
+    if (step.kind === 'create') this.create(step.path, step.text);
+    else if (step.kind === 'edit') this.write(step.path, applyDiff(step.path, readFileSync(join(this.cwd, step.path), 'utf8'), step.diff));
+    else if (step.kind === 'run') await this.run(step.script);
+    else {
+      const problem = answerProblem(this.printed, step.json);
+      if (problem) throw new Error(problem);
+    }
+  }
+
+  /** Files that were not there before, and files that were. */
+  async changed(): Promise<{ created: number; edited: number }> {
+    const status = await runScript('git status --porcelain --untracked-files=all', this.cwd);
+    const lines = status.split('\n').filter((line) => line !== '');
+    const created = lines.filter((line) => line.startsWith('??')).length;
+    return { created, edited: lines.length - created };
+  }
+
+  async stop(): Promise<void> {
+    const started = this.platform?.process;
+    if (!started || started.exitCode !== null) return;
+    const ended = once(started, 'close');
+    started.kill('SIGTERM');
+    await ended;
+  }
+
+  private async run(script: string): Promise<void> {
+    if (script.includes('$ATOLL_URL')) this.platform ??= await startPlatform(this.cwd);
+    this.printed = await runScript(script, this.cwd, this.platform?.env);
+  }
+
+  private create(path: string, text: string): void {
+    if (existsSync(join(this.cwd, path))) throw new Error(`${path} is there already, and not new`);
+    mkdirSync(dirname(join(this.cwd, path)), { recursive: true });
+    this.write(path, text);
+  }
+
+  private write(path: string, text: string): void {
+    writeFileSync(join(this.cwd, path), text);
+  }
+}
+
+async function followAll(steps: readonly Step[], copy: string): Promise<void> {
+  const follower = new Follower(copy);
+  const isOfSkeleton = ({ section }: Step) => section === skeleton.section;
+  try {
+    for (const step of steps.filter(isOfSkeleton)) await follower.follow(step);
+    const { created, edited } = await follower.changed();
+    if (created === 0 || created > skeleton.created)
+      throw new Error(`a service takes ${created} new files, of ${skeleton.created} allowed`);
+    if (edited > skeleton.edited) throw new Error(`a service takes ${edited} edits, of ${skeleton.edited} allowed`);
+    for (const command of ofSkeleton) await runScript(command, copy);
+    for (const step of steps.filter((other) => !isOfSkeleton(other))) await follower.follow(step);
+  } finally {
+    await follower.stop();
+  }
+  const sources = steps.flatMap((step) => (step.kind === 'create' && step.path.endsWith('.ts') ? [join('..', step.path)] : []));
+  // What the gateway adds to a request is declared where it is made.
+  const types = { extends: '../tsconfig.base.json', files: [...sources, '../apps/gateway/src/requests/request-state.ts'] };
+  writeFileSync(join(copy, 'dist/worked-example.json'), JSON.stringify(types));
+  for (const command of ofService) await runScript(command, copy);
+}
+
+async function main(): Promise<void> {
+  const steps = stepsOf(readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8'), chapter);
+  const copy = await copyRepository();
+  try {
+    await followAll(steps, copy);
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  console.log(`CONTRIBUTING.md, "${chapter}": ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}
