@@ -111,9 +111,12 @@ export class World {
         const { isAfter } = this.crash;
         this.crash = undefined;
         if (isAfter) await original(...inputs).catch(() => undefined);
-        await this.fixture.gpuaas.query(
-          'UPDATE baremetal_instance SET claim_token = gen_random_uuid(), claimed_until = clock_timestamp() WHERE claim_token IS NOT NULL',
-        );
+        // A host is also cleaned by the worker of nodes.
+        for (const table of ['baremetal_instance', 'baremetal_node']) {
+          await this.fixture.gpuaas.query(
+            `UPDATE ${table} SET claim_token = gen_random_uuid(), claimed_until = clock_timestamp() WHERE claim_token IS NOT NULL`,
+          );
+        }
       });
     }
   }
