@@ -111,7 +111,7 @@ export class World {
         const { isAfter } = this.crash;
         this.crash = undefined;
         if (isAfter) await original(...inputs).catch(() => undefined);
-        // A host is also cleaned by a step of its node.
+        // A host is also cleaned by the worker of nodes.
         for (const table of ['baremetal_instance', 'baremetal_node']) {
           await this.fixture.gpuaas.query(
             `UPDATE ${table} SET claim_token = gen_random_uuid(), claimed_until = clock_timestamp() WHERE claim_token IS NOT NULL`,
@@ -192,20 +192,25 @@ export class World {
 
   private async mend(): Promise<void> {
     this.crash = undefined;
-    for (const nodeId of this.nodeIds) {
-      await this.rename(nodeId, '');
-      await this.fixture.gpuaas.query(
-        `UPDATE baremetal_node SET is_maintenance = false, maintenance_code = NULL
-         WHERE node_id = $1 AND coalesce(maintenance_code, 'failures') = 'failures'`,
-        [nodeId],
-      );
-    }
+    for (const nodeId of this.nodeIds) await this.rename(nodeId, '');
     for (let round = 0; round < 3; round += 1) {
+      await this.endMaintenance();
+      await this.fixture.settle();
       await this.fixture.pass(601);
       await this.fixture.settle();
-      await this.fixture.sweep();
     }
+    await this.endMaintenance();
+    await this.fixture.sweep();
     await this.fixture.settle();
+  }
+
+  /** As the operator does after failures in a row, also those of what was on its way when the hosts were mended. */
+  private async endMaintenance(): Promise<void> {
+    await this.fixture.gpuaas.query(
+      `UPDATE baremetal_node SET is_maintenance = false, maintenance_code = NULL, failures = 0
+       WHERE node_id = ANY ($1) AND coalesce(maintenance_code, 'failures') = 'failures'`,
+      [this.nodeIds],
+    );
   }
 
   private async rows(): Promise<Map<string, InstanceRow>> {
