@@ -31,7 +31,7 @@ export class SessionAnswers {
     const asked = `SELECT ${confinement} AS team_id FROM "user" u WHERE u.id = $1`;
     const [confined] = await this.statements.query<{ team_id: string | null }>('sessions.confinement', asked, [id]);
     const teams = confined?.team_id == null ? null : [confined.team_id];
-    const [row] = await this.statements.query<{ user: User }>('users.profile', userQuery, [id, teams]);
+    const [row] = await this.statements.query<{ user: User }>('users.profile', userQuery, [id, teams, true]);
     return row?.user;
   }
 }

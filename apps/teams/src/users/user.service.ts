@@ -96,6 +96,7 @@ async function lockUser(manager: EntityManager, id: string): Promise<void> {
 }
 
 /** The parameters of `userQuery`. */
-function seenBy({ userId, scope, teams }: UserCaller): unknown[] {
-  return [userId, scope === 'membership' ? teams.map(({ teamId }) => teamId) : null];
+function seenBy({ userId, scope, teams, credential }: UserCaller): unknown[] {
+  const isWhole = scope !== 'membership';
+  return [userId, isWhole ? null : teams.map(({ teamId }) => teamId), isWhole || credential.kind === 'session'];
 }

@@ -6,8 +6,9 @@ const memberships = `membership m JOIN team t ON t.id = m.team_id AND t.deleted_
   WHERE m.user_id = u.id AND ($2::uuid[] IS NULL OR m.team_id = ANY($2))`;
 
 /**
- * The User `$1`. A key that opens one team only (`$2`) is shown that one, no platform and no second factors; and until the user has
- * accepted that membership, nothing of the user but what was sent with the invitation.
+ * The User `$1`. Who acts in one team only (`$2`) is shown that one and no platform; and until the user has accepted that
+ * membership, nothing of the user but what was sent with the invitation. Second factors are shown to the user alone
+ * (`$3`): by a session, or a key that opens all teams.
  */
 export const userQuery = `
   SELECT json_build_object(
@@ -18,7 +19,7 @@ export const userQuery = `
       FROM ${memberships}),
     'card_count', (SELECT count(DISTINCT gpu_id) FROM team_capacity c, unnest(c.gpu_ids) gpu_id
       WHERE c.team_id IN (SELECT m.team_id FROM ${memberships})),
-    'second_factor', CASE WHEN $2::uuid[] IS NULL THEN json_build_object(
+    'second_factor', CASE WHEN $3::boolean THEN json_build_object(
       'is_set', EXISTS (SELECT FROM second_factor f WHERE f.user_id = u.id AND f.is_confirmed),
       'recovery_codes', (SELECT count(*) FROM recovery_code r WHERE r.user_id = u.id),
       'passkeys', (SELECT count(*) FROM passkey p WHERE p.user_id = u.id)) END,

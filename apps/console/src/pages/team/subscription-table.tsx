@@ -56,7 +56,7 @@ export function SubscriptionTable({ subscriptions, mayChange, window, before = [
     },
     { title: 'GPU', isNumber: true, cell: (row) => figure(row, 'gpu_utilization') },
     {
-      title: 'In the course of it',
+      title: 'GPU over time',
       cell: ({ subscription_id, name, pool_name }) => <Utilization id={subscription_id} name={name ?? pool_name} window={window} />,
     },
     { title: 'Memory', isNumber: true, cell: (row) => figure(row, 'memory_usage') },
