@@ -11,7 +11,7 @@ export class MemberRoleEntity {
   @PrimaryColumn('uuid')
   userId!: string;
 
-  /** null once the member is gone. */
+  /** null before the member has accepted, and once they are gone. */
   @Column('text', { nullable: true })
   role!: string | null;
 
@@ -20,12 +20,18 @@ export class MemberRoleEntity {
   revision!: string;
 }
 
-/** Keeps a role in `member_role`, in whatever order the events come. */
-export async function keepMemberRole(manager: EntityManager, { team_id, user_id, role, revision }: MembershipChanged): Promise<void> {
+/**
+ * Keeps a role in `member_role`, in whatever order the events come. Who has not accepted their invitation has none: keys of theirs on a
+ * host would tell the team that the address is known.
+ */
+export async function keepMemberRole(
+  manager: EntityManager,
+  { team_id, user_id, role, is_invited = false, revision }: MembershipChanged,
+): Promise<void> {
   await manager.query(
     `INSERT INTO member_role (team_id, user_id, role, revision) VALUES ($1, $2, $3, $4)
      ON CONFLICT (team_id, user_id) DO UPDATE SET role = excluded.role, revision = excluded.revision
      WHERE member_role.revision < excluded.revision`,
-    [team_id, user_id, role, revision],
+    [team_id, user_id, is_invited ? null : role, revision],
   );
 }

@@ -50,6 +50,21 @@ it('the keys of those who may use what the team has open its hosts; changes reac
   expect((await fixture.credentials(team, instance)).username).toBe(Object.keys(await fixture.usersOf(node))[0]);
 });
 
+it('the keys of somebody who was invited open no host before they accept, so that nobody finds out whether the address is known', async () => {
+  const own = await fixture.team();
+  const lin = newId();
+  const invited = { team_id: own.team_id, user_id: lin, role: 'member' as const };
+  await hold(lin, [other], 1);
+  await fixture.gpuaas.tell(membershipChanged, { ...invited, is_invited: true, revision: 1 });
+  const node = await fixture.available();
+  await fixture.settled(own, { specs: { gpu_count: 8 } });
+  const keysOnHost = async () => Object.values(await fixture.usersOf(node)).flatMap(({ keys }) => keys);
+  expect(await keysOnHost()).toEqual([]);
+  await fixture.gpuaas.tell(membershipChanged, { ...invited, revision: 2 });
+  await fixture.work();
+  expect(await keysOnHost()).toEqual([other]);
+});
+
 it('a change that met a locked row reaches the host by the next sweep', async () => {
   const theirs = await fixture.team();
   const user_id = newId();

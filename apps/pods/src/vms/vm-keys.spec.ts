@@ -18,11 +18,11 @@ const isRunning = ({ status }: Vm) => status === 'running';
 
 it('a VM lets in the members whose role may use it, and is told when a key or a member changes', async () => {
   const own = await fixture.team();
-  const [ada, grace] = [newId(), newId()];
+  const [ada, grace, lin] = [newId(), newId(), newId()];
   let revision = 0;
-  const join = (user_id: string, role: TeamRole | null) => {
+  const join = (user_id: string, role: TeamRole | null, is_invited = false) => {
     revision += 1;
-    return fixture.tell(membershipChanged, { team_id: own.team_id, user_id, role, revision });
+    return fixture.tell(membershipChanged, { team_id: own.team_id, user_id, role, is_invited, revision });
   };
   const hold = async (userId: string) => {
     const { publicKey: public_key } = generateKeyPair();
@@ -31,7 +31,9 @@ it('a VM lets in the members whose role may use it, and is told when a key or a 
   };
   await join(ada, 'member');
   await join(grace, 'viewer');
-  const [first, second] = [await hold(ada), await hold(grace)];
+  // The team must not find out that this address is known.
+  await join(lin, 'member', true);
+  const [first, second, unknown] = [await hold(ada), await hold(grace), await hold(lin)];
   const vm = await fixture.untilVm(await fixture.createVm(own), isRunning);
   const { instance_id } = vm;
   const lets = async (run: number) =>
@@ -47,6 +49,10 @@ it('a VM lets in the members whose role may use it, and is told when a key or a 
   };
   expect(await lets(1)).toEqual([first.line]);
   const third = await hold(ada);
+  await untilIn([first, third]);
+  await join(lin, 'member');
+  await untilIn([first, third, unknown]);
+  await join(lin, null);
   await untilIn([first, third]);
   await join(grace, 'team_admin');
   await untilIn([first, second, third]);

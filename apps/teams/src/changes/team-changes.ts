@@ -1,9 +1,10 @@
-import { isPlatformAdmin, notFound, type CallContext, type Caller, type TeamRole } from '@atoll/contracts';
+import { isPlatformAdmin, notFound, type CallContext, type Caller } from '@atoll/contracts';
 import { membershipChanged, teamUpdated, type TeamStanding, type TeamUpdate, type WorkspaceStanding } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import { IsNull, type EntityManager } from 'typeorm';
+import { MembershipEntity } from '../model/membership.entity.js';
 import { WorkspaceEntity } from '../model/workspace.entity.js';
 import { TeamEntity } from '../model/team.entity.js';
 
@@ -49,24 +50,25 @@ export class TeamChanges {
     await this.publish(manager, team, { team: await standingOf(manager, team), workspaces, is_complete: true }, context);
   }
 
-  /** Makes a change of one member the team's next revision and publishes it. `null`: no member any more. */
-  async saveMember(
-    manager: EntityManager,
-    team: TeamEntity,
-    member: { userId: string; role: TeamRole | null },
-    context: CallContext,
-  ): Promise<void> {
+  /** Makes a change of one member, who may be gone by it, the team's next revision and publishes it. */
+  async saveMember(manager: EntityManager, team: TeamEntity, userId: string, context: CallContext): Promise<void> {
     await this.writeNextRevision(manager, team);
-    await this.publishMember(manager, team, member, context);
+    await this.publishMember(manager, team, userId, context);
   }
 
-  async publishMember(
-    manager: EntityManager,
-    { id, revision }: TeamEntity,
-    { userId, role }: { userId: string; role: TeamRole | null },
-    context: CallContext,
-  ): Promise<void> {
-    await this.outbox.add(manager, membershipChanged, { team_id: id, revision, user_id: userId, role }, context);
+  /** Whether somebody was invited to the locked team, who is a member from now on. */
+  async acceptInvitation(manager: EntityManager, team: TeamEntity, userId: string, context: CallContext): Promise<boolean> {
+    const { affected } = await manager.update(MembershipEntity, { teamId: team.id, userId, status: 'invited' }, { status: 'active' });
+    if (!affected) return false;
+    await this.saveMember(manager, team, userId, context);
+    return true;
+  }
+
+  async publishMember(manager: EntityManager, { id, revision }: TeamEntity, userId: string, context: CallContext): Promise<void> {
+    const member = await manager.findOneBy(MembershipEntity, { teamId: id, userId });
+    const is_invited = member?.status === 'invited';
+    const payload = { team_id: id, revision, user_id: userId, role: member?.role ?? null, ...(is_invited && { is_invited }) };
+    await this.outbox.add(manager, membershipChanged, payload, context);
   }
 
   private async publish(

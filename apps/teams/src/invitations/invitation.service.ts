@@ -65,8 +65,8 @@ export class InvitationsService {
   async accept({ team_id }: TeamPath, context: CallContext): Promise<Nothing> {
     const { userId } = requireWholeUser(context.caller, 'accept an invitation');
     await this.writers.run(team_id, context, async (manager) => {
-      const { affected } = await manager.update(MembershipEntity, { teamId: team_id, userId, status: 'invited' }, { status: 'active' });
-      if (affected) return;
+      const team = await this.changes.lock(manager, team_id);
+      if (await this.changes.acceptInvitation(manager, team, userId, context)) return;
       const isMember = await manager.existsBy(MembershipEntity, { teamId: team_id, userId });
       throw isMember ? new AppError('conflict', 'You have accepted this invitation already.') : notFound('team');
     });

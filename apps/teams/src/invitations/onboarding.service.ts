@@ -89,7 +89,7 @@ export class OnboardingService {
     }
     if (first && !(await standingOf(manager, userId)).has_password) {
       await this.setFirst(manager, userId, first, context);
-      if (team) await manager.update(MembershipEntity, membership, { status: 'active' });
+      if (team) await this.changes.acceptInvitation(manager, team, userId, context);
     }
     const isInvited = team !== undefined && (await manager.existsBy(MembershipEntity, { ...membership, status: 'invited' }));
     const link = await this.links.issue(manager, { userId, email, isProof: true, ...(isInvited && { teamId: team.id }) });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { invitations, links, members, teams, users, type TeamMember } from '@atoll/contracts/teams';
+import { invitations, links, members, membershipChanged, teams, users, type TeamMember } from '@atoll/contracts/teams';
 import { contextOf, gateway, logIn, password, somebody, tokenIn, type Person } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, unknownId, type MadeTeam } from '../teams-fixture.js';
 
@@ -24,16 +24,25 @@ const fresh = (): string => `${randomUUID()}@example.com`;
 const memberIn = async (email: string, made = own) =>
   (await fixture.call(fixture.admin, teams.get, { team_id: made.team.id })).members.find((member) => member.email === email);
 
+/** What the other services are told of a member: whether they are only invited, event by event. */
+const toldOf = async (userId: string, count: number) => {
+  const ofMember = (told: { user_id: string; is_invited?: boolean }[]) => told.filter(({ user_id }) => user_id === userId);
+  const told = await fixture.told(membershipChanged, own.team.id, (all) => ofMember(all).length === count);
+  return ofMember(told).map(({ is_invited = false }) => is_invited);
+};
+
 describe('an invitation whose link is shown to whoever invites', () => {
   it('makes an account that acts in that team alone, until the operator says that the address is its own', async () => {
     const email = fresh();
     const { invitation, user_id } = await invite(email);
     expect(await use(invitation?.url, password, 'Ada')).toEqual({ email });
     expect(await memberIn(email)).toMatchObject({ status: 'active', name: 'Ada' });
+    expect(await toldOf(user_id, 2)).toEqual([true, false]);
     const other = await fixture.createTeam('team_owner');
     await invite(email, other);
     const session = await logIn(fixture, { email });
     expect(session.user.teams.map(({ id }) => id)).toEqual([own.team.id]);
+    expect(session.user.second_factor).toEqual({ is_set: false, recovery_codes: 0, passkeys: 0 });
     const context = await contextOf(fixture, session);
     expect(context.caller).toMatchObject({ scope: 'membership', teams: [{ teamId: own.team.id }] });
     expect((await errorOf(fixture.ask(teams.get, { team_id: other.team.id }, context))).code).toBe('not_found');
@@ -111,10 +120,11 @@ describe('invitations of a team', () => {
 
   it('are accepted by the person who is logged in, once, and by nobody else', async () => {
     const person = await somebody(fixture);
-    await invite(person.email);
+    const { user_id } = await invite(person.email);
     const context = await contextOf(fixture, await logIn(fixture, person));
     await fixture.ask(invitations.accept, { team_id: own.team.id }, context);
     expect(await memberIn(person.email)).toMatchObject({ status: 'active' });
+    expect(await toldOf(user_id, 2)).toEqual([true, false]);
     expect((await errorOf(fixture.ask(invitations.accept, { team_id: own.team.id }, context))).code).toBe('conflict');
     const other = await contextOf(fixture, await logIn(fixture, await somebody(fixture)));
     expect((await errorOf(fixture.ask(invitations.accept, { team_id: own.team.id }, other))).code).toBe('not_found');

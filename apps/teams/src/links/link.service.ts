@@ -12,6 +12,7 @@ import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
+import { TeamChanges } from '../changes/team-changes.js';
 import { MailBox } from '../mail/mail-box.js';
 import { refuseCommon } from '../passwords/common-passwords.js';
 import { PasswordHashes } from '../passwords/password-hashes.service.js';
@@ -60,6 +61,7 @@ export class LinksService {
   constructor(
     private readonly statements: Statements,
     private readonly transactions: Transactions,
+    private readonly changes: TeamChanges,
     private readonly hashes: PasswordHashes,
     private readonly passwords: PasswordsService,
     private readonly tries: LogInTries,
@@ -109,8 +111,9 @@ export class LinksService {
     }
     await giveBack();
     await this.transactions.run(async (manager) => {
+      const team = team_id === null ? undefined : await this.changes.lock(manager, team_id);
       await this.consume((text, values) => manager.query(text, values), id);
-      await manager.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND user_id = $2`, [team_id, user_id]);
+      if (team) await this.changes.acceptInvitation(manager, team, user_id, context);
       if (is_proof) await manager.update(UserEntity, { id: user_id }, { verifiedAt: () => 'now()', confinedToTeamId: null });
     });
     this.logger.log({ message: 'An invitation was accepted', user_id, team_id, request_id: context.requestId });
@@ -124,15 +127,14 @@ export class LinksService {
     }
     const hash = await this.hashes.hash(chosen.password);
     await this.transactions.run(async (manager) => {
+      const team = team_id === null ? undefined : await this.changes.lock(manager, team_id);
       await this.consume((text, values) => manager.query(text, values), id);
       await this.links.retire(manager, user_id, null);
       if (chosen.name !== undefined && is_empty) await manager.update(UserEntity, { id: user_id }, { name: chosen.name });
       // A link that somebody else was shown proves nothing: what it makes reaches no further than the team of whoever saw it.
       const standing = is_proof ? { verifiedAt: () => 'now()', confinedToTeamId: null } : { confinedToTeamId: team_id };
       await manager.update(UserEntity, { id: user_id }, standing);
-      if (team_id !== null) {
-        await manager.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND user_id = $2`, [team_id, user_id]);
-      }
+      if (team) await this.changes.acceptInvitation(manager, team, user_id, context);
       await this.passwords.store(manager, user_id, hash, null);
     });
     this.logger.log({ message: 'A password was set by a one-time link', user_id, request_id: context.requestId });

@@ -118,8 +118,8 @@ export class MembersService {
     }));
     const keys = await this.enrolment.enrol(manager, team_id, people, { issuedByOwner: hasPowerOfOwner(caller, team_id) });
     const added: TeamMember[] = [];
-    for (const { userId, role } of people) {
-      await this.changes.saveMember(manager, team, { userId, role }, context);
+    for (const { userId } of people) {
+      await this.changes.saveMember(manager, team, userId, context);
       added.push({ ...(await this.view(manager, { teamId: team_id, userId })), api_key: keys.get(userId) ?? null });
     }
     return { team, members: added };
@@ -138,7 +138,7 @@ export class MembersService {
       if (membership.role !== role) {
         await manager.update(MembershipEntity, { id: membership.id }, { role });
         if (role === 'team_owner') await this.apiKeys.revokeUnlessIssuedByOwner(manager, membership);
-        await this.changes.saveMember(manager, team, { userId: user_id, role }, context);
+        await this.changes.saveMember(manager, team, user_id, context);
       }
       return this.view(manager, membership);
     });
@@ -159,7 +159,7 @@ export class MembersService {
       }
       // The keys to the team go with the membership: their foreign key cascades.
       await manager.delete(MembershipEntity, { id: membership.id });
-      await this.changes.saveMember(manager, team, { userId: user_id, role: null }, context);
+      await this.changes.saveMember(manager, team, user_id, context);
     });
     this.rpc.publish(credentialsChanged, { user_id });
     return {};

@@ -63,6 +63,6 @@ export class SsoMemberships {
       const { name } = await manager.findOneByOrFail(UserEntity, { id: userId });
       await manager.insert(MembershipEntity, { id: newId(), teamId, userId, role, name, status: 'active', ssoProvider: provider });
     }
-    await this.changes.saveMember(manager, team, { userId, role: role ?? null }, context);
+    await this.changes.saveMember(manager, team, userId, context);
   }
 }

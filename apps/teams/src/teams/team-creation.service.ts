@@ -66,7 +66,7 @@ export class TeamCreationService {
     await manager.insert(WorkspaceEntity, { ...workspace, teamId: team.id, isDefault: true });
     const keys = await this.enrolment.enrol(manager, team.id, people, { issuedByOwner: true });
     await this.changes.publishCreated(manager, team, [{ ...workspace, is_deleted: false }], context);
-    for (const person of people) await this.changes.publishMember(manager, team, person, context);
+    for (const { userId } of people) await this.changes.publishMember(manager, team, userId, context);
     const created = await readTeam(manager, team.id);
     return { ...created, members: created.members.map((member) => ({ ...member, api_key: keys.get(member.user_id) ?? null })) };
   }

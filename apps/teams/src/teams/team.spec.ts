@@ -82,7 +82,8 @@ describe('creating a team', () => {
       is_complete: true,
     });
     const members = await fixture.told(membershipChanged, team.id, ({ length }) => length === 2);
-    expect(members).toContainEqual({ team_id: team.id, revision: 1, user_id: userIds[0], role: 'viewer' });
+    expect(members).toContainEqual({ team_id: team.id, revision: 1, user_id: userIds[0], role: 'viewer', is_invited: true });
+    expect(members.map(({ is_invited = false }) => is_invited)).toEqual([false, true]);
     for (const { user_id } of team.members) expect(fixture.credentialsChanged).toContain(user_id);
   });
 

@@ -80,6 +80,13 @@ export class MembershipChanged extends TeamFact {
 
   @OneOf('TeamRole', teamRoles, { nullable: true, description: 'null once the member is gone.' })
   role!: TeamRole | null;
+
+  @Flag({
+    optional: true,
+    description:
+      'Whether they have not accepted the invitation yet. Until then nothing that they have elsewhere, such as SSH keys, is shown to the team or used for it.',
+  })
+  is_invited?: boolean;
 }
 export const membershipChanged = event('teams.membership_changed', MembershipChanged);
 
