@@ -3,6 +3,8 @@ import type { Program, ShownPod } from './simulated-process.js';
 
 const mibPerGb = 1_024;
 const width = 89;
+/** `1g.10gb`. A share by MPS or by time is no device of its own. */
+const migProfile = /^\d+g\.\d+gb/;
 
 /** The slices of the pod, in the form of NVIDIA's program. No figure is measured. */
 export const nvidiaSmi: Program = async ({ pod, words, print, complain }) => {
@@ -24,7 +26,7 @@ function list({ slices }: ShownPod): string {
   return byGpu
     .flatMap(([uuid, onGpu], index) => [
       `GPU ${index}: ${onGpu[0]?.board ?? ''} (UUID: ${uuid})\n`,
-      ...onGpu.filter(({ slotStart }) => slotStart !== null).map(instanceLine),
+      ...onGpu.filter(({ profile }) => migProfile.test(profile)).map(instanceLine),
     ])
     .join('');
 }

@@ -49,6 +49,13 @@ it('shows the slices of the pod by nvidia-smi, and that no figure is measured', 
   expect(table).toMatch(/simulated: no figure is measured[\s\S]*A100-80GB +1g\.10gb +0MiB \/ 10240MiB/);
 });
 
+it.each(['mps-4', 'time-8'])('shows a share that is no device of its own (%s) as its GPU', async (profile) => {
+  const shared = { ...pod, slices: [{ ...slice, profile, slotStart: 0, instanceUuid: null }] };
+  const shell = new SimulatedShell(shared, { command: commandOfLine('nvidia-smi -L'), terminal: null, env: new Map() });
+  shell.stdin.end();
+  expect(await text(shell.stdout)).toBe(`GPU 0: A100-80GB (UUID: ${slice.gpuUuid})\n`);
+});
+
 it('says of what it does not have that it is simulated', async () => {
   expect(await run('python3 train.py')).toEqual(['', expect.stringMatching(/python3: command not found .*simulated/), 127]);
   expect(await run('ls | wc')).toEqual(['', expect.stringMatching(/simulated: it has no pipes/), 2]);
