@@ -2,7 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { niceCeiling, stackBars } from './stacked-bars.js';
 
-const values = fc.array(fc.integer({ min: -1e8, max: 1e8 }).map((cents) => cents / 100), { minLength: 3, maxLength: 3 });
+const values = fc.array(
+  fc.integer({ min: -1e8, max: 1e8 }).map((cents) => cents / 100),
+  { minLength: 3, maxLength: 3 },
+);
 
 /** The heights of the bars in a path. */
 function heights(path: string): number[] {
