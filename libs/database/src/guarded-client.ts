@@ -81,7 +81,7 @@ export class GuardedClient extends pg.Client {
     }
     const companion = config === 'START TRANSACTION' ? this.#companion : undefined;
     if (companion) this.#isInTransaction = true;
-    const result = companion ? this.startWith(companion, query) : query(...this.prepared(config, rest));
+    const result = companion ? this.startWith(companion, query) : this.send(query, this.prepared(config, rest));
     // A cursor or a stream handles its own errors.
     if (!(result instanceof Promise)) return result;
     return result.then(
@@ -104,21 +104,21 @@ export class GuardedClient extends pg.Client {
     const [values] = rest;
     const isPrepared = (this.#isInTransaction || this.#preparesAlways) && Array.isArray(values) && values.length > 0;
     const name = isPrepared ? this.#names.nameOf(config) : undefined;
-    if (name === undefined) return [config, ...rest];
-    this.renewPlans();
-    return [{ name, text: config, values: values as unknown[] }];
+    return name === undefined ? [config, ...rest] : [{ name, text: config, values: values as unknown[] }];
   }
 
   /**
    * A plan that PostgreSQL has kept was made for tables as large as they were then, until they are analysed again, which
    * autovacuum does once a minute: a table that fills meanwhile would be read from end to end.
    */
-  private renewPlans(): void {
+  private send(query: (...parameters: unknown[]) => unknown, statement: unknown[]): unknown {
     const nowMs = performance.now();
-    if (nowMs < this.#plannedAtMs + plansLastMs) return;
+    const isPrepared = statement.length === 1 && (statement[0] as { name?: string }).name !== undefined;
+    if (!isPrepared || nowMs < this.#plannedAtMs + plansLastMs) return query(...statement);
     this.#plannedAtMs = nowMs;
-    // Goes before the statement. In a transaction that has failed both are refused, and the statement says so.
-    super.query('DISCARD PLANS').catch(() => undefined);
+    const renewed = query('DISCARD PLANS') as Promise<unknown>;
+    // In a transaction that has failed both are refused, and the statement says so.
+    return renewed.catch((error: Error) => this.inspect(error)).then(() => query(...statement));
   }
 
   private async startWith(companion: Companion, query: (text: string) => unknown): Promise<unknown> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
 import { openBank, type Bank } from './account-fixture.js';
 import { Transactions } from './transactions.js';
@@ -65,4 +65,29 @@ it('a transaction whose statement a migration has changed runs again, on every c
   expect(await askAtOnce(5)).toEqual(Array.from({ length: 5 }, () => [{ one: 1, two: 2 }]));
   await bank.dataSource.query('ALTER TABLE changing DROP COLUMN two');
   expect(await ask()).toEqual([{ one: 1 }]);
+});
+
+it('a table that fills is no longer read from end to end five seconds later, though nobody has analysed it', async () => {
+  await bank.dataSource.query('CREATE TABLE filling AS SELECT n FROM generate_series(1, 3) n');
+  await bank.dataSource.query('CREATE INDEX ON filling (n)');
+  await bank.dataSource.query('ANALYZE filling');
+  const text = 'SELECT n FROM filling WHERE n = $1';
+  const runs = await transactions.run(async (manager) => {
+    const plan = async () => {
+      for (let times = 0; times < 8; times += 1) await manager.query(text, [2]);
+      const [{ name = '' } = {}] = await manager.query<{ name: string }[]>(
+        `SELECT name FROM pg_prepared_statements WHERE statement = '${text}' ORDER BY prepare_time DESC`,
+      );
+      const [first] = await manager.query<{ 'QUERY PLAN': string }[]>(`EXPLAIN EXECUTE "${name}" (2)`);
+      return first?.['QUERY PLAN'].replace(/ (using|on) .*/, '');
+    };
+    const small = await plan();
+    await manager.query('INSERT INTO filling SELECT n FROM generate_series(4, 50000) n');
+    const full = await plan();
+    const laterMs = performance.now() + 5_001;
+    jest.spyOn(performance, 'now').mockReturnValue(laterMs);
+    return [small, full, await plan()];
+  });
+  jest.restoreAllMocks();
+  expect(runs).toEqual(['Seq Scan', 'Seq Scan', expect.stringMatching(/^(Index Only|Index|Bitmap Heap) Scan/)]);
 });
