@@ -3,9 +3,8 @@ import { type OpenedSession, type User } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { userQuery } from '../views/user-query.js';
-import { confinement } from './session-query.js';
+import { confinement, type SessionRow } from './session-query.js';
 import { accessSeconds } from './session-policy.js';
-import type { SessionRow } from './session.service.js';
 import { SigningKeys } from './signing-keys.service.js';
 
 /** What a session gives its user: an access token, the next refresh token, and who they are. */

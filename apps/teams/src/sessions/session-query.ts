@@ -1,6 +1,17 @@
 import { instantJson } from '../sql/json.js';
 import { isAlive } from './session-policy.js';
 
+/** A session as the statements below return it. */
+export interface SessionRow {
+  id: string;
+  user_id: string;
+  generation: number;
+  /** Seconds until it ends of itself, unless it is refreshed. */
+  idle_seconds: number;
+  /** Seconds until it ends whatever happens. */
+  life_seconds: number;
+}
+
 const row = `s.id, s.user_id, s.generation,
   extract(epoch FROM s.idle_until - now())::int AS idle_seconds, extract(epoch FROM s.expires_at - now())::int AS life_seconds`;
 

@@ -32,21 +32,12 @@ import {
   openQuery,
   rememberNetworkQuery,
   rotateQuery,
+  type SessionRow,
 } from './session-query.js';
 import { SessionAnswers } from './session-answers.js';
 import { SigningKeys } from './signing-keys.service.js';
 
 type EndReason = 'logged_out' | 'ended_by_user' | 'ended_by_operator' | 'password_changed' | 'refresh_token_reused' | 'too_many';
-
-export interface SessionRow {
-  id: string;
-  user_id: string;
-  generation: number;
-  /** Seconds until it ends of itself, unless it is refreshed. */
-  idle_seconds: number;
-  /** Seconds until it ends whatever happens. */
-  life_seconds: number;
-}
 
 type Presented = SessionRow & { is_alive: boolean; is_recent: boolean };
 
