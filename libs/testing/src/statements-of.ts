@@ -10,18 +10,21 @@ type Query = (...parameters: unknown[]) => unknown;
 
 /**
  * The statements that this process sends over any connection while `work` is done, in their order; those of timers and workers too. For specs that count
- * statements or ask PostgreSQL for their plans. One at a time.
+ * statements or ask PostgreSQL for their plans. Left out is what a connection does for itself every few seconds. One at a time.
  */
 export async function statementsOf(work: () => Promise<unknown>): Promise<SentStatement[]> {
   const sent: SentStatement[] = [];
+  const keep = (text: string, values: unknown[]) => {
+    if (text !== 'DISCARD PLANS') sent.push({ text, values });
+  };
   const client = pg.Client.prototype as unknown as { query: Query };
   const { query } = client;
   client.query = function (this: pg.Client, ...parameters: unknown[]): unknown {
     const [first, second] = parameters;
-    if (typeof first === 'string') sent.push({ text: first, values: Array.isArray(second) ? second : [] });
+    if (typeof first === 'string') keep(first, Array.isArray(second) ? second : []);
     else {
       const { text, values = Array.isArray(second) ? second : [] } = first as { text?: string; values?: unknown[] };
-      if (text !== undefined) sent.push({ text, values });
+      if (text !== undefined) keep(text, values);
     }
     return query.apply(this, parameters);
   };

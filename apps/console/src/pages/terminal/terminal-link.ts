@@ -19,8 +19,8 @@ const frameBytes = 32 * 1024;
 export class TerminalLink {
   private constructor(private readonly socket: WebSocket) {}
 
-  /** Throws a `Problem` where the platform gives no ticket. */
-  static async open(podName: string, size: TerminalSize, { onOutput, onEnd }: Listeners): Promise<TerminalLink> {
+  /** Resolves once it takes what is typed; null where it was over before. Throws a `Problem` where the platform gives no ticket. */
+  static async open(podName: string, size: TerminalSize, { onOutput, onEnd }: Listeners): Promise<TerminalLink | null> {
     const path = '/api/pods/{pod_name}/terminal';
     const { ticket } = await answerOf(api.POST(path, { params: { path: { pod_name: podName } }, body: size }));
     const url = new URL(path.replace('{pod_name}', encodeURIComponent(podName)), location.origin.replace(/^http/, 'ws'));
@@ -28,7 +28,10 @@ export class TerminalLink {
     socket.binaryType = 'arraybuffer';
     socket.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer>) => onOutput(new Uint8Array(data)));
     socket.addEventListener('close', ({ reason }) => onEnd(reason || 'The connection to the platform was lost.'));
-    return new TerminalLink(socket);
+    await new Promise<void>((resolve) => {
+      for (const event of ['open', 'close'] as const) socket.addEventListener(event, () => resolve(), { once: true });
+    });
+    return socket.readyState === WebSocket.OPEN ? new TerminalLink(socket) : null;
   }
 
   type(bytes: Uint8Array<ArrayBuffer>): void {

@@ -69,7 +69,7 @@ function Shell({ podName, onState }: { podName: string; onState: (state: State) 
           if (!isOver) onState({ kind: 'ended', reason });
         },
       });
-      if (isOver) return opened.close();
+      if (isOver || !opened) return opened?.close();
       link = opened;
       onState({ kind: 'open' });
       screen.focus();
