@@ -149,7 +149,9 @@ Atoll is ready, in ${processes} processes over ${process.env.NATS_URL ?? nats?.u
 const healthPorts: string[] = [];
 for (const [service, count] of replicas) {
   for (let replica = 1; replica <= count; replica++) {
-    const healthPort = String(await freePort());
+    let healthPort = String(port);
+    // Nobody listens on the ones before yet, so they are free too.
+    while (healthPort === String(port) || healthPorts.includes(healthPort)) healthPort = String(await freePort());
     healthPorts.push(healthPort);
     void keepRunning(service, { ...envOf(service), HEALTH_PORT: healthPort }, replica === 1 ? service : `${service} ${replica}`);
   }
