@@ -21,6 +21,7 @@ export interface Beside {
  */
 export async function besidePlatform(command: (beside: Beside) => Promise<void>): Promise<void> {
   const undo: (() => Promise<void>)[] = [];
+  let hasBegun = false;
   try {
     const env = loadEnv(PlatformEnv);
     const dataDir = resolve(env.ATOLL_DATA_DIR);
@@ -32,9 +33,10 @@ export async function besidePlatform(command: (beside: Beside) => Promise<void>)
       undo.push(() => dataSource.destroy());
       return dataSource;
     };
+    hasBegun = true;
     await command({ connect, source: hasSecrets(dataDir) ? settingsSource(dataDir) : process.env });
   } catch (error) {
-    console.error(`Nothing was done: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`${hasBegun ? 'The command failed' : 'Nothing was done'}: ${error instanceof Error ? error.message : String(error)}`);
     process.exitCode = 1;
   }
   for (const step of undo.reverse()) await step();

@@ -108,8 +108,9 @@ export class GuardedClient extends pg.Client {
   }
 
   /**
-   * A plan that PostgreSQL has kept was made for tables as large as they were then, until they are analysed again, which
-   * autovacuum does once a minute: a table that fills meanwhile would be read from end to end.
+   * Sends a statement, and before a prepared one every five seconds `DISCARD PLANS`. PostgreSQL keeps a plan until the
+   * table is analysed again, which autovacuum does once a minute: a table that fills meanwhile would be read from end to
+   * end.
    */
   private send(query: (...parameters: unknown[]) => unknown, statement: unknown[]): unknown {
     const nowMs = performance.now();

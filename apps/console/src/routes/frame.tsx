@@ -37,8 +37,7 @@ const oldLoginRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: 'login',
   beforeLoad: () => {
-    // eslint-disable-next-line @typescript-eslint/only-throw-error -- how this router redirects
-    throw redirect({ to: currentSession().kind === 'none' ? '/sign-in' : '/', replace: true });
+    redirect({ to: currentSession().kind === 'none' ? '/sign-in' : '/', replace: true, throw: true });
   },
 });
 
@@ -55,8 +54,7 @@ export const inRoute = createRoute({
   id: 'in',
   beforeLoad: ({ location }) => {
     if (currentSession().kind === 'none') {
-      // eslint-disable-next-line @typescript-eslint/only-throw-error -- how this router redirects
-      throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { next: location.href } });
+      redirect({ to: '/sign-in', search: location.href === '/' ? {} : { next: location.href }, throw: true });
     }
   },
   component: Shell,

@@ -67,7 +67,7 @@ export function shellLaws(here: () => Installation): void {
     const pod = await here().startRunning(here().programs.idle);
     const shell = await bash(
       pod,
-      'trap "echo got INT; wait; exit 9" INT; (trap "echo child got INT; exit" INT; echo ready; while true; do sleep 0.1; done) & wait; wait',
+      'trap "echo got INT; wait; exit 9" INT; (trap "echo child got INT; exit" INT; echo ready; while true; do sleep 0.1; done) & while true; do sleep 0.1; done',
     );
     expect(await until(shell.stdout, /ready/)).toBe('ready\n');
     await shell.signal('SIGINT');
