@@ -20,21 +20,42 @@ const count = async (calls: Promise<unknown>[]): Promise<Record<string, number>>
   return Object.fromEntries([...Map.groupBy(words, (word) => word)].map(([word, all]) => [word, all.length]));
 };
 
-/** As if each request were made to a replica of its own, which knows nothing of the others'. */
-function asManyReplicas(): () => void {
+interface Asked {
+  readonly isUnique: boolean;
+}
+
+/** Has requests decided on by `add`, in place of what gathers them. Returns what undoes it. */
+function decideBy(add: (request: Asked, accept: (all: Asked[]) => Promise<unknown[]>) => Promise<unknown>): () => void {
   const accepting = fixture.get(SubscriptionAccepting) as unknown as {
     together: unknown;
-    acceptInTime: (all: object[]) => Promise<unknown[]>;
+    acceptInTime: (all: Asked[]) => Promise<unknown[]>;
   };
   const { together } = accepting;
   accepting.together = {
-    add: async (_key: string, request: object) => {
-      const [answer] = await accepting.acceptInTime([request]);
+    add: async (_key: string, request: Asked) => {
+      const answer = await add(request, (all) => accepting.acceptInTime(all));
       if (isAppError(answer)) throw answer;
       return answer;
     },
   };
   return () => void (accepting.together = together);
+}
+
+/** As if each request were made to a replica of its own, which knows nothing of the others'. */
+const asManyReplicas = () => decideBy(async (request, accept) => (await accept([request]))[0]);
+
+/** Waits for so many requests, and has them decided in one transaction: those that must be the only ones come last. */
+function asOneBatch(size: number): () => void {
+  const gathered: Asked[] = [];
+  const full = Promise.withResolvers<Map<Asked, unknown>>();
+  return decideBy(async (request, accept) => {
+    gathered.push(request);
+    if (gathered.length === size) {
+      const inOrder = gathered.toSorted((one, two) => Number(one.isUnique) - Number(two.isUnique));
+      full.resolve(accept(inOrder).then((answers) => new Map(inOrder.map((each, at) => [each, answers[at]]))));
+    }
+    return (await full.promise).get(request);
+  });
 }
 
 let restore = (): void => undefined;
@@ -63,8 +84,11 @@ describe('a subscription that must be the only one of its team on the pool', () 
 
   it('is refused beside one that need not be, in one batch too, and says nothing to those that need not be', async () => {
     const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 40 });
-    const calls = [ask({ pool_id, unique: false }), ask({ pool_id, unique: false }), ask({ pool_id }), ask({ pool_id, unique: false })];
+    restore = asOneBatch(4);
+    const calls = [true, false, false, false].map((unique) => ask({ pool_id, unique }));
     expect(await count(calls)).toEqual({ accepted: 3, [taken]: 1 });
+    restore();
+    expect(await count([ask({ pool_id }), ask({ pool_id, unique: false })])).toEqual({ accepted: 1, [taken]: 1 });
   });
 
   it('may come after one that is given back, and to another pool', async () => {
