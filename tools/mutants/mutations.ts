@@ -1,4 +1,5 @@
 import ts from 'typescript';
+import { probeAt, type Probe } from './probes.js';
 
 /** A small change of a source file that its specs should notice. */
 export interface Mutation {
@@ -7,6 +8,8 @@ export interface Mutation {
   readonly what: string;
   /** From 1. */
   readonly line: number;
+  /** Where the function begins that has to run for the change to be noticed. */
+  readonly probe: Probe;
   /** The whole file with the change in it. */
   readonly text: string;
 }
@@ -60,6 +63,7 @@ export function mutationsOf(path: string, text: string): Mutation[] {
       path,
       what,
       line: file.getLineAndCharacterOfPosition(start).line + 1,
+      probe: probeAt(file, start),
       text: text.slice(0, start) + replacement + text.slice(end),
     }));
 }
