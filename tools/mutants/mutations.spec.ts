@@ -32,6 +32,13 @@ describe('the mutations of a file', () => {
     expect(changed(sql)[1]?.[1]).toBe('q(`SELECT a FROM b WHERE c = $1 AND d < now() ORDER BY e FOR UPDATE`);');
   });
 
+  it('drop predicates of a condition that stands by itself', () => {
+    expect(changed(`const mine = 'consumer = $1 AND publisher = $2';`).map(([, text]) => text)).toEqual([
+      `const mine = 'publisher = $2';`,
+      `const mine = 'consumer = $1';`,
+    ]);
+  });
+
   it('drop predicates and locks of TypeORM', () => {
     expect(changed(`m.findOneBy(A, { id, teamId: team });`).map(([, text]) => text)).toEqual([
       `m.findOneBy(A, { teamId: team });`,

@@ -34,15 +34,15 @@ const operators = new Map<ts.SyntaxKind, string>([
   [ts.SyntaxKind.MinusToken, '+'],
 ]);
 
-/** In SQL: predicates, locks, order and comparisons. */
-const statements = /\b(?:SELECT|INSERT|UPDATE|DELETE)\b/;
+/** In SQL, a whole statement or a condition: predicates, locks, order and comparisons. */
+const statements = /\b(?:SELECT|INSERT|UPDATE|DELETE)\b|\b[a-z_.]+ (?:=|<>|<=?|>=?) (?:ANY )?\(?\$\d/;
 const inStatements: readonly { readonly pattern: RegExp; readonly replace: (found: string) => string }[] = [
   {
     pattern: / AND (?:NOT )?[a-z_.]+ (?:=|<>|<=?|>=?|IN|IS(?: NOT)?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|NULL|[a-z_.()]+)/g,
     replace: () => '',
   },
   {
-    pattern: /(?<=WHERE )(?:[a-z_]+\.)?[a-z_]+ (?:=|<>|<=?|>=?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|[a-z_.()]+) AND /g,
+    pattern: /(?<=WHERE |['`])(?:[a-z_]+\.)?[a-z_]+ (?:=|<>|<=?|>=?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|[a-z_.()]+) AND /g,
     replace: () => '',
   },
   { pattern: / FOR (?:NO KEY )?UPDATE(?: SKIP LOCKED)?/g, replace: () => '' },
