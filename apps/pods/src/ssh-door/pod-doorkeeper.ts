@@ -63,7 +63,7 @@ export class PodDoorkeeper extends Doorkeeper {
     const pairs = holders.map(({ user_id, team_id }) => ({ user_id, team_id: team_id ?? nobody }));
     const roles = await this.#roles(pairs.length > 0 ? pairs : [{ user_id: nobody, team_id: nobody }]);
     const holder = holders.find(({ user_id, team_id }) =>
-      roles.some((role) => role.user_id === user_id && role.team_id === team_id && mayComeIn(role)),
+      roles.some((role) => role.user_id === user_id && role.team_id === team_id && mayComeIn(role, comes)),
     );
     if (!holder?.pod_id || !holder.team_id) return null;
     const { pod_id: podId, ssh_key_id: sshKeyId, team_id: teamId, user_id: userId } = holder;
@@ -95,6 +95,7 @@ export class PodDoorkeeper extends Doorkeeper {
       if (sshKeyId !== null && !keys.has(sshKeyId)) return 'Your SSH key was removed.';
       const role = roles.find(({ user_id, team_id }) => user_id === userId && team_id === teamId);
       if (!role || !isAllowed(role.role)) return 'You may not use the pods of this team any more.';
+      if (sshKeyId !== null && role.is_invited) return 'Your SSH key opens the pods of this team once you have accepted its invitation.';
       if (run && runs.get(podId) !== run.ref.run) return `The pod ${podName} has stopped or restarted.`;
       return null;
     };
@@ -137,5 +138,9 @@ const endOf: Record<CallerCredential['kind'], string> = {
 
 const isAllowed = (role: TeamRole): boolean => (permissions.useResources as readonly TeamRole[]).includes(role);
 
-/** A suspended team's members start nothing new; what they have open stays. */
-const mayComeIn = ({ role, is_suspended }: RoleInTeam): boolean => isAllowed(role) && !is_suspended;
+/**
+ * A suspended team's members start nothing new; what they have open stays. The SSH keys of those who have not accepted their invitation
+ * open nothing: the team would learn that it invited a user of the platform. A terminal follows the permissions of the API.
+ */
+const mayComeIn = ({ role, is_suspended, is_invited }: RoleInTeam, { fingerprint }: Pick<Admission, 'fingerprint'>): boolean =>
+  isAllowed(role) && !is_suspended && !(fingerprint !== null && is_invited);

@@ -96,6 +96,15 @@ describe('who gets a ticket to a terminal', () => {
     else expect((await errorOf(asked)).code).toBe('forbidden');
   });
 
+  it('gives one to who has not accepted an invitation: the caller may use the pods by the API', async () => {
+    const invited = member();
+    fixture.owner.members = fixture.owner.members.map((one) => (one.user_id === invited.userId ? { ...one, is_invited: true } : one));
+    const { browser } = await terminalOf(invited);
+    await fixture.get(Guests).look(invited.userId);
+    browser.socket.send(Buffer.from('exit 0'));
+    expect(await browser.closed).toBe('1000 The shell ended with code 0.');
+  });
+
   it('answers another team’s caller as if there were no such pod', async () => {
     const stranger = member('team_owner', false, newId());
     const [foreign, unknown] = [await errorOf(open(stranger)), await errorOf(open(stranger, 'no-such-pod'))];

@@ -46,7 +46,7 @@ const lookUpQuery = `SELECT ${columns} FROM team t LEFT JOIN workspace w ON fals
   ORDER BY team_id, workspace_id`;
 
 /** Of the pairs of the users `$1` and the teams `$2`. */
-const rolesQuery = `SELECT m.user_id, m.team_id, m.role, t.is_suspended
+const rolesQuery = `SELECT m.user_id, m.team_id, m.role, t.is_suspended, m.status = 'invited' AS is_invited
   FROM unnest($1::uuid[], $2::uuid[]) AS asked (user_id, team_id)
     JOIN membership m ON m.team_id = asked.team_id AND m.user_id = asked.user_id
     JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL`;

@@ -108,17 +108,18 @@ describe('the directory of teams for other services', () => {
     const roles = async (...pairs: [string, string][]) => {
       const asked = pairs.map(([user_id, team_id]) => ({ user_id, team_id }));
       const { members: found } = await fixture.ask(teamDirectory.roles, { members: asked }, billing());
-      return found.map(({ user_id, role, is_suspended }) => [user_id, role, is_suspended]).toSorted();
+      return found.map(({ user_id, role, is_suspended, is_invited }) => [user_id, role, is_suspended, is_invited]).toSorted();
     };
     const all = [[member, team.id] as [string, string], [viewer, team.id] as [string, string]];
+    await fixture.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND user_id = $2`, [team.id, viewer]);
     const both = [
-      [member, 'member', false],
-      [viewer, 'viewer', false],
+      [member, 'member', false, true],
+      [viewer, 'viewer', false, false],
     ].toSorted();
     expect(await roles(...all, [unknownId, team.id], [member, gone.team.id], [gone.userIds[0] ?? '', gone.team.id])).toEqual(both);
     await fixture.call(fixture.admin, teams.suspend, { team_id: team.id });
     await fixture.call(fixture.admin, members.changeRole, { team_id: team.id, user_id: viewer, role: 'team_admin' });
-    expect(await roles([viewer, team.id])).toEqual([[viewer, 'team_admin', true]]);
+    expect(await roles([viewer, team.id])).toEqual([[viewer, 'team_admin', true, false]]);
     expect(await roles()).toEqual([]);
   });
 

@@ -50,6 +50,12 @@ export class RoleInTeam extends UserInTeam {
 
   @Flag({ description: 'Whether the team is suspended.' })
   is_suspended!: boolean;
+
+  @Flag({
+    optional: true,
+    description: 'Whether they have not accepted the invitation yet. Until then their SSH keys open nothing of the team.',
+  })
+  is_invited?: boolean;
 }
 
 export class RolesInTeams {
