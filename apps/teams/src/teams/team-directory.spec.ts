@@ -151,6 +151,34 @@ describe('the directory of teams for other services', () => {
     expect(await live(...held)).toEqual([`session ${held[2]?.id}`]);
   });
 
+  it('tells which teams require a second factor, and which keys and sessions do for that', async () => {
+    const { team, userIds } = await fixture.createTeam('member');
+    const [user_id = ''] = userIds;
+    const requires = async () =>
+      (await fixture.ask(teamDirectory.roles, { members: [{ user_id, team_id: team.id }] }, billing())).members[0]?.requires_second_factor;
+    expect(await requires()).toBe(false);
+    await fixture.call(fixture.admin, teams.update, { team_id: team.id, require_second_factor: true });
+    expect(await requires()).toBe(true);
+
+    const [person, operator] = [await somebody(fixture), await somebody(fixture)];
+    const sessions = [await logIn(fixture, person), await logIn(fixture, person), await logIn(fixture, operator)];
+    const [without = '', withOne = '', ofOperator = ''] = sessions.map(({ session_id }) => session_id);
+    await fixture.query('UPDATE session SET has_second_factor = true WHERE id = $1', [withOne]);
+    await fixture.query('UPDATE "user" SET platform_admin = true WHERE id = $1', [operator.userId]);
+    const [key] = await fixture.query<{ id: string }>('SELECT id FROM api_key WHERE user_id = $1', [user_id]);
+    const held = [without, withOne, ofOperator].map((id) => ({ kind: 'session' as const, id }));
+    const asked = { credentials: [...held, { kind: 'key' as const, id: key?.id ?? '' }] };
+    const { credentials } = await fixture.ask(teamDirectory.liveCredentials, asked, billing());
+    expect(new Map(credentials.map(({ id, has_second_factor }) => [id, has_second_factor]))).toEqual(
+      new Map([
+        [without, false],
+        [withOne, true],
+        [ofOperator, true],
+        [key?.id, true],
+      ]),
+    );
+  });
+
   it('is for services alone, not even for the operator', async () => {
     expect((await errorOf(fixture.call(fixture.admin, teamDirectory.liveCredentials, { credentials: [] }))).code).toBe('forbidden');
     expect((await errorOf(fixture.call(fixture.admin, teamDirectory.roles, { members: [] }))).code).toBe('forbidden');
