@@ -32,15 +32,13 @@ async function look({ last, gaps }: Received, { kept, forgottenUpTo = 0, pageOf 
     asked.push(question);
     const { after, up_to = Infinity } = question;
     const inRange = kept.filter((position) => position > after && position <= up_to);
-    const events = inRange
-      .slice(0, pageOf)
-      .map((position): PublishedEvent => ({
-        id: newId(),
-        position,
-        previous: position - 1,
-        payload: {},
-        occurred_at: new Date().toISOString(),
-      }));
+    const events = inRange.slice(0, pageOf).map((position): PublishedEvent => ({
+      id: newId(),
+      position,
+      previous: position - 1,
+      payload: {},
+      occurred_at: new Date().toISOString(),
+    }));
     return Promise.resolve({ events, forgotten_up_to: forgottenUpTo, has_none: inRange.length === 0 });
   };
   const take = ({ position = 0 }) => Promise.resolve((taken.push(position), 'done' as const));
