@@ -1,11 +1,13 @@
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:tls';
+import { promisify } from 'node:util';
 import { createTeam, succeed, until, type Operated } from './client.js';
 import { createNode, createPool, createTenant } from './gpu-inventory.js';
 
+const run = promisify(execFile);
 const password = 'correct horse battery staple';
 
 /** What the platform has sealed, as those see it who use it. */
@@ -71,7 +73,7 @@ async function setEngine(platform: Operated): Promise<void> {
   const { gpuaasId } = await createNode({ platform });
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
   const request = ['req', '-x509', ...newKey, '-subj', '/CN=engine.test', '-keyout', '-', '-out', '-'];
-  const pem = execFileSync('openssl', request, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const { stdout: pem } = await run('openssl', request);
   const [key = '', cert = ''] = pem.match(/-----BEGIN[^]*?-----END.*?-----\n/g) ?? [];
   const body = { driver: 'docker', url: 'https://127.0.0.1:9', ca: cert, cert, key };
   await succeed('PUT', `/gpuaas/${gpuaasId}/cluster`, { ...access, body });
