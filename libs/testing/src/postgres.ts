@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '@atoll/database';
 import pg from 'pg';
+import { freePort } from './free-port.js';
 import { childrenOf, signal } from './process-tree.js';
 import { timeoutFactor } from './timeout-factor.js';
 
@@ -27,9 +28,10 @@ export interface TestPostgres {
 /** A PostgreSQL of its own, for specs that break it. All others take a database of the shared one: `createDatabase`. */
 export async function startPostgres(): Promise<TestPostgres> {
   const dataDir = mkdtempSync(join(tmpdir(), 'atoll-postgres-'));
-  let server = await startEmbeddedPostgres({ dataDir, fast: true });
+  // Of its own, so that nobody has it when the server comes back.
+  const port = await freePort();
+  let server = await startEmbeddedPostgres({ dataDir, fast: true, port });
   const { url } = server;
-  const port = Number(new URL(url).port);
   // The main process first: one that is stopped or gone starts no further sessions.
   const signalAll = (name: NodeJS.Signals) => {
     const sessions = name === 'SIGKILL' ? childrenOf(server.pid) : [];
