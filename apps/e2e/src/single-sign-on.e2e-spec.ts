@@ -2,14 +2,14 @@ import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeWhere, freePort, OidcProvider, type OidcPerson } from '@atoll/testing';
+import { describeWhere, freePort, OidcProvider, timeoutFactor, type OidcPerson } from '@atoll/testing';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { chromiumLacking, launchChromium } from './chromium.js';
 import { call, type TeamView } from './client.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const longMs = 120_000;
+const longMs = 120_000 * timeoutFactor;
 // The provider speaks of what it does for development.
 jest.spyOn(console, 'warn').mockImplementation(() => undefined);
 jest.spyOn(console, 'info').mockImplementation(() => undefined);
