@@ -55,7 +55,7 @@ export class TeamsFixture extends BareServiceUnderTest {
   /** `poolSize`: connections of the service, in place of its own number. */
   static async start({ poolSize, ...settings }: Partial<TeamsSettings> & { poolSize?: number } = {}): Promise<TeamsFixture> {
     const admin = createApiKey();
-    const given = { keyPepper: pepper, sealKeys: Sealer.createKeys(), deletionHolders: [], ...settings };
+    const given = { keyPepper: pepper, sealKeys: Sealer.createKeys(), deletionHolders: [], writerPatienceMs: 20_000, ...settings };
     const started = await startServiceUnderTest(
       { ...service, database: { ...service.database, ...(poolSize !== undefined && { poolSize }) } },
       { settings: given, listensTo: toldEvents },
@@ -87,7 +87,7 @@ export class TeamsFixture extends BareServiceUnderTest {
     const fingerprint = createHash('sha256').update(JSON.stringify(input)).digest('hex');
     const idempotency =
       idempotencyKey === undefined ? {} : { idempotency: { key: idempotencyKey, scope: caller.userId + operation.subject, fingerprint } };
-    return { requestId: randomUUID(), deadlineAtMs: Date.now() + 15_000 * timeoutFactor, caller, ...idempotency };
+    return { requestId: randomUUID(), deadlineAtMs: Date.now() + 30_000 * timeoutFactor, caller, ...idempotency };
   }
 
   verify(key: string): Promise<Credential> {

@@ -27,7 +27,7 @@ export function contextOf(caller: Partial<UserCaller>, idempotency?: { key: stri
   const nobody = { userId: newId(), credential, scope: 'user', platformAdmin: false, timezone: 'UTC', teams: [] } as const;
   return {
     requestId: randomUUID(),
-    deadlineAtMs: Date.now() + 15_000 * timeoutFactor,
+    deadlineAtMs: Date.now() + 30_000 * timeoutFactor,
     caller: { kind: 'user', ...nobody, ...caller },
     ...(idempotency && { idempotency: { ...idempotency, scope: 'specs' } }),
   };

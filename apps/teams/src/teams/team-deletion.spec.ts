@@ -103,6 +103,26 @@ describe('deleting a team', () => {
     expect(await statusOf(team.id)).toBe('active');
   });
 
+  it('keeps no answer that comes beside what ends the attempt', async () => {
+    const { team } = await fixture.createTeam();
+    await fixture.query(
+      `UPDATE team SET status = 'deleting', deletion_attempt_id = $2, deletion_deadline = now() + interval '1 minute' WHERE id = $1`,
+      [team.id, unknownId],
+    );
+    const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    let told: Promise<void> | undefined;
+    await fixture.app.get(Transactions, { strict: false }).run(async (manager) => {
+      await manager.query('SELECT FROM team WHERE id = $1 FOR NO KEY UPDATE', [team.id]);
+      told = fixture.tell(teamDeletionAnswered, { team_id: team.id, attempt_id: unknownId, holder: 'pods', holds: null }, 'pods');
+      await Promise.race([told, until(async () => (await fixture.query(waits)).length > 0)]);
+      await manager.query(`UPDATE team SET status = 'active', deletion_attempt_id = NULL, deletion_deadline = NULL WHERE id = $1`, [
+        team.id,
+      ]);
+    });
+    await told;
+    expect(await fixture.query('SELECT FROM deletion_answer')).toEqual([]);
+  });
+
   it('lets nothing new begin meanwhile, and cannot be begun twice', async () => {
     const { team, userIds } = await fixture.createTeam('member');
     const team_id = team.id;
