@@ -14,7 +14,7 @@ const entryPoints: Record<Topology, string> = {
   services: 'dist/tools/start-services.js',
 };
 
-const startTimeoutMs = 60_000 * timeoutFactor;
+const startTimeoutMs = 180_000 * timeoutFactor;
 
 /** A platform started as its user starts it, on a data folder of its own. */
 export interface RunningPlatform {
