@@ -69,6 +69,19 @@ export const subscriptionsQuery = (team_id: string, metric_window: MetricWindow,
     refetchInterval: ({ state }) => pace(state.data?.data),
   });
 
+export const utilizationQuery = (subscription_id: string, metric_window: MetricWindow) =>
+  queryOptions({
+    queryKey: ['utilization', subscription_id, metric_window],
+    queryFn: () =>
+      answerOf(
+        api.GET('/api/gpuaas/pool-subscription/{subscription_id}/utilization', {
+          params: { path: { subscription_id }, query: { metric_window } },
+        }),
+      ),
+    refetchInterval: pollMs.slow,
+    staleTime: pollMs.slow,
+  });
+
 export const allSubscriptionsQuery = (page: number, metric_window: MetricWindow) =>
   queryOptions({
     queryKey: ['subscriptions', 'all', page, metric_window],

@@ -1,6 +1,9 @@
 import { createRoute, lazyRouteComponent, Outlet } from '@tanstack/react-router';
+import { validateWindow } from '../pages/metric-window.js';
 import { validateDeadLetters, validateProcesses } from '../pages/operation/operation-search.js';
 import { inRoute, page } from './frame.js';
+
+const pageAndWindow = (search: Record<string, unknown>) => ({ ...page(search), ...validateWindow(search) });
 
 const operatorRoute = createRoute({ getParentRoute: () => inRoute, path: 'operator', component: Outlet });
 const regionsRoute = createRoute({
@@ -11,12 +14,13 @@ const regionsRoute = createRoute({
 const nodesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'nodes',
-  validateSearch: page,
+  validateSearch: pageAndWindow,
   component: lazyRouteComponent(() => import('../pages/operator/nodes-page.js'), 'NodesPage'),
 });
 const nodeRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'nodes/$nodeId',
+  validateSearch: validateWindow,
   component: lazyRouteComponent(() => import('../pages/operator/node-page.js'), 'NodePage'),
 });
 const allPoolsRoute = createRoute({
@@ -27,7 +31,7 @@ const allPoolsRoute = createRoute({
 const allSubscriptionsRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'subscriptions',
-  validateSearch: page,
+  validateSearch: pageAndWindow,
   component: lazyRouteComponent(() => import('../pages/operator/all-subscriptions-page.js'), 'AllSubscriptionsPage'),
 });
 const pricesRoute = createRoute({

@@ -1,7 +1,10 @@
 import { createRoute, lazyRouteComponent, Outlet } from '@tanstack/react-router';
 import { validateBilling, validateComparison } from '../pages/billing/billing-search.js';
 import { validateLogs } from '../pages/logs/log-search.js';
-import { inRoute, page, text } from './frame.js';
+import { validateWindow } from '../pages/metric-window.js';
+import { inRoute, page } from './frame.js';
+
+const endedToo = (search: Record<string, unknown>): { ended?: 'yes' } => (search.ended === 'yes' ? { ended: 'yes' } : {});
 
 const teamRoute = createRoute({ getParentRoute: () => inRoute, path: 'teams/$teamId', component: Outlet });
 const teamOverviewRoute = createRoute({
@@ -24,19 +27,15 @@ const comparisonRoute = createRoute({
 const teamPoolsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'pools',
+  validateSearch: validateWindow,
   component: lazyRouteComponent(() => import('../pages/team/pools-page.js'), 'PoolsPage'),
 });
 const subscriptionsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'subscriptions',
-  validateSearch: (search: Record<string, unknown>): { window?: string; ended?: 'yes' } => {
-    const window = text(search.window);
-    return { ...(window !== undefined && { window }), ...(search.ended === 'yes' && { ended: 'yes' as const }) };
-  },
+  validateSearch: (search: Record<string, unknown>) => ({ ...validateWindow(search), ...endedToo(search) }),
   component: lazyRouteComponent(() => import('../pages/team/subscriptions-page.js'), 'SubscriptionsPage'),
 });
-const endedToo = (search: Record<string, unknown>): { ended?: 'yes' } => (search.ended === 'yes' ? { ended: 'yes' } : {});
-
 const baremetalRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'baremetal',

@@ -3,7 +3,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { boards } from '@atoll/gpu';
 import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
-import { gpuaasQuery, nodesQuery, poolsQuery } from '../../api/queries.js';
+import { gpuaasQuery, nodesQuery, poolsQuery, type MetricWindow } from '../../api/queries.js';
 import { GpuDrawing, GpuLegend } from '../../gpu/gpu-drawing.js';
 import { holdersOf } from '../../gpu/holders.js';
 import { shapeOf } from '../../gpu/gpu-shape.js';
@@ -14,10 +14,12 @@ import { Chooser, Field } from '../../parts/fields.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Pager } from '../../parts/table.js';
+import { WindowChooser } from '../window-chooser.js';
 import { NodeActions } from './node-actions.js';
 
 export function NodesPage() {
-  const { page = '1' } = useSearch({ from: '/in/operator/nodes' });
+  const search = useSearch({ from: '/in/operator/nodes' });
+  const { page = '1', window = 'last_24h' } = search;
   const navigate = useNavigate({ from: '/operator/nodes' });
   const nodes = useQuery(nodesQuery(Number(page)));
   const services = useQuery(gpuaasQuery);
@@ -36,11 +38,14 @@ export function NodesPage() {
             </Empty>
           ) : (
             <div className="stack">
-              <GpuLegend />
+              <div className="toolbar spread">
+                <GpuLegend />
+                <WindowChooser value={window} onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })} />
+              </div>
               {data.map((node) => (
-                <NodeCard key={node.node_id} node={node} />
+                <NodeCard key={node.node_id} node={node} window={window} />
               ))}
-              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
+              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { ...search, page: String(next) } })} />
             </div>
           )
         }
@@ -49,7 +54,7 @@ export function NodesPage() {
   );
 }
 
-function NodeCard({ node }: { node: Schemas['GpuNode'] }) {
+function NodeCard({ node, window }: { node: Schemas['GpuNode']; window: MetricWindow }) {
   const pools = useQuery(poolsQuery);
   const holders = holdersOf(node.gpus);
   return (
@@ -69,6 +74,7 @@ function NodeCard({ node }: { node: Schemas['GpuNode'] }) {
               gpu,
               pools.data?.data.find(({ pool_id }) => pool_id === gpu.pool_id),
             )}
+            window={window}
             {...holders}
           />
         ))}
