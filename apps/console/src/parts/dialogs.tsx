@@ -103,19 +103,29 @@ interface AskProps {
   question: ReactNode;
   trigger: ReactNode;
   submit: string;
+  kind?: 'primary' | 'danger';
   action: () => Promise<unknown>;
   invalidates: readonly string[];
   done: string;
+  onDone?: () => void;
 }
 
 /** Asks before something is done that takes something away. */
-export function Ask({ title, question, trigger, ...form }: AskProps) {
+export function Ask({ title, question, trigger, kind = 'danger', onDone, ...form }: AskProps) {
   return (
     <ModalBox title={title} trigger={trigger}>
       {(close) => (
         <>
           <div>{question}</div>
-          <ActionForm kind="danger" {...form} onDone={close} onCancel={close} />
+          <ActionForm
+            kind={kind}
+            {...form}
+            onDone={() => {
+              close();
+              onDone?.();
+            }}
+            onCancel={close}
+          />
         </>
       )}
     </ModalBox>

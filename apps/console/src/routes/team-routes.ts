@@ -76,6 +76,11 @@ const vmsRoute = createRoute({
   validateSearch: (search: Record<string, unknown>) => ({ ...page(search), ...endedToo(search) }),
   component: lazyRouteComponent(() => import('../pages/vms/vms-page.js'), 'VmsPage'),
 });
+const vmRoute = createRoute({
+  getParentRoute: () => teamRoute,
+  path: 'vms/$instanceId',
+  component: lazyRouteComponent(() => import('../pages/vms/vm-page.js'), 'VmPage'),
+});
 const membersRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'members',
@@ -100,6 +105,7 @@ export const teamRoutes = teamRoute.addChildren([
   terminalRoute,
   logsRoute,
   vmsRoute,
+  vmRoute,
   volumesRoute,
   membersRoute,
   settingsRoute,

@@ -61,6 +61,7 @@ describeWhere(browserLack(), 'every page of the console', () => {
     ['pod', 'notebook', '/pods/{pod}'],
     ['logs', 'Logs', '/logs'],
     ['vms', 'VMs', '/vms?ended=yes'],
+    ['no-vm', 'VM', '/vms/0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10'],
     ['volumes', 'Shared volumes', '/volumes'],
     ['baremetal', 'Bare metal', '/baremetal?ended=yes'],
     ['members', 'Members and keys', '/members'],

@@ -39,8 +39,9 @@ export function AutoRestart({ vm: { instance_id, name, auto_restart }, mayUse }:
 }
 
 /** What can be done with a VM in its state. */
-export function VmActions({ vm: { instance_id, name, status } }: { vm: Vm }) {
+export function VmActions({ vm: { instance_id, name, status }, onDeleted }: { vm: Vm; onDeleted?: () => void }) {
   const path = { instance_id };
+  const params = () => ({ params: { path, header: idempotencyKey() } });
   const isDown = status === 'stopped' || status === 'failed';
   return (
     <div className="actions">
@@ -48,15 +49,31 @@ export function VmActions({ vm: { instance_id, name, status } }: { vm: Vm }) {
         <Act
           label="Start"
           kind="primary"
-          action={() => answerOf(api.POST('/api/vm/{instance_id}/start', { params: { path, header: idempotencyKey() } }))}
+          action={() => answerOf(api.POST('/api/vm/{instance_id}/start', params()))}
           invalidates={touched}
           done={`${name} is being started.`}
         />
       )}
+      {status === 'running' && (
+        <Ask
+          title={`Restart ${name}`}
+          question={<p>What runs in it is ended, and it starts again with its disk as it is.</p>}
+          trigger={<Button isSmall>Restart</Button>}
+          submit="Restart"
+          kind="primary"
+          action={() => answerOf(api.POST('/api/vm/{instance_id}/restart', params()))}
+          invalidates={touched}
+          done={`${name} is being restarted.`}
+        />
+      )}
       {(status === 'running' || status === 'pending') && (
-        <Act
-          label="Stop"
-          action={() => answerOf(api.POST('/api/vm/{instance_id}/stop', { params: { path, header: idempotencyKey() } }))}
+        <Ask
+          title={`Stop ${name}`}
+          question={<p>What runs in it is ended. Its disk stays, and it costs nothing until it is started again.</p>}
+          trigger={<Button isSmall>Stop</Button>}
+          submit="Stop"
+          kind="primary"
+          action={() => answerOf(api.POST('/api/vm/{instance_id}/stop', params()))}
           invalidates={touched}
           done={`${name} is being stopped.`}
         />
@@ -73,6 +90,7 @@ export function VmActions({ vm: { instance_id, name, status } }: { vm: Vm }) {
         action={() => answerOf(api.DELETE('/api/vm/{instance_id}', { params: { path } }))}
         invalidates={touched}
         done={`${name} is being deleted.`}
+        {...(onDeleted && { onDone: onDeleted })}
       />
     </div>
   );
