@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api } from '../../api/client.js';
+import { answerOf, api, everyRow } from '../../api/client.js';
 import { pollMs } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['pending', 'stopping']);
@@ -21,6 +21,5 @@ export const vmQuery = (instance_id: string) =>
 
 export const flavoursQuery = queryOptions({
   queryKey: ['flavours'],
-  queryFn: () => answerOf(api.GET('/api/vm/flavour', { params: { query: { limit: 100 } } })),
-  staleTime: pollMs.calm,
+  queryFn: () => everyRow((query) => answerOf(api.GET('/api/vm/flavour', { params: { query } }))),
 });
