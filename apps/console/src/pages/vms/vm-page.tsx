@@ -55,11 +55,16 @@ function Facts({ vm, zone, mayUse }: { vm: Vm; zone: string; mayUse: boolean }) 
   return (
     <Card title="What runs">
       <dl className="figures">
-        <Figure name="Flavour" value={<span className="given">{vm.flavour}</span>} hint={`${vm.vcpus} vCPUs, ${gigabytes(vm.memory_gb)}`} />
-        <Figure name="Image" value={<code className="small given">{vm.image}</code>} />
-        <Figure name="Region" value={<span className="given">{region}</span>} />
-        <Figure name="Started" value={<span className="small">{vm.started_at === null ? '–' : instant(vm.started_at, zone)}</span>} />
-        <Figure name="Created" value={<span className="small">{instant(vm.created_at, zone)}</span>} />
+        <Figure
+          name="Flavour"
+          isText
+          value={<span className="given">{vm.flavour}</span>}
+          hint={`${vm.vcpus} vCPUs, ${gigabytes(vm.memory_gb)}`}
+        />
+        <Figure name="Image" isText value={<code className="given">{vm.image}</code>} />
+        <Figure name="Region" isText value={<span className="given">{region}</span>} />
+        <Figure name="Started" isText value={vm.started_at === null ? '–' : instant(vm.started_at, zone)} />
+        <Figure name="Created" isText value={instant(vm.created_at, zone)} />
         <Figure
           name="Restarts by itself"
           value={<AutoRestart vm={vm} mayUse={mayUse} />}
