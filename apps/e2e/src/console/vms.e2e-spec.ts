@@ -26,6 +26,7 @@ describeWhere(browserLack(), 'VMs in the console', () => {
       const node = await createNode({ gpus: [{ board: 'A100-80GB', count: 1 }] });
       await createPool(node, { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 4 });
       const tenant = await createTenant('VM users', ['team_owner', 'member', 'viewer']);
+      const owner = tenant.keys.team_owner ?? '';
       const volume = { team_id: tenant.teamId, region_id: node.regionId, name: 'datasets', size_in_gb: 10 };
       const { volume_id } = await succeed<{ volume_id: string }>('POST', '/shared-volumes', { key: tenant.key, body: volume });
       await until(
@@ -43,7 +44,7 @@ describeWhere(browserLack(), 'VMs in the console', () => {
       const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
       const { page } = tab;
       const dialog = page.getByRole('dialog');
-      await logInWithKey(page, tenant.key, `/teams/${tenant.teamId}/vms`);
+      await logInWithKey(page, owner, `/teams/${tenant.teamId}/vms`);
       await page.getByText('There is no VM').waitFor();
       await page.getByRole('button', { name: 'Create a VM' }).click();
       await dialog.getByLabel('Name').fill('Not A Name');
@@ -94,7 +95,7 @@ describeWhere(browserLack(), 'VMs in the console', () => {
       const year = new Date().getUTCFullYear();
       const report = `/team-billing/${tenant.teamId}/${year}-01-01T00:00:00/${year + 1}-01-01T00:00:00/monthly/utc`;
       await until(
-        () => succeed<{ intervals: { items: { sku: string }[] }[] }>('GET', report, tenant),
+        () => succeed<{ intervals: { items: { sku: string }[] }[] }>('GET', report, { key: owner }),
         ({ intervals }) => intervals.some(({ items }) => items.some(({ sku }) => sku === price.sku)),
       );
       await row.getByRole('link', { name: 'head-node' }).click();
