@@ -1,9 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { Agent, request } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '@atoll/testing';
 import { serviceDefinitions } from '../service-definitions.js';
-import { residentMiB, start, stop, untilReady } from './processes.js';
+import { residentMiB, start, stop, untilOperator, untilReady } from './processes.js';
 
 const busSecret = 'a secret for benchmarks only';
 
@@ -13,8 +12,6 @@ function envOf(databaseUrl: string, adminKey: string): Record<string, string> {
     ATOLL_LIMITS: 'off',
     ATOLL_ADMIN_KEY: adminKey,
     ATOLL_KEY_PEPPER: 'a pepper for benchmarks only',
-    // One for all platforms that follow each other on a database.
-    ATOLL_SEAL_KEYS: `bench:${Buffer.alloc(32, 'for benchmarks only').toString('base64')}`,
   };
 }
 
@@ -64,7 +61,6 @@ export class Installation {
     return Installation.ready(children, port, adminKey, connections);
   }
 
-  /** The operator is made last of all. */
   private static async ready(
     children: readonly ChildProcess[],
     port: number,
@@ -72,9 +68,8 @@ export class Installation {
     connections: number,
   ): Promise<Installation> {
     await untilReady(`http://127.0.0.1:${port}/readyz`);
-    const installation = new Installation(children, port, adminKey, connections);
-    while ((await installation.ask('GET', '/user/profile')).status === 401) await delay(50);
-    return installation;
+    await untilOperator(`http://127.0.0.1:${port}`, adminKey);
+    return new Installation(children, port, adminKey, connections);
   }
 
   /** Resident memory of its processes together, in MiB. */

@@ -8,7 +8,7 @@ import { freePort, startNats } from '@atoll/testing';
 import { createDatabase } from './databases.js';
 import { percentile, runPhase, type Phase } from './neighbour-load.js';
 import { makeNeighbours, type Neighbours } from './neighbour-teams.js';
-import { start, stopAll, untilReady } from './processes.js';
+import { start, stopAll, untilOperator, untilReady } from './processes.js';
 import { withClient } from './with-client.js';
 
 /**
@@ -69,6 +69,7 @@ function show(name: string, { latenciesMs, refusals, updates }: Phase, quietMs: 
 
 async function measure(name: string, databaseUrl: string, url: string): Promise<void> {
   await untilReady(`${url}/readyz`);
+  await untilOperator(url, environment.ATOLL_ADMIN_KEY);
   const neighbours: Neighbours = await makeNeighbours(url, databaseUrl, environment.ATOLL_ADMIN_KEY, {
     callers: Number(values.callers),
     writers: 5,

@@ -6,11 +6,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 const root = new URL('../../..', import.meta.url);
 const running = new Set<ChildProcess>();
 
+/** One for all processes that follow each other on a database. */
+const sealKeys = `bench:${Buffer.alloc(32, 'for benchmarks only').toString('base64')}`;
+
 /** A built entry point in a process of its own, its log thrown away. */
 export function start(entry: string, args: string[], env: Record<string, string>): ChildProcess {
   const child = spawn(process.execPath, [`dist/${entry}`, ...args], {
     cwd: root,
-    env: { ...process.env, ...env },
+    env: { ...process.env, ATOLL_SEAL_KEYS: sealKeys, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   child.stdout.on('data', () => undefined);
@@ -31,6 +34,16 @@ export async function untilReady(url: string): Promise<void> {
     await delay(50);
   }
   throw new Error(`${url} did not become ready`);
+}
+
+/** The operator is made last of all that a platform starts with, by a service that the gateway does not wait for. */
+export async function untilOperator(url: string, adminKey: string): Promise<void> {
+  const headers = { authorization: `Bearer ${adminKey}` };
+  for (let attempt = 0; attempt < 600; attempt++) {
+    if ((await fetch(`${url}/api/user/profile`, { headers }).catch(() => null))?.ok) return;
+    await delay(50);
+  }
+  throw new Error(`${url} did not come to know its operator`);
 }
 
 export async function stop(child: ChildProcess): Promise<void> {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { createApiKey } from '@atoll/api-keys';
 import { freePort } from '@atoll/testing';
 import { compare, type Comparison, type Load, type Target } from './measure.js';
-import { firstLine, start, stopAll, untilReady } from './processes.js';
+import { firstLine, start, stopAll, untilOperator, untilReady } from './processes.js';
 
 export interface TeamReadFigures {
   oneProcess: Comparison;
@@ -57,6 +57,7 @@ export async function measureTeamRead(
   const measureOne = async (productPort: number, floorPort: string) => {
     const product = `http://127.0.0.1:${productPort}`;
     await untilReady(`${product}/readyz`);
+    await untilOperator(product, adminKey);
     const { id, key } = await createTeam(product, adminKey);
     const productTarget = { name: 'product', url: `${product}/api/team/${id}`, headers: { authorization: `Bearer ${key}` } };
     const floorTarget = { name: 'floor', url: `http://127.0.0.1:${floorPort}/api/team/${id}` };

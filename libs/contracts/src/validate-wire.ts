@@ -1,7 +1,10 @@
 import { plainToInstance } from 'class-transformer';
-import { validateSync, type ValidationError } from 'class-validator';
+import { getMetadataStorage, validateSync, type ValidationError } from 'class-validator';
 import { invalidInput, type FieldError } from '@atoll/errors';
 import type { ReadsItself, Wire } from './contract.js';
+import { rememberMetadata } from './remembered-metadata.js';
+
+rememberMetadata(getMetadataStorage());
 
 export interface WireRules {
   /**

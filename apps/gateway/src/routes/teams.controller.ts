@@ -49,7 +49,12 @@ export class TeamsController {
   }
 
   @Put(':team_id')
-  @Answers(200, Team, 'Update a team', 'Changes the name or the description. Requires team_owner or team_admin.')
+  @Answers(
+    200,
+    Team,
+    'Update a team',
+    'Changes the name, the description, or whether sessions take a second factor. Requires team_owner or team_admin.',
+  )
   updateTeam(@Param() path: TeamPath, @Body() body: UpdateTeamBody, @Context() context: CallContext): Promise<Team> {
     return this.rpc.call(teams.update, { ...path, ...body }, context);
   }

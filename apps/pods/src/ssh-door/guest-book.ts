@@ -36,6 +36,8 @@ export class GuestBook {
     const about = { door: fingerprint === null ? 'terminal' : 'ssh', pod_name, user_id, fingerprint, address };
     this.#guests.add(guest);
     this.#logger.log({ message: 'Log-in to a pod', ...about });
+    // For what has changed since the admission: a client may take its time between that and its first signature or frame.
+    void this.look(user_id);
     try {
       const logInId = await this.trail.began(guest.admission, address);
       await left;

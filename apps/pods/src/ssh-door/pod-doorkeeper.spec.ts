@@ -30,10 +30,10 @@ interface KeyHolder {
 }
 
 /** A user with an SSH key, in a role of the team where one is given. */
-async function holder(role?: TeamRole, is_suspended = false, keys = generateKeyPair()): Promise<KeyHolder> {
+async function holder(role?: TeamRole, { is_suspended = false, is_invited = false, keys = generateKeyPair() } = {}): Promise<KeyHolder> {
   const user = { userId: newId(), scope: 'user' } as const;
   const { fingerprint, ssh_key_id: sshKeyId } = await fixture.call(sshKeys.add, { public_key: keys.publicKey }, user);
-  if (role) fixture.owner.members.push({ user_id: user.userId, team_id: team.team_id, role, is_suspended });
+  if (role) fixture.owner.members.push({ user_id: user.userId, team_id: team.team_id, role, is_suspended, is_invited });
   return { user, privateKey: keys.privateKey, sshKeyId, fingerprint };
 }
 
@@ -64,14 +64,15 @@ describe('who comes in by SSH', () => {
     });
   });
 
-  it('turns away strangers, members of other teams and of suspended ones, and who asks for a pod that is not there, all by the same question', async () => {
+  it('turns away strangers, members of other teams and of suspended ones, who has not accepted an invitation, and who asks for a pod that is not there, all by the same question', async () => {
     const elsewhere = await holder();
     fixture.owner.members.push({ user_id: elsewhere.user.userId, team_id: newId(), role: 'team_owner', is_suspended: false });
     const attempts = [
       () => admit({ fingerprint: fingerprintOf(Buffer.from('unknown')) }),
       async () => admit(await holder()),
       () => admit(elsewhere),
-      async () => admit(await holder('member', true)),
+      async () => admit(await holder('member', { is_suspended: true })),
+      async () => admit(await holder('team_owner', { is_invited: true })),
       async () => admit(await holder('member'), 'no-such-pod'),
     ];
     for (const attempt of attempts) {
@@ -83,9 +84,16 @@ describe('who comes in by SSH', () => {
 
   it('lets in whichever holder of a key may come in, where two users have the same', async () => {
     const keys = generateKeyPair();
-    const [first, second] = [await holder(undefined, false, keys), await holder('member', false, keys)];
+    const [first, second] = [await holder(undefined, { keys }), await holder('member', { keys })];
     expect(first.fingerprint).toBe(second.fingerprint);
     expect((await admit(first))?.userId).toBe(second.user.userId);
+  });
+
+  it('lets in who has accepted the invitation meanwhile', async () => {
+    const guest = await holder('member', { is_invited: true });
+    expect(await admit(guest)).toBeNull();
+    fixture.owner.members = fixture.owner.members.map((member) => ({ ...member, is_invited: false }));
+    expect(await admit(guest)).not.toBeNull();
   });
 
   it('lets nobody in while nobody can say who is a member', async () => {
@@ -98,9 +106,10 @@ describe('who comes in by SSH', () => {
 });
 
 describe('who stays', () => {
-  it('is told why not: the key is gone, the role, the membership, the run', async () => {
+  it('is told why not: the key is gone, the role, the membership, its acceptance, the run', async () => {
     const other = await fixture.running(team);
-    const [noKey, noRole, noMember, noRun, well] = [
+    const [noKey, noRole, noMember, invitedAnew, noRun, well] = [
+      await holder('member'),
       await holder('member'),
       await holder('member'),
       await holder('member'),
@@ -111,13 +120,15 @@ describe('who stays', () => {
       await admit(noKey),
       await admit(noRole),
       await admit(noMember),
+      await admit(invitedAnew),
       await admit(noRun, other.pod_name),
       await admit(well),
     ];
-    expect(await reasons(...admissions)).toEqual([null, null, null, null, null]);
+    expect(await reasons(...admissions)).toEqual([null, null, null, null, null, null]);
     await fixture.call(sshKeys.remove, { ssh_key_id: noKey.sshKeyId }, noKey.user);
     fixture.owner.members = fixture.owner.members.flatMap((member) => {
       if (member.user_id === noMember.user.userId) return [];
+      if (member.user_id === invitedAnew.user.userId) return [{ ...member, is_invited: true }];
       return [member.user_id === noRole.user.userId ? { ...member, role: 'viewer' as const } : member];
     });
     await fixture.act(other, 'stop', team);
@@ -126,6 +137,7 @@ describe('who stays', () => {
       'Your SSH key was removed.',
       'You may not use the pods of this team any more.',
       'You may not use the pods of this team any more.',
+      'Your SSH key opens the pods of this team once you have accepted its invitation.',
       `The pod ${other.pod_name} has stopped or restarted.`,
       null,
     ]);

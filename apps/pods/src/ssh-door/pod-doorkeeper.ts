@@ -1,5 +1,5 @@
 import { permissions, type CallerCredential, type TeamRole } from '@atoll/contracts';
-import { teamDirectory, type HeldCredential, type RoleInTeam, type UserInTeam } from '@atoll/contracts/teams';
+import { teamDirectory, type HeldCredential, type LiveCredential, type RoleInTeam, type UserInTeam } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
@@ -63,7 +63,7 @@ export class PodDoorkeeper extends Doorkeeper {
     const pairs = holders.map(({ user_id, team_id }) => ({ user_id, team_id: team_id ?? nobody }));
     const roles = await this.#roles(pairs.length > 0 ? pairs : [{ user_id: nobody, team_id: nobody }]);
     const holder = holders.find(({ user_id, team_id }) =>
-      roles.some((role) => role.user_id === user_id && role.team_id === team_id && mayComeIn(role)),
+      roles.some((role) => role.user_id === user_id && role.team_id === team_id && mayComeIn(role, comes)),
     );
     if (!holder?.pod_id || !holder.team_id) return null;
     const { pod_id: podId, ssh_key_id: sshKeyId, team_id: teamId, user_id: userId } = holder;
@@ -91,10 +91,13 @@ export class PodDoorkeeper extends Doorkeeper {
       this.#liveCredentials(admissions.flatMap(({ credential }) => credential ?? [])),
     ]);
     const reasonOf = ({ podId, podName, run, sshKeyId, teamId, userId, credential }: Admission): string | null => {
-      if (credential && !credentials.has(credential.id)) return endOf[credential.kind];
+      const live = credential && credentials.get(credential.id);
+      if (credential && !live) return endOf[credential.kind];
       if (sshKeyId !== null && !keys.has(sshKeyId)) return 'Your SSH key was removed.';
       const role = roles.find(({ user_id, team_id }) => user_id === userId && team_id === teamId);
       if (!role || !isAllowed(role.role)) return 'You may not use the pods of this team any more.';
+      if (role.requires_second_factor && live?.has_second_factor === false) return secondFactorMissing;
+      if (sshKeyId !== null && role.is_invited) return 'Your SSH key opens the pods of this team once you have accepted its invitation.';
       if (run && runs.get(podId) !== run.ref.run) return `The pod ${podName} has stopped or restarted.`;
       return null;
     };
@@ -116,11 +119,11 @@ export class PodDoorkeeper extends Doorkeeper {
     return new Map(rows.map(({ pod_id, run }) => [pod_id, run]));
   }
 
-  async #liveCredentials(asked: readonly CallerCredential[]): Promise<ReadonlySet<string>> {
-    if (asked.length === 0) return new Set();
+  async #liveCredentials(asked: readonly CallerCredential[]): Promise<ReadonlyMap<string, LiveCredential>> {
+    if (asked.length === 0) return new Map();
     const credentials = asked.map(({ kind, id }): HeldCredential => ({ kind, id }));
     const live = await this.rpc.call(teamDirectory.liveCredentials, { credentials }, systemContext('pods', { deadlineMs: askMs }));
-    return new Set(live.credentials.map(({ id }) => id));
+    return new Map(live.credentials.map((credential) => [credential.id, credential]));
   }
 
   async #roles(asked: readonly UserInTeam[]): Promise<readonly RoleInTeam[]> {
@@ -135,7 +138,13 @@ const endOf: Record<CallerCredential['kind'], string> = {
   session: 'The session that opened this terminal has ended. Log in again.',
 };
 
+const secondFactorMissing = 'This team requires a second factor. Add one, or log in with it.';
+
 const isAllowed = (role: TeamRole): boolean => (permissions.useResources as readonly TeamRole[]).includes(role);
 
-/** A suspended team's members start nothing new; what they have open stays. */
-const mayComeIn = ({ role, is_suspended }: RoleInTeam): boolean => isAllowed(role) && !is_suspended;
+/**
+ * A suspended team's members start nothing new; what they have open stays. The SSH keys of those who have not accepted their invitation
+ * open nothing: the team would learn that it invited a user of the platform. A terminal follows the permissions of the API.
+ */
+const mayComeIn = ({ role, is_suspended, is_invited }: RoleInTeam, { fingerprint }: Pick<Admission, 'fingerprint'>): boolean =>
+  isAllowed(role) && !is_suspended && !(fingerprint !== null && is_invited);

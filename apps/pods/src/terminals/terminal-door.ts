@@ -72,11 +72,7 @@ export class TerminalDoor {
       this.#visits.add(visit);
       const served = visit.serve().finally(() => this.#visits.delete(visit));
       if (guests.countOf(asked.admission.userId) >= usualLimits.connectionsOfUser) visit.end('You have too many open connections to pods.');
-      else {
-        void guests.enter(visit, addressIn(request), served);
-        // What has changed since the ticket was made.
-        void guests.look(asked.admission.userId);
-      }
+      else void guests.enter(visit, addressIn(request), served);
     });
   }
 

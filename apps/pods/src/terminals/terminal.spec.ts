@@ -11,11 +11,9 @@ import { Sealer } from '@atoll/seal';
 import { WebSocket } from 'ws';
 import { Clusters } from '../cluster/clusters.js';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
-import type { Admission } from '../ssh-door/doorkeeper.js';
 import { Guests } from '../ssh-door/guests.js';
 import { openShellsUnderTest, type ShellUnderTest } from './shell-fixture.js';
 import { TerminalsService } from './terminal.service.js';
-import { TerminalTickets } from './terminal-tickets.js';
 
 let fixture: PodsFixture;
 let team: ToldTeam;
@@ -96,6 +94,15 @@ describe('who gets a ticket to a terminal', () => {
     else expect((await errorOf(asked)).code).toBe('forbidden');
   });
 
+  it('gives one to who has not accepted an invitation: the caller may use the pods by the API', async () => {
+    const invited = member();
+    fixture.owner.members = fixture.owner.members.map((one) => (one.user_id === invited.userId ? { ...one, is_invited: true } : one));
+    const { browser } = await terminalOf(invited);
+    await fixture.get(Guests).look(invited.userId);
+    browser.socket.send(Buffer.from('exit 0'));
+    expect(await browser.closed).toBe('1000 The shell ended with code 0.');
+  });
+
   it('answers another team’s caller as if there were no such pod', async () => {
     const stranger = member('team_owner', false, newId());
     const [foreign, unknown] = [await errorOf(open(stranger)), await errorOf(open(stranger, 'no-such-pod'))];
@@ -139,31 +146,6 @@ describe('a ticket', () => {
     expect(await refusal(new Sealer(Sealer.createKeys()).seal('{}', 'pods.terminal-ticket'))).toBe('unauthenticated');
     expect(await refusal(fixture.get(Sealer).seal('{}', 'pods.ssh-host-key'))).toBe('unauthenticated');
     expect(await refusal(ticket, 'other-pod')).toBe('unauthenticated');
-  });
-
-  it('opens once, and nothing after it has expired', () => {
-    let nowMs = 1_000_000;
-    const tickets = new TerminalTickets(new Sealer(Sealer.createKeys()), () => nowMs);
-    const request = { admission: { userId: 'u', podName: 'p' } as Admission, size };
-    const place = { host: '127.0.0.1', port: 7 };
-    const { ticket } = tickets.make(request, place);
-    expect(tickets.redeem(ticket, 'other')).toBeNull();
-    expect(tickets.redeem(ticket, 'p')).toMatchObject(request);
-    expect(tickets.redeem(ticket, 'p')).toBeNull();
-    const late = tickets.make(request, place).ticket;
-    nowMs += 30_000;
-    expect([tickets.placeOf(late, 'p'), tickets.redeem(late, 'p')]).toEqual([null, null]);
-  });
-
-  it('is not hoarded: a user has at most 20 unused ones, and room for more when they expire', () => {
-    let nowMs = 1_000_000;
-    const tickets = new TerminalTickets(new Sealer(Sealer.createKeys()), () => nowMs);
-    const make = (userId: string) => tickets.make({ admission: { userId, podName: 'p' } as Admission, size }, { host: 'h', port: 1 });
-    for (let made = 0; made < 20; made += 1) make('greedy');
-    expect(() => make('greedy')).toThrow('Too many requests');
-    make('other');
-    nowMs += 30_000;
-    make('greedy');
   });
 });
 
@@ -248,6 +230,24 @@ describe('a terminal', () => {
     fixture.get(Rpc).publish(credentialsChanged, { user_id: who.userId });
     expect(await ends.browser.closed).toMatch(/^1008 The (?:API key|session) that opened this terminal has /);
     while (!ends.shell.isClosed) await delay(5);
+    stays.browser.socket.send(Buffer.from('still here'));
+    await stays.browser.reads('> still here');
+    stays.browser.socket.close();
+  });
+
+  it('ends at once where the team begins to require a second factor and its session has none', async () => {
+    const session = (who: Member) => ({ ...who, credential: { kind: 'session', id: newId() } as const });
+    const [without, other] = [session(member()), session(member())];
+    fixture.owner.withoutSecondFactor.add(without.credential.id);
+    const [ends, stays] = [await terminalOf(without), await terminalOf(other)];
+    await fixture.get(Guests).look(without.userId);
+    ends.browser.socket.send(Buffer.from('still here'));
+    await ends.browser.reads('> still here');
+    fixture.owner.members = fixture.owner.members.map((one) => ({ ...one, requires_second_factor: true }));
+    fixture.get(Rpc).publish(credentialsChanged, { user_id: without.userId });
+    expect(await ends.browser.closed).toBe('1008 This team requires a second factor. Add one, or log in with it.');
+    while (!ends.shell.isClosed) await delay(5);
+    await fixture.get(Guests).look(other.userId);
     stays.browser.socket.send(Buffer.from('still here'));
     await stays.browser.reads('> still here');
     stays.browser.socket.close();

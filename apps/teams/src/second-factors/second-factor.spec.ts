@@ -115,8 +115,13 @@ describe('a team that requires a second factor', () => {
       [team.id, other.userId],
     );
     const without = await logIn(fixture, other);
+    fixture.credentialsChanged.splice(0);
     const update = await fixture.call(key, teams.update, { team_id: team.id, require_second_factor: true });
     expect(update).toMatchObject({ require_second_factor: true });
+    // So that caches look again, and terminals end.
+    expect(fixture.credentialsChanged).toEqual([other.userId]);
+    await fixture.call(key, teams.update, { team_id: team.id, require_second_factor: true, description: 'Strict' });
+    expect(fixture.credentialsChanged).toHaveLength(1);
     const refused = await errorOf(fixture.ask(teams.get, { team_id: team.id }, await contextOf(fixture, without)));
     expect([refused.code, refused.message]).toEqual(['forbidden', 'This team requires a second factor. Add one, or log in with it.']);
     const listed = await fixture.ask(teams.list, {}, await contextOf(fixture, without));

@@ -2,6 +2,7 @@ import { type CallContext } from '@atoll/contracts';
 import {
   teamDirectory,
   type HeldCredentials,
+  type LiveCredentials,
   type LookUpRoles,
   type LookUpTeams,
   type RolesInTeams,
@@ -32,7 +33,7 @@ export class TeamDirectoryController implements Handlers<typeof teamDirectory> {
   }
 
   @Handle(teamDirectory.liveCredentials)
-  liveCredentials(input: HeldCredentials, context: CallContext): Promise<HeldCredentials> {
+  liveCredentials(input: HeldCredentials, context: CallContext): Promise<LiveCredentials> {
     return this.directory.liveCredentials(input, context);
   }
 }

@@ -3,6 +3,8 @@ import {
   maxWorkspacesPerUpdate,
   type HeldCredential,
   type HeldCredentials,
+  type LiveCredential,
+  type LiveCredentials,
   type LookUpRoles,
   type LookUpTeams,
   type RoleInTeam,
@@ -46,15 +48,17 @@ const lookUpQuery = `SELECT ${columns} FROM team t LEFT JOIN workspace w ON fals
   ORDER BY team_id, workspace_id`;
 
 /** Of the pairs of the users `$1` and the teams `$2`. */
-const rolesQuery = `SELECT m.user_id, m.team_id, m.role, t.is_suspended
+const rolesQuery = `SELECT m.user_id, m.team_id, m.role, t.is_suspended, m.status = 'invited' AS is_invited,
+    t.require_second_factor AS requires_second_factor
   FROM unnest($1::uuid[], $2::uuid[]) AS asked (user_id, team_id)
     JOIN membership m ON m.team_id = asked.team_id AND m.user_id = asked.user_id
     JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL`;
 
 /** Of the keys `$1` and the sessions `$2`. */
-const liveCredentialsQuery = `SELECT 'key' AS kind, id FROM api_key
+const liveCredentialsQuery = `SELECT 'key' AS kind, id, true AS has_second_factor FROM api_key
     WHERE id = ANY ($1::uuid[]) AND revoked_at IS NULL AND (expiry_date IS NULL OR expiry_date > now())
-  UNION ALL SELECT 'session' AS kind, s.id FROM session s WHERE s.id = ANY ($2::uuid[]) AND ${isAlive}`;
+  UNION ALL SELECT 'session' AS kind, s.id, s.has_second_factor OR u.platform_admin
+    FROM session s JOIN "user" u ON u.id = s.user_id WHERE s.id = ANY ($2::uuid[]) AND ${isAlive}`;
 
 /** Teams for the other services' projections. */
 @Injectable()
@@ -88,11 +92,11 @@ export class TeamDirectoryService {
     return { members: await this.statements.query<RoleInTeam>('directory.roles', rolesQuery, values) };
   }
 
-  async liveCredentials({ credentials }: HeldCredentials, { caller }: CallContext): Promise<HeldCredentials> {
+  async liveCredentials({ credentials }: HeldCredentials, { caller }: CallContext): Promise<LiveCredentials> {
     requireService(caller);
     const ids = (wanted: HeldCredential['kind']) => credentials.flatMap(({ kind, id }) => (kind === wanted ? [id] : []));
     const values = [ids('key'), ids('session')];
-    return { credentials: await this.statements.query<HeldCredential>('directory.credentials', liveCredentialsQuery, values) };
+    return { credentials: await this.statements.query<LiveCredential>('directory.credentials', liveCredentialsQuery, values) };
   }
 }
 

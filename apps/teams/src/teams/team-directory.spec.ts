@@ -108,17 +108,18 @@ describe('the directory of teams for other services', () => {
     const roles = async (...pairs: [string, string][]) => {
       const asked = pairs.map(([user_id, team_id]) => ({ user_id, team_id }));
       const { members: found } = await fixture.ask(teamDirectory.roles, { members: asked }, billing());
-      return found.map(({ user_id, role, is_suspended }) => [user_id, role, is_suspended]).toSorted();
+      return found.map(({ user_id, role, is_suspended, is_invited }) => [user_id, role, is_suspended, is_invited]).toSorted();
     };
     const all = [[member, team.id] as [string, string], [viewer, team.id] as [string, string]];
+    await fixture.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND user_id = $2`, [team.id, viewer]);
     const both = [
-      [member, 'member', false],
-      [viewer, 'viewer', false],
+      [member, 'member', false, true],
+      [viewer, 'viewer', false, false],
     ].toSorted();
     expect(await roles(...all, [unknownId, team.id], [member, gone.team.id], [gone.userIds[0] ?? '', gone.team.id])).toEqual(both);
     await fixture.call(fixture.admin, teams.suspend, { team_id: team.id });
     await fixture.call(fixture.admin, members.changeRole, { team_id: team.id, user_id: viewer, role: 'team_admin' });
-    expect(await roles([viewer, team.id])).toEqual([[viewer, 'team_admin', true]]);
+    expect(await roles([viewer, team.id])).toEqual([[viewer, 'team_admin', true, false]]);
     expect(await roles()).toEqual([]);
   });
 
@@ -148,6 +149,34 @@ describe('the directory of teams for other services', () => {
     await fixture.query(`UPDATE session SET ended_at = now(), end_reason = 'logged_out' WHERE id = $1`, [held[0]?.id]);
     await fixture.query(`UPDATE session SET idle_until = now() WHERE id = $1`, [held[1]?.id]);
     expect(await live(...held)).toEqual([`session ${held[2]?.id}`]);
+  });
+
+  it('tells which teams require a second factor, and which keys and sessions do for that', async () => {
+    const { team, userIds } = await fixture.createTeam('member');
+    const [user_id = ''] = userIds;
+    const requires = async () =>
+      (await fixture.ask(teamDirectory.roles, { members: [{ user_id, team_id: team.id }] }, billing())).members[0]?.requires_second_factor;
+    expect(await requires()).toBe(false);
+    await fixture.call(fixture.admin, teams.update, { team_id: team.id, require_second_factor: true });
+    expect(await requires()).toBe(true);
+
+    const [person, operator] = [await somebody(fixture), await somebody(fixture)];
+    const sessions = [await logIn(fixture, person), await logIn(fixture, person), await logIn(fixture, operator)];
+    const [without = '', withOne = '', ofOperator = ''] = sessions.map(({ session_id }) => session_id);
+    await fixture.query('UPDATE session SET has_second_factor = true WHERE id = $1', [withOne]);
+    await fixture.query('UPDATE "user" SET platform_admin = true WHERE id = $1', [operator.userId]);
+    const [key] = await fixture.query<{ id: string }>('SELECT id FROM api_key WHERE user_id = $1', [user_id]);
+    const held = [without, withOne, ofOperator].map((id) => ({ kind: 'session' as const, id }));
+    const asked = { credentials: [...held, { kind: 'key' as const, id: key?.id ?? '' }] };
+    const { credentials } = await fixture.ask(teamDirectory.liveCredentials, asked, billing());
+    expect(new Map(credentials.map(({ id, has_second_factor }) => [id, has_second_factor]))).toEqual(
+      new Map([
+        [without, false],
+        [withOne, true],
+        [ofOperator, true],
+        [key?.id, true],
+      ]),
+    );
   });
 
   it('is for services alone, not even for the operator', async () => {

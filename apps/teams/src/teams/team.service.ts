@@ -7,17 +7,23 @@ import {
   type PageFromZero,
   type TeamPath,
 } from '@atoll/contracts';
-import { type Team, type TeamPage, type UpdateTeam } from '@atoll/contracts/teams';
+import { credentialsChanged, type Team, type TeamPage, type UpdateTeam } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
+import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { PageRow } from '../sql/json.js';
 import { Writers } from '../writers/writers.js';
 import { requireSomeField } from '../invalid-field.js';
 import { requirePermissionNow } from '../members/caller-now.js';
+import { isAlive } from '../sessions/session-policy.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { allTeamsQuery, ownTeamsQuery, teamQuery } from './team-query.js';
 import { TeamEntity } from '../model/team.entity.js';
+
+/** The members of the team `$1` who have a live session without a second factor. */
+const withoutFactorQuery = `SELECT DISTINCT s.user_id FROM membership m JOIN session s ON s.user_id = m.user_id
+  WHERE m.team_id = $1 AND NOT s.has_second_factor AND ${isAlive}`;
 
 @Injectable()
 export class TeamsService {
@@ -25,6 +31,7 @@ export class TeamsService {
     private readonly statements: Statements,
     private readonly writers: Writers,
     private readonly changes: TeamChanges,
+    private readonly rpc: Rpc,
   ) {}
 
   async get({ team_id }: TeamPath, { caller }: CallContext): Promise<Team> {
@@ -50,19 +57,31 @@ export class TeamsService {
   async update({ team_id, ...body }: UpdateTeam, context: CallContext): Promise<Team> {
     requireSomeField(body, 'name', 'description', 'require_second_factor');
     requirePermission(context.caller, team_id, 'manageTeam');
-    return this.writers.run(team_id, context, async (manager) => {
-      const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
-      await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
-      const isRenamed = body.name !== undefined && body.name !== team.name;
-      team.name = body.name ?? team.name;
-      team.description = body.description ?? team.description;
-      team.requireSecondFactor = body.require_second_factor ?? team.requireSecondFactor;
-      // No other service knows these.
-      const { description, requireSecondFactor } = team;
-      await manager.update(TeamEntity, { id: team_id }, { description, requireSecondFactor });
-      if (isRenamed) await this.changes.save(manager, team, context);
-      return readTeam(manager, team_id);
-    });
+    const { team, userIds } = await this.writers.run(team_id, context, (manager) => this.write(manager, team_id, body, context));
+    for (const user_id of userIds) this.rpc.publish(credentialsChanged, { user_id });
+    return team;
+  }
+
+  /** Returns besides the team those users whose sessions may do more in it now, or less. */
+  private async write(
+    manager: EntityManager,
+    teamId: string,
+    body: Omit<UpdateTeam, 'team_id'>,
+    context: CallContext,
+  ): Promise<{ team: Team; userIds: string[] }> {
+    const team = await this.changes.lockForGrowth(manager, teamId, context.caller);
+    await requirePermissionNow(manager, context.caller, teamId, 'manageTeam');
+    const isRenamed = body.name !== undefined && body.name !== team.name;
+    const isFactorChanged = body.require_second_factor !== undefined && body.require_second_factor !== team.requireSecondFactor;
+    team.name = body.name ?? team.name;
+    team.description = body.description ?? team.description;
+    team.requireSecondFactor = body.require_second_factor ?? team.requireSecondFactor;
+    // No other service is told of these.
+    const { description, requireSecondFactor } = team;
+    await manager.update(TeamEntity, { id: teamId }, { description, requireSecondFactor });
+    if (isRenamed) await this.changes.save(manager, team, context);
+    const users = isFactorChanged ? await manager.query<{ user_id: string }[]>(withoutFactorQuery, [teamId]) : [];
+    return { team: await readTeam(manager, teamId), userIds: users.map(({ user_id }) => user_id) };
   }
 
   async setSuspended({ team_id }: TeamPath, isSuspended: boolean, context: CallContext): Promise<Team> {

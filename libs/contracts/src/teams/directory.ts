@@ -50,6 +50,15 @@ export class RoleInTeam extends UserInTeam {
 
   @Flag({ description: 'Whether the team is suspended.' })
   is_suspended!: boolean;
+
+  @Flag({
+    optional: true,
+    description: 'Whether they have not accepted the invitation yet. Until then their SSH keys open nothing of the team.',
+  })
+  is_invited?: boolean;
+
+  @Flag({ optional: true, description: 'Whether sessions take a second factor to act in the team.' })
+  requires_second_factor?: boolean;
 }
 
 export class RolesInTeams {
@@ -71,6 +80,20 @@ export class HeldCredentials {
   credentials!: HeldCredential[];
 }
 
+/** One that is neither revoked nor expired. */
+export class LiveCredential extends HeldCredential {
+  @Flag({
+    optional: true,
+    description: 'Whether it acts in teams that require a second factor: a session with one, a session of the operator, and every API key.',
+  })
+  has_second_factor?: boolean;
+}
+
+export class LiveCredentials {
+  @ListOf(() => LiveCredential, { max: 1000 })
+  credentials!: LiveCredential[];
+}
+
 /** Teams for the projections of other services: those that start without any, and those that miss one. For services alone. */
 export const teamDirectory = contract('teams.directory', {
   /** The next 500 workspaces of all teams, deleted teams included, in the order of team and workspace id. Empty after the last. */
@@ -82,5 +105,5 @@ export const teamDirectory = contract('teams.directory', {
    */
   roles: operation(LookUpRoles, RolesInTeams),
   /** Those that are neither revoked nor expired now; nothing is said about the rest. For connections that outlast the call that opened them. */
-  liveCredentials: operation(HeldCredentials, HeldCredentials),
+  liveCredentials: operation(HeldCredentials, LiveCredentials),
 });

@@ -19,6 +19,8 @@ export { Credential, credentials, CredentialsChanged, credentialsChanged, Creden
 export {
   HeldCredential,
   HeldCredentials,
+  LiveCredential,
+  LiveCredentials,
   LookUpRoles,
   LookUpTeams,
   RoleInTeam,
