@@ -9,7 +9,7 @@ import { ProblemNote } from './states.js';
 import { say } from './toasts.js';
 
 /** What the fields of a form stand on. */
-export interface FormState<Values> {
+interface FormState<Values> {
   values: Values;
   set: (change: Partial<Values>) => void;
   /** The value of a field, its change, and what the platform said of it; `path`: its name in the call, where that is another one. */
