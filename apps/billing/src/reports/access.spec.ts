@@ -103,4 +103,19 @@ describe('a report of too many cells', () => {
     expect(message).toContain('200000');
     expect((await large.report({ ...year, interval: 'daily' })).intervals).toHaveLength(366);
   });
+
+  it('is refused where each resource is shown by itself, beyond 200,000 of them and not before', async () => {
+    const large = await BilledTeam.of(billing);
+    const day = [
+      ['2024-06-01', 1],
+      ['2024-06-02', 0],
+    ] as const;
+    for (let n = 0; n < 25; n += 1) await large.holds('vm', day, { resource_id: `vm:${n}` });
+    const hourly = { team_id: large.id, start_date: '2024-01-01T00:00:00', interval: 'hourly' } as const;
+    const ofInstances = (end_date: string) => billing.call(instanceReports.ofTeam, { ...hourly, end_date });
+    // 8,000 hours, and one more.
+    expect((await ofInstances('2024-11-29T08:00:00')).instances).toHaveLength(25);
+    expect((await errorOf(ofInstances('2024-11-29T09:00:00'))).message).toContain('this makes 200025 cells');
+    expect((await large.report({ from: '2024-01-01', to: '2024-11-29T09:00:00', interval: 'hourly' })).intervals).toHaveLength(8_001);
+  });
 });
