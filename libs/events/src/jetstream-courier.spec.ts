@@ -1,10 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@atoll/database';
+import { NatsLink } from '@atoll/rpc';
 import { createDatabase, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { jetstream, type StreamInfo } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
+import { CourierAway } from './courier.js';
 import { Events } from './events.js';
+import { JetStreamCourier } from './jetstream-courier.js';
 import { eventually } from './world/eventually-fixture.js';
-import { ackWaitMs, duplicateWindowMs, managerOf, overJetStream, stream } from './world/topology-fixture.js';
+import { ackWaitMs, duplicateWindowMs, managerOf, overJetStream, secret, stream } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
 let database: TestDatabase;
@@ -115,6 +119,19 @@ describe('the JetStream courier', () => {
     await manager.consumers.delete(stream, 'mail_letters');
     await world.orders.place([2]);
     await eventually(async () => expect(await world.noted('letters')).toEqual([1, 2]));
+  });
+
+  it('makes a stream again that was lost where nobody of the service listens, and is away until then', async () => {
+    const link = NatsLink.open({ servers: nats.url });
+    const joined = new JetStreamCourier({ link, secret, stream }).join('hall', [], () => undefined);
+    await eventually(() => expect(joined.status()).toEqual({ ready: true }));
+    const greeted = { name: 'hall.greeted', payload: {}, occurredAt: new Date().toISOString(), position: 1, previous: 0 };
+    expect(await joined.publish({ ...greeted, id: newId() }, 1)).toBe('done');
+    await (await managerOf(world.observer.nats)).streams.delete(stream);
+    await expect(joined.publish({ ...greeted, id: newId() }, 1)).rejects.toThrow(CourierAway);
+    await eventually(async () => expect(await joined.publish({ ...greeted, id: newId() }, 1)).toBe('done'));
+    await joined.close();
+    await link.close();
   });
 
   it('leaves aside what is no event', async () => {
