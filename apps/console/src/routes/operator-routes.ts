@@ -1,7 +1,7 @@
 import { createRoute, Outlet } from '@tanstack/react-router';
 import { validateWindow } from '../pages/metric-window.js';
 import { validateDeadLetters, validateProcesses } from '../pages/operation/operation-search.js';
-import { endedToo, inRoute, lazyPage, page } from './frame.js';
+import { inRoute, lazyPage, page } from './frame.js';
 
 const pageAndWindow = (search: Record<string, unknown>) => ({ ...page(search), ...validateWindow(search) });
 
@@ -37,7 +37,6 @@ const allSubscriptionsRoute = createRoute({
 const pricesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'prices',
-  validateSearch: endedToo,
   component: lazyPage(() => import('../pages/operator/prices-page.js'), 'PricesPage'),
 });
 const baremetalNodesRoute = createRoute({
