@@ -70,14 +70,15 @@ interface PagerProps {
 export function Pager({ page, first, limit, total, onChange }: PagerProps) {
   const pages = Math.max(1, Math.ceil(total / limit));
   const at = page - first;
+  const isBeyond = at >= pages;
   if (pages === 1 && at === 0) return null;
   return (
     <nav className="pager" aria-label="Pages">
-      <Button isSmall isDisabled={at <= 0} onPress={() => onChange(page - 1)}>
-        Previous
+      <Button isSmall isDisabled={at <= 0} onPress={() => onChange(Math.min(page - 1, pages - 1 + first))}>
+        {isBeyond ? 'Last page' : 'Previous'}
       </Button>
       <span className="hint">
-        Page {at + 1} of {pages}, {total} in all
+        {isBeyond ? `There is no page ${at + 1}` : `Page ${at + 1} of ${pages}`}, {total} in all
       </span>
       <Button isSmall isDisabled={at + 1 >= pages} onPress={() => onChange(page + 1)}>
         Next

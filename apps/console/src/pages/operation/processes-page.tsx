@@ -48,7 +48,7 @@ export function ProcessesPage() {
       />
       <Loaded query={processes} height={320}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title={kind === 'failed' ? 'Nothing of it has failed' : 'Nothing of it waits'} />
           ) : (
             <div>

@@ -29,7 +29,7 @@ export function PodsPage() {
       />
       <Loaded query={pods} height={280}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title="No pod runs here">Create one from an image, on a subscription of the team.</Empty>
           ) : (
             <div>

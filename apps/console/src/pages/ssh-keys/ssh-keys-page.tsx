@@ -28,7 +28,7 @@ export function SshKeysPage() {
     <Page title="SSH keys" lead="They open the pods of the teams in which you may use pods." actions={<AddKey />}>
       <Loaded query={keys} height={200}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title="You have no SSH key here">
               Add the public half of one, such as the line in <code>~/.ssh/id_ed25519.pub</code>.
             </Empty>

@@ -35,7 +35,7 @@ export function VmsPage() {
       />
       <Loaded query={vms} height={280}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title="There is no VM">{mayUse ? 'Create one from a flavour and an image.' : 'Members of the team create them.'}</Empty>
           ) : (
             <div>

@@ -31,7 +31,7 @@ export function VolumesPage() {
     >
       <Loaded query={volumes} height={240}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title="There is no shared volume">A volume outlives the pods that mount it.</Empty>
           ) : (
             <div>
