@@ -21,7 +21,7 @@ const config: Config = {
   globalSetup: '<rootDir>/libs/testing/src/jest-run-setup.ts',
   globalTeardown: '<rootDir>/libs/testing/src/jest-run-teardown.ts',
   setupFilesAfterEnv: ['<rootDir>/libs/testing/src/jest-error-log.ts'],
-  testTimeout: 30_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1),
+  testTimeout: 60_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1),
   maxWorkers: 2,
   // Each spec file leaves some 50 MB of module graphs behind. A worker with more than this is replaced by a new one.
   workerIdleMemoryLimit: '800MB',

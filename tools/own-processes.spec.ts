@@ -44,7 +44,7 @@ describe('the processes of a supervisor that was killed', () => {
     await OwnProcesses.takeOver(folder, (pid) => told.push(pid));
     expect(await ended).toEqual(['SIGTERM', 'SIGKILL']);
     expect(told).toEqual([willing.pid, unwilling.pid]);
-  }, 30_000);
+  });
 
   it('are left alone where their id belongs to another process by now', async () => {
     const stranger = await start('');

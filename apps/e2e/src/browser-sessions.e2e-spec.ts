@@ -22,6 +22,8 @@ describeWhere(chromiumLacking, 'in a browser', () => {
   });
 
   const isIn = (page: Page) => page.getByText('(this one)').waitFor();
+  /** So that no call of theirs is still under way. */
+  const areAtRest = (...pages: Page[]) => Promise.all(pages.map((page) => page.waitForLoadState('networkidle')));
   const isOut = (page: Page, words: string) => page.getByText(words).waitFor();
   /** Makes a call, by going to another page of the console. */
   const check = (page: Page) => page.getByRole('link', { name: 'SSH keys' }).click();
@@ -91,6 +93,7 @@ describeWhere(chromiumLacking, 'in a browser', () => {
     const { tab } = await loggedIn();
     const [second, sleeping] = await Promise.all([person.open('/profile'), person.open('/profile')]);
     await Promise.all([isIn(second), isIn(sleeping)]);
+    await areAtRest(tab, second, sleeping);
     const wake = await sleep(sleeping);
     const mark = person.calls.length;
     await logOut(tab);
@@ -108,6 +111,7 @@ describeWhere(chromiumLacking, 'in a browser', () => {
     const { tab, member } = await loggedIn();
     const other = await person.open('/profile');
     await isIn(other);
+    await areAtRest(tab, other);
     const wake = await sleep(other);
     expect((await call('DELETE', `/user/sessions?user_id=${member.user_id}`, { key: adminKey })).status).toBe(204);
     const mark = person.calls.length;

@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { timeoutFactor } from '@atoll/testing';
 
 /** The answer of the platform, read whole. */
 export interface Answer<Body = Record<string, unknown>> {
@@ -92,8 +93,8 @@ export function freshEmail(name: string): string {
 }
 
 /** Asks again until what is read is as it should be; throws after the deadline, with what was read last. */
-export async function until<T>(read: () => Promise<T>, isAsItShould: (found: T) => boolean, deadlineMs = 15_000): Promise<T> {
-  const deadline = Date.now() + deadlineMs;
+export async function until<T>(read: () => Promise<T>, isAsItShould: (found: T) => boolean, deadlineMs = 40_000): Promise<T> {
+  const deadline = Date.now() + deadlineMs * timeoutFactor;
   for (;;) {
     const found = await read();
     if (isAsItShould(found)) return found;

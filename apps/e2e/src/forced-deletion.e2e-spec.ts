@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { createApiKey } from '@atoll/api-keys';
-import { createDatabase } from '@atoll/testing';
+import { createDatabase, timeoutFactor } from '@atoll/testing';
 import { adminKey, call, createTeam, until } from './client.js';
 import { createNode, createPool, createTenant } from './gpu-inventory.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const crashTimeoutMs = 180_000;
+const crashTimeoutMs = 180_000 * timeoutFactor;
 /** A worker's claim of 15 s, the longest back-off of a step, and that of asking again. */
 const recoveryMs = 60_000;
 

@@ -1,18 +1,11 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import pg from 'pg';
-import { createApiKey } from '@atoll/api-keys';
-import { createDatabase } from '@atoll/testing';
-import { adminKey, call, succeed, until, type Operated } from './client.js';
+import { describe, expect, it } from '@jest/globals';
+import { timeoutFactor } from '@atoll/testing';
+import { adminKey, call, succeed, until } from './client.js';
 import { createNode, createPool, createTenant, type NodeView } from './gpu-inventory.js';
-import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
+import { MortalPlatform } from './mortal-platform.js';
 
-const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const startTimeoutMs = 60_000;
-const crashTimeoutMs = 180_000;
+const startTimeoutMs = 120_000 * timeoutFactor;
+const crashTimeoutMs = 180_000 * timeoutFactor;
 /** What died with a step in its hands lets go of it after 15 s. */
 const recoveryMs = 45_000;
 const halves = { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 4 };
@@ -78,52 +71,33 @@ describe('a node that fails', () => {
   });
 });
 
-let platform: RunningPlatform | undefined;
-const operated: Operated = {
-  get url() {
-    return platform?.url ?? '';
-  },
-  get adminKey() {
-    return platform?.adminKey ?? '';
-  },
-};
-/** What is done when the platform has stopped. */
-const cleanUps: (() => unknown)[] = [];
-afterEach(async () => {
-  await platform?.stop();
-  platform = undefined;
-  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
-});
+const mortal = new MortalPlatform();
+const { operated } = mortal;
 
 /** What goes wrong once is put where simulated nodes look for it. */
 describe('a device that fails once', () => {
-  async function start() {
-    const database = await createDatabase();
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
-    cleanUps.push(
-      () => client.end(),
-      () => database.drop(),
-    );
-    platform = await startPlatform(topology, { DATABASE_URL: database.url });
-    const node = await createNode({ platform: operated });
+  async function start(name: string) {
+    await mortal.start();
+    const node = await createNode({ name, platform: operated });
     const { poolId } = await createPool(node, halves, operated);
     const tenant = await createTenant('Unlucky', ['member'], operated);
     const subscribe = async () => (await tenant.subscribe({ pool_id: poolId, vgpus: 1 })).body.subscription_id;
     const held = [await subscribe(), await subscribe()];
     for (const id of held) await tenant.subscribed(id);
     const inject = (operation: string, kind: string, times: number) =>
-      client.query(`INSERT INTO gpuaas.simulated_fault (node_name, operation, kind, times) VALUES ('gpu-01', $1, $2, $3)`, [
+      mortal.query(`INSERT INTO gpuaas.simulated_fault (node_name, operation, kind, times) VALUES ($1, $2, $3, $4)`, [
+        name,
         operation,
         kind,
         times,
       ]);
     return { node, tenant, subscribe, held, inject };
   }
+
   it(
     'on its way to Temporal stays Spatial: who asked is told why, nobody else notices, and the next one who asks gets it',
     async () => {
-      const { node, tenant, subscribe, held, inject } = await start();
+      const { node, tenant, subscribe, held, inject } = await start('gpu-01');
       await inject('switch', 'fail', 1);
       const unlucky = await subscribe();
       const failed = await tenant.subscribed(unlucky, 'failed');
@@ -143,7 +117,7 @@ describe('a device that fails once', () => {
   it(
     'to be free on its way back returns to Spatial as soon as it is',
     async () => {
-      const { node, tenant, subscribe, held, inject } = await start();
+      const { node, tenant, subscribe, held, inject } = await start('gpu-02');
       const third = await subscribe();
       await tenant.subscribed(third);
       await inject('observe', 'busy', 3);
@@ -158,39 +132,10 @@ describe('a device that fails once', () => {
   );
 });
 
-/** Kills what works on GPUs outright, and waits until it answers again: of services that process alone, otherwise the platform, on the same data. */
-async function killInTheMiddle(env: Record<string, string>, node: { read: () => Promise<NodeView> }): Promise<void> {
-  if (!platform) throw new Error('There is no platform.');
-  if (topology === 'services') {
-    const killed = latestGpuaas(platform);
-    process.kill(killed, 'SIGKILL');
-    await until(
-      () => Promise.resolve(platform ? latestGpuaas(platform) : killed),
-      (pid) => pid !== killed,
-    );
-  } else {
-    platform.process.kill('SIGKILL');
-    await once(platform.process, 'exit');
-    platform = await startPlatform('one-process', env);
-  }
-  await until(
-    () => node.read().catch(() => undefined),
-    (answer) => answer !== undefined,
-    startTimeoutMs,
-  );
-}
-
-function latestGpuaas({ output }: RunningPlatform): number {
-  return Number([...output().matchAll(/^gpuaas: process (\d+)$/gm)].at(-1)?.[1]);
-}
-
 describe('a crash', () => {
   /** What its node does slowly is in its name: so that there is a middle. */
   async function start(name: string) {
-    const folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
-    cleanUps.push(() => rmSync(folder, { recursive: true, force: true }));
-    const env = { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: createApiKey() };
-    platform = await startPlatform(topology, env);
+    await mortal.start();
     const node = await createNode({ name, platform: operated });
     const { poolId } = await createPool(node, halves, operated);
     const tenant = await createTenant('Survivors', ['member', 'billing_viewer'], operated);
@@ -207,7 +152,7 @@ describe('a crash', () => {
       const found = pools.flatMap(({ subscriptions }) => subscriptions).find(({ subscription_id }) => subscription_id === id);
       return 3_600 * (found?.vgpu_hours ?? 0);
     };
-    return { node, poolId, tenant, secondsOf, kill: () => killInTheMiddle(env, node) };
+    return { node, poolId, tenant, secondsOf, kill: () => mortal.kill('gpuaas') };
   }
 
   it(

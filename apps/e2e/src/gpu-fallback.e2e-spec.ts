@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { timeoutFactor } from '@atoll/testing';
 import { until } from './client.js';
 import { createNode, createPool, createTenant, type GpuView } from './gpu-inventory.js';
 
-const timeoutMs = 60_000;
+const timeoutMs = 120_000 * timeoutFactor;
 
 /** A node of one GPU, in a pool that cuts it by these terms and lets it fall back. */
 async function poolOf(terms: object, name?: string) {

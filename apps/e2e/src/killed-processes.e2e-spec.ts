@@ -3,12 +3,13 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiKey } from '@atoll/api-keys';
+import { timeoutFactor } from '@atoll/testing';
 import { call, createTeam, fresh, succeed, until, type Operated } from './client.js';
 import { createNode, createPool, createTenant } from './gpu-inventory.js';
 import { killEverything, MortalPlatform } from './mortal-platform.js';
 import { OwnPlatform } from './own-platform.js';
 
-const storyMs = 180_000;
+const storyMs = 180_000 * timeoutFactor;
 /** What died with a step in its hands keeps it for 5 s at most. */
 const recoveryMs = 45_000;
 const shares = { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 4 };

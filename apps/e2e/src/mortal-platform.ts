@@ -1,4 +1,4 @@
-import { afterEach } from '@jest/globals';
+import { afterAll } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { createApiKey } from '@atoll/api-keys';
-import { createDatabase, type TestDatabase } from '@atoll/testing';
+import { createDatabase, timeoutFactor, type TestDatabase } from '@atoll/testing';
 import { call, until, type Operated } from './client.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
-const startTimeoutMs = 60_000;
+const startTimeoutMs = 120_000 * timeoutFactor;
 
 interface Kept {
   folder: string;
@@ -18,7 +18,7 @@ interface Kept {
   client: pg.Client;
 }
 
-/** The platform of a story that kills its processes outright: one at a time, on data that outlives it, gone with the story. */
+/** The platform of stories that kill its processes outright: one for all of a file, on data that outlives it, gone with the last of them. */
 export class MortalPlatform {
   readonly topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
   /** Good after each start again. */
@@ -37,7 +37,7 @@ export class MortalPlatform {
         return running().adminKey;
       },
     };
-    afterEach(() => this.stop());
+    afterAll(() => this.stop());
   }
 
   get running(): RunningPlatform {
@@ -45,8 +45,9 @@ export class MortalPlatform {
     return this.#running;
   }
 
-  /** On a database that outlives the platform, which the story reads. */
+  /** On a database that outlives the platform, which stories read. Does nothing where an earlier story has done it. */
   async start(): Promise<void> {
+    if (this.#running) return;
     const [folder, database] = [mkdtempSync(join(tmpdir(), 'atoll-e2e-')), await createDatabase()];
     const client = new pg.Client({ connectionString: database.url });
     this.#kept = { folder, database, client };

@@ -29,7 +29,7 @@ beforeAll(async () => {
   platform = await startPlatform((process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology, { DATABASE_URL: database.url });
   client = new pg.Client({ connectionString: database.url });
   await client.connect();
-}, 60_000);
+});
 afterAll(async () => {
   await client.end();
   await platform.stop();

@@ -18,7 +18,7 @@ beforeAll(async () => {
     ...(topology === 'services' && { ATOLL_LIMIT_STORE: 'nats' }),
   });
 }, 120_000);
-afterAll(() => platform.stop());
+afterAll(() => platform?.stop());
 
 const statusOf = async (path: string, key: string): Promise<number> => (await call('GET', path, { url: platform.url, key })).status;
 
@@ -51,7 +51,7 @@ it('an operator bills 60 customers in a row, and looks at 100 teams 20 at a time
     const together = Array.from({ length: 20 }, (_, at) => statusOf(`/team/${teams[(20 * round + at) % teams.length]}`, platform.adminKey));
     expect(new Set(await Promise.all(together))).toEqual(new Set([200]));
   }
-}, 60_000);
+});
 
 it('keys that nobody has lock nobody out, not even at their own address', async () => {
   const { team, keys } = await createTeam('Beside a flood', ['viewer'], platform);

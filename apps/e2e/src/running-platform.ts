@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApiKey } from '@atoll/api-keys';
-import { freePort } from '@atoll/testing';
+import { freePort, timeoutFactor } from '@atoll/testing';
 
 export type Topology = 'one-process' | 'services';
 
@@ -14,7 +14,7 @@ const entryPoints: Record<Topology, string> = {
   services: 'dist/tools/start-services.js',
 };
 
-const startTimeoutMs = 60_000;
+const startTimeoutMs = 180_000 * timeoutFactor;
 
 /** A platform started as its user starts it, on a data folder of its own. */
 export interface RunningPlatform {

@@ -94,7 +94,7 @@ describe('a session', () => {
         await until(
           () => profile(held),
           ({ status }) => status === 401,
-          6_000,
+          15_000,
         );
       expect((await first.send('/user/refresh')).status).toBe(401);
     }
@@ -123,7 +123,7 @@ describe('a session', () => {
     await until(
       () => profile(elsewhere),
       ({ status }) => status === 401,
-      6_000,
+      15_000,
     );
   });
 

@@ -1,10 +1,11 @@
 import { expect, it } from '@jest/globals';
 import { generateKeyPair } from '@atoll/ssh';
+import { timeoutFactor } from '@atoll/testing';
 import { createTeam, fresh, succeed, until } from './client.js';
 import { createNode } from './gpu-inventory.js';
 import { MortalPlatform } from './mortal-platform.js';
 
-const storyMs = 120_000;
+const storyMs = 120_000 * timeoutFactor;
 const mortal = new MortalPlatform();
 const { operated } = mortal;
 

@@ -37,7 +37,7 @@ beforeAll(async () => {
   metal = await BaremetalFixture.start();
   fixture = metal.gpuaas;
   pool = await fixture.pool({ profiles: ['1g.10gb'] }, { count: 8 });
-}, 60_000);
+});
 afterAll(() => metal.stop());
 
 const ofTeam = ({ team_id }: Place) => ({ team_id });

@@ -18,7 +18,7 @@ import {
 import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
-import { BareServiceUnderTest, startServiceUnderTest, statementsOf, type StartedService } from '@atoll/testing';
+import { BareServiceUnderTest, startServiceUnderTest, statementsOf, timeoutFactor, type StartedService } from '@atoll/testing';
 import { Writers } from './writers/writers.js';
 import { service } from './service.js';
 import type { TeamsSettings } from './teams-settings.js';
@@ -55,7 +55,7 @@ export class TeamsFixture extends BareServiceUnderTest {
   /** `poolSize`: connections of the service, in place of its own number. */
   static async start({ poolSize, ...settings }: Partial<TeamsSettings> & { poolSize?: number } = {}): Promise<TeamsFixture> {
     const admin = createApiKey();
-    const given = { keyPepper: pepper, sealKeys: Sealer.createKeys(), deletionHolders: [], ...settings };
+    const given = { keyPepper: pepper, sealKeys: Sealer.createKeys(), deletionHolders: [], writerPatienceMs: 20_000, ...settings };
     const started = await startServiceUnderTest(
       { ...service, database: { ...service.database, ...(poolSize !== undefined && { poolSize }) } },
       { settings: given, listensTo: toldEvents },
@@ -87,7 +87,7 @@ export class TeamsFixture extends BareServiceUnderTest {
     const fingerprint = createHash('sha256').update(JSON.stringify(input)).digest('hex');
     const idempotency =
       idempotencyKey === undefined ? {} : { idempotency: { key: idempotencyKey, scope: caller.userId + operation.subject, fingerprint } };
-    return { requestId: randomUUID(), deadlineAtMs: Date.now() + 15_000, caller, ...idempotency };
+    return { requestId: randomUUID(), deadlineAtMs: Date.now() + 30_000 * timeoutFactor, caller, ...idempotency };
   }
 
   verify(key: string): Promise<Credential> {
@@ -122,17 +122,15 @@ export class TeamsFixture extends BareServiceUnderTest {
     };
   }
 
-  /** Which statements the call executes, in their order, whatever comes of it; without those of the relay of events and of upkeep. */
+  /** Which statements the call executes, in their order, whatever comes of it. */
   async statementsOf(call: () => Promise<unknown>): Promise<string[]> {
     const sent = await statementsOf(() => call().catch(() => undefined));
-    return sent
-      .map(({ text }) => text)
-      .filter((text) => !/(FROM|UPDATE) outbox|pg_notify|LISTEN|forced_deletion_due_at < clock_timestamp/.test(text));
+    return sent.map(({ text }) => text);
   }
 
   /** The payloads of one event about one team that were told so far, once `enough` holds of them; in the order of their revisions. */
   async told<P extends { team_id: string }>({ name }: EventType<P>, teamId: string, enough: (payloads: P[]) => boolean): Promise<P[]> {
-    for (const until = Date.now() + 10_000; ; await delay(5)) {
+    for (const until = Date.now() + 30_000 * timeoutFactor; ; await delay(5)) {
       const payloads = this.events.filter((event) => event.name === name).map(({ payload }) => payload as P & { revision: number });
       const about = payloads.filter(({ team_id }) => team_id === teamId).toSorted((one, other) => one.revision - other.revision);
       if (enough(about)) return about;

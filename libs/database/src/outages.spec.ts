@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { isAppError } from '@atoll/errors';
-import { startPostgres, type TestPostgres } from '@atoll/testing';
+import { startPostgres, timeoutFactor, type TestPostgres } from '@atoll/testing';
 import type { DataSource } from 'typeorm';
 import { Account, bankOptions } from './account-fixture.js';
 import { poolOf, type DatabaseOptions } from './data-source.js';
@@ -96,7 +96,8 @@ describe('when the server dies', () => {
 });
 
 describe('when the server is frozen', () => {
-  const timeouts = { acquireMs: 300, statementMs: 200, queryMs: 300 };
+  /** Enough for what is asked while it is not frozen. */
+  const timeouts = { acquireMs: 1_000 * timeoutFactor, statementMs: 700 * timeoutFactor, queryMs: 1_000 * timeoutFactor };
 
   it('a call is unavailable after the query timeout, and its connection is never used again', async () => {
     const dataSource = await bank({ timeouts });
@@ -141,7 +142,7 @@ describe('when the server is frozen while the service stops', () => {
 
 describe('when the pool is exhausted', () => {
   it('a call is unavailable after the time to acquire, and the pool is whole afterwards', async () => {
-    const dataSource = await bank({ poolSize: 1, timeouts: { acquireMs: 100 } });
+    const dataSource = await bank({ poolSize: 1, timeouts: { acquireMs: 500 } });
     const transactions = new Transactions(dataSource);
     const statements = new Statements(dataSource);
     await transactions.run(async () => {
@@ -161,7 +162,7 @@ describe('when the pool is exhausted', () => {
 
 describe('a statement', () => {
   it('over its time is ended by the server, and the connection stays good', async () => {
-    const dataSource = await bank({ poolSize: 1, timeouts: { statementMs: 50 } });
+    const dataSource = await bank({ poolSize: 1, timeouts: { statementMs: 500 } });
     const transactions = new Transactions(dataSource);
     const run = (sql: string) => transactions.run((manager) => manager.query<object[]>(sql));
     const before = await run('SELECT pg_backend_pid() AS pid');

@@ -90,7 +90,7 @@ describe.each([inProcess, overJetStream])('an event, $name, has its effect once'
     await expectEachOnce([1]);
     expect(outages).toBe(specRetries.maxTries + 2);
     expect(await world.observer.database.query('SELECT FROM mail.dead_letter')).toEqual([]);
-  }, 60_000);
+  });
 
   it('or becomes a dead letter if each try ends the process, and the events after it flow', async () => {
     expectErrors(/is a dead letter after 3 tries: The process ended during each try/);

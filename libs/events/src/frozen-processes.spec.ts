@@ -49,5 +49,5 @@ describe('a process that freezes in the middle of an effect', () => {
     await world.settled();
     expect(await world.noted('letters')).toEqual([1]);
     expect(await world.app('mail').get(DeadLetters).list()).toEqual([]);
-  }, 60_000);
+  });
 });

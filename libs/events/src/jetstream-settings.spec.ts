@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { createDatabase, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { NatsLink } from '@atoll/rpc';
 import { nanos } from '@nats-io/transport-node';
 import { DeadLetters } from './dead-letters.js';
 import { Events } from './events.js';
 import { JetStreamCourier } from './jetstream-courier.js';
 import { eventually } from './world/eventually-fixture.js';
-import { ackWaitMs, managerOf, overJetStream, secret, stream } from './world/topology-fixture.js';
+import { managerOf, overJetStream, overJetStreamWith, secret, stream } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
 let database: TestDatabase;
@@ -71,13 +71,17 @@ describe('the settings of the JetStream courier', () => {
 
   it('do not repeat the delivery of a process that is still at it, however long that takes', async () => {
     await world.start();
+    // Longer than a busy machine keeps a process from showing a sign of life.
+    const ackWaitMs = 1_500 * timeoutFactor;
+    await world.restartWith(overJetStreamWith({ ackWaitMs }));
     await ready();
     await world.startReplica('mail');
     world.script = async (_payload, consumer) => {
-      if (consumer === 'letters') await new Promise((resolve) => setTimeout(resolve, 4 * ackWaitMs));
+      if (consumer === 'letters') await new Promise((resolve) => setTimeout(resolve, 2 * ackWaitMs));
     };
     await world.orders.place([1]);
     await world.settled();
+    await world.restartWith(overJetStream);
     expect(deliveries(1)).toBe(1);
     expect(await world.noted('letters')).toEqual([1]);
   });

@@ -98,7 +98,7 @@ describe('a service over JetStream', () => {
     await wiped;
     await expectEachOnce(world);
     await eventually(() => expect(world.app('mail').get(Events).missing()).toBe(0));
-  }, 60_000);
+  });
 
   it('says what its publisher does not keep any more, goes on, and counts it', async () => {
     expectErrors(/letters: orders\.placed after position \d and up to 3 are lost/, /statistics: .* are lost/);

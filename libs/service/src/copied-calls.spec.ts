@@ -105,7 +105,7 @@ describe('a call that somebody copies, on a service of two replicas', () => {
     network.subscribe('_INBOX.caller.>', undefined, () => (answers += 1));
     warned = [];
     jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: unknown) => void warned.push(JSON.stringify(line)));
-  }, 60_000);
+  });
   afterEach(async () => {
     jest.restoreAllMocks();
     for (const replica of replicas) await replica.stop();

@@ -34,7 +34,7 @@ describeWhere(hostsLack(), 'a session with a real sshd', () => {
   beforeAll(async () => {
     host = await startSshHost();
     target = { host: '127.0.0.1', port: host.port, user: 'root', credential: { password: host.password }, hostKey: host.hostKey };
-  }, 60_000);
+  });
   afterAll(() => host.stop());
 
   it('gives back code, output and errors of a command, and hands its input through no command line', async () => {

@@ -13,6 +13,9 @@ import { addFailedIndex, addLanes, dueIndex, machineColumns } from './machine-mi
 import type { Machine } from './machine-table.js';
 import { MachineWorker, type WorkerOptions } from './machine-worker.js';
 
+/** Longer than any machine takes for what a spec does at once. `Harbour.pass(10)` outlasts it. */
+const backOff = { firstMs: 5_000, maxMs: 9_000 };
+
 /** A ship's berth: asked for, dredged, in use, cleared; with an undoing of its own. */
 export const berthLogic = setup({
   types: {
@@ -24,11 +27,11 @@ export const berthLogic = setup({
   initial: 'dredging',
   states: {
     dredging: {
-      meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', tries: 3, backOff: { firstMs: 500, maxMs: 900 } },
+      meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', tries: 3, backOff },
       on: { DREDGED: 'in_use', CANCEL: 'filling', FAILED: 'filling' },
     },
     in_use: { on: { LEAVE: 'clearing' } },
-    clearing: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', givesBack: true }, on: { CLEARED: 'free', FAILED: 'lost' } },
+    clearing: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', givesBack: true, backOff }, on: { CLEARED: 'free', FAILED: 'lost' } },
     /** Undoes what the dredging did. */
     filling: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED' }, on: { UNDONE: 'free', FAILED: 'lost' } },
     free: { type: 'final' },

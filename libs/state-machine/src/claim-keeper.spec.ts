@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { timeoutFactor } from '@atoll/testing';
 import { eventually, Harbour, type BerthEntity } from './berth-fixture.js';
 import { ClaimKeeper, type KeptClaim } from './claim-keeper.js';
 import { Claims, type Claim } from './claims.js';
 import { Lanes } from './lanes.js';
 
-const claimMs = 400;
+/** A third of it is longer than a busy machine keeps a process waiting. */
+const claimMs = 1_000 * timeoutFactor;
 let harbour: Harbour;
 let keeper: ClaimKeeper;
 let kept: KeptClaim[];

@@ -159,7 +159,7 @@ describe('a row with several lanes', () => {
     const id = await harbour.ask('Fram', 'a', 'b', 'c');
     for (let round = 0; round < 3; round += 1) {
       await harbour.worker().settle();
-      await harbour.pass(1);
+      await harbour.pass(10);
     }
     expect([visited, await stateOf(id)]).toEqual([['a', 'b', 'c', 'b'], 'in_use']);
   });
@@ -173,7 +173,7 @@ describe('a row with several lanes', () => {
     const id = await harbour.ask('Fram', 'a', 'b', 'c');
     for (let round = 0; round < 4; round += 1) {
       await harbour.worker().settle();
-      await harbour.pass(1);
+      await harbour.pass(10);
     }
     const { state, lane, furtherLanes } = await harbour.read(id);
     // It has come into the next state with all of its lanes.
@@ -193,7 +193,7 @@ describe('a row with several lanes', () => {
     await harbour.send(id, 'LEAVE');
     for (let round = 0; round < 4; round += 1) {
       await harbour.worker().settle();
-      await harbour.pass(1);
+      await harbour.pass(10);
     }
     expect([visited, await harbour.read(id)]).toMatchObject([['a', 'b', 'c', 'a'], { state: 'lost', lane: 'a', furtherLanes: ['b'] }]);
   });

@@ -25,7 +25,7 @@ describe('a step that fails', () => {
       expect(berth).toMatchObject({ state: 'dredging', attempts, lastError: { code: 'silted', message: 'There is too much silt.' } });
       expect(berth.dueAt).toBeNull();
       expect(berth.parkedUntil?.getTime()).toBeGreaterThan(berth.enteredAt.getTime());
-      await harbour.pass(1);
+      await harbour.pass(10);
     }
     await worker.settle();
     expect(await harbour.read(id)).toMatchObject({ state: 'filling', attempts: 0, lastError: { code: 'silted' } });

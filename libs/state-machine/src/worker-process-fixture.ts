@@ -34,7 +34,7 @@ harbour.machine.onEntered = async ({ ship, state }) => {
   if (state !== 'in_use' || behaviour !== 'freeze while applying') return;
   say(`applying ${ship}`);
   const sinceMs = performance.now();
-  for (let lastMs = sinceMs; performance.now() - lastMs < 1_000; await delay(20)) lastMs = performance.now();
+  for (let lastMs = sinceMs; performance.now() - lastMs < 2_500; await delay(20)) lastMs = performance.now();
   say(`resumed ${ship}`);
 };
 // On a busy machine a step may take longer than the usual limit until its process is frozen.

@@ -9,7 +9,7 @@ import { freePort } from './free-port.js';
 import { cachePath } from './machine.js';
 
 const binary = cachePath('loki-v3.7.8');
-const startTimeoutMs = 30_000;
+const startTimeoutMs = 60_000;
 
 /** Why specs that store logs in Loki cannot run here; undefined: they can. */
 export function lokiLacks(): string | undefined {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findNatsServer } from './find-nats-server.js';
+import { freePort } from './free-port.js';
 
 export interface NatsServerOptions {
   /** Further lines of the server's configuration, such as `max_payload: 65536`. */
@@ -39,10 +40,9 @@ interface Files {
   storeDir: string;
 }
 
-/** Below the range from which systems pick ports for outgoing connections, so that none takes the port while the server is away. */
-const ports = { first: 10_000, count: 20_000 };
 const portAttempts = 20;
-const startTimeoutMs = 10_000;
+/** One that cannot start ends by itself. */
+const startTimeoutMs = 60_000;
 const greetingTimeoutMs = 100;
 
 /** Starts a nats-server of its own on a free port, and ends it with this process at the latest. */
@@ -88,7 +88,7 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
 
 async function startOnFreePort(files: Files): Promise<{ child: ChildProcess; port: number }> {
   for (let attempt = 1; ; attempt += 1) {
-    const port = ports.first + Math.floor(Math.random() * ports.count);
+    const port = await freePort();
     try {
       return { child: await start(files, port), port };
     } catch (error) {

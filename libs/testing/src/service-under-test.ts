@@ -9,6 +9,7 @@ import type { INestMicroservice, Provider, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { createDatabaseFrom, type TestDatabase } from './postgres.js';
+import { timeoutFactor } from './timeout-factor.js';
 
 export interface ServiceUnderTestOptions<Settings extends object> {
   readonly settings?: Partial<Settings>;
@@ -26,7 +27,7 @@ export function contextOf(caller: Partial<UserCaller>, idempotency?: { key: stri
   const nobody = { userId: newId(), credential, scope: 'user', platformAdmin: false, timezone: 'UTC', teams: [] } as const;
   return {
     requestId: randomUUID(),
-    deadlineAtMs: Date.now() + 15_000,
+    deadlineAtMs: Date.now() + 30_000 * timeoutFactor,
     caller: { kind: 'user', ...nobody, ...caller },
     ...(idempotency && { idempotency: { ...idempotency, scope: 'specs' } }),
   };

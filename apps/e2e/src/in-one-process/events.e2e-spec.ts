@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import pg from 'pg';
-import { createDatabase } from '@atoll/testing';
+import { createDatabase, timeoutFactor } from '@atoll/testing';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
 
-const timeoutMs = 60_000;
+const timeoutMs = 120_000 * timeoutFactor;
 
 /** What other services tell: here a line in the outbox stands for them. */
 describe('what others tell of a team', () => {
@@ -82,7 +82,7 @@ describe('what others tell of a team', () => {
       expect(await run('retry', 'teams', letter)).toEqual({ code: 0, output: 'Handled.\n' });
       expect(await ask('GET', `/team/${id}`)).toMatchObject({ has_pool_subscription: true });
       expect(await run()).toEqual({ code: 0, output: expect.stringMatching(/^(\w+: none\n){3,}$/) });
-      expect(await figures()).toContain('atoll_dead_letters{service="teams"} 0');
+      await until(async () => (await figures()).includes('atoll_dead_letters{service="teams"} 0'));
     },
     timeoutMs,
   );

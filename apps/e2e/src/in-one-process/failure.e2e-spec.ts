@@ -4,11 +4,11 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiKey } from '@atoll/api-keys';
-import { startPostgres } from '@atoll/testing';
+import { startPostgres, timeoutFactor } from '@atoll/testing';
 import { OwnPlatform, until } from '../own-platform.js';
 import { startPlatform } from '../running-platform.js';
 
-const startTimeoutMs = 60_000;
+const startTimeoutMs = 120_000 * timeoutFactor;
 const own = new OwnPlatform();
 
 describe('one process', () => {

@@ -6,10 +6,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiKey } from '@atoll/api-keys';
-import { createDatabase, freePort } from '@atoll/testing';
+import { createDatabase, freePort, timeoutFactor } from '@atoll/testing';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
 
-const timeoutMs = 60_000;
+const timeoutMs = 120_000 * timeoutFactor;
 let folder = '';
 let platform: RunningPlatform | undefined;
 

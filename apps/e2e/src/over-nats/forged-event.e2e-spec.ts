@@ -34,7 +34,7 @@ it('a forged event of a team with the greatest revision there is changes nothing
     await untilKnownAs('Before');
     const payload = { team_id, revision: Number.MAX_SAFE_INTEGER, name: 'Forged', is_suspended: true, status: 'active', workspaces: [] };
     const forged = { id: randomUUID(), name: 'teams.team_changed', payload, occurredAt: new Date().toISOString(), publisher: 'teams' };
-    await nats.request('events.teams.team_changed', JSON.stringify(forged));
+    await nats.request('events.teams.team_changed', JSON.stringify(forged), { timeout: 60_000 });
     for (const service of ['billing', 'gpuaas']) {
       const refused = new RegExp(`^(?=.*"service":"${service}").*events\\.teams\\.team_changed is ignored: no ATOLL_BUS_SECRET`, 'm');
       while (!refused.test(platform.output())) await delay(20);

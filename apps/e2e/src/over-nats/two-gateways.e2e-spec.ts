@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { freePort, startNats, type NatsServer } from '@atoll/testing';
+import { freePort, startNats, timeoutFactor, type NatsServer } from '@atoll/testing';
 import { Sealer } from '@atoll/seal';
 import { call, createTeam, succeed, until, type MemberView } from '../client.js';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
@@ -9,7 +9,7 @@ import { startPlatform, type RunningPlatform } from '../running-platform.js';
 const password = 'correct horse battery staple';
 /** A gateway believes what it knows of a session for 5 s: what it knows sooner, it was told. */
 const toldWithinMs = 3_000;
-const startMs = 120_000;
+const startMs = 120_000 * timeoutFactor;
 
 interface LoggedIn {
   access_token: string;

@@ -2,6 +2,7 @@ import { Agent, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { teams } from '@atoll/contracts/teams';
+import { timeoutFactor } from '@atoll/testing';
 import { startGateway } from '../testing/gateway-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
 
@@ -23,7 +24,7 @@ function get(agent: Agent, port: number, path: string, key?: string): Promise<An
 
 describe('a gateway that is told to stop', () => {
   it('says so, answers what is open, closes kept connections, and only then ends', async () => {
-    const gateway = await startGateway({ drainDelayMs: 1_000 });
+    const gateway = await startGateway({ drainDelayMs: 1_000 * timeoutFactor });
     const key = gateway.services.key();
     let release = (): void => undefined;
     const reached = new Promise<void>((resolve) => {

@@ -58,7 +58,7 @@ describe('a gateway whose ATOLL_BUS_SECRET is not that of the services', () => {
     const strategy = open('teams', right).server({ service: 'teams' });
     teams = await NestFactory.createMicroservice(TeamsModule, { strategy, abortOnError: false });
     await teams.listen();
-  }, 60_000);
+  });
   afterEach(async () => {
     await gateway.close();
     await teams.close();

@@ -13,6 +13,7 @@ import { newId } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
 import type { MachineWorker } from '@atoll/state-machine';
 import type { MachineRow } from '@atoll/state-machine';
+import { timeoutFactor } from '@atoll/testing';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import type { GpuaasSettings } from '../gpuaas-settings.js';
 import { BaremetalWorkers } from './baremetal-providers.js';
@@ -140,7 +141,7 @@ export class BaremetalFixture {
 
   /** The payloads of the events of this name, once there is what is wanted among them. */
   async heard<Payload>(name: string, isThere: (payloads: Payload[]) => boolean): Promise<Payload[]> {
-    for (const deadline = Date.now() + 15_000; Date.now() < deadline; await delay(10)) {
+    for (const deadline = Date.now() + 40_000 * timeoutFactor; Date.now() < deadline; await delay(10)) {
       const payloads = this.gpuaas.events.filter((event) => event.name === name).map(({ payload }) => payload as Payload);
       if (isThere(payloads)) return payloads;
     }

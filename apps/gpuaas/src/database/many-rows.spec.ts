@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pools, subscriptions, workloads } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
-import { statementsOf, type SentStatement } from '@atoll/testing';
+import { allStatementsDuring, statementsOf, type SentStatement } from '@atoll/testing';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
 /** More than PostgreSQL would read all of rather than use an index. */
@@ -16,10 +16,7 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 const ours = /\b(gpu|node|pool|subscription|workload|lease|price|machine_history)\b/;
-/** What teams hold is told of at its own pace. */
-const toldBesides = /\b(team_capacity|capacity_change)\b/;
-const countOf = async (work: () => Promise<unknown>) =>
-  (await statementsOf(work)).filter(({ text }) => ours.test(text) && !toldBesides.test(text)).length;
+const countOf = async (work: () => Promise<unknown>) => (await statementsOf(work)).filter(({ text }) => ours.test(text)).length;
 
 describe('the number of statements', () => {
   it('of the offers of many pools is that of the offers of two', async () => {
@@ -82,7 +79,7 @@ describe('what has ended', () => {
     );
     for (const table of ['workload', 'subscription']) await fixture.query(`VACUUM (ANALYZE) ${table}`);
     const { team_id, member } = team;
-    const sent = await statementsOf(async () => {
+    const sent = await allStatementsDuring(async () => {
       await fixture.call(workloads.list, { team_id }, member);
       await fixture.call(workloads.list, { team_id, subscription_id: held.subscription_id }, member);
       await fixture.call(subscriptions.list, { team_id }, member);

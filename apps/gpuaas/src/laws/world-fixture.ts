@@ -108,10 +108,10 @@ export class World {
     await this.fixture.query(`UPDATE simulated_device SET holders = (
       SELECT coalesce(array_agg(holder), '{}') FROM unnest(holders) holder WHERE EXISTS (SELECT FROM lease WHERE lease_id::text = holder)
     )`);
-    // A node that failed and was cordoned is initialised by hand alone.
-    const failed = await this.fixture.query<{ node_id: string }>(`SELECT node_id::text FROM node WHERE state = 'cordoned_failed'`);
-    for (const node of failed) await this.fixture.call(nodes.uncordon, node);
     for (let round = 0; round < 12; round += 1) {
+      // A node that failed and was cordoned is initialised by hand alone; it may fail by what was on its way when nodes were mended.
+      const failed = await this.fixture.query<{ node_id: string }>(`SELECT node_id::text FROM node WHERE state = 'cordoned_failed'`);
+      for (const node of failed) await this.fixture.call(nodes.uncordon, node);
       await this.fixture.settle();
       if (await this.isAtRest()) return;
       await this.fixture.pass(30);

@@ -89,7 +89,8 @@ describe('a team that is deleted with what it holds', () => {
   });
 
   it('is ended however much it holds, 500 subscriptions a request', async () => {
-    const [first] = await Promise.all([subscribe(), fixture.settle()]);
+    const first = await subscribe();
+    await fixture.settle();
     await fixture.query(
       `INSERT INTO subscription (team_id, workspace_id, pool_id, profile, v_ram_gb, vgpus, state, entered_at, due_at)
        SELECT team_id, workspace_id, pool_id, profile, v_ram_gb, vgpus, 'active', now(), NULL FROM subscription, generate_series(1, 600)

@@ -99,8 +99,7 @@ describe('mail', () => {
       statements.push(await fixture.statementsOf(attempt));
       for (let tries = 0; tries < 3; tries++) expect((await attempt()).code).toBe('too_many_requests');
     }
-    const own = statements.map((list) => list.filter((text) => !/mail WHERE|"?mail"? .*due_at <=|UPDATE mail|FROM mail/.test(text)));
-    expect(own[0]).toEqual(own[1]);
+    expect(statements[0]).toEqual(statements[1]);
     const mails = (await server.to(person.email, 2)).filter(({ text }) => text.includes('tried to log in'));
     expect(mails).toHaveLength(1);
     expect(mails[0]?.text).toContain(elsewhere.address);

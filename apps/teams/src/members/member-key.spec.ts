@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { maskApiKey } from '@atoll/api-keys';
 import { members, teams, users, type IssueMemberKey, type TeamMember } from '@atoll/contracts/teams';
+import { timeoutFactor } from '@atoll/testing';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 const dayMs = 86_400_000;
@@ -215,7 +216,7 @@ describe('bad terms', () => {
 
   it('are none of an answer that was kept, though the expiry_date has passed since', async () => {
     await freshTeam();
-    const expiry_date = new Date(Date.now() + 400).toISOString();
+    const expiry_date = new Date(Date.now() + 2_000 * timeoutFactor).toISOString();
     const issued = await issue({ expiry_date }, owner, 'short-lived');
     while (Date.parse(expiry_date) > Date.now()) await delay(20);
     expect(await issue({ expiry_date }, owner, 'short-lived')).toEqual({ ...issued, api_key: maskApiKey(issued.api_key ?? '') });

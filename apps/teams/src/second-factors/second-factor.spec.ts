@@ -15,15 +15,16 @@ const totpOf = (secret: string): TOTP => new TOTP({ secret: Secret.fromBase32(se
 /** A code of the step after this one: the one before may have been used. */
 const nextCode = (secret: string): string => totpOf(secret).generate({ timestamp: Date.now() + 30_000 });
 
-/** A user with an authenticator, and what belongs to it. */
-async function withFactor(): Promise<{ person: Person; secret: string; codes: string[] }> {
+/** A user with an authenticator, what belongs to it, and the code by which it was added. */
+async function withFactor(): Promise<{ person: Person; secret: string; codes: string[]; used: string }> {
   const person = await somebody(fixture);
   const context = await contextOf(fixture, await logIn(fixture, person));
   const { secret, uri } = await fixture.ask(secondFactors.begin, {}, context);
   expect(decodeURIComponent(uri)).toContain(person.email);
   expect(await codeOf(fixture.ask(secondFactors.confirm, { code: '000000' }, context))).toBe('forbidden');
-  const { recovery_codes: codes } = await fixture.ask(secondFactors.confirm, { code: totpOf(secret).generate() }, context);
-  return { person, secret, codes };
+  const used = totpOf(secret).generate();
+  const { recovery_codes: codes } = await fixture.ask(secondFactors.confirm, { code: used }, context);
+  return { person, secret, codes, used };
 }
 
 async function ticketOf(person: Person): Promise<string> {
@@ -39,9 +40,9 @@ const second = (ticket: string, code: string) => fixture.ask(secondFactors.logIn
 
 describe('a second factor', () => {
   it('is asked for after the password, and each code is good once', async () => {
-    const { person, secret } = await withFactor();
+    const { person, secret, used } = await withFactor();
     const ticket = await ticketOf(person);
-    expect(await codeOf(second(ticket, totpOf(secret).generate()))).toBe('unauthenticated');
+    expect(await codeOf(second(ticket, used))).toBe('unauthenticated');
     const code = nextCode(secret);
     const opened = await second(ticket, code);
     expect(opened.user.id).toBe(person.userId);

@@ -60,7 +60,7 @@ beforeAll(async () => {
       { value: 'leads', team_id: mapped.team.id, role: 'team_admin' },
     );
   }
-}, 60_000);
+});
 afterAll(async () => {
   await fixture.stop();
   await corp.stop();

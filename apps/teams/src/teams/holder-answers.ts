@@ -37,8 +37,10 @@ export class HolderAnswers {
   ): Promise<void> {
     // No service answers for another.
     if (publisher !== holder && publisher !== teamDeletionAnswered.service) return;
+    // Locked, as it is by what ends the attempt: an answer that came beside that would never be forgotten.
+    const team = await manager.findOne(TeamEntity, { where: { id: team_id }, lock: { mode: 'for_no_key_update' } });
     const isUnderWay =
-      (await manager.existsBy(TeamEntity, { id: team_id, deletionAttemptId: attempt_id })) ||
+      team?.deletionAttemptId === attempt_id ||
       (await manager.existsBy(WorkspaceEntity, { teamId: team_id, deletionAttemptId: attempt_id }));
     const answer = { attemptId: attempt_id, holder, holds, remaining };
     if (!isUnderWay) return;

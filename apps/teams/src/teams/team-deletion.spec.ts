@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   deletionCalledOff,
   imagePolicies,
@@ -13,14 +13,20 @@ import {
 } from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
+import { timeoutFactor } from '@atoll/testing';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
+import { TeamsSettings } from '../teams-settings.js';
 import { TeamDeletionService } from './team-deletion.service.js';
 
 let fixture: TeamsFixture;
 beforeAll(async () => {
-  fixture = await TeamsFixture.start({ deletionHolders: ['pods', 'gpuaas'], deletionPatienceMs: 1_000 });
+  fixture = await TeamsFixture.start({ deletionHolders: ['pods', 'gpuaas'], deletionPatienceMs: 12_000 });
 });
+afterEach(() => void patience(12_000));
 afterAll(() => fixture.stop());
+
+/** How long a deletion waits for answers from now on. */
+const patience = (ms: number) => (fixture.get(TeamsSettings).deletionPatienceMs = ms);
 
 const remove = (key: string, team_id: string): Promise<TeamDeletion> => fixture.call(key, teams.delete, { team_id });
 const statusesTold = async (teamId: string, count: number) =>
@@ -73,6 +79,7 @@ describe('deleting a team', () => {
   });
 
   it('does not where somebody does not answer in time; an answer to another attempt, or too late, counts for nothing', async () => {
+    patience(500);
     const { team } = await fixture.createTeam();
     const deleted = errorOf(remove(fixture.admin, team.id));
     await answer(team.id, 'pods', null);
@@ -85,6 +92,7 @@ describe('deleting a team', () => {
   });
 
   it('takes no answer that one holder gives in the name of another', async () => {
+    patience(500);
     const { team } = await fixture.createTeam();
     const deleted = errorOf(remove(fixture.admin, team.id));
     const [asked] = await fixture.told(teamDeletionRequested, team.id, ({ length }) => length > 0);
@@ -93,6 +101,26 @@ describe('deleting a team', () => {
     await fixture.tell(teamDeletionAnswered, { ...answered, holder: 'pods' }, 'gpuaas');
     expect((await deleted).code).toBe('unavailable');
     expect(await statusOf(team.id)).toBe('active');
+  });
+
+  it('keeps no answer that comes beside what ends the attempt', async () => {
+    const { team } = await fixture.createTeam();
+    await fixture.query(
+      `UPDATE team SET status = 'deleting', deletion_attempt_id = $2, deletion_deadline = now() + interval '1 minute' WHERE id = $1`,
+      [team.id, unknownId],
+    );
+    const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    let told: Promise<void> | undefined;
+    await fixture.app.get(Transactions, { strict: false }).run(async (manager) => {
+      await manager.query('SELECT FROM team WHERE id = $1 FOR NO KEY UPDATE', [team.id]);
+      told = fixture.tell(teamDeletionAnswered, { team_id: team.id, attempt_id: unknownId, holder: 'pods', holds: null }, 'pods');
+      await Promise.race([told, until(async () => (await fixture.query(waits)).length > 0)]);
+      await manager.query(`UPDATE team SET status = 'active', deletion_attempt_id = NULL, deletion_deadline = NULL WHERE id = $1`, [
+        team.id,
+      ]);
+    });
+    await told;
+    expect(await fixture.query('SELECT FROM deletion_answer')).toEqual([]);
   });
 
   it('lets nothing new begin meanwhile, and cannot be begun twice', async () => {
@@ -111,7 +139,9 @@ describe('deleting a team', () => {
       fixture.call(fixture.admin, imagePolicies.assign, { id: policy_id, team_id }),
     ];
     for (const { code } of await Promise.all(attempts.map(errorOf))) expect(code).toBe('conflict');
-    expect((await deleted).code).toBe('unavailable');
+    await answer(team_id, 'pods', 'pod trainer-abcde');
+    await answer(team_id, 'gpuaas', null);
+    expect((await deleted).message).toContain('pod trainer-abcde');
   });
 
   it('is for an owner or the operator, suspended or not', async () => {
@@ -145,6 +175,6 @@ describe('a deletion whose process died', () => {
 });
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (const endMs = Date.now() + 10_000; !(await holds()); await delay(10))
+  for (const endMs = Date.now() + 30_000 * timeoutFactor; !(await holds()); await delay(10))
     if (Date.now() > endMs) throw new Error('It did not come about.');
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Nothing } from '@atoll/contracts';
 import {
   deletionCalledOff,
@@ -12,12 +12,17 @@ import { newId, Transactions } from '@atoll/database';
 import type { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
+import { TeamsSettings } from '../teams-settings.js';
 
 let fixture: TeamsFixture;
 beforeAll(async () => {
-  fixture = await TeamsFixture.start({ deletionHolders: ['pods', 'gpuaas'], deletionPatienceMs: 1_000 });
+  fixture = await TeamsFixture.start({ deletionHolders: ['pods', 'gpuaas'], deletionPatienceMs: 12_000 });
 });
+afterEach(() => void patience(12_000));
 afterAll(() => fixture.stop());
+
+/** How long a deletion waits for answers from now on. */
+const patience = (ms: number) => (fixture.get(TeamsSettings).deletionPatienceMs = ms);
 
 async function aWorkspace(): Promise<{ teamId: string; id: string; key: string }> {
   const { team, keys } = await fixture.createTeam('team_admin');
@@ -68,6 +73,7 @@ describe('deleting a workspace', () => {
   });
 
   it('does not where somebody does not answer in time; what was answered to another attempt counts for nothing', async () => {
+    patience(500);
     const one = await aWorkspace();
     const deleted = errorOf(remove(one));
     await answer(one.teamId, 'pods', null);
@@ -83,7 +89,7 @@ describe('deleting a workspace', () => {
       fixture.query(`UPDATE workspace SET deletion_attempt_id = gen_random_uuid(), deletion_deadline = ${deadline} WHERE id = $1`, [
         one.id,
       ]);
-    await leave(`now() + interval '3 seconds'`);
+    await leave(`now() + interval '1 minute'`);
     const refused = await errorOf(remove(one));
     expect([refused.code, refused.message]).toEqual(['conflict', 'The workspace is being deleted already.']);
     await leave(`now() - interval '1 millisecond'`);

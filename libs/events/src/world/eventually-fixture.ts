@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { timeoutFactor } from '@atoll/testing';
 
-const patienceMs = 20_000;
+const patienceMs = 40_000 * timeoutFactor;
 const pauseMs = 10;
 
 /** Runs the check again and again until it no longer throws; in the end throws what it threw last. */

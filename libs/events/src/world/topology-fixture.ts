@@ -86,5 +86,5 @@ export const overJetStream = overJetStreamWith({});
 
 /** Impatient: now and then a server that has just come back loses a question, and `eventually` asks again. */
 export function managerOf(nats: NatsConnection): Promise<JetStreamManager> {
-  return jetstreamManager(nats, { checkAPI: false, timeout: 500 });
+  return jetstreamManager(nats, { checkAPI: false, timeout: 10_000 });
 }
