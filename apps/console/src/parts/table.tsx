@@ -5,6 +5,8 @@ export interface Column<Row> {
   title: string;
   cell: (row: Row) => ReactNode;
   isNumber?: boolean;
+  /** It is not broken into lines, such as an instant. */
+  isWhole?: boolean;
   /** The column that names the row. */
   isHead?: boolean;
 }
@@ -35,8 +37,8 @@ export function Table<Row>({ label, columns, rows, keyOf, foot }: TableProps<Row
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
-              {columns.map(({ title, cell, isNumber, isHead }) => {
-                const className = isNumber ? 'number' : undefined;
+              {columns.map(({ title, cell, isNumber, isWhole, isHead }) => {
+                const className = isNumber ? 'number' : isWhole ? 'whole' : undefined;
                 if (isHead)
                   return (
                     <th key={title} scope="row" className={className}>

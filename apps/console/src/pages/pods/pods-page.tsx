@@ -61,7 +61,11 @@ export function PodsPage() {
                     ),
                   },
                   { title: 'On', isNumber: true, cell: ({ vgpus, profile }) => `${vgpus} × ${profile}` },
-                  { title: 'Started', cell: ({ started_at }) => (started_at === null ? '–' : instant(started_at, user.timezone)) },
+                  {
+                    title: 'Started',
+                    isWhole: true,
+                    cell: ({ started_at }) => (started_at === null ? '–' : instant(started_at, user.timezone)),
+                  },
                   ...(mayUse ? [{ title: '', cell: (pod: (typeof data)[number]) => <PodActions pod={pod} /> }] : []),
                 ]}
               />

@@ -50,7 +50,7 @@ export function SshKeysPage() {
                       </>
                     ),
                   },
-                  { title: 'Added', cell: ({ created_at }) => instant(created_at, timezone) },
+                  { title: 'Added', isWhole: true, cell: ({ created_at }) => instant(created_at, timezone) },
                   { title: '', cell: (key) => <KeyActions sshKey={key} /> },
                 ]}
               />

@@ -73,7 +73,7 @@ function columns(regionNames: ReadonlyMap<string, string>, zone: string, mayUse:
       ),
     },
     { title: 'Used', cell: (volume) => <Used volume={volume} /> },
-    { title: 'Created', cell: ({ created_at }) => instant(created_at, zone) },
+    { title: 'Created', isWhole: true, cell: ({ created_at }) => instant(created_at, zone) },
     ...(mayUse ? [{ title: '', cell: (volume: Volume) => <VolumeActions volume={volume} /> }] : []),
   ];
 }
