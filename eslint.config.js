@@ -171,7 +171,13 @@ export default defineConfig(
   },
   {
     // Jest and Vite take their configuration and set-up by default export.
-    files: ['**/jest.config.ts', 'apps/console/vite.config.ts', 'libs/testing/src/jest-run-*.ts', 'apps/e2e/src/{set-up,tear-down}.ts'],
+    files: [
+      '**/jest.config.ts',
+      'apps/console/vite.config.ts',
+      'libs/testing/src/jest-run-*.ts',
+      'apps/e2e/src/{set-up,tear-down}.ts',
+      'tools/mutants/{reporter,sequencer}.ts',
+    ],
     rules: { 'no-restricted-syntax': ['error', ...bans] },
   },
   { files: ['**/jest.config.ts'], rules: { '@nx/enforce-module-boundaries': 'off' } },

@@ -6,6 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 const root = new URL('../../..', import.meta.url);
 const running = new Set<ChildProcess>();
 
+/** Of 50 ms each: 2 minutes, on a machine that others keep busy. */
+const patience = 2_400;
 /** One for all processes that follow each other on a database. */
 const sealKeys = `bench:${Buffer.alloc(32, 'for benchmarks only').toString('base64')}`;
 
@@ -29,7 +31,7 @@ export async function firstLine(child: ChildProcess): Promise<string> {
 }
 
 export async function untilReady(url: string): Promise<void> {
-  for (let attempt = 0; attempt < 600; attempt++) {
+  for (let attempt = 0; attempt < patience; attempt++) {
     if ((await fetch(url).catch(() => null))?.ok) return;
     await delay(50);
   }
@@ -39,7 +41,7 @@ export async function untilReady(url: string): Promise<void> {
 /** The operator is made last of all that a platform starts with, by a service that the gateway does not wait for. */
 export async function untilOperator(url: string, adminKey: string): Promise<void> {
   const headers = { authorization: `Bearer ${adminKey}` };
-  for (let attempt = 0; attempt < 600; attempt++) {
+  for (let attempt = 0; attempt < patience; attempt++) {
     if ((await fetch(`${url}/api/user/profile`, { headers }).catch(() => null))?.ok) return;
     await delay(50);
   }

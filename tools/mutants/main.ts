@@ -1,19 +1,19 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startPostgres } from '@atoll/testing';
 import { mutationsOf, type Mutation } from './mutations.js';
+import { SpecRuns } from './spec-runs.js';
 import { targets, type Target } from './targets.js';
 
-/** A mutant may make its specs hang: then it is as good as killed. */
-const patienceMs = 300_000;
 const enough = 0.9;
 
 /**
- * `npm run mutants -- --seed 7 --count 20 events apps/teams`: plants so many mutants in each target (all, unless some are named; a path takes the part of each target
- * below it), each by itself, and runs the specs of the same project that reach its file: those beside it first.
+ * `npm run mutants -- --seed 7 --count 20 events apps/teams`: plants so many mutants in each target (all, unless some are named; a path takes
+ * the part of each target below it, `path:line` that line), each by itself, and runs the specs of the same project that run its function: those
+ * beside it first.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -23,39 +23,41 @@ const root = process.cwd();
 
 const copy = mkdtempSync(join(tmpdir(), 'atoll-mutants-'));
 execFileSync('git', ['worktree', 'add', '--quiet', '--detach', '--force', copy, 'HEAD'], { cwd: root });
-/** The process group of the specs that run. */
-let running: number | undefined;
+symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+const postgres = await startPostgres();
+const runs = new SpecRuns(copy, postgres);
 process.once('exit', () => {
-  if (running !== undefined) process.kill(-running, 'SIGKILL');
+  runs.end();
   execFileSync('git', ['worktree', 'remove', '--force', copy], { cwd: root });
   rmSync(copy, { recursive: true, force: true });
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 
-const postgres = await startPostgres();
-const related = new Map<string, readonly string[]>();
 const tallies: string[] = [];
 let isEnough = true;
 try {
-  for (const target of targets) await plantAll(target);
+  const drawn = targets.map((target) => ({ target, mutants: choose(mutationsIn(target), Number(values.count), Number(values.seed)) }));
+  const failing = await runs.learn(drawn.flatMap(({ mutants }) => mutants));
+  for (const spec of failing) console.log(`LEFT OUT, it fails without a mutant: ${spec}`);
+  for (const { target, mutants } of drawn) await plantAll(target, mutants);
 } finally {
   await postgres.stop();
 }
 console.log(`\n${tallies.join('\n')}\nseed ${values.seed}`);
 process.exitCode = isEnough ? 0 : 1;
 
-async function plantAll(target: Target): Promise<void> {
-  const planted = choose(mutationsIn(target), Number(values.count), Number(values.seed));
-  if (planted.length === 0) return;
+async function plantAll(target: Target, mutants: readonly Mutation[]): Promise<void> {
+  if (mutants.length === 0) return;
   let killed = 0;
-  for (const [at, mutant] of planted.entries()) {
-    const lives = await survives(mutant);
-    if (!lives) killed += 1;
-    console.log(`${target.name} ${at + 1}/${planted.length} ${lives ? 'SURVIVED' : 'killed'} ${mutant.path}:${mutant.line} ${mutant.what}`);
+  for (const [at, mutant] of mutants.entries()) {
+    const verdict = await runs.judge(mutant);
+    if (!verdict.lives) killed += 1;
+    const { path, line, what } = mutant;
+    const how = verdict.lives ? `SURVIVED ${verdict.specs} spec files` : 'killed';
+    console.log(`${target.name} ${at + 1}/${mutants.length} ${how} ${path}:${line} ${what}${verdict.lives ? '' : `\n  by ${verdict.by}`}`);
   }
-  const share = killed / planted.length;
-  tallies.push(`${target.name}: ${killed} of ${planted.length} killed (${(100 * share).toFixed(0)} %)`);
+  const share = killed / mutants.length;
+  tallies.push(`${target.name}: ${killed} of ${mutants.length} killed (${(100 * share).toFixed(0)} %)`);
   isEnough &&= share >= enough;
 }
 
@@ -64,10 +66,12 @@ function mutationsIn({ name, files, isOne = () => true }: Target): Mutation[] {
     (path) => !/\.spec\.ts$|-fixture\.ts$|\/index\.ts$|\.entity\.ts$|\/migrations\//.test(path),
   );
   const isWhole = positionals.length === 0 || positionals.includes(name);
+  const isNamed = ({ path, line }: Mutation) =>
+    positionals.some((of) => (of.includes(':') ? `${path}:${line}` === of : path.startsWith(of)));
   return paths
-    .filter((path) => isWhole || positionals.some((of) => path.startsWith(of)))
     .toSorted()
-    .flatMap((path) => mutationsOf(path, readFileSync(join(copy, path), 'utf8')).filter(isOne));
+    .flatMap((path) => mutationsOf(path, readFileSync(join(copy, path), 'utf8')))
+    .filter((mutant) => (isWhole || isNamed(mutant)) && isOne(mutant));
 }
 
 /** The same ones for the same seed, each mutation with the same chance. */
@@ -86,52 +90,4 @@ function mulberry32(seed: number): () => number {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
-}
-
-async function survives({ path, text }: Mutation): Promise<boolean> {
-  const file = join(copy, path);
-  const specs = await specsOf(path);
-  const beside = specs.filter((spec) => dirname(spec) === dirname(path));
-  const before = readFileSync(file, 'utf8');
-  writeFileSync(file, text);
-  try {
-    for (const group of [beside, specs.filter((spec) => !beside.includes(spec))]) {
-      if (group.length > 0 && !(await jest(['--bail', '--silent', '--runTestsByPath', ...group])).passed) return false;
-    }
-    return true;
-  } finally {
-    writeFileSync(file, before);
-  }
-}
-
-/** The specs of the same project that reach this file. */
-async function specsOf(path: string): Promise<readonly string[]> {
-  const [project = ''] = /^(?:apps|libs)\/[^/]+/.exec(path) ?? [];
-  const known = related.get(path);
-  if (known) return known;
-  const { output } = await jest(['--listTests', '--roots', join(copy, project), '--findRelatedTests', path]);
-  const specs = output.split('\n').flatMap((line) => (line.endsWith('.spec.ts') ? [relative(copy, line)] : []));
-  related.set(path, specs);
-  return specs;
-}
-
-function jest(words: readonly string[]): Promise<{ passed: boolean; output: string }> {
-  const env = { ...process.env, ATOLL_TEST_DATABASE_URL: postgres.url };
-  const child = spawn('npm', ['run', '--silent', 'jest', '--', ...words], {
-    cwd: copy,
-    env,
-    stdio: ['ignore', 'pipe', 'ignore'],
-    detached: true,
-  });
-  running = child.pid;
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  return new Promise((resolve) => {
-    const late = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), patienceMs);
-    child.once('close', (code) => {
-      clearTimeout(late);
-      running = undefined;
-      resolve({ passed: code === 0, output });
-    });
-  });
 }

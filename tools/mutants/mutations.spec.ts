@@ -22,13 +22,35 @@ describe('the mutations of a file', () => {
   it('drop predicates and locks of SQL, and turn its order and limits', () => {
     const sql = 'q(`SELECT a FROM b WHERE c = $1 AND team_id = $2 AND d < now() ORDER BY e FOR UPDATE`);';
     expect(changed(sql).map(([what]) => what)).toEqual([
+      'in SQL "c = $1 AND" becomes ""',
       'in SQL "AND team_id = $2" becomes ""',
       'in SQL "AND d < now()" becomes ""',
       'in SQL "<" becomes "<="',
       'in SQL "ORDER BY e" becomes "ORDER BY e DESC"',
       'in SQL "FOR UPDATE" becomes ""',
     ]);
-    expect(changed(sql)[0]?.[1]).toBe('q(`SELECT a FROM b WHERE c = $1 AND d < now() ORDER BY e FOR UPDATE`);');
+    expect(changed(sql)[1]?.[1]).toBe('q(`SELECT a FROM b WHERE c = $1 AND d < now() ORDER BY e FOR UPDATE`);');
+  });
+
+  it('drop predicates of a condition that stands by itself', () => {
+    expect(changed(`const mine = 'consumer = $1 AND publisher = $2';`).map(([, text]) => text)).toEqual([
+      `const mine = 'publisher = $2';`,
+      `const mine = 'consumer = $1';`,
+    ]);
+  });
+
+  it('drop predicates and locks of TypeORM', () => {
+    expect(changed(`m.findOneBy(A, { id, teamId: team });`).map(([, text]) => text)).toEqual([
+      `m.findOneBy(A, { teamId: team });`,
+      `m.findOneBy(A, { id });`,
+    ]);
+    expect(changed(`m.findOne(A, { where: { id, teamId }, order: { id: 'ASC' }, lock: { mode } });`).map(([, text]) => text)).toEqual([
+      `m.findOne(A, { where: { teamId }, order: { id: 'ASC' }, lock: { mode } });`,
+      `m.findOne(A, { where: { id }, order: { id: 'ASC' }, lock: { mode } });`,
+      `m.findOne(A, { where: { id, teamId }, order: { id: 'ASC' } });`,
+    ]);
+    expect(changed(`m.update(A, { id, teamId }, { name, age });`)).toHaveLength(2);
+    expect(changed(`m.countBy(A, { teamId });`)).toEqual([]);
   });
 
   it('leave types, imports, texts, and what is only told', () => {

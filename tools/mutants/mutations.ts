@@ -1,4 +1,5 @@
 import ts from 'typescript';
+import { probeAt, type Probe } from './probes.js';
 
 /** A small change of a source file that its specs should notice. */
 export interface Mutation {
@@ -7,6 +8,8 @@ export interface Mutation {
   readonly what: string;
   /** From 1. */
   readonly line: number;
+  /** Where the function begins that has to run for the change to be noticed. */
+  readonly probe: Probe;
   /** The whole file with the change in it. */
   readonly text: string;
 }
@@ -31,11 +34,15 @@ const operators = new Map<ts.SyntaxKind, string>([
   [ts.SyntaxKind.MinusToken, '+'],
 ]);
 
-/** In SQL: predicates, locks, order and comparisons. */
-const statements = /\b(?:SELECT|INSERT|UPDATE|DELETE)\b/;
+/** In SQL, a whole statement or a condition: predicates, locks, order and comparisons. */
+const statements = /\b(?:SELECT|INSERT|UPDATE|DELETE)\b|\b[a-z_.]+ (?:=|<>|<=?|>=?) (?:ANY )?\(?\$\d/;
 const inStatements: readonly { readonly pattern: RegExp; readonly replace: (found: string) => string }[] = [
   {
     pattern: / AND (?:NOT )?[a-z_.]+ (?:=|<>|<=?|>=?|IN|IS(?: NOT)?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|NULL|[a-z_.()]+)/g,
+    replace: () => '',
+  },
+  {
+    pattern: /(?<=WHERE |['`])(?:[a-z_]+\.)?[a-z_]+ (?:=|<>|<=?|>=?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|[a-z_.()]+) AND /g,
     replace: () => '',
   },
   { pattern: / FOR (?:NO KEY )?UPDATE(?: SKIP LOCKED)?/g, replace: () => '' },
@@ -43,6 +50,9 @@ const inStatements: readonly { readonly pattern: RegExp; readonly replace: (foun
   { pattern: / (?:<|>) /g, replace: (found) => `${found.trimEnd()}= ` },
   { pattern: / ORDER BY [a-z_.]+(?=[ )`]|$)/g, replace: (found) => `${found} DESC` },
 ];
+
+/** Calls of TypeORM's entity manager; with `where` among their options, or the criteria themselves, behind the entity. */
+const repositoryCalls = /\.(?:find|findOne|findOneOrFail|exists|count|(?:find|findOne|exists|count)By|findOneByOrFail|update|delete)$/;
 
 /** All mutations of a file, in the order of its lines. What only words of a message or a log line differ in is left out. */
 export function mutationsOf(path: string, text: string): Mutation[] {
@@ -60,6 +70,7 @@ export function mutationsOf(path: string, text: string): Mutation[] {
       path,
       what,
       line: file.getLineAndCharacterOfPosition(start).line + 1,
+      probe: probeAt(file, start),
       text: text.slice(0, start) + replacement + text.slice(end),
     }));
 }
@@ -83,6 +94,7 @@ function changesOf(node: ts.Node, file: ts.SourceFile): Change[] {
     if (becomes === undefined || ofText(node)) return [];
     return [change(`${is} becomes ${becomes} in ${firstLine(node, file)}`, node.operatorToken, becomes)];
   }
+  if (ts.isCallExpression(node)) return criteriaOf(node).flatMap((criteria) => dropped(criteria, file));
   if (ts.isIfStatement(node)) return [change(`${firstLine(node.expression, file)} never holds`, node.expression, 'false')];
   if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.ExclamationToken) {
     return [change('! is dropped', node, `(${node.operand.getText(file)})`)];
@@ -95,6 +107,32 @@ function changesOf(node: ts.Node, file: ts.SourceFile): Change[] {
 /** What is waited for, and what throws where a caller may not do this: `requirePermission(…)`. */
 function isStep(expression: ts.Expression): boolean {
   return ts.isAwaitExpression(expression) || (ts.isCallExpression(expression) && /^(?:this\.)?require[A-Z]/.test(expression.getText()));
+}
+
+/** The options and the criteria of a call such as `manager.findOne(Row, { where: { id, teamId }, lock })`. */
+function criteriaOf({ expression, arguments: [, options] }: ts.CallExpression): ts.ObjectLiteralExpression[] {
+  if (!repositoryCalls.test(expression.getText()) || !options || !ts.isObjectLiteralExpression(options)) return [];
+  const where = options.properties.find((property) => property.name?.getText() === 'where');
+  if (!where) return [options];
+  return ts.isPropertyAssignment(where) && ts.isObjectLiteralExpression(where.initializer) ? [where.initializer, options] : [options];
+}
+
+/** Each property of criteria that have another one, and `lock` of options. */
+function dropped({ properties }: ts.ObjectLiteralExpression, file: ts.SourceFile): Change[] {
+  const areOptions = properties.some(({ name }) => name?.getText() === 'where');
+  return properties.flatMap((property, at) => {
+    if (properties.length < 2 || (areOptions && property.name?.getText() !== 'lock')) return [];
+    const [start, end] =
+      at > 0 ? [properties[at - 1]?.getEnd() ?? 0, property.getEnd()] : [property.getStart(file), properties[1]?.getStart(file) ?? 0];
+    return [
+      {
+        what: `${firstLine(property, file)} is dropped of the criteria of ${firstLine(property.parent.parent, file)}`,
+        start,
+        end,
+        replacement: '',
+      },
+    ];
+  });
 }
 
 function firstLine(node: ts.Node, file: ts.SourceFile): string {

@@ -80,6 +80,12 @@ describe('what a team rents, by the old calls', () => {
     expect(await ok('GET', `/instances/unified/${id}/exposed-services`)).toMatchObject([
       { id: exposed.id, internal_port: 80, type: 'http' },
     ]);
+    const ssh_info = { cmd: expect.stringMatching(`^ssh -p \\d+ ${pod_name}@127.0.0.1$`), pass: '' };
+    const discovered_services = [expect.objectContaining({ id: exposed.id, status: 'active' })];
+    expect(await ok('GET', `/gpuaas/connection-info?team_id=${team.id}&subscription_id=${subscription_id}`)).toMatchObject([
+      { id: subscription_id, pods: [{ pod_name, pod_status: 'running', ssh_info, discovered_services }] },
+    ]);
+    expect(await ok('GET', `/instance/${id}/credentials`)).toMatchObject({ ip: '127.0.0.1', username: pod_name, password: '' });
     expect(await ok('DELETE', `/pods/delete-exposed-service/${exposed.id}`)).toMatchObject({ id: exposed.id });
 
     await ok('POST', '/gpuaas/pool/reimage', { subscription_id, team_id: team.id, image_uuid });
@@ -88,7 +94,6 @@ describe('what a team rents, by the old calls', () => {
     await until(first, ({ status }) => status === 'stopped', 30_000);
     await ok('POST', '/pods/action', { pod_name, pool_subscription_id: subscription_id, pod_action: 'start' });
     await until(first, ({ status }) => status === 'running', 30_000);
-    expect(await old('GET', `/instance/${id}/credentials`)).toMatchObject({ status: expect.any(Number) });
     await ok('DELETE', `/instance/${id}`);
     await until(list, ({ total_items }) => total_items === 0, 30_000);
     expect((await old('GET', `/instances/unified/${id}`)).status).toBe(404);

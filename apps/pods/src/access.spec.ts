@@ -1,6 +1,17 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type Operation } from '@atoll/contracts';
-import { exposedServices, instances, podLimits, podLogs, pods, sharedVolumes, sshKeys, terminals, vms } from '@atoll/contracts/pods';
+import {
+  exposedServices,
+  instances,
+  podBatches,
+  podLimits,
+  podLogs,
+  pods,
+  sharedVolumes,
+  sshKeys,
+  terminals,
+  vms,
+} from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { describeAccess, memberOf } from '@atoll/testing';
 import { errorOf, PodsFixture } from './pods-fixture.js';
@@ -55,6 +66,8 @@ describeAccess<Place>({
     'list VMs': ['readTeam', vms.list, ofTeam],
     'read a VM': ['readTeam', vms.get, ofVm],
     'list instances': ['readTeam', instances.list, ofTeam],
+    'list exposed services of all pods': ['readTeam', podBatches.exposed, ofTeam],
+    'list how all pods are reached': ['useResources', podBatches.connections, ofTeam],
     'read logs': ['useResources', podLogs.read, ofPod],
     'open a terminal': ['useResources', terminals.open, ({ pod_name }) => ({ pod_name, columns: 80, rows: 24 })],
     'create a pod': [

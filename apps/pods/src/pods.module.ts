@@ -12,7 +12,7 @@ import { Orphans } from './cluster/orphans.js';
 import { SetClusters } from './cluster/set-clusters.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionsService } from './connections/connection.service.js';
-import { ExposureBatchesController } from './exposures/exposure-batch.controller.js';
+import { BatchesController } from './batches/batch.controller.js';
 import { ExposuresOfTeam } from './exposures/exposures-of-team.js';
 import { ExposuresController } from './exposures/exposure.controller.js';
 import { ExposureSteps } from './doors/exposure-steps.js';
@@ -97,7 +97,7 @@ const workers: Provider = {
   imports: [MachineDeskModule.forRoot({ service: 'pods' }), TeamDirectoryModule.forRoot({ service: 'pods' })],
   controllers: [
     ConnectionsController,
-    ExposureBatchesController,
+    BatchesController,
     ExposuresController,
     HoldingsController,
     InstancesController,

@@ -86,6 +86,23 @@ describe('the tables of events', () => {
     await withTables([CreateTables1700000000000], async (dataSource) => expect(await drift(dataSource)).toEqual([]));
   });
 
+  it('are those of the first release again, where the library has undone what it added', async () => {
+    const shape = (dataSource: DataSource) =>
+      dataSource.query<object[]>(
+        `SELECT relname AS table, reloptions, attname AS column, atttypid::regtype::text AS type FROM pg_class
+         JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+         WHERE relnamespace = 'depot'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'migration' ORDER BY 1, attnum`,
+      );
+    let before: object[] = [];
+    await withTables([FirstRelease1700000000000], async (dataSource) => void (before = await shape(dataSource)), []);
+    await withTables([CreateTables1700000000000], async (dataSource) => {
+      const done = await dataSource.query<object[]>('SELECT FROM migration');
+      expect(await shape(dataSource)).not.toEqual(before);
+      for (let at = 1; at < done.length; at += 1) await dataSource.undoLastMigration();
+      expect(await shape(dataSource)).toEqual(before);
+    });
+  });
+
   it('go away without a trace', async () => {
     await withTables([CreateTables1700000000000], async (dataSource) => {
       const done = await dataSource.query<object[]>('SELECT FROM migration');

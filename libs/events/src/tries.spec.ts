@@ -96,3 +96,16 @@ describe('the tries of an event', () => {
     expect(await tries.failed('letters', event)).toBe('taken');
   });
 });
+
+describe('a session that cannot be opened', () => {
+  it('leaves no connection behind', async () => {
+    const dataSource = app.get(DataSource);
+    const connections = async () =>
+      (await dataSource.query<object[]>(`SELECT FROM pg_stat_activity WHERE datname = current_database()`)).length;
+    // One of the pool, which looks.
+    const before = await connections();
+    // PostgreSQL takes no text with a zero byte.
+    for (let at = 0; at < 3; at += 1) await expect(RelaySession.open(dataSource, '\0', () => undefined)).rejects.toThrow();
+    await eventually(async () => expect(await connections()).toBeLessThanOrEqual(before));
+  });
+});

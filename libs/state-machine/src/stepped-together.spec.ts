@@ -55,6 +55,22 @@ it('one past its deadline is given up without a step; the others go on', async (
   expect(harbour.machine.begun).not.toContain('dredging:Vega');
 });
 
+it('one whose deadline passes when another of them is already claimed is given up without a step; the others go on', async () => {
+  harbour.machine.does.filling = () => Promise.resolve({ againAfterMs: 60_000 });
+  const ids = await ask();
+  await harbour.dataSource.query(`UPDATE berth SET due_at = due_at - interval '1 minute' WHERE ship = 'Fram'`);
+  await harbour.dataSource.query(
+    `CREATE FUNCTION expire() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       UPDATE berth SET deadline_at = clock_timestamp() - interval '1 second' WHERE ship = 'Vega'; RETURN NULL;
+     END $$;
+     CREATE TRIGGER expire AFTER UPDATE OF claim_token ON berth FOR EACH ROW
+       WHEN (NEW.ship = 'Fram' AND OLD.claim_token IS NULL) EXECUTE FUNCTION expire()`,
+  );
+  await harbour.worker().doNext();
+  expect(harbour.machine.begun.toSorted()).toEqual(['dredging:Belgica', 'dredging:Fram', 'dredging:Gjoa']);
+  expect(await Promise.all(ids.map(stateOf))).toEqual(['in_use', 'filling', 'in_use', 'in_use']);
+});
+
 it('one that has failed before is tried by itself', async () => {
   const ids = await ask();
   await harbour.dataSource.query('UPDATE berth SET attempts = 1 WHERE berth_id = $1', [ids[2]]);

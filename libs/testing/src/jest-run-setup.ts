@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Names the folder in which the workers of one Jest run share what they start (`createDatabase`). A run that is interrupted comes to no
- * teardown: then its PostgreSQL ends with this process.
+ * Names the folder in which the workers of one Jest run share what they start (`createDatabase`), unless several runs share one. A run that
+ * is interrupted comes to no teardown: then its PostgreSQL ends with this process.
  */
 function setup(): void {
+  if (process.env.ATOLL_TEST_RUN_DIR) return;
+  process.env.ATOLL_TEST_RUN_OWNER = String(process.pid);
   const runDir = mkdtempSync(join(tmpdir(), 'atoll-run-'));
   process.env.ATOLL_TEST_RUN_DIR = runDir;
   process.once('exit', () => {

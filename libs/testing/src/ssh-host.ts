@@ -51,6 +51,8 @@ mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts ${root}/dev/p
 hostname gpu-host && echo '127.0.0.1 localhost gpu-host' > ${root}/etc/hosts
 exec chroot ${root} /bin/bash -c '
 set -e
+# Without it PAM takes about 2 s to refuse a password.
+sed -i "s/pam_unix.so nullok/& nodelay/" /etc/pam.d/common-auth
 useradd --create-home --shell /bin/bash atoll
 printf "root:${password}\\natoll:${password}\\n" | chpasswd
 echo "atoll ALL=(ALL) NOPASSWD: ALL" > /etc/sudoers.d/atoll

@@ -27,6 +27,23 @@ export async function answerOf<Body>(call: Promise<Answer<Body>>): Promise<Body>
   throw problemOf(response, error);
 }
 
+const mostOfPage = 100;
+
+interface PageOf<Row> {
+  data: Row[];
+  pagination: { total: number };
+}
+
+/** All rows of a listing that counts its pages from 1, page by page. */
+export async function everyRow<Row>(read: (query: { page: number; limit: number }) => Promise<PageOf<Row>>): Promise<{ data: Row[] }> {
+  const rows: Row[] = [];
+  for (let page = 1; ; page += 1) {
+    const { data, pagination } = await read({ page, limit: mostOfPage });
+    rows.push(...data);
+    if (rows.length >= pagination.total || data.length === 0) return { data: rows };
+  }
+}
+
 /** Makes one call of a form: sent again after a lost answer, it is still one. */
 export function idempotencyKey(): { 'Idempotency-Key': string } {
   return { 'Idempotency-Key': crypto.randomUUID() };

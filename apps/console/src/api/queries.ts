@@ -1,8 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, type Schemas } from './client.js';
+import { answerOf, api, everyRow, type Schemas } from './client.js';
 import { pollMs } from './query-client.js';
-
-const everything = 100;
 
 /** What the console reads, each call once: pages share these, and mutations invalidate them by the first word of their keys. */
 export const profileQuery = queryOptions({
@@ -45,7 +43,7 @@ export const teamImagesQuery = (team_id: string) =>
 
 export const policiesQuery = queryOptions({
   queryKey: ['policies'],
-  queryFn: () => answerOf(api.GET('/api/policy/image', { params: { query: { limit: everything } } })),
+  queryFn: () => everyRow((query) => answerOf(api.GET('/api/policy/image', { params: { query } }))),
 });
 
 export type MetricWindow = 'last_1h' | 'last_6h' | 'last_24h' | 'last_7d' | 'last_30d';
@@ -69,6 +67,19 @@ export const subscriptionsQuery = (team_id: string, metric_window: MetricWindow,
     refetchInterval: ({ state }) => pace(state.data?.data),
   });
 
+export const utilizationQuery = (subscription_id: string, metric_window: MetricWindow) =>
+  queryOptions({
+    queryKey: ['utilization', subscription_id, metric_window],
+    queryFn: () =>
+      answerOf(
+        api.GET('/api/gpuaas/pool-subscription/{subscription_id}/utilization', {
+          params: { path: { subscription_id }, query: { metric_window } },
+        }),
+      ),
+    refetchInterval: pollMs.slow,
+    staleTime: pollMs.slow,
+  });
+
 export const allSubscriptionsQuery = (page: number, metric_window: MetricWindow) =>
   queryOptions({
     queryKey: ['subscriptions', 'all', page, metric_window],
@@ -79,7 +90,7 @@ export const allSubscriptionsQuery = (page: number, metric_window: MetricWindow)
 export const availablePoolsQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['available-pools', team_id],
-    queryFn: () => answerOf(api.GET('/api/gpuaas/available-pools', { params: { query: { team_id, limit: everything } } })),
+    queryFn: () => everyRow((page) => answerOf(api.GET('/api/gpuaas/available-pools', { params: { query: { team_id, ...page } } }))),
     refetchInterval: pollMs.calm,
   });
 
@@ -93,18 +104,18 @@ export const poolGpusQuery = (team_id: string, pool_id: string) =>
 export const availableRegionsQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['available-regions', team_id],
-    queryFn: () => answerOf(api.GET('/api/gpuaas/available-regions', { params: { query: { team_id, limit: everything } } })),
+    queryFn: () => everyRow((page) => answerOf(api.GET('/api/gpuaas/available-regions', { params: { query: { team_id, ...page } } }))),
     staleTime: pollMs.slow,
   });
 
 export const regionsQuery = queryOptions({
   queryKey: ['regions'],
-  queryFn: () => answerOf(api.GET('/api/region', { params: { query: { limit: everything } } })),
+  queryFn: () => everyRow((query) => answerOf(api.GET('/api/region', { params: { query } }))),
 });
 
 export const gpuaasQuery = queryOptions({
   queryKey: ['gpuaas'],
-  queryFn: () => answerOf(api.GET('/api/gpuaas', { params: { query: { limit: everything } } })),
+  queryFn: () => everyRow((query) => answerOf(api.GET('/api/gpuaas', { params: { query } }))),
 });
 
 const inMotion = (node: Schemas['GpuNode']) => node.status === 'initialising' || node.gpus.some(({ transition }) => transition !== null);
@@ -125,19 +136,15 @@ export const nodeQuery = (node_id: string) =>
 
 export const poolsQuery = queryOptions({
   queryKey: ['pools'],
-  queryFn: () => answerOf(api.GET('/api/gpuaas/all-pools', { params: { query: { limit: everything } } })),
+  queryFn: () => everyRow((query) => answerOf(api.GET('/api/gpuaas/all-pools', { params: { query } }))),
 });
 
 export const pricesQuery = (include_ended: boolean) =>
   queryOptions({
     queryKey: ['prices', include_ended],
     queryFn: async () => {
-      const prices: Schemas['Price'][] = [];
-      for (let page = 1; ; page += 1) {
-        const query = { page, limit: everything, ...(include_ended && { include_ended: true }) };
-        const answer = await answerOf(api.GET('/api/price', { params: { query } }));
-        prices.push(...answer.data);
-        if (prices.length >= answer.pagination.total || answer.data.length === 0) return prices;
-      }
+      const ended = include_ended && { include_ended };
+      const { data } = await everyRow((page) => answerOf(api.GET('/api/price', { params: { query: { ...page, ...ended } } })));
+      return data;
     },
   });

@@ -7,6 +7,8 @@ const maxTries = 3;
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
+      // A browser that is offline fails the call, and the page says so; it would wait in silence otherwise.
+      networkMode: 'always',
       staleTime: 2_000,
       gcTime: 5 * 60_000,
       retry: (failures, error) => failures < maxTries && isPassing(asProblem(error)),
@@ -14,7 +16,7 @@ export const queryClient = new QueryClient({
       throwOnError: false,
     },
     // What a mutation answered may be a secret: it is gone with the dialog that showed it.
-    mutations: { retry: false, gcTime: 0 },
+    mutations: { networkMode: 'always', retry: false, gcTime: 0 },
   },
 });
 

@@ -1,16 +1,22 @@
 import { coursePaths } from './course-paths.js';
 
-/** Percentages in the course of time as a line; a gap where there is no figure. */
-export function Course({ values, label }: { values: readonly (number | null)[]; label: string }) {
+export interface CourseLine {
+  /** Percentages at equal distances; null where there is no figure. */
+  values: readonly (number | null)[];
+  colour?: string;
+}
+
+/** Percentages in the course of time as lines; a gap where there is no figure. */
+export function Course({ lines, label }: { lines: readonly CourseLine[]; label: string }) {
   return (
     <svg className="course" viewBox="0 0 120 28" preserveAspectRatio="none" role="img" aria-label={label}>
       <line x1="0" x2="120" y1="27.5" y2="27.5" stroke="var(--line)" vectorEffect="non-scaling-stroke" />
-      {coursePaths(values, { width: 120, height: 28 }).map((path) => (
+      {lines.map(({ values, colour = 'var(--accent)' }, at) => (
         <path
-          key={path}
-          d={path}
+          key={at}
+          d={coursePaths(values, { width: 120, height: 28 }).join('')}
           fill="none"
-          stroke="var(--accent)"
+          stroke={colour}
           strokeWidth="1.5"
           strokeLinecap="round"
           vectorEffect="non-scaling-stroke"

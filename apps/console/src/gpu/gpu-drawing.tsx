@@ -1,21 +1,24 @@
+import type { MetricWindow } from '../api/queries.js';
 import { seriesColour } from '../charts/bar-chart.js';
 import { describeGpu, type GpuShape, type HeldPart } from './gpu-shape.js';
+import { GpuUse } from './gpu-use.js';
+import type { Holders } from './holders.js';
 
 const width = 320;
 const area = { x: 12, y: 12, width: 296, height: 76 };
 const fingers = 29;
 
-interface Holders {
-  /** The colour of a holder, as a place in the series; null: somebody else. */
-  colourOf: (holder: string | null) => number | null;
-  nameOf: (holder: string | null) => string;
+interface GpuDrawingProps extends Holders {
+  gpu: GpuShape;
+  /** Over which the use of its parts is shown below it. */
+  window: MetricWindow;
 }
 
 /**
  * A GPU as a board, to scale: with MIG and MPS its memory lies from left to right and each slice takes its share of it; where it is shared in time, each
  * holder has a lane of the whole width. In use is filled, held and idle is an outline, reserved is hatched, free is dotted.
  */
-export function GpuDrawing({ gpu, colourOf, nameOf }: { gpu: GpuShape } & Holders) {
+export function GpuDrawing({ gpu, window, colourOf, nameOf }: GpuDrawingProps) {
   return (
     <figure className="gpu">
       <svg viewBox={`0 0 ${width} 112`} role="img" aria-label={describeGpu(gpu, nameOf)}>
@@ -40,6 +43,7 @@ export function GpuDrawing({ gpu, colourOf, nameOf }: { gpu: GpuShape } & Holder
           {gpu.board} · {modeText(gpu)}
         </span>
       </figcaption>
+      <GpuUse gpu={gpu} window={window} colourOf={colourOf} nameOf={nameOf} />
       {gpu.reason !== null && <p className="hint given">{gpu.reason}</p>}
     </figure>
   );

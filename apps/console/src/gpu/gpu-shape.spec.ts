@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { describeGpu, shapeOf } from './gpu-shape.js';
+import { describeGpu, holdersShown, shapeOf } from './gpu-shape.js';
 
 const gpu = {
   gpu_id: '7',
@@ -32,6 +32,14 @@ describe('the drawing of a GPU', () => {
 
   it('never leaves out what is held, even of a pool that is not known', () => {
     expect(shapeOf({ ...gpu, board: 'L4-24GB' }, undefined).slots).toBe(8);
+  });
+
+  it('has a line of use for each holder whom the viewer may know, once, and for eight of them at most', () => {
+    const slice = { profile: '1g.10gb', size: 1, state: 'occupied' } as const;
+    const slices = ['42', null, '42', '43'].map((subscription_id, start) => ({ ...slice, start, subscription_id }));
+    expect(holdersShown(shapeOf({ ...gpu, slices }, mig))).toEqual(['42', '43']);
+    const tenants = Array.from({ length: 20 }, (_, at) => ({ subscription_id: String(at), workload_id: null }));
+    expect(holdersShown(shapeOf({ ...gpu, mode: 'Temporal', slices: [], tenants }, mig))).toHaveLength(8);
   });
 
   it('says in words what it shows', () => {

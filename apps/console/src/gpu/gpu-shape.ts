@@ -77,6 +77,13 @@ export function shapeOf(gpu: GpuFacts & { reason?: string | null; slots?: number
   };
 }
 
+const mostLines = 8;
+
+/** Whose use is drawn as lines: the first eight whom the viewer may know. */
+export function holdersShown({ parts }: Pick<GpuShape, 'parts'>): string[] {
+  return [...new Set(parts.flatMap(({ holder }) => holder ?? []))].slice(0, mostLines);
+}
+
 const states = { reserved: 'reserved', leased: 'held, idle', occupied: 'in use', other: 'held' };
 
 const transitions = { preparing: 'being prepared', to_temporal: 'switching to Temporal', to_spatial: 'switching to Spatial' };

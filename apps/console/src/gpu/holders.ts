@@ -3,8 +3,14 @@ interface GpuParts {
   tenants: readonly { subscription_id: string | null }[];
 }
 
+export interface Holders {
+  /** The colour of a holder, as a place in the series; null: somebody else. */
+  colourOf: (holder: string | null) => number | null;
+  nameOf: (holder: string | null) => string;
+}
+
 /** Colours and names of those who hold something on these GPUs, in the order in which they are met. */
-export function holdersOf(gpus: readonly GpuParts[]) {
+export function holdersOf(gpus: readonly GpuParts[]): Holders {
   const held = gpus.flatMap(({ slices, tenants }) => [...slices, ...tenants].flatMap(({ subscription_id }) => subscription_id ?? []));
   const ids = [...new Set(held)];
   return {

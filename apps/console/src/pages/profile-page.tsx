@@ -1,9 +1,8 @@
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey, type Schemas } from '../api/client.js';
+import { answerOf, api } from '../api/client.js';
 import { roleName } from '../format/format.js';
 import { Button } from '../parts/button.js';
-import { ActionForm, Ask, ModalBox } from '../parts/dialogs.js';
 import { Field } from '../parts/fields.js';
+import { Ask, FormDialog, Made } from '../parts/form-dialog.js';
 import { Card, Figure, Page } from '../parts/page.js';
 import { Secret } from '../parts/secret.js';
 import { Empty } from '../parts/states.js';
@@ -26,7 +25,8 @@ export function ProfilePage() {
           {user.second_factor !== null && (
             <Figure
               name="Log-in"
-              value={<span className="small">{logInWays(user.second_factor)}</span>}
+              isText
+              value={logInWays(user.second_factor)}
               hint={user.second_factor.is_set || user.second_factor.passkeys > 0 ? undefined : 'A password alone can be guessed or stolen.'}
             />
           )}
@@ -75,37 +75,29 @@ function logInWays({ is_set, passkeys }: NonNullable<User['second_factor']>): st
   return `${password}, or ${passkeys === 1 ? 'a passkey' : `one of ${passkeys} passkeys`}`;
 }
 
-function EditProfile({ user }: { user: User }) {
-  const [name, setName] = useState(user.name);
-  const [timezone, setTimezone] = useState(user.timezone);
-  const save = () => answerOf(api.PUT('/api/user/profile', { body: { name, timezone } }));
+function EditProfile({ user: { name, timezone } }: { user: User }) {
   return (
-    <ModalBox title="Edit your profile" trigger={<Button>Edit</Button>}>
-      {(close) => (
-        <ActionForm
-          submit="Save"
-          action={save}
-          invalidates={['profile', 'bill']}
-          done="Your profile was saved."
-          onDone={close}
-          onCancel={close}
-        >
-          {(problem) => (
-            <>
-              <Field label="Name" value={name} onChange={setName} error={problem?.fields.name} isRequired />
-              <Field
-                label="Zone"
-                value={timezone}
-                onChange={setTimezone}
-                hint={`A name of the IANA database. This browser is in ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`}
-                error={problem?.fields.timezone}
-                isRequired
-              />
-            </>
-          )}
-        </ActionForm>
+    <FormDialog
+      title="Edit your profile"
+      trigger={<Button>Edit</Button>}
+      initial={{ name, timezone }}
+      submit="Save"
+      action={(body) => answerOf(api.PUT('/api/user/profile', { body }))}
+      invalidates={['profile', 'bill']}
+      done="Your profile was saved."
+    >
+      {({ field }) => (
+        <>
+          <Field label="Name" {...field('name')} isRequired />
+          <Field
+            label="Zone"
+            {...field('timezone')}
+            hint={`A name of the IANA database. This browser is in ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`}
+            isRequired
+          />
+        </>
       )}
-    </ModalBox>
+    </FormDialog>
   );
 }
 
@@ -114,9 +106,7 @@ function OwnKey() {
     <Card title="A key of your own">
       <p className="hint">It acts for you in all your teams. For a program that needs one team, use the key of your membership instead.</p>
       <div className="actions">
-        <ModalBox title="Make a key of your own" trigger={<Button>Make a key</Button>}>
-          {(close) => <OwnKeyForm close={close} />}
-        </ModalBox>
+        <MakeKey />
         <Ask
           title="Revoke your own key"
           question={<p>Programs that use it are refused from now on, this page too where you logged in with it.</p>}
@@ -131,37 +121,28 @@ function OwnKey() {
   );
 }
 
-function OwnKeyForm({ close }: { close: () => void }) {
-  const [header] = useState(idempotencyKey);
-  const [addresses, setAddresses] = useState('');
-  const [key, setKey] = useState<Schemas['UserKey'] | null>(null);
-  if (key) {
-    return (
-      <>
-        <Secret label="Your key" value={key.api_key} />
-        <div className="dialog-actions">
-          <Button kind="primary" onPress={close}>
-            Done
-          </Button>
-        </div>
-      </>
-    );
-  }
-  const make = () => answerOf(api.POST('/api/user/api-key', { params: { header }, body: { ip_whitelist: addresses } }));
+function MakeKey() {
   return (
-    <ActionForm submit="Make the key" action={make} invalidates={[]} done="A key was made." onDone={setKey} onCancel={close}>
-      {(problem) => (
+    <FormDialog
+      title="Make a key of your own"
+      trigger={<Button>Make a key</Button>}
+      initial={{ ip_whitelist: '' }}
+      submit="Make the key"
+      action={(body, header) => answerOf(api.POST('/api/user/api-key', { params: { header }, body }))}
+      invalidates={[]}
+      done="A key was made."
+      shown={({ api_key }) => (
+        <Made>
+          <Secret label="Your key" value={api_key} />
+        </Made>
+      )}
+    >
+      {({ field }) => (
         <>
           <p>A key that you had before ends at once.</p>
-          <Field
-            label="From addresses"
-            value={addresses}
-            onChange={setAddresses}
-            hint="Addresses or CIDRs, with commas between them; empty allows any."
-            error={problem?.fields.ip_whitelist}
-          />
+          <Field label="From addresses" {...field('ip_whitelist')} hint="Addresses or CIDRs, with commas between them; empty allows any." />
         </>
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }

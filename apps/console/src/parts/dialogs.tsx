@@ -1,7 +1,6 @@
 import { useMutation } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
-import { Dialog, DialogTrigger } from 'react-aria-components/Dialog';
-import { Form } from 'react-aria-components/Form';
+import { use, useState, type ReactNode } from 'react';
+import { Dialog, DialogTrigger, OverlayTriggerStateContext } from 'react-aria-components/Dialog';
 import { Heading } from 'react-aria-components/Heading';
 import { Modal, ModalOverlay } from 'react-aria-components/Modal';
 import { asProblem, type Problem } from '../api/problem.js';
@@ -16,22 +15,19 @@ interface ModalBoxProps {
   trigger?: ReactNode;
   isOpen?: boolean;
   onOpenChange?: (isOpen: boolean) => void;
-  children: (close: () => void) => ReactNode;
+  children: ReactNode;
 }
 
+/** A dialog. What stands in it begins anew each time that it is opened. */
 export function ModalBox({ title, trigger, children, ...open }: ModalBoxProps) {
   const overlay = (
     <ModalOverlay className="overlay" isDismissable {...(trigger === undefined && open)}>
       <Modal className="modal">
         <Dialog className="dialog">
-          {({ close }) => (
-            <>
-              <Heading slot="title" level={2}>
-                {title}
-              </Heading>
-              {children(close)}
-            </>
-          )}
+          <Heading slot="title" level={2} className="given">
+            {title}
+          </Heading>
+          {children}
         </Dialog>
       </Modal>
     </ModalOverlay>
@@ -45,81 +41,28 @@ export function ModalBox({ title, trigger, children, ...open }: ModalBoxProps) {
   );
 }
 
-interface ActionFormProps<Result> {
-  submit: string;
-  kind?: 'primary' | 'danger';
-  /** Does it. What it refuses stands in the form, by the field where it names one. */
-  action: () => Promise<Result>;
-  /** First words of the keys of what is then read again. */
-  invalidates: readonly string[];
-  done?: string;
-  onDone: (result: Result) => void;
-  onCancel: () => void;
-  children?: (problem: Problem | null) => ReactNode;
+/** Closes the dialog in which it is called. */
+export function useClose(): () => void {
+  const state = use(OverlayTriggerStateContext);
+  return () => state?.close();
 }
 
-/** Fields and a button that does something, once, and says what came of it. */
-export function ActionForm<Result>({
-  submit,
-  kind = 'primary',
-  action,
-  invalidates,
-  done,
-  onDone,
-  onCancel,
-  children,
-}: ActionFormProps<Result>) {
-  const mutation = useMutation({
-    mutationFn: action,
-    onSuccess: async (result) => {
-      if (done !== undefined) say(done);
-      onDone(result);
-      await Promise.all(invalidates.map((key) => queryClient.invalidateQueries({ queryKey: [key] })));
-    },
-  });
-  const problem = mutation.error ? asProblem(mutation.error) : null;
+/** The last line of a dialog that asks for nothing: what else can be done, and a button that closes it. */
+export function DialogEnd({ label, kind, children }: { label: 'Close' | 'Done'; kind?: 'primary'; children?: ReactNode }) {
+  const close = useClose();
   return (
-    <Form
-      validationBehavior="aria"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (!mutation.isPending) mutation.mutate();
-      }}
-    >
-      {children?.(problem)}
-      {problem !== null && <ProblemNote problem={problem} />}
-      <div className="dialog-actions">
-        <Button onPress={onCancel}>Cancel</Button>
-        <Button type="submit" kind={kind} isBusy={mutation.isPending}>
-          {mutation.isPending ? 'Working…' : submit}
-        </Button>
-      </div>
-    </Form>
+    <div className="dialog-actions">
+      {children}
+      <Button onPress={close} {...(kind && { kind })}>
+        {label}
+      </Button>
+    </div>
   );
 }
 
-interface AskProps {
-  title: string;
-  question: ReactNode;
-  trigger: ReactNode;
-  submit: string;
-  action: () => Promise<unknown>;
-  invalidates: readonly string[];
-  done: string;
-}
-
-/** Asks before something is done that takes something away. */
-export function Ask({ title, question, trigger, ...form }: AskProps) {
-  return (
-    <ModalBox title={title} trigger={trigger}>
-      {(close) => (
-        <>
-          <div>{question}</div>
-          <ActionForm kind="danger" {...form} onDone={close} onCancel={close} />
-        </>
-      )}
-    </ModalBox>
-  );
+/** Reads again what a change touched: all queries whose keys begin with one of these words. */
+export async function readAgain(invalidates: readonly string[]): Promise<void> {
+  await Promise.all(invalidates.map((key) => queryClient.invalidateQueries({ queryKey: [key] })));
 }
 
 interface ActProps {
@@ -137,7 +80,7 @@ export function Act({ label, action, invalidates, done, kind = 'normal' }: ActPr
     mutationFn: action,
     onSuccess: async () => {
       say(done);
-      await Promise.all(invalidates.map((key) => queryClient.invalidateQueries({ queryKey: [key] })));
+      await readAgain(invalidates);
     },
     onError: (error) => setProblem(asProblem(error)),
   });
@@ -155,14 +98,8 @@ export function Act({ label, action, invalidates, done, kind = 'normal' }: ActPr
 export function Refusal({ title, problem, onClose }: { title: string; problem: Problem | null; onClose: () => void }) {
   return (
     <ModalBox title={title} isOpen={problem !== null} onOpenChange={onClose}>
-      {(close) => (
-        <>
-          {problem !== null && <ProblemNote problem={problem} />}
-          <div className="dialog-actions">
-            <Button onPress={close}>Close</Button>
-          </div>
-        </>
-      )}
+      {problem !== null && <ProblemNote problem={problem} />}
+      <DialogEnd label="Close" />
     </ModalBox>
   );
 }

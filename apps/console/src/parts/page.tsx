@@ -49,11 +49,13 @@ interface FigureProps {
   value: ReactNode;
   hint?: ReactNode;
   isLarge?: boolean;
+  /** No number, but words or an instant. */
+  isText?: boolean;
 }
 
-export function Figure({ name, value, hint, isLarge = false }: FigureProps) {
+export function Figure({ name, value, hint, isLarge = false, isText = false }: FigureProps) {
   return (
-    <div className="figure" {...(isLarge && { 'data-large': true })}>
+    <div className="figure" {...(isLarge && { 'data-large': true })} {...(isText && { 'data-text': true })}>
       <dt>{name}</dt>
       <dd>{value}</dd>
       {hint !== undefined && <dd className="hint">{hint}</dd>}

@@ -1,4 +1,3 @@
-import type { Problem } from '../api/problem.js';
 import { Field } from './fields.js';
 
 interface PasswordFieldProps {
@@ -7,22 +6,10 @@ interface PasswordFieldProps {
   kind: 'current' | 'new';
   value: string;
   onChange: (value: string) => void;
-  problem: Problem | null;
-  /** Name of the field in the call. */
-  field?: string;
+  error: string | undefined;
 }
 
-export function PasswordField({ label = 'Password', kind, value, onChange, problem, field = 'password' }: PasswordFieldProps) {
-  return (
-    <Field
-      label={label}
-      type="password"
-      value={value}
-      onChange={onChange}
-      autoComplete={`${kind}-password`}
-      {...(kind === 'new' && { hint: 'At least 12 characters.' })}
-      error={problem?.fields[field]}
-      isRequired
-    />
-  );
+export function PasswordField({ label = 'Password', kind, ...field }: PasswordFieldProps) {
+  const hint = kind === 'new' && { hint: 'At least 12 characters.' };
+  return <Field label={label} type="password" {...field} autoComplete={`${kind}-password`} {...hint} isRequired />;
 }

@@ -37,15 +37,27 @@ const titles: Record<number, string> = {
   504: 'The platform took too long',
 };
 
+function titleOf({ status, code }: Problem): string {
+  if (status === 0 && code === 'console') return 'The console failed';
+  return titles[status] ?? 'This was refused';
+}
+
+interface ProblemNoteProps {
+  problem: Problem;
+  onRetry?: () => void;
+  /** Its fields say themselves what is wrong with them. */
+  isInForm?: boolean;
+}
+
 /** What the platform said, what to do about it, and the id by which the operator finds it. */
-export function ProblemNote({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
+export function ProblemNote({ problem, onRetry, isInForm = false }: ProblemNoteProps) {
   const advice = adviceFor(problem);
   return (
     <div className="problem" role="alert">
-      <strong>{titles[problem.status] ?? 'This was refused'}</strong>
+      <strong>{titleOf(problem)}</strong>
       <p>{problem.detail}</p>
       {advice !== undefined && <p>{advice}</p>}
-      {Object.entries(problem.fields).length > 0 && (
+      {!isInForm && Object.entries(problem.fields).length > 0 && (
         <ul>
           {Object.entries(problem.fields).map(([path, message]) => (
             <li key={path}>
@@ -85,7 +97,9 @@ interface LoadedProps<Data> {
 
 /** What was read, or why not. What was read before stays in view, with a note, while reading it again fails. */
 export function Loaded<Data>({ query, height, children }: LoadedProps<Data>) {
-  const { data, error } = query;
+  const { data } = query;
+  // What failed is told while it is tried again, which may be a minute for a platform that asks for patience.
+  const error = query.error ?? query.failureReason;
   if (data === undefined) {
     if (error) return <ProblemNote problem={asProblem(error)} onRetry={() => void query.refetch()} />;
     return <Skeleton {...(height !== undefined && { height })} />;

@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router';
+import { unreachable } from '../api/problem.js';
 import { Toasts } from '../parts/toasts.js';
 import { CrashPage, MissingPage } from '../pages/fault-pages.js';
 import { HomePage } from '../pages/home-page.js';
@@ -6,6 +7,19 @@ import { takeToken } from '../pages/login/link-token.js';
 import { LoginPage } from '../pages/login-page.js';
 import { currentSession } from '../session/session.js';
 import { Shell } from '../shell/shell.js';
+
+/**
+ * A page whose script is read when it is opened. Without a network it says so; the router alone would load the console again, and find nothing. A script
+ * that is gone after an upgrade makes the router do that, once.
+ */
+export const lazyPage: typeof lazyRouteComponent = (importer, name) =>
+  lazyRouteComponent(
+    () =>
+      importer().catch((error: unknown) => {
+        throw navigator.onLine ? error : unreachable();
+      }),
+    name,
+  );
 
 export const rootRoute = createRootRoute({
   component: () => (
@@ -19,7 +33,7 @@ export const rootRoute = createRootRoute({
 });
 
 /** Values of the address are texts: a router that reads them as JSON makes numbers of ids. */
-export const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
 const loginRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -45,7 +59,7 @@ const linkRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: 'link',
   beforeLoad: takeToken,
-  component: lazyRouteComponent(() => import('../pages/login/link-page.js'), 'LinkPage'),
+  component: lazyPage(() => import('../pages/login/link-page.js'), 'LinkPage'),
 });
 
 /** What only somebody sees who is logged in. */
@@ -66,17 +80,20 @@ export const page = (search: Record<string, unknown>): { page?: string } => {
   return wanted !== undefined && /^\d{1,6}$/.test(wanted) ? { page: wanted } : {};
 };
 
+/** Whether a listing shows what has ended too, in its address. */
+export const endedToo = (search: Record<string, unknown>): { ended?: 'yes' } => (search.ended === 'yes' ? { ended: 'yes' } : {});
+
 const homeRoute = createRoute({ getParentRoute: () => inRoute, path: '/', component: HomePage });
 const profileRoute = createRoute({
   getParentRoute: () => inRoute,
   path: 'profile',
-  component: lazyRouteComponent(() => import('../pages/profile-page.js'), 'ProfilePage'),
+  component: lazyPage(() => import('../pages/profile-page.js'), 'ProfilePage'),
 });
 const sshKeysRoute = createRoute({
   getParentRoute: () => inRoute,
   path: 'profile/ssh-keys',
   validateSearch: page,
-  component: lazyRouteComponent(() => import('../pages/ssh-keys/ssh-keys-page.js'), 'SshKeysPage'),
+  component: lazyPage(() => import('../pages/ssh-keys/ssh-keys-page.js'), 'SshKeysPage'),
 });
 
 export const publicRoutes = [loginRoute, oldLoginRoute, linkRoute] as const;

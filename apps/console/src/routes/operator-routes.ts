@@ -1,83 +1,88 @@
-import { createRoute, lazyRouteComponent, Outlet } from '@tanstack/react-router';
+import { createRoute, Outlet } from '@tanstack/react-router';
+import { validateWindow } from '../pages/metric-window.js';
 import { validateDeadLetters, validateProcesses } from '../pages/operation/operation-search.js';
-import { inRoute, page } from './frame.js';
+import { endedToo, inRoute, lazyPage, page } from './frame.js';
+
+const pageAndWindow = (search: Record<string, unknown>) => ({ ...page(search), ...validateWindow(search) });
 
 const operatorRoute = createRoute({ getParentRoute: () => inRoute, path: 'operator', component: Outlet });
 const regionsRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'regions',
-  component: lazyRouteComponent(() => import('../pages/operator/regions-page.js'), 'RegionsPage'),
+  component: lazyPage(() => import('../pages/operator/regions-page.js'), 'RegionsPage'),
 });
 const nodesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'nodes',
-  validateSearch: page,
-  component: lazyRouteComponent(() => import('../pages/operator/nodes-page.js'), 'NodesPage'),
+  validateSearch: pageAndWindow,
+  component: lazyPage(() => import('../pages/operator/nodes-page.js'), 'NodesPage'),
 });
 const nodeRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'nodes/$nodeId',
-  component: lazyRouteComponent(() => import('../pages/operator/node-page.js'), 'NodePage'),
+  validateSearch: validateWindow,
+  component: lazyPage(() => import('../pages/operator/node-page.js'), 'NodePage'),
 });
 const allPoolsRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'pools',
-  component: lazyRouteComponent(() => import('../pages/operator/all-pools-page.js'), 'AllPoolsPage'),
+  component: lazyPage(() => import('../pages/operator/all-pools-page.js'), 'AllPoolsPage'),
 });
 const allSubscriptionsRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'subscriptions',
-  validateSearch: page,
-  component: lazyRouteComponent(() => import('../pages/operator/all-subscriptions-page.js'), 'AllSubscriptionsPage'),
+  validateSearch: pageAndWindow,
+  component: lazyPage(() => import('../pages/operator/all-subscriptions-page.js'), 'AllSubscriptionsPage'),
 });
 const pricesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'prices',
-  component: lazyRouteComponent(() => import('../pages/operator/prices-page.js'), 'PricesPage'),
+  validateSearch: endedToo,
+  component: lazyPage(() => import('../pages/operator/prices-page.js'), 'PricesPage'),
 });
 const baremetalNodesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'baremetal',
   validateSearch: page,
-  component: lazyRouteComponent(() => import('../pages/operator/baremetal-nodes-page.js'), 'BaremetalNodesPage'),
+  component: lazyPage(() => import('../pages/operator/baremetal-nodes-page.js'), 'BaremetalNodesPage'),
 });
 const policiesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'policies',
-  component: lazyRouteComponent(() => import('../pages/operator/policies-page.js'), 'PoliciesPage'),
+  component: lazyPage(() => import('../pages/operator/policies-page.js'), 'PoliciesPage'),
 });
 const clustersRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'clusters',
-  component: lazyRouteComponent(() => import('../pages/operator/clusters-page.js'), 'ClustersPage'),
+  component: lazyPage(() => import('../pages/operator/clusters-page.js'), 'ClustersPage'),
 });
 const flavoursRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'flavours',
-  component: lazyRouteComponent(() => import('../pages/operator/flavours-page.js'), 'FlavoursPage'),
+  component: lazyPage(() => import('../pages/operator/flavours-page.js'), 'FlavoursPage'),
 });
 const teamsRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'teams',
   validateSearch: page,
-  component: lazyRouteComponent(() => import('../pages/operator/teams-page.js'), 'TeamsPage'),
+  component: lazyPage(() => import('../pages/operator/teams-page.js'), 'TeamsPage'),
 });
 const machinesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'machines',
-  component: lazyRouteComponent(() => import('../pages/operation/machines-page.js'), 'MachinesPage'),
+  component: lazyPage(() => import('../pages/operation/machines-page.js'), 'MachinesPage'),
 });
 const processesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'machines/$service/$machine',
   validateSearch: validateProcesses,
-  component: lazyRouteComponent(() => import('../pages/operation/processes-page.js'), 'ProcessesPage'),
+  component: lazyPage(() => import('../pages/operation/processes-page.js'), 'ProcessesPage'),
 });
 const deadLettersRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'dead-letters',
   validateSearch: validateDeadLetters,
-  component: lazyRouteComponent(() => import('../pages/operation/dead-letters-page.js'), 'DeadLettersPage'),
+  component: lazyPage(() => import('../pages/operation/dead-letters-page.js'), 'DeadLettersPage'),
 });
 
 export const operatorRoutes = operatorRoute.addChildren([

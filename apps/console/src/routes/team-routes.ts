@@ -1,92 +1,94 @@
-import { createRoute, lazyRouteComponent, Outlet } from '@tanstack/react-router';
+import { createRoute, Outlet } from '@tanstack/react-router';
 import { validateBilling, validateComparison } from '../pages/billing/billing-search.js';
 import { validateLogs } from '../pages/logs/log-search.js';
-import { inRoute, page, text } from './frame.js';
+import { validateWindow } from '../pages/metric-window.js';
+import { endedToo, inRoute, lazyPage, page } from './frame.js';
 
 const teamRoute = createRoute({ getParentRoute: () => inRoute, path: 'teams/$teamId', component: Outlet });
 const teamOverviewRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: '/',
-  component: lazyRouteComponent(() => import('../pages/team/overview-page.js'), 'OverviewPage'),
+  component: lazyPage(() => import('../pages/team/overview-page.js'), 'OverviewPage'),
 });
 const billingRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'billing',
   validateSearch: validateBilling,
-  component: lazyRouteComponent(() => import('../pages/billing/billing-page.js'), 'BillingPage'),
+  component: lazyPage(() => import('../pages/billing/billing-page.js'), 'BillingPage'),
 });
 const comparisonRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'billing/compare',
   validateSearch: validateComparison,
-  component: lazyRouteComponent(() => import('../pages/billing/comparison-page.js'), 'ComparisonPage'),
+  component: lazyPage(() => import('../pages/billing/comparison-page.js'), 'ComparisonPage'),
 });
 const teamPoolsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'pools',
-  component: lazyRouteComponent(() => import('../pages/team/pools-page.js'), 'PoolsPage'),
+  validateSearch: validateWindow,
+  component: lazyPage(() => import('../pages/team/pools-page.js'), 'PoolsPage'),
 });
 const subscriptionsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'subscriptions',
-  validateSearch: (search: Record<string, unknown>): { window?: string; ended?: 'yes' } => {
-    const window = text(search.window);
-    return { ...(window !== undefined && { window }), ...(search.ended === 'yes' && { ended: 'yes' as const }) };
-  },
-  component: lazyRouteComponent(() => import('../pages/team/subscriptions-page.js'), 'SubscriptionsPage'),
+  validateSearch: (search: Record<string, unknown>) => ({ ...validateWindow(search), ...endedToo(search) }),
+  component: lazyPage(() => import('../pages/team/subscriptions-page.js'), 'SubscriptionsPage'),
 });
-const endedToo = (search: Record<string, unknown>): { ended?: 'yes' } => (search.ended === 'yes' ? { ended: 'yes' } : {});
-
 const baremetalRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'baremetal',
   validateSearch: endedToo,
-  component: lazyRouteComponent(() => import('../pages/baremetal/baremetal-page.js'), 'BaremetalPage'),
+  component: lazyPage(() => import('../pages/baremetal/baremetal-page.js'), 'BaremetalPage'),
 });
 const podsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'pods',
   validateSearch: (search: Record<string, unknown>) => ({ ...page(search), ...endedToo(search) }),
-  component: lazyRouteComponent(() => import('../pages/pods/pods-page.js'), 'PodsPage'),
+  component: lazyPage(() => import('../pages/pods/pods-page.js'), 'PodsPage'),
 });
 const podRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'pods/$podName',
-  component: lazyRouteComponent(() => import('../pages/pods/pod-page.js'), 'PodPage'),
+  component: lazyPage(() => import('../pages/pods/pod-page.js'), 'PodPage'),
 });
 const terminalRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'pods/$podName/terminal',
-  component: lazyRouteComponent(() => import('../pages/terminal/terminal-page.js'), 'TerminalPage'),
+  component: lazyPage(() => import('../pages/terminal/terminal-page.js'), 'TerminalPage'),
 });
 const logsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'logs',
   validateSearch: validateLogs,
-  component: lazyRouteComponent(() => import('../pages/logs/logs-page.js'), 'LogsPage'),
+  component: lazyPage(() => import('../pages/logs/logs-page.js'), 'LogsPage'),
 });
 const volumesRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'volumes',
   validateSearch: page,
-  component: lazyRouteComponent(() => import('../pages/volumes/volumes-page.js'), 'VolumesPage'),
+  component: lazyPage(() => import('../pages/volumes/volumes-page.js'), 'VolumesPage'),
 });
 const vmsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'vms',
   validateSearch: (search: Record<string, unknown>) => ({ ...page(search), ...endedToo(search) }),
-  component: lazyRouteComponent(() => import('../pages/vms/vms-page.js'), 'VmsPage'),
+  component: lazyPage(() => import('../pages/vms/vms-page.js'), 'VmsPage'),
+});
+const vmRoute = createRoute({
+  getParentRoute: () => teamRoute,
+  path: 'vms/$instanceId',
+  component: lazyPage(() => import('../pages/vms/vm-page.js'), 'VmPage'),
 });
 const membersRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'members',
   validateSearch: page,
-  component: lazyRouteComponent(() => import('../pages/team/members-page.js'), 'MembersPage'),
+  component: lazyPage(() => import('../pages/team/members-page.js'), 'MembersPage'),
 });
 const settingsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'settings',
-  component: lazyRouteComponent(() => import('../pages/team/settings-page.js'), 'SettingsPage'),
+  component: lazyPage(() => import('../pages/team/settings-page.js'), 'SettingsPage'),
 });
 
 export const teamRoutes = teamRoute.addChildren([
@@ -101,6 +103,7 @@ export const teamRoutes = teamRoute.addChildren([
   terminalRoute,
   logsRoute,
   vmsRoute,
+  vmRoute,
   volumesRoute,
   membersRoute,
   settingsRoute,

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContextOptions, type Page, type Request } from 'playwright-core';
 
 const executablePath = process.env.ATOLL_CHROMIUM ?? '/usr/bin/chromium';
 
@@ -20,12 +20,15 @@ export async function closeBrowser(): Promise<void> {
   await browser?.close();
 }
 
-/** A page in a context of its own, and what went wrong in it: violations of its policy, faults of its script, requests that left its origin. */
+/** A page in a context of its own, and what went wrong in it: violations of its policy, faults of its script, files of it that
+ * did not come, requests that left its origin. */
 export interface Tab {
   page: Page;
   faults: string[];
   close(): Promise<void>;
 }
+
+const isOfPage = (request: Request) => ['stylesheet', 'script', 'font'].includes(request.resourceType());
 
 /** A policy that is broken, and a script that fails, is a defect in whichever story it happens. */
 export async function openTab(url: string, options: BrowserContextOptions = {}): Promise<Tab> {
@@ -52,6 +55,15 @@ export async function openTab(url: string, options: BrowserContextOptions = {}):
   page.on('console', (message) => {
     // A refused call is told on the console too; stories refuse calls on purpose.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) faults.push(`console: ${message.text()}`);
+  });
+  // A page without its style sheet, script or font is broken, whatever it shows.
+  page.on('requestfailed', (request) => {
+    const { errorText = '' } = request.failure() ?? {};
+    // What the page itself left off, when it was left, is not lost.
+    if (isOfPage(request) && errorText !== 'net::ERR_ABORTED') faults.push(`lost: ${request.url()} ${errorText}`);
+  });
+  page.on('response', (response) => {
+    if (isOfPage(response.request()) && response.status() >= 400) faults.push(`lost: ${response.url()} ${response.status()}`);
   });
   page.on('request', (request) => {
     if (!/^(?:data|blob):/.test(request.url()) && new URL(request.url()).origin !== url) faults.push(`left: ${request.url()}`);

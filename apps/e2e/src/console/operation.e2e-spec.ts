@@ -2,28 +2,13 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { createDatabase, describeWhere, type TestDatabase } from '@atoll/testing';
 import pg from 'pg';
-import type { Page } from 'playwright-core';
 import { call, createTeam, until, type Operated } from '../client.js';
 import { createNode } from '../gpu-inventory.js';
 import { startPlatform, type RunningPlatform, type Topology } from '../running-platform.js';
 import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+import { isFit } from './fit.js';
 
 const longMs = 120_000;
-
-/** No violation in either theme, at a desk, on a tablet and on a telephone; nothing is wider than the screen. */
-async function isFit(page: Page, name: string): Promise<void> {
-  for (const theme of ['Light', 'Dark']) {
-    await page.getByRole('radio', { name: theme }).click();
-    expect(await violations(page)).toEqual([]);
-    await picture(page, `story-${name}-1440-${theme}`);
-  }
-  for (const width of [768, 360]) {
-    await page.setViewportSize({ width, height: 900 });
-    expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(width);
-    await picture(page, `story-${name}-${width}`);
-  }
-  await page.setViewportSize({ width: 1440, height: 900 });
-}
 
 describeWhere(browserLack(), 'an operator who looks for what went wrong', () => {
   let database: TestDatabase;

@@ -61,6 +61,7 @@ describeWhere(browserLack(), 'every page of the console', () => {
     ['pod', 'notebook', '/pods/{pod}'],
     ['logs', 'Logs', '/logs'],
     ['vms', 'VMs', '/vms?ended=yes'],
+    ['no-vm', 'VM', '/vms/0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10'],
     ['volumes', 'Shared volumes', '/volumes'],
     ['baremetal', 'Bare metal', '/baremetal?ended=yes'],
     ['members', 'Members and keys', '/members'],
@@ -113,6 +114,27 @@ describeWhere(browserLack(), 'every page of the console', () => {
     },
     longMs,
   );
+
+  it('draws below a GPU how its holders used it, over the window in the address, to the team and to the operator', async () => {
+    const use = (tab: Tab) => tab.page.getByRole('img', { name: /^GPU use on GPU \d+: subscription \d+ from [\d.]+% to [\d.]+%/ });
+    for (const [key, path] of [
+      [ownerKey, `/teams/${teamId}/pools`],
+      [adminKey, `/operator/nodes/${nodeId}`],
+      [adminKey, '/operator/nodes'],
+    ] as const) {
+      const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+      await logInWithKey(tab.page, key, `${path}?window=last_1h`);
+      await use(tab).first().waitFor();
+      await tab.page.getByRole('button', { name: /Last hour/ }).click();
+      const asked = tab.page.waitForResponse((response) => response.url().endsWith('/utilization?metric_window=last_7d'));
+      await tab.page.getByRole('option', { name: 'Last 7 days' }).click();
+      expect((await asked).status()).toBe(200);
+      expect(new URL(tab.page.url()).search).toBe('?window=last_7d');
+      await use(tab).first().waitFor();
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    }
+  });
 
   it('is answered when it is loaded again, by the address that its link has', async () => {
     const tab = await openTab(platformUrl);

@@ -3,6 +3,7 @@ import { describeWhere } from '@atoll/testing';
 import { adminKey, call, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
 import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+import { isFit } from './fit.js';
 
 const longMs = 120_000;
 
@@ -25,6 +26,7 @@ describeWhere(browserLack(), 'VMs in the console', () => {
       const node = await createNode({ gpus: [{ board: 'A100-80GB', count: 1 }] });
       await createPool(node, { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 4 });
       const tenant = await createTenant('VM users', ['team_owner', 'member', 'viewer']);
+      const owner = tenant.keys.team_owner ?? '';
       const volume = { team_id: tenant.teamId, region_id: node.regionId, name: 'datasets', size_in_gb: 10 };
       const { volume_id } = await succeed<{ volume_id: string }>('POST', '/shared-volumes', { key: tenant.key, body: volume });
       await until(
@@ -42,7 +44,7 @@ describeWhere(browserLack(), 'VMs in the console', () => {
       const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
       const { page } = tab;
       const dialog = page.getByRole('dialog');
-      await logInWithKey(page, tenant.key, `/teams/${tenant.teamId}/vms`);
+      await logInWithKey(page, owner, `/teams/${tenant.teamId}/vms`);
       await page.getByText('There is no VM').waitFor();
       await page.getByRole('button', { name: 'Create a VM' }).click();
       await dialog.getByLabel('Name').fill('Not A Name');
@@ -78,17 +80,7 @@ describeWhere(browserLack(), 'VMs in the console', () => {
       await row.locator('.switch').click();
       await until(vm, (found) => found?.auto_restart === false);
       expect(await restarts.isChecked()).toBe(false);
-      for (const theme of ['Light', 'Dark']) {
-        await page.getByRole('radio', { name: theme }).click();
-        expect(await violations(page)).toEqual([]);
-        await picture(page, `story-vms-1440-${theme}`);
-      }
-      for (const width of [768, 360]) {
-        await page.setViewportSize({ width, height: 740 });
-        expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(width);
-        await picture(page, `story-vms-${width}`);
-      }
-      await page.setViewportSize({ width: 1440, height: 900 });
+      await isFit(page, 'vms');
 
       const looker = await openTab(platformUrl);
       await logInWithKey(looker.page, tenant.keys.viewer ?? '', `/teams/${tenant.teamId}/vms`);
@@ -98,13 +90,41 @@ describeWhere(browserLack(), 'VMs in the console', () => {
       const stranger = await createTenant('VM strangers');
       expect((await call('GET', `/vm?team_id=${tenant.teamId}`, { key: stranger.key })).status).toBe(404);
 
-      await row.getByRole('button', { name: 'Stop' }).click();
-      await row.getByText('stopped', { exact: true }).waitFor();
-      await row.getByRole('button', { name: 'Start' }).click();
-      await row.getByText('running', { exact: true }).waitFor();
-      await row.getByRole('button', { name: 'Delete' }).click();
-      await dialog.getByRole('button', { name: 'Delete' }).click();
+      const price = { sku: `vm.${flavour}`, unit: 'vm', unit_price: '0.2', valid_from: '2026-01-01T00:00:00Z', force: true };
+      await succeed('POST', '/price', { key: adminKey, body: price });
+      const year = new Date().getUTCFullYear();
+      const report = `/team-billing/${tenant.teamId}/${year}-01-01T00:00:00/${year + 1}-01-01T00:00:00/monthly/utc`;
+      await until(
+        () => succeed<{ intervals: { items: { sku: string }[] }[] }>('GET', report, { key: owner }),
+        ({ intervals }) => intervals.some(({ items }) => items.some(({ sku }) => sku === price.sku)),
+      );
+      await row.getByRole('link', { name: 'head-node' }).click();
+      await page.getByRole('heading', { level: 1, name: 'head-node' }).waitFor();
+      await page.getByRole('region', { name: 'Cost' }).getByText(`All VMs of ${flavour}, this month so far`).waitFor();
+      await page.getByRole('region', { name: 'Shared volumes' }).first().getByText('/mnt/datasets').waitFor();
+      const runs = page.getByRole('region', { name: 'What runs' });
+      await runs.locator('.switch').click();
+      await until(vm, (found) => found?.auto_restart === true);
+      await isFit(page, 'vm');
+
+      const instanceId = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+      const head = page.locator('.page-head');
+      const confirm = async (name: string) => {
+        await head.getByRole('button', { name }).click();
+        await dialog.getByRole('button', { name }).click();
+      };
+      await confirm('Restart');
+      await page.getByText('head-node is being restarted.').waitFor();
+      await head.getByText('running', { exact: true }).waitFor();
+      await confirm('Stop');
+      await head.getByText('stopped', { exact: true }).waitFor();
+      await head.getByRole('button', { name: 'Start' }).click();
+      await head.getByText('running', { exact: true }).waitFor();
+      await confirm('Delete');
       await page.getByText('There is no VM').waitFor();
+      await page.goBack();
+      await page.getByRole('alert').getByText('This was not found').waitFor();
+      expect((await call('GET', `/vm/${instanceId}`, { key: stranger.key })).status).toBe(404);
 
       await desk.page.getByRole('link', { name: 'Clusters' }).click();
       await desk.page.getByRole('button', { name: 'Check' }).first().click();

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliCompressSync, brotliDecompressSync } from 'node:zlib';
@@ -56,6 +56,28 @@ describe('the console', () => {
     const compressed = await gateway.app.inject({ url: '/assets/index-abc.js', headers: { 'accept-encoding': 'gzip, br' } });
     expect(compressed.headers['content-encoding']).toBe('br');
     expect(brotliDecompressSync(compressed.rawPayload).toString()).toBe('start()');
+    expect(compressed.headers).toMatchObject({ 'content-type': 'text/javascript; charset=utf-8', vary: 'accept-encoding' });
+  });
+
+  it.each(['gzip', 'br;q=0', 'br;q=0.000, identity', '', 'brotli'])(
+    'sends a file as it is to a browser that takes %j',
+    async (accepted) => {
+      const plain = await gateway.app.inject({ url: '/assets/index-abc.js', headers: { 'accept-encoding': accepted } });
+      expect([plain.statusCode, plain.headers['content-encoding'], plain.payload]).toEqual([200, undefined, 'start()']);
+    },
+  );
+
+  it('keeps its files while another build replaces them in its folder', async () => {
+    const own = mkdtempSync(join(tmpdir(), 'atoll-console-'));
+    cpSync(folder, own, { recursive: true });
+    const running = await startGateway({ consoleFolder: own });
+    rmSync(join(own, 'assets'), { recursive: true });
+    for (const encoding of ['br', 'identity']) {
+      const answer = await running.app.inject({ url: '/assets/index-abc.js', headers: { 'accept-encoding': encoding } });
+      expect(answer.statusCode).toBe(200);
+    }
+    await running.close();
+    rmSync(own, { recursive: true });
   });
 
   it.each([

@@ -78,13 +78,14 @@ describeWhere(hostsLack(), 'a real host', () => {
 
   it('opens to its tenant alone, shows no secret in its processes, and is shut when it is released', async () => {
     const node = await accepted(host);
-    const watching = host.inside('for i in $(seq 600); do ps -e -o args=; sleep 0.01; done');
+    const watching = host.inside('until [ -e /run/watched ]; do ps -e -o args=; sleep 0.01; done');
     const instance = await provision(node);
     expect(instance).toMatchObject({ status: 'Active', error: null });
     const { username, ssh_password: password } = await fixture.credentials(team, instance);
     const [proof] = await fixture.gpuaas.query<{ proof_key: string }>('SELECT proof_key FROM baremetal_instance WHERE instance_id = $1', [
       instance.instance_id,
     ]);
+    await host.inside('touch /run/watched');
     const processes = await watching;
     expect(processes).toContain('sshd');
     expect(processes).not.toContain(password);

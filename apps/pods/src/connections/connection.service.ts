@@ -1,8 +1,9 @@
-import type { CallContext } from '@atoll/contracts';
+import { requirePermission, type CallContext, type TeamPath } from '@atoll/contracts';
 import type { ConnectionPod, HoldingTeam } from '@atoll/contracts/gpuaas';
 import type { PodConnections } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
+import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { Clusters } from '../cluster/clusters.js';
 import type { DoorTerms } from '../model/exposure.entity.js';
@@ -32,12 +33,24 @@ export class ConnectionsService {
   constructor(
     private readonly statements: Statements,
     private readonly clusters: Clusters,
+    private readonly teams: TeamDirectory,
     private readonly settings: PodsSettings,
     private readonly sshServer: SshServer,
   ) {}
 
   async read({ team_id }: HoldingTeam, { caller }: CallContext): Promise<PodConnections> {
     if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    return this.ofTeam(team_id);
+  }
+
+  /** As `read`, for a member. */
+  async readAsMember({ team_id }: TeamPath, { caller }: CallContext): Promise<PodConnections> {
+    requirePermission(caller, team_id, 'useResources');
+    await this.teams.team(team_id);
+    return this.ofTeam(team_id);
+  }
+
+  private async ofTeam(team_id: string): Promise<PodConnections> {
     const rows = await this.statements.query<Row>('connections.read', readQuery, [team_id]);
     const gpuaasIds = [...new Set(rows.map(({ gpuaas_id }) => gpuaas_id))];
     const capabilities = new Map(await Promise.all(gpuaasIds.map(async (id) => [id, await this.clusters.capabilitiesOf(id)] as const)));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { baremetalChanged } from '@atoll/contracts/gpuaas';
-import { exposedServices, instances, podConnections, podHoldings, pods } from '@atoll/contracts/pods';
+import { exposedServices, instances, podBatches, podConnections, podHoldings, pods } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
@@ -71,6 +71,7 @@ it('other services are told how the pods of a team are reached, and how many the
   expect(await read()).toEqual({ data: [{ ...connection, services: [{ ...service, url: null }] }] });
   const { url } = await fixture.untilExposed(made, ({ status }) => status === 'active');
   expect(await read()).toEqual({ data: [{ ...connection, services: [{ ...service, url }] }] });
+  expect(await fixture.call(podBatches.connections, { team_id: own.team_id }, own.member)).toEqual(await read());
   const holdings = () => fixture.ask(podHoldings.ofTeam, { team_id: own.team_id }, systemContext('teams'));
   const north = { region_id: '1', region_name: 'eu-north', pods: 1, pods_in_use: 1, vms: 0, vms_in_use: 0 };
   expect((await holdings()).regions).toEqual([{ ...north, shared_volumes: 0, storage_in_gb: 0 }]);

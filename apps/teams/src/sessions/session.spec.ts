@@ -240,10 +240,4 @@ describe('the keys that sign', () => {
     const session = await logIn(fixture, await somebody(fixture));
     expect(decodeProtectedHeader(session.access_token).kid).not.toBe('lost');
   });
-
-  it('and what a session opens are told to the gateway alone', async () => {
-    expect(await codeOf(fixture.call(fixture.admin, sessions.keys, {}))).toBe('forbidden');
-    expect(await codeOf(fixture.call(fixture.admin, sessions.verify, { id: unknownId }))).toBe('forbidden');
-    expect(await codeOf(fixture.call(fixture.admin, sessions.refresh, { refresh_token: 'x', ...home }))).toBe('forbidden');
-  });
 });

@@ -2,6 +2,8 @@ import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { ListOf, Nested, NumberedId, Text, Uuid, WholeNumber } from '../fields.js';
 import { Pagination } from '../page.js';
+import { TeamPath } from '../team-path.js';
+import { PodConnections } from './connection.js';
 import { ExposedServiceList } from './exposed-service.js';
 import { Instance } from './instance.js';
 import { Pod } from './pod.js';
@@ -70,6 +72,8 @@ export class FoundInstances {
 export const podBatches = contract('pods.batches', {
   /** The exposed services of all pods of a team, or of a subscription: none of one that is another team's. */
   exposed: operation(FindExposed, ExposedServiceList),
+  /** How the pods of a team are reached now; for those who may use them. */
+  connections: operation(TeamPath, PodConnections),
   /** The instances of a team, or one instance; of all teams for a platform_admin. */
   instances: operation(FindInstances, FoundInstances),
 });

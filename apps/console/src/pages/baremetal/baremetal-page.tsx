@@ -4,7 +4,7 @@ import { answerOf, api, type Schemas } from '../../api/client.js';
 import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
-import { Ask } from '../../parts/dialogs.js';
+import { Ask } from '../../parts/form-dialog.js';
 import { Toggle } from '../../parts/fields.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api } from '../../api/client.js';
+import { answerOf, api, everyRow } from '../../api/client.js';
 import { pollMs } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['Requested', 'Provisioning', 'Releasing', 'Checking']);
@@ -9,8 +9,10 @@ const pace = (statuses: readonly string[]) => (statuses.some((status) => underWa
 export const baremetalQuery = (team_id: string, include_ended: boolean) =>
   queryOptions({
     queryKey: ['baremetal', team_id, include_ended],
-    queryFn: () =>
-      answerOf(api.GET('/api/baremetal', { params: { query: { team_id, limit: 100, ...(include_ended && { include_ended }) } } })),
+    queryFn: () => {
+      const filter = { team_id, ...(include_ended && { include_ended }) };
+      return everyRow((page) => answerOf(api.GET('/api/baremetal', { params: { query: { ...filter, ...page } } })));
+    },
     refetchInterval: ({ state }) => pace(state.data?.data.map(({ status }) => status) ?? []),
   });
 

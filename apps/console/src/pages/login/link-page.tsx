@@ -39,7 +39,7 @@ export function LinkPage() {
         {(problem) => (
           <>
             <Field label="Name, if you are new" value={name} onChange={setName} autoComplete="name" error={problem?.fields.name} />
-            <PasswordField kind="new" value={password} onChange={setPassword} problem={problem} />
+            <PasswordField kind="new" value={password} onChange={setPassword} error={problem?.fields.password} />
           </>
         )}
       </LoginForm>

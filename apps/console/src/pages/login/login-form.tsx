@@ -33,7 +33,7 @@ export function LoginForm({ submit, action, children }: LoginFormProps) {
       }}
     >
       {children(problem)}
-      {problem !== null && <ProblemNote problem={problem} />}
+      {problem !== null && <ProblemNote problem={problem} isInForm />}
       <Button type="submit" kind="primary" isBusy={isWorking}>
         {isWorking ? 'Checking…' : submit}
       </Button>

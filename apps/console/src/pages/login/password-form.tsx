@@ -36,7 +36,7 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
               error={problem?.fields.email}
               isRequired
             />
-            <PasswordField kind="current" value={password} onChange={setPassword} problem={problem} />
+            <PasswordField kind="current" value={password} onChange={setPassword} error={problem?.fields.password} />
           </>
         )}
       </LoginForm>

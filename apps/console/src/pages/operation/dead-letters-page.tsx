@@ -5,7 +5,8 @@ import { useUser } from '../../api/user-context.js';
 import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
-import { Act, Ask, ModalBox } from '../../parts/dialogs.js';
+import { Act, DialogEnd, ModalBox } from '../../parts/dialogs.js';
+import { Ask } from '../../parts/form-dialog.js';
 import { Chooser } from '../../parts/fields.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -111,7 +112,7 @@ function LetterActions({ letter }: { letter: DeadLetter }) {
   return (
     <div className="actions">
       <ModalBox title={event_name} trigger={<Button isSmall>Show</Button>}>
-        {(close) => <LetterContent letter={letter} close={close} />}
+        <LetterContent letter={letter} />
       </ModalBox>
       {letter.replay_requested_at === null ? (
         <Act
@@ -135,11 +136,6 @@ function LetterActions({ letter }: { letter: DeadLetter }) {
             {consumer} of {service} never takes this event, and what it stands for has to be mended by hand.
           </p>
         }
-        trigger={
-          <Button isSmall kind="danger">
-            Drop
-          </Button>
-        }
         submit="Drop"
         action={() => answerOf(api.DELETE('/api/operator/dead-letters/{service}/{dead_letter_id}', { params: { path } }))}
         invalidates={invalidates}
@@ -149,7 +145,7 @@ function LetterActions({ letter }: { letter: DeadLetter }) {
   );
 }
 
-function LetterContent({ letter, close }: { letter: DeadLetter; close: () => void }) {
+function LetterContent({ letter }: { letter: DeadLetter }) {
   return (
     <>
       <dl className="facts">
@@ -168,9 +164,7 @@ function LetterContent({ letter, close }: { letter: DeadLetter; close: () => voi
       <pre className="payload" tabIndex={0} role="region" aria-label="Payload">
         {letter.payload}
       </pre>
-      <div className="dialog-actions">
-        <Button onPress={close}>Close</Button>
-      </div>
+      <DialogEnd label="Close" />
     </>
   );
 }

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { boardNamed } from '@atoll/gpu';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { answerOf, api, type Schemas } from '../../api/client.js';
 import { gpuaasQuery, nodesQuery, poolsQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, ModalBox } from '../../parts/dialogs.js';
+import { ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, Toggle } from '../../parts/fields.js';
+import { DialogForm, type Header } from '../../parts/form-dialog.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
@@ -20,7 +20,7 @@ export function AllPoolsPage() {
       lead="GPUs of one board that are shared in one way, and what is sold of them."
       actions={
         <ModalBox title="Create a pool" trigger={<Button kind="primary">Create a pool</Button>}>
-          {(close) => <CreatePool close={close} />}
+          <CreatePool />
         </ModalBox>
       }
     >
@@ -69,93 +69,81 @@ const mechanisms = [
 
 type Mechanism = (typeof mechanisms)[number]['value'];
 
-function CreatePool({ close }: { close: () => void }) {
+function CreatePool() {
   const nodes = useQuery(nodesQuery(1));
   return (
     <Loaded query={nodes} height={200}>
       {({ data }) => {
         const ready = data.filter(({ gpus, status }) => status === 'ready' && gpus.some(({ pool_id }) => pool_id === null));
         if (ready.length === 0) return <Empty title="No GPU is free for a pool">Register and initialise a node first.</Empty>;
-        return <PoolForm nodes={ready} close={close} />;
+        return <PoolForm nodes={ready} />;
       }}
     </Loaded>
   );
 }
 
-function PoolForm({ nodes, close }: { nodes: readonly Schemas['GpuNode'][]; close: () => void }) {
-  const [header] = useState(idempotencyKey);
-  const [nodeId, setNode] = useState(nodes[0]?.node_id ?? '');
-  const [name, setName] = useState('');
-  const [mechanism, setMechanism] = useState<Mechanism>('mig');
-  const [replicas, setReplicas] = useState('4');
-  const [profiles, setProfiles] = useState('');
-  const [overcommit, setOvercommit] = useState('1');
-  const [fallback, setFallback] = useState(false);
+/** What a new pool takes: the free GPUs of a node that are of one board. */
+function freeOf(nodes: readonly Schemas['GpuNode'][], nodeId: string) {
   const node = nodes.find(({ node_id }) => node_id === nodeId);
-  const gpus = node?.gpus.filter(({ pool_id }) => pool_id === null) ?? [];
-  const board = gpus[0]?.board ?? '';
-  const offered = boardNamed(board)?.migProfiles.map((profile) => profile.name) ?? [];
-  const chosen = profiles.split(/[\s,]+/).filter(Boolean);
-  const create = () =>
-    answerOf(
-      api.POST('/api/gpuaas/pool/create', {
-        params: { header },
-        body: {
-          gpuaas_id: node?.gpuaas_id ?? '',
-          pool_name: name,
-          gpu_ids: gpus.filter((gpu) => gpu.board === board).map(({ gpu_id }) => gpu_id),
-          sharing_mode: mechanism === 'time_slicing' ? 'Temporal' : 'Spatial',
-          mechanism,
-          ...(mechanism === 'mig' ? { profiles: chosen.length > 0 ? chosen : offered } : { replicas: Number(replicas) }),
-          overcommit: Number(overcommit),
-          allow_fallback: fallback && mechanism !== 'time_slicing',
-        },
-      }),
-    );
+  const free = node?.gpus.filter(({ pool_id }) => pool_id === null) ?? [];
+  const board = free[0]?.board ?? '';
+  return {
+    board,
+    gpuaasId: node?.gpuaas_id ?? '',
+    gpuIds: free.filter((gpu) => gpu.board === board).map(({ gpu_id }) => gpu_id),
+    profiles: boardNamed(board)?.migProfiles.map(({ name }) => name) ?? [],
+  };
+}
+
+function PoolForm({ nodes }: { nodes: readonly Schemas['GpuNode'][] }) {
+  const initial = {
+    ...{ nodeId: nodes[0]?.node_id ?? '', name: '', mechanism: 'mig' as Mechanism },
+    ...{ replicas: '4', profiles: '', overcommit: '1', fallback: false },
+  };
+  const create = ({ nodeId, name, mechanism, replicas, profiles, overcommit, fallback }: typeof initial, header: Header) => {
+    const free = freeOf(nodes, nodeId);
+    const chosen = profiles.split(/[\s,]+/).filter(Boolean);
+    const body = {
+      ...{ gpuaas_id: free.gpuaasId, pool_name: name, gpu_ids: free.gpuIds, mechanism },
+      sharing_mode: mechanism === 'time_slicing' ? ('Temporal' as const) : ('Spatial' as const),
+      ...(mechanism === 'mig' ? { profiles: chosen.length > 0 ? chosen : free.profiles } : { replicas: Number(replicas) }),
+      overcommit: Number(overcommit),
+      allow_fallback: fallback && mechanism !== 'time_slicing',
+    };
+    return answerOf(api.POST('/api/gpuaas/pool/create', { params: { header }, body }));
+  };
   return (
-    <ActionForm
-      submit="Create"
-      action={create}
-      invalidates={['pools', 'nodes']}
-      done="The pool was created."
-      onDone={close}
-      onCancel={close}
-    >
-      {(problem) => (
-        <>
-          <Chooser
-            label="GPUs of"
-            value={nodeId}
-            choices={nodes.map(({ node_id, node_name }) => ({ value: node_id, label: node_name }))}
-            onChange={setNode}
-          />
-          <p className="hint">
-            All {gpus.filter((gpu) => gpu.board === board).length} free GPUs of board {board}.
-          </p>
-          <Field label="Name" value={name} onChange={setName} error={problem?.fields.pool_name} isRequired />
-          <Chooser label="Sharing" value={mechanism} choices={mechanisms} onChange={setMechanism} />
-          {mechanism === 'mig' ? (
-            <Field
-              label="Profiles"
-              value={profiles}
-              onChange={setProfiles}
-              hint={`Of ${offered.join(', ') || 'a board without MIG'}; all of them unless given.`}
-              error={problem?.fields.profiles}
+    <DialogForm initial={initial} submit="Create" action={create} invalidates={['pools', 'nodes']} done="The pool was created.">
+      {({ values: { nodeId, mechanism, fallback: mayFallBack }, set, field }) => {
+        const { board, gpuIds, profiles } = freeOf(nodes, nodeId);
+        return (
+          <>
+            <Chooser
+              label="GPUs of"
+              {...field('nodeId')}
+              choices={nodes.map(({ node_id, node_name }) => ({ value: node_id, label: node_name }))}
             />
-          ) : (
-            <Field label="Parts of each GPU" type="number" value={replicas} onChange={setReplicas} error={problem?.fields.replicas} />
-          )}
-          <Field
-            label="Overcommit"
-            type="number"
-            value={overcommit}
-            onChange={setOvercommit}
-            hint="How often each slice is sold."
-            error={problem?.fields.overcommit}
-          />
-          {mechanism !== 'time_slicing' && <Toggle label="GPUs may fall back to Temporal" isOn={fallback} onChange={setFallback} />}
-        </>
-      )}
-    </ActionForm>
+            <p className="hint">
+              All {gpuIds.length} free GPUs of board {board}.
+            </p>
+            <Field label="Name" {...field('name', 'pool_name')} isRequired />
+            <Chooser label="Sharing" {...field('mechanism')} choices={mechanisms} />
+            {mechanism === 'mig' ? (
+              <Field
+                label="Profiles"
+                {...field('profiles')}
+                hint={`Of ${profiles.join(', ') || 'a board without MIG'}; all of them unless given.`}
+              />
+            ) : (
+              <Field label="Parts of each GPU" type="number" {...field('replicas')} />
+            )}
+            <Field label="Overcommit" type="number" {...field('overcommit')} hint="How often each slice is sold." />
+            {mechanism !== 'time_slicing' && (
+              <Toggle label="GPUs may fall back to Temporal" isOn={mayFallBack} onChange={(fallback) => set({ fallback })} />
+            )}
+          </>
+        );
+      }}
+    </DialogForm>
   );
 }

@@ -4,16 +4,21 @@ import { allSubscriptionsQuery, teamsQuery } from '../../api/queries.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Pager } from '../../parts/table.js';
+import { WindowChooser } from '../window-chooser.js';
 import { SubscriptionTable } from '../team/subscription-table.js';
 
 export function AllSubscriptionsPage() {
-  const { page = '1' } = useSearch({ from: '/in/operator/subscriptions' });
+  const search = useSearch({ from: '/in/operator/subscriptions' });
+  const { page = '1', window = 'last_24h' } = search;
   const navigate = useNavigate({ from: '/operator/subscriptions' });
-  const subscriptions = useQuery(allSubscriptionsQuery(Number(page), 'last_24h'));
+  const subscriptions = useQuery(allSubscriptionsQuery(Number(page), window));
   const teams = useQuery(teamsQuery(0));
   const teamName = (id: string) => teams.data?.data.find((team) => team.id === id)?.name ?? id;
   return (
-    <Page title="All subscriptions" lead="What every team holds of GPU pools, with its use in the last 24 hours.">
+    <Page title="All subscriptions" lead="What every team holds of GPU pools, with its use.">
+      <div className="toolbar" role="group" aria-label="Filters">
+        <WindowChooser value={window} onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })} />
+      </div>
       <Loaded query={subscriptions} height={320}>
         {({ data, pagination }) =>
           data.length === 0 ? (
@@ -22,7 +27,7 @@ export function AllSubscriptionsPage() {
             <div>
               <SubscriptionTable
                 subscriptions={data}
-                window="last_24h"
+                window={window}
                 mayChange
                 before={[
                   {
@@ -35,7 +40,7 @@ export function AllSubscriptionsPage() {
                   },
                 ]}
               />
-              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
+              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { ...search, page: String(next) } })} />
             </div>
           )
         }

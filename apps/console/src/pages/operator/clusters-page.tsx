@@ -81,8 +81,8 @@ function ClusterFacts({ cluster }: { cluster: Cluster }) {
           hint={since === null ? 'not checked yet' : `since ${instant(since, timezone)}`}
         />
         <Figure name="Driver" value={driver} hint={<span className="given">{socket ?? url ?? ''}</span>} />
-        <Figure name="Public host" value={<code className="small given">{public_host}</code>} />
-        <Figure name="Offers" value={<span className="small">{can.map((name) => words[name]).join(', ') || 'pods alone'}</span>} />
+        <Figure name="Public host" isText value={<code className="given">{public_host}</code>} />
+        <Figure name="Offers" isText value={can.map((name) => words[name]).join(', ') || 'pods alone'} />
       </dl>
       {faults.map(({ name, detail, how_to_fix }) => (
         <div key={name} className="problem">

@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey } from '../../api/client.js';
+import { answerOf, api } from '../../api/client.js';
 import { useUser } from '../../api/user-context.js';
 import { gigabytes, instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Field } from '../../parts/fields.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
@@ -42,42 +41,29 @@ export function FlavoursPage() {
 
 function CreateFlavour() {
   return (
-    <ModalBox title="Create a flavour" trigger={<Button kind="primary">Create a flavour</Button>}>
-      {(close) => <FlavourForm close={close} />}
-    </ModalBox>
-  );
-}
-
-function FlavourForm({ close }: { close: () => void }) {
-  const [header] = useState(idempotencyKey);
-  const [name, setName] = useState('');
-  const [vcpus, setVcpus] = useState('4');
-  const [memory, setMemory] = useState('16');
-  const body = { name, vcpus: Number(vcpus), memory_gb: Number(memory) };
-  const create = () => answerOf(api.POST('/api/vm/flavour', { params: { header }, body }));
-  return (
-    <ActionForm
+    <FormDialog
+      title="Create a flavour"
+      trigger={<Button kind="primary">Create a flavour</Button>}
+      initial={{ name: '', vcpus: '4', memory: '16' }}
       submit="Create"
-      action={create}
+      action={({ name, vcpus, memory }, header) =>
+        answerOf(api.POST('/api/vm/flavour', { params: { header }, body: { name, vcpus: Number(vcpus), memory_gb: Number(memory) } }))
+      }
       invalidates={['flavours']}
-      done={`${name} can be chosen now.`}
-      onDone={close}
-      onCancel={close}
+      done={({ name }) => `${name} can be chosen now.`}
     >
-      {(problem) => (
+      {({ values: { name }, field }) => (
         <>
           <Field
             label="Name"
-            value={name}
-            onChange={setName}
+            {...field('name')}
             hint={`Usage is billed as vm.${name === '' ? 'name' : name}: set a price for it.`}
-            error={problem?.fields.name}
             isRequired
           />
-          <Field label="vCPUs" type="number" value={vcpus} onChange={setVcpus} error={problem?.fields.vcpus} isRequired />
-          <Field label="Memory in GB" type="number" value={memory} onChange={setMemory} error={problem?.fields.memory_gb} isRequired />
+          <Field label="vCPUs" type="number" {...field('vcpus')} isRequired />
+          <Field label="Memory in GB" type="number" {...field('memory', 'memory_gb')} isRequired />
         </>
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }

@@ -1,6 +1,6 @@
 import { answerOf, api, type Schemas } from '../../api/client.js';
-import { Button } from '../../parts/button.js';
-import { Act, Ask } from '../../parts/dialogs.js';
+import { Act } from '../../parts/dialogs.js';
+import { Ask } from '../../parts/form-dialog.js';
 
 const invalidates = ['nodes'];
 
@@ -36,11 +36,6 @@ export function NodeActions({ node: { node_id, node_name, status } }: { node: Sc
       <Ask
         title={`Reset ${node_name}`}
         question={<p>Its GPUs are put back to where they were at the first start. A node on which something is held refuses this.</p>}
-        trigger={
-          <Button isSmall kind="danger">
-            Reset
-          </Button>
-        }
         submit="Reset"
         action={() => answerOf(api.POST('/api/gpuaas/node/{node_id}/reset', params))}
         invalidates={invalidates}

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { nodeQuery, poolsQuery } from '../../api/queries.js';
 import type { Schemas } from '../../api/client.js';
 import { seriesColour } from '../../charts/bar-chart.js';
@@ -11,10 +11,13 @@ import { Chip } from '../../parts/chip.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
+import { WindowChooser } from '../window-chooser.js';
 import { NodeActions } from './node-actions.js';
 
 export function NodePage() {
   const { nodeId } = useParams({ from: '/in/operator/nodes/$nodeId' });
+  const { window = 'last_24h' } = useSearch({ from: '/in/operator/nodes/$nodeId' });
+  const navigate = useNavigate({ from: '/operator/nodes/$nodeId' });
   const node = useQuery(nodeQuery(nodeId));
   const pools = useQuery(poolsQuery);
   return (
@@ -29,7 +32,10 @@ export function NodePage() {
           return (
             <div className="stack">
               {data.reason !== null && <p className="notice given">{data.reason}</p>}
-              <GpuLegend />
+              <div className="toolbar spread">
+                <GpuLegend />
+                <WindowChooser value={window} onChange={(next) => void navigate({ search: { window: next }, replace: true })} />
+              </div>
               <div className="gpus">
                 {data.gpus.map((gpu) => (
                   <GpuDrawing
@@ -38,6 +44,7 @@ export function NodePage() {
                       gpu,
                       pools.data?.data.find(({ pool_id }) => pool_id === gpu.pool_id),
                     )}
+                    window={window}
                     {...holders}
                   />
                 ))}

@@ -1,23 +1,24 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
 import { boards } from '@atoll/gpu';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
-import { gpuaasQuery, nodesQuery, poolsQuery } from '../../api/queries.js';
+import { answerOf, api, type Schemas } from '../../api/client.js';
+import { gpuaasQuery, nodesQuery, poolsQuery, type MetricWindow } from '../../api/queries.js';
 import { GpuDrawing, GpuLegend } from '../../gpu/gpu-drawing.js';
 import { holdersOf } from '../../gpu/holders.js';
 import { shapeOf } from '../../gpu/gpu-shape.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
-import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field } from '../../parts/fields.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Pager } from '../../parts/table.js';
+import { WindowChooser } from '../window-chooser.js';
 import { NodeActions } from './node-actions.js';
 
 export function NodesPage() {
-  const { page = '1' } = useSearch({ from: '/in/operator/nodes' });
+  const search = useSearch({ from: '/in/operator/nodes' });
+  const { page = '1', window = 'last_24h' } = search;
   const navigate = useNavigate({ from: '/operator/nodes' });
   const nodes = useQuery(nodesQuery(Number(page)));
   const services = useQuery(gpuaasQuery);
@@ -36,11 +37,14 @@ export function NodesPage() {
             </Empty>
           ) : (
             <div className="stack">
-              <GpuLegend />
+              <div className="toolbar spread">
+                <GpuLegend />
+                <WindowChooser value={window} onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })} />
+              </div>
               {data.map((node) => (
-                <NodeCard key={node.node_id} node={node} />
+                <NodeCard key={node.node_id} node={node} window={window} />
               ))}
-              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
+              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { ...search, page: String(next) } })} />
             </div>
           )
         }
@@ -49,7 +53,7 @@ export function NodesPage() {
   );
 }
 
-function NodeCard({ node }: { node: Schemas['GpuNode'] }) {
+function NodeCard({ node, window }: { node: Schemas['GpuNode']; window: MetricWindow }) {
   const pools = useQuery(poolsQuery);
   const holders = holdersOf(node.gpus);
   return (
@@ -69,6 +73,7 @@ function NodeCard({ node }: { node: Schemas['GpuNode'] }) {
               gpu,
               pools.data?.data.find(({ pool_id }) => pool_id === gpu.pool_id),
             )}
+            window={window}
             {...holders}
           />
         ))}
@@ -77,44 +82,41 @@ function NodeCard({ node }: { node: Schemas['GpuNode'] }) {
   );
 }
 
-function RegisterNode({ services }: { services: readonly Schemas['Gpuaas'][] }) {
-  return (
-    <ModalBox title="Register a node" trigger={<Button kind="primary">Register a node</Button>}>
-      {(close) => <RegisterForm services={services} close={close} />}
-    </ModalBox>
-  );
-}
-
 type Board = Schemas['NodeGpus']['board'];
 
-function RegisterForm({ services, close }: { services: readonly Schemas['Gpuaas'][]; close: () => void }) {
-  const [header] = useState(idempotencyKey);
-  const [gpuaas_id, setService] = useState(services[0]?.gpuaas_id ?? '');
-  const [name, setName] = useState('');
-  const [board, setBoard] = useState<Board>('A100-80GB');
-  const [count, setCount] = useState('8');
-  const body = { gpuaas_id, node_name: name, gpus: [{ board, count: Number(count) }] };
-  const register = () => answerOf(api.POST('/api/gpuaas/node', { params: { header }, body }));
+interface NodeTerms {
+  gpuaas_id: string;
+  node_name: string;
+  board: Board;
+  count: string;
+}
+
+function RegisterNode({ services }: { services: readonly Schemas['Gpuaas'][] }) {
+  const initial: NodeTerms = { gpuaas_id: services[0]?.gpuaas_id ?? '', node_name: '', board: 'A100-80GB', count: '8' };
   return (
-    <ActionForm submit="Register" action={register} invalidates={['nodes']} done="The node was registered." onDone={close} onCancel={close}>
-      {(problem) => (
+    <FormDialog
+      title="Register a node"
+      trigger={<Button kind="primary">Register a node</Button>}
+      initial={initial}
+      submit="Register"
+      action={({ board, count, ...rest }, header) =>
+        answerOf(api.POST('/api/gpuaas/node', { params: { header }, body: { ...rest, gpus: [{ board, count: Number(count) }] } }))
+      }
+      invalidates={['nodes']}
+      done="The node was registered."
+    >
+      {({ field }) => (
         <>
           <Chooser
             label="GPU service"
-            value={gpuaas_id}
-            choices={services.map((service) => ({ value: service.gpuaas_id, label: service.name }))}
-            onChange={setService}
+            {...field('gpuaas_id')}
+            choices={services.map(({ gpuaas_id, name }) => ({ value: gpuaas_id, label: name }))}
           />
-          <Field label="Host name" value={name} onChange={setName} error={problem?.fields.node_name} isRequired />
-          <Chooser
-            label="Board"
-            value={board}
-            choices={boards.map(({ name: known }) => ({ value: known as Board, label: known }))}
-            onChange={setBoard}
-          />
-          <Field label="GPUs" type="number" value={count} onChange={setCount} error={problem?.fields['gpus.0.count']} isRequired />
+          <Field label="Host name" {...field('node_name')} isRequired />
+          <Chooser label="Board" {...field('board')} choices={boards.map(({ name: known }) => ({ value: known as Board, label: known }))} />
+          <Field label="GPUs" type="number" {...field('count', 'gpus.0.count')} isRequired />
         </>
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }

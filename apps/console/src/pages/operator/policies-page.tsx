@@ -1,10 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { answerOf, api, type Schemas } from '../../api/client.js';
 import { policiesQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, Ask, ModalBox } from '../../parts/dialogs.js';
 import { Field } from '../../parts/fields.js';
+import { Ask, FormDialog } from '../../parts/form-dialog.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 
@@ -43,11 +42,6 @@ function PolicyCard({ policy }: { policy: Policy }) {
             <Ask
               title="Delete the policy"
               question={<p className="given">“{policy.name}” can be deleted while no team has it.</p>}
-              trigger={
-                <Button isSmall kind="danger">
-                  Delete
-                </Button>
-              }
               submit="Delete"
               action={() => answerOf(api.DELETE('/api/policy/image/{id}', { params: { path: { id: policy.id } } }))}
               invalidates={['policies']}
@@ -84,58 +78,47 @@ function objectsOf(text: string): { name: string; reference: string }[] {
 }
 
 function EditPolicy({ policy }: { policy?: Policy }) {
-  const [header] = useState(idempotencyKey);
-  const [name, setName] = useState(policy?.name ?? '');
-  const [description, setDescription] = useState(policy?.description ?? '');
-  const [images, setImages] = useState(policy?.objects.map(({ reference }) => reference).join(', ') ?? '');
-  const body = { name, description, objects: objectsOf(images) };
-  const save = () =>
-    policy
-      ? answerOf(api.PUT('/api/policy/image/{id}', { params: { path: { id: policy.id } }, body }))
-      : answerOf(api.POST('/api/policy/image', { params: { header }, body }));
+  const initial = {
+    ...{ name: policy?.name ?? '', description: policy?.description ?? '' },
+    images: policy?.objects.map(({ reference }) => reference).join(', ') ?? '',
+  };
   return (
-    <ModalBox
+    <FormDialog
       title={policy ? 'Edit the policy' : 'Create a policy'}
       trigger={policy ? <Button isSmall>Edit</Button> : <Button kind="primary">Create a policy</Button>}
+      initial={initial}
+      submit="Save"
+      action={({ images, ...rest }, header) => {
+        const body = { ...rest, objects: objectsOf(images) };
+        if (!policy) return answerOf(api.POST('/api/policy/image', { params: { header }, body }));
+        return answerOf(api.PUT('/api/policy/image/{id}', { params: { path: { id: policy.id } }, body }));
+      }}
+      invalidates={['policies']}
+      done="The policy was saved."
     >
-      {(close) => (
-        <ActionForm submit="Save" action={save} invalidates={['policies']} done="The policy was saved." onDone={close} onCancel={close}>
-          {(problem) => (
-            <>
-              <Field label="Name" value={name} onChange={setName} error={problem?.fields.name} isRequired />
-              <Field label="Description" value={description} onChange={setDescription} error={problem?.fields.description} />
-              <Field
-                label="Images"
-                value={images}
-                onChange={setImages}
-                hint="References, with commas between them."
-                error={problem?.fields.objects}
-              />
-            </>
-          )}
-        </ActionForm>
+      {({ field }) => (
+        <>
+          <Field label="Name" {...field('name')} isRequired />
+          <Field label="Description" {...field('description')} />
+          <Field label="Images" {...field('images', 'objects')} hint="References, with commas between them." />
+        </>
       )}
-    </ModalBox>
+    </FormDialog>
   );
 }
 
-function AssignPolicy({ policy }: { policy: Policy }) {
-  const [team_id, setTeam] = useState('');
-  const assign = () => answerOf(api.POST('/api/policy/image/{id}/assign-team', { params: { path: { id: policy.id } }, body: { team_id } }));
+function AssignPolicy({ policy: { id, name } }: { policy: Policy }) {
   return (
-    <ModalBox title={`Give “${policy.name}” to a team`} trigger={<Button isSmall>Give to a team</Button>}>
-      {(close) => (
-        <ActionForm
-          submit="Give"
-          action={assign}
-          invalidates={['policies', 'team', 'teams']}
-          done="The team has the policy."
-          onDone={close}
-          onCancel={close}
-        >
-          {(problem) => <Field label="Team id" value={team_id} onChange={setTeam} error={problem?.fields.team_id} isRequired />}
-        </ActionForm>
-      )}
-    </ModalBox>
+    <FormDialog
+      title={`Give “${name}” to a team`}
+      trigger={<Button isSmall>Give to a team</Button>}
+      initial={{ team_id: '' }}
+      submit="Give"
+      action={(body) => answerOf(api.POST('/api/policy/image/{id}/assign-team', { params: { path: { id } }, body }))}
+      invalidates={['policies', 'team', 'teams']}
+      done="The team has the policy."
+    >
+      {({ field }) => <Field label="Team id" {...field('team_id')} isRequired />}
+    </FormDialog>
   );
 }

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { answerOf, api, type Schemas } from '../../api/client.js';
 import { pricesQuery } from '../../api/queries.js';
 import { instant, unitPrice } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Field, Toggle } from '../../parts/fields.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { useNow } from '../../parts/now.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -14,17 +14,20 @@ import { useUser } from '../../api/user-context.js';
 type Price = Schemas['Price'];
 
 export function PricesPage() {
-  const prices = useQuery(pricesQuery(false));
+  const { ended } = useSearch({ from: '/in/operator/prices' });
+  const navigate = useNavigate({ from: '/operator/prices' });
+  const prices = useQuery(pricesQuery(ended === 'yes'));
   return (
     <Page
       title="Prices"
       lead="Per unit and hour. A price holds from its start until the next one; a price for one team goes before the general one."
-      actions={
-        <ModalBox title="Set a price" trigger={<Button kind="primary">Set a price</Button>}>
-          {(close) => <PriceForm close={close} />}
-        </ModalBox>
-      }
+      actions={<SetPrice />}
     >
+      <Toggle
+        label="Show prices that have ended"
+        isOn={ended === 'yes'}
+        onChange={(isOn) => void navigate({ search: isOn ? { ended: 'yes' } : {}, replace: true })}
+      />
       <Loaded query={prices} height={320}>
         {(data) =>
           data.length === 0 ? (
@@ -78,55 +81,33 @@ function Timeline({ prices }: { prices: readonly Price[] }) {
   );
 }
 
-function PriceForm({ close }: { close: () => void }) {
-  const [header] = useState(idempotencyKey);
-  const [sku, setSku] = useState('');
-  const [unit, setUnit] = useState('vgpu');
-  const [price, setPrice] = useState('');
-  const [from, setFrom] = useState('');
-  const [team, setTeam] = useState('');
-  const [force, setForce] = useState(false);
-  const body = () => ({
-    sku,
-    unit,
-    unit_price: price,
-    valid_from: from === '' ? new Date(Date.now() + 5_000).toISOString() : `${from}:00Z`,
-    ...(team !== '' && { team_id: team }),
-    ...(force && { force }),
-  });
-  const set = () => answerOf(api.POST('/api/price', { params: { header }, body: body() }));
+const newPrice = { sku: '', unit: 'vgpu', price: '', from: '', team: '', force: false };
+
+function SetPrice() {
   return (
-    <ActionForm submit="Set the price" action={set} invalidates={['prices']} done="The price was set." onDone={close} onCancel={close}>
-      {(problem) => (
+    <FormDialog
+      title="Set a price"
+      trigger={<Button kind="primary">Set a price</Button>}
+      initial={newPrice}
+      submit="Set the price"
+      action={({ sku, unit, price, from, team, force }, header) => {
+        const valid_from = from === '' ? new Date(Date.now() + 5_000).toISOString() : `${from}:00Z`;
+        const body = { sku, unit, unit_price: price, valid_from, ...(team !== '' && { team_id: team }), ...(force && { force }) };
+        return answerOf(api.POST('/api/price', { params: { header }, body }));
+      }}
+      invalidates={['prices']}
+      done="The price was set."
+    >
+      {({ values, set, field }) => (
         <>
-          <Field
-            label="SKU"
-            value={sku}
-            onChange={setSku}
-            hint="Such as gpu.A100-80GB.1g.10gb or storage.shared."
-            error={problem?.fields.sku}
-            isRequired
-          />
-          <Field label="Unit" value={unit} onChange={setUnit} error={problem?.fields.unit} isRequired />
-          <Field label="Price of a unit and hour" value={price} onChange={setPrice} error={problem?.fields.unit_price} isRequired />
-          <Field
-            label="From (UTC)"
-            type="datetime-local"
-            value={from}
-            onChange={setFrom}
-            hint="Now unless given."
-            error={problem?.fields.valid_from}
-          />
-          <Field
-            label="Team id"
-            value={team}
-            onChange={setTeam}
-            hint="For one team alone; empty for all."
-            error={problem?.fields.team_id}
-          />
-          <Toggle label="Change what was billed before now" isOn={force} onChange={setForce} />
+          <Field label="SKU" {...field('sku')} hint="Such as gpu.A100-80GB.1g.10gb or storage.shared." isRequired />
+          <Field label="Unit" {...field('unit')} isRequired />
+          <Field label="Price of a unit and hour" {...field('price', 'unit_price')} isRequired />
+          <Field label="From (UTC)" type="datetime-local" {...field('from', 'valid_from')} hint="Now unless given." />
+          <Field label="Team id" {...field('team', 'team_id')} hint="For one team alone; empty for all." />
+          <Toggle label="Change what was billed before now" isOn={values.force} onChange={(force) => set({ force })} />
         </>
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }

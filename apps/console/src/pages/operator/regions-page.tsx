@@ -1,10 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { answerOf, api, type Schemas } from '../../api/client.js';
 import { gpuaasQuery, regionsQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field } from '../../parts/fields.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
@@ -63,66 +62,51 @@ export function RegionsPage() {
 
 function CreateRegion() {
   return (
-    <ModalBox title="Create a region" trigger={<Button kind="primary">Create a region</Button>}>
-      {(close) => <RegionForm close={close} />}
-    </ModalBox>
-  );
-}
-
-function RegionForm({ close }: { close: () => void }) {
-  const [header] = useState(idempotencyKey);
-  const [name, setName] = useState('');
-  const [city, setCity] = useState('');
-  const [country, setCountry] = useState('');
-  const body = { region_name: name, ...(city !== '' && { city }), ...(country !== '' && { country }) };
-  const create = () => answerOf(api.POST('/api/region', { params: { header }, body }));
-  return (
-    <ActionForm submit="Create" action={create} invalidates={['regions']} done="The region was created." onDone={close} onCancel={close}>
-      {(problem) => (
+    <FormDialog
+      title="Create a region"
+      trigger={<Button kind="primary">Create a region</Button>}
+      initial={{ name: '', city: '', country: '' }}
+      submit="Create"
+      action={({ name, city, country }, header) => {
+        const body = { region_name: name, ...(city !== '' && { city }), ...(country !== '' && { country }) };
+        return answerOf(api.POST('/api/region', { params: { header }, body }));
+      }}
+      invalidates={['regions']}
+      done="The region was created."
+    >
+      {({ field }) => (
         <>
-          <Field label="Name" value={name} onChange={setName} error={problem?.fields.region_name} isRequired />
-          <Field label="City" value={city} onChange={setCity} error={problem?.fields.city} />
-          <Field label="Country" value={country} onChange={setCountry} error={problem?.fields.country} />
+          <Field label="Name" {...field('name', 'region_name')} isRequired />
+          <Field label="City" {...field('city')} />
+          <Field label="Country" {...field('country')} />
         </>
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }
 
 function CreateService({ regions }: { regions: readonly Schemas['Region'][] }) {
   if (regions.length === 0) return null;
   return (
-    <ModalBox title="Create a GPU service" trigger={<Button>Create a GPU service</Button>}>
-      {(close) => <ServiceForm regions={regions} close={close} />}
-    </ModalBox>
-  );
-}
-
-function ServiceForm({ regions, close }: { regions: readonly Schemas['Region'][]; close: () => void }) {
-  const [header] = useState(idempotencyKey);
-  const [region_id, setRegion] = useState(regions[0]?.region_id ?? '');
-  const [name, setName] = useState('');
-  const create = () => answerOf(api.POST('/api/gpuaas', { params: { header }, body: { region_id, name } }));
-  return (
-    <ActionForm
+    <FormDialog
+      title="Create a GPU service"
+      trigger={<Button>Create a GPU service</Button>}
+      initial={{ region_id: regions[0]?.region_id ?? '', name: '' }}
       submit="Create"
-      action={create}
+      action={(body, header) => answerOf(api.POST('/api/gpuaas', { params: { header }, body }))}
       invalidates={['gpuaas']}
       done="The GPU service was created."
-      onDone={close}
-      onCancel={close}
     >
-      {(problem) => (
+      {({ field }) => (
         <>
           <Chooser
             label="Region"
-            value={region_id}
-            choices={regions.map((region) => ({ value: region.region_id, label: region.region_name }))}
-            onChange={setRegion}
+            {...field('region_id')}
+            choices={regions.map(({ region_id, region_name }) => ({ value: region_id, label: region_name }))}
           />
-          <Field label="Name" value={name} onChange={setName} error={problem?.fields.name} isRequired />
+          <Field label="Name" {...field('name')} isRequired />
         </>
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }

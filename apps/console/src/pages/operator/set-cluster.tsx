@@ -1,73 +1,63 @@
-import { useState } from 'react';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, TextArea } from '../../parts/fields.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 
 type Cluster = Schemas['Cluster'];
 
-const drivers: { value: 'simulated' | 'docker'; label: string; detail: string }[] = [
+type Driver = 'simulated' | 'docker';
+
+const drivers: { value: Driver; label: string; detail: string }[] = [
   { value: 'simulated', label: 'Simulated', detail: 'Runs nothing; for trying the platform.' },
   { value: 'docker', label: 'Docker', detail: 'A container engine, by its socket or its address.' },
 ];
 
 export function SetCluster({ cluster, name }: { cluster: Cluster; name: string }) {
+  const driver: Driver = cluster.driver === 'docker' ? 'docker' : 'simulated';
+  const initial = {
+    driver,
+    host: cluster.public_host,
+    engine: cluster.url ?? cluster.socket ?? '',
+    ...{ ca: '', cert: '', key: '' },
+  };
+  const isRemote = ({ driver, engine }: typeof initial) => driver === 'docker' && engine.startsWith('https:');
   return (
-    <ModalBox title={`Cluster of ${name}`} trigger={<Button isSmall>Change</Button>}>
-      {(close) => <ClusterForm cluster={cluster} close={close} />}
-    </ModalBox>
-  );
-}
-
-function ClusterForm({ cluster, close }: { cluster: Cluster; close: () => void }) {
-  const [driver, setDriver] = useState<'simulated' | 'docker'>(cluster.driver === 'docker' ? 'docker' : 'simulated');
-  const [host, setHost] = useState(cluster.public_host);
-  const [engine, setEngine] = useState(cluster.url ?? cluster.socket ?? '');
-  const [ca, setCa] = useState('');
-  const [cert, setCert] = useState('');
-  const [key, setKey] = useState('');
-  const isRemote = driver === 'docker' && engine.startsWith('https:');
-  const reached = isRemote ? { url: engine, ca, cert, key } : engine === '' ? {} : { socket: engine };
-  const body = { driver, public_host: host, ...(driver === 'docker' && reached) };
-  const set = () => answerOf(api.PUT('/api/gpuaas/{gpuaas_id}/cluster', { params: { path: { gpuaas_id: cluster.gpuaas_id } }, body }));
-  return (
-    <ActionForm submit="Set" action={set} invalidates={['clusters']} done="The cluster was set." onDone={close} onCancel={close}>
-      {(problem) => (
+    <FormDialog
+      title={`Cluster of ${name}`}
+      trigger={<Button isSmall>Change</Button>}
+      initial={initial}
+      submit="Set"
+      action={(values) => {
+        const { driver, host, engine, ca, cert, key } = values;
+        const reached = isRemote(values) ? { url: engine, ca, cert, key } : engine === '' ? {} : { socket: engine };
+        const body = { driver, public_host: host, ...(driver === 'docker' && reached) };
+        return answerOf(api.PUT('/api/gpuaas/{gpuaas_id}/cluster', { params: { path: { gpuaas_id: cluster.gpuaas_id } }, body }));
+      }}
+      invalidates={['clusters']}
+      done="The cluster was set."
+    >
+      {({ values, field, problem }) => (
         <>
-          <Chooser label="Driver" value={driver} choices={drivers} onChange={setDriver} />
-          <Field
-            label="Public host"
-            value={host}
-            onChange={setHost}
-            hint="Where exposed services are reached."
-            error={problem?.fields.public_host}
-            isRequired
-          />
-          {driver === 'docker' && (
+          <Chooser label="Driver" {...field('driver')} choices={drivers} />
+          <Field label="Public host" {...field('host', 'public_host')} hint="Where exposed services are reached." isRequired />
+          {values.driver === 'docker' && (
             <Field
               label="Engine"
-              value={engine}
-              onChange={setEngine}
+              {...field('engine')}
               hint="Path of a socket that ATOLL_DOCKER_SOCKETS names, or an https address."
               error={problem?.fields.socket ?? problem?.fields.url}
               isRequired
             />
           )}
-          {isRemote && (
+          {isRemote(values) && (
             <>
-              <TextArea label="Certificate of its authority" value={ca} onChange={setCa} error={problem?.fields.ca} />
-              <TextArea label="Certificate of the client" value={cert} onChange={setCert} error={problem?.fields.cert} />
-              <TextArea
-                label="Key of the client"
-                value={key}
-                onChange={setKey}
-                hint="It is never shown again."
-                error={problem?.fields.key}
-              />
+              <TextArea label="Certificate of its authority" {...field('ca')} />
+              <TextArea label="Certificate of the client" {...field('cert')} />
+              <TextArea label="Key of the client" {...field('key')} hint="It is never shown again." />
             </>
           )}
         </>
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }

@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { answerOf, api, type Schemas } from '../../api/client.js';
 import { teamsQuery } from '../../api/queries.js';
 import { day } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
-import { Act, ActionForm, Ask, ModalBox } from '../../parts/dialogs.js';
+import { Act } from '../../parts/dialogs.js';
 import { Field } from '../../parts/fields.js';
+import { Ask, FormDialog, Made } from '../../parts/form-dialog.js';
 import { Page } from '../../parts/page.js';
 import { Secret } from '../../parts/secret.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -22,15 +22,7 @@ export function TeamsPage() {
   const { timezone } = useUser();
   const teams = useQuery(teamsQuery(Number(page)));
   return (
-    <Page
-      title="Teams"
-      lead="Everybody who rents here. A suspended team takes nothing new; what it runs goes on."
-      actions={
-        <ModalBox title="Create a team" trigger={<Button kind="primary">Create a team</Button>}>
-          {(close) => <CreateTeam close={close} />}
-        </ModalBox>
-      }
-    >
+    <Page title="Teams" lead="Everybody who rents here. A suspended team takes nothing new; what it runs goes on." actions={<CreateTeam />}>
       <Loaded query={teams} height={320}>
         {({ data, pagination }) =>
           data.length === 0 ? (
@@ -88,11 +80,6 @@ function TeamActions({ team }: { team: Team }) {
     <Ask
       title={`Suspend ${team.name}`}
       question={<p>The team may read, stop, unsubscribe and delete; nothing else. What runs goes on and is billed.</p>}
-      trigger={
-        <Button isSmall kind="danger">
-          Suspend
-        </Button>
-      }
       submit="Suspend"
       action={() => answerOf(api.POST('/api/team/{team_id}/suspend', params))}
       invalidates={invalidates}
@@ -101,50 +88,27 @@ function TeamActions({ team }: { team: Team }) {
   );
 }
 
-function CreateTeam({ close }: { close: () => void }) {
-  const [header] = useState(idempotencyKey);
-  const [name, setName] = useState('');
-  const [email, setEmail] = useState('');
-  const [owner, setOwner] = useState('');
-  const [created, setCreated] = useState<Team | null>(null);
-  if (created) {
-    const [first] = created.members;
-    return (
-      <>
-        {first?.api_key && <Secret label={`The key of ${first.name}`} value={first.api_key} />}
-        <div className="dialog-actions">
-          <Button kind="primary" onPress={close}>
-            Done
-          </Button>
-        </div>
-      </>
-    );
-  }
-  const body = { name, members: [{ email, name: owner, role: 'team_owner' as const }] };
-  const create = () => answerOf(api.POST('/api/team', { params: { header }, body }));
+function CreateTeam() {
   return (
-    <ActionForm
+    <FormDialog
+      title="Create a team"
+      trigger={<Button kind="primary">Create a team</Button>}
+      initial={{ name: '', email: '', owner: '' }}
       submit="Create"
-      action={create}
+      action={({ name, email, owner }, header) =>
+        answerOf(api.POST('/api/team', { params: { header }, body: { name, members: [{ email, name: owner, role: 'team_owner' }] } }))
+      }
       invalidates={['teams', 'profile']}
       done="The team was created."
-      onDone={setCreated}
-      onCancel={close}
+      shown={({ members: [first] }) => <Made>{first?.api_key && <Secret label={`The key of ${first.name}`} value={first.api_key} />}</Made>}
     >
-      {(problem) => (
+      {({ field }) => (
         <>
-          <Field label="Name" value={name} onChange={setName} error={problem?.fields.name} isRequired />
-          <Field
-            label="E-mail of its owner"
-            type="email"
-            value={email}
-            onChange={setEmail}
-            error={problem?.fields['members.0.email']}
-            isRequired
-          />
-          <Field label="Name of its owner" value={owner} onChange={setOwner} error={problem?.fields['members.0.name']} isRequired />
+          <Field label="Name" {...field('name')} isRequired />
+          <Field label="E-mail of its owner" type="email" {...field('email', 'members.0.email')} isRequired />
+          <Field label="Name of its owner" {...field('owner', 'members.0.name')} isRequired />
         </>
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }

@@ -1,10 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { answerOf, api, type Schemas } from '../../api/client.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
-import { ActionForm, Ask, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, Toggle } from '../../parts/fields.js';
+import { Ask, FormDialog } from '../../parts/form-dialog.js';
 import { Card } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
@@ -15,16 +14,7 @@ type Service = Schemas['ExposedService'];
 export function ExposedServices({ podName, mayUse }: { podName: string; mayUse: boolean }) {
   const services = useQuery(exposedServicesQuery(podName));
   return (
-    <Card
-      title="Exposed services"
-      actions={
-        mayUse && (
-          <ModalBox title="Expose a port" trigger={<Button>Expose a port</Button>}>
-            {(close) => <ServiceForm podName={podName} close={close} />}
-          </ModalBox>
-        )
-      }
-    >
+    <Card title="Exposed services" actions={mayUse && <ServiceDialog podName={podName} />}>
       <Loaded query={services} height={100}>
         {({ data }) =>
           data.length === 0 ? (
@@ -82,17 +72,10 @@ function ServiceActions({ service, podName }: { service: Service; podName: strin
   const { service_id, service_name } = service;
   return (
     <div className="actions">
-      <ModalBox title={`Edit ${service_name}`} trigger={<Button isSmall>Edit</Button>}>
-        {(close) => <ServiceForm podName={podName} service={service} close={close} />}
-      </ModalBox>
+      <ServiceDialog podName={podName} service={service} />
       <Ask
         title={`Close ${service_name}`}
         question={<p>Its address no longer answers, and may be given to another service.</p>}
-        trigger={
-          <Button isSmall kind="danger">
-            Delete
-          </Button>
-        }
         submit="Delete"
         action={() => answerOf(api.DELETE('/api/pods/delete-exposed-service/{id}', { params: { path: { id: service_id } } }))}
         invalidates={['services']}
@@ -104,49 +87,36 @@ function ServiceActions({ service, podName }: { service: Service; podName: strin
 
 const protocols = ['HTTP', 'HTTPS', 'TCP', 'UDP'] as const;
 
-function ServiceForm({ podName, service, close }: { podName: string; service?: Service; close: () => void }) {
-  const [header] = useState(idempotencyKey);
-  const [name, setName] = useState(service?.service_name ?? '');
-  const [port, setPort] = useState(String(service?.port ?? ''));
-  const [protocol, setProtocol] = useState<Service['protocol']>(service?.protocol ?? 'HTTP');
-  const [external, setExternal] = useState(service ? String(service.external_port) : '');
-  const [ssl, setSsl] = useState(service?.ssl_enabled ?? false);
-  const terms = {
-    service_name: name,
-    port: Number(port),
-    protocol,
-    ssl_enabled: ssl,
-    ...(external !== '' && { external_port: Number(external) }),
+function ServiceDialog({ podName, service }: { podName: string; service?: Service }) {
+  const initial = {
+    ...{ service_name: service?.service_name ?? '', port: String(service?.port ?? '') },
+    protocol: service?.protocol ?? ('HTTP' as const),
+    external: service ? String(service.external_port) : '',
+    ssl_enabled: service?.ssl_enabled ?? false,
   };
-  const save = () =>
-    service
-      ? answerOf(api.PUT('/api/pods/update-exposed-service', { body: { service_id: service.service_id, ...terms } }))
-      : answerOf(api.POST('/api/pods/expose-service', { params: { header }, body: { pod_name: podName, ...terms } }));
   return (
-    <ActionForm submit="Save" action={save} invalidates={['services']} done="The service was accepted." onDone={close} onCancel={close}>
-      {(problem) => (
+    <FormDialog
+      title={service ? `Edit ${service.service_name}` : 'Expose a port'}
+      trigger={service ? <Button isSmall>Edit</Button> : <Button>Expose a port</Button>}
+      initial={initial}
+      submit="Save"
+      action={({ port, external, ...rest }, header) => {
+        const terms = { ...rest, port: Number(port), ...(external !== '' && { external_port: Number(external) }) };
+        if (service) return answerOf(api.PUT('/api/pods/update-exposed-service', { body: { service_id: service.service_id, ...terms } }));
+        return answerOf(api.POST('/api/pods/expose-service', { params: { header }, body: { pod_name: podName, ...terms } }));
+      }}
+      invalidates={['services']}
+      done="The service was accepted."
+    >
+      {({ values, set, field }) => (
         <>
-          <Field
-            label="Name"
-            value={name}
-            onChange={setName}
-            hint="Lower-case letters, digits and hyphens."
-            error={problem?.fields.service_name}
-            isRequired
-          />
-          <Field label="Port in the pod" type="number" value={port} onChange={setPort} error={problem?.fields.port} isRequired />
-          <Chooser label="Protocol" value={protocol} choices={protocols.map((value) => ({ value, label: value }))} onChange={setProtocol} />
-          <Field
-            label="External port"
-            type="number"
-            value={external}
-            onChange={setExternal}
-            hint="Any that is free unless given."
-            error={problem?.fields.external_port}
-          />
-          <Toggle label="End TLS in front of it" isOn={ssl} onChange={setSsl} />
+          <Field label="Name" {...field('service_name')} hint="Lower-case letters, digits and hyphens." isRequired />
+          <Field label="Port in the pod" type="number" {...field('port')} isRequired />
+          <Chooser label="Protocol" {...field('protocol')} choices={protocols.map((value) => ({ value, label: value }))} />
+          <Field label="External port" type="number" {...field('external', 'external_port')} hint="Any that is free unless given." />
+          <Toggle label="End TLS in front of it" isOn={values.ssl_enabled} onChange={(ssl_enabled) => set({ ssl_enabled })} />
         </>
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }

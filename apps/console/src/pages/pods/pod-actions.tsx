@@ -1,6 +1,6 @@
 import { answerOf, api, type Schemas } from '../../api/client.js';
-import { Button } from '../../parts/button.js';
-import { Act, Ask } from '../../parts/dialogs.js';
+import { Act } from '../../parts/dialogs.js';
+import { Ask } from '../../parts/form-dialog.js';
 
 const touched = ['pods', 'services', 'workloads', 'subscriptions'];
 
@@ -18,11 +18,6 @@ export function PodActions({ pod: { pod_name, name, status } }: { pod: Schemas['
       <Ask
         title={`Delete ${name}`}
         question={<p>The pod and its exposed services are gone for good; what is on volumes stays.</p>}
-        trigger={
-          <Button isSmall kind="danger">
-            Delete
-          </Button>
-        }
         submit="Delete"
         action={() => answerOf(api.DELETE('/api/pods/{pod_name}', { params: { path: { pod_name } } }))}
         invalidates={touched}

@@ -62,12 +62,12 @@ function Facts({ pod, zone }: { pod: Schemas['Pod']; zone: string }) {
   return (
     <Card title="What runs">
       <dl className="figures">
-        <Figure name="Image" value={<code className="small given">{pod.image}</code>} />
-        <Figure name="Holds" value={`${pod.vgpus} × ${pod.profile}`} />
-        <Figure name="Started" value={<span className="small">{pod.started_at === null ? '–' : instant(pod.started_at, zone)}</span>} />
-        <Figure name="Created" value={<span className="small">{instant(pod.created_at, zone)}</span>} />
+        <Figure name="Image" isText value={<code className="given">{pod.image}</code>} />
+        <Figure name="Holds" isText value={`${pod.vgpus} × ${pod.profile}`} />
+        <Figure name="Started" isText value={pod.started_at === null ? '–' : instant(pod.started_at, zone)} />
+        <Figure name="Created" isText value={instant(pod.created_at, zone)} />
         <Figure name="Restarts" value={pod.restarts} hint={pod.exit_code === null ? undefined : `last exit code ${pod.exit_code}`} />
-        {pod.stops_at !== null && <Figure name="Stops at" value={<span className="small">{instant(pod.stops_at, zone)}</span>} />}
+        {pod.stops_at !== null && <Figure name="Stops at" isText value={instant(pod.stops_at, zone)} />}
       </dl>
       <p className="hint">
         Pod <code>{pod.pod_name}</code>. Its environment was set when it was created, and is never shown.

@@ -14,8 +14,6 @@ export interface PodTerms {
   path: string;
 }
 
-export type TextTerm = keyof PodTerms;
-
 export const emptyTerms: PodTerms = {
   name: '',
   image: '',

@@ -1,11 +1,10 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { answerOf, api } from '../../api/client.js';
 import { problemOf } from '../../api/problem.js';
 import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, Ask, ModalBox } from '../../parts/dialogs.js';
 import { Field } from '../../parts/fields.js';
+import { Ask, FormDialog } from '../../parts/form-dialog.js';
 import { Card } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { addPasskey } from '../../session/session.js';
@@ -17,14 +16,7 @@ export function PasskeysCard() {
   const { timezone } = useUser();
   const passkeys = useQuery(passkeysQuery);
   return (
-    <Card
-      title="Passkeys"
-      actions={
-        <ModalBox title="Add a passkey" trigger={<Button>Add a passkey</Button>}>
-          {(close) => <AddPasskey close={close} />}
-        </ModalBox>
-      }
-    >
+    <Card title="Passkeys" actions={<AddPasskey />}>
       <Loaded query={passkeys} height={60}>
         {({ data }) =>
           data.length === 0 ? (
@@ -43,11 +35,6 @@ export function PasskeysCard() {
                   <Ask
                     title={`Remove ${name}`}
                     question={<p>It no longer logs you in.</p>}
-                    trigger={
-                      <Button isSmall kind="danger">
-                        Remove
-                      </Button>
-                    }
                     submit="Remove"
                     action={() => answerOf(api.DELETE('/api/user/passkeys/{id}', { params: { path: { id } } }))}
                     invalidates={['passkeys', 'profile']}
@@ -63,31 +50,28 @@ export function PasskeysCard() {
   );
 }
 
-function AddPasskey({ close }: { close: () => void }) {
-  const [name, setName] = useState('');
-  const add = async () => {
-    const response = await addPasskey(name);
-    if (!response.ok) throw problemOf(response, await response.json());
-  };
+function AddPasskey() {
   return (
-    <ActionForm
+    <FormDialog
+      title="Add a passkey"
+      trigger={<Button>Add a passkey</Button>}
+      initial={{ name: '' }}
       submit="Add"
-      action={add}
+      action={async ({ name }) => {
+        const response = await addPasskey(name);
+        if (!response.ok) throw problemOf(response, await response.json());
+      }}
       invalidates={['passkeys', 'profile']}
       done="The passkey was added."
-      onDone={close}
-      onCancel={close}
     >
-      {(problem) => (
+      {({ field }) => (
         <Field
           label="Name"
-          value={name}
-          onChange={setName}
+          {...field('name')}
           hint="By which you tell it from others, such as Laptop. Your browser asks for the rest."
-          error={problem?.fields.name}
           isRequired
         />
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }

@@ -1,11 +1,12 @@
-import { useEffect, useState } from 'react';
+import { useEffect } from 'react';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { queryClient } from '../../api/query-client.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
 import { Copy } from '../../parts/copy.js';
-import { ActionForm, ModalBox } from '../../parts/dialogs.js';
+import { DialogEnd, ModalBox } from '../../parts/dialogs.js';
 import { Field } from '../../parts/fields.js';
+import { DialogForm, FormDialog } from '../../parts/form-dialog.js';
 import { Card } from '../../parts/page.js';
 import { Secret } from '../../parts/secret.js';
 
@@ -17,12 +18,10 @@ export function SecondFactorCard({ factor }: { factor: Schemas['UserSecondFactor
       title="Second factor"
       actions={
         isSet ? (
-          <ModalBox title="Remove the authenticator" trigger={<Button kind="danger">Remove</Button>}>
-            {(close) => <Remove close={close} />}
-          </ModalBox>
+          <Remove />
         ) : (
           <ModalBox title="Set up an authenticator" trigger={<Button>Set up</Button>}>
-            {(close) => <SetUp close={close} />}
+            <SetUp />
           </ModalBox>
         )
       }
@@ -39,51 +38,44 @@ export function SecondFactorCard({ factor }: { factor: Schemas['UserSecondFactor
   );
 }
 
-function SetUp({ close }: { close: () => void }) {
-  const [begun, setBegun] = useState<Schemas['NewSecondFactor'] | null>(null);
-  const [recovery, setRecovery] = useState<readonly string[] | null>(null);
-  if (recovery) return <RecoveryCodes codes={recovery} close={close} />;
-  if (begun) return <Confirm factor={begun} onDone={setRecovery} close={close} />;
-  const begin = () => answerOf(api.POST('/api/user/second-factor/begin', {}));
+function SetUp() {
   return (
-    <ActionForm submit="Begin" action={begin} invalidates={[]} onDone={setBegun} onCancel={close}>
+    <DialogForm
+      initial={{}}
+      submit="Begin"
+      action={() => answerOf(api.POST('/api/user/second-factor/begin', {}))}
+      invalidates={[]}
+      shown={(factor) => <Confirm factor={factor} />}
+    >
       {() => <p>You get a secret for your app, then enter a code that the app shows.</p>}
-    </ActionForm>
+    </DialogForm>
   );
 }
 
-interface ConfirmProps {
-  factor: Schemas['NewSecondFactor'];
-  onDone: (codes: readonly string[]) => void;
-  close: () => void;
-}
-
-function Confirm({ factor: { secret, uri }, onDone, close }: ConfirmProps) {
-  const [code, setCode] = useState('');
-  const confirm = () => answerOf(api.POST('/api/user/second-factor/confirm', { body: { code: code.trim() } }));
+function Confirm({ factor: { secret, uri } }: { factor: Schemas['NewSecondFactor'] }) {
   return (
-    <ActionForm
+    <DialogForm
+      initial={{ code: '' }}
       submit="Confirm"
-      action={confirm}
+      action={({ code }) => answerOf(api.POST('/api/user/second-factor/confirm', { body: { code: code.trim() } }))}
       invalidates={['sessions']}
       done="The second factor is set up."
-      onDone={({ recovery_codes }) => onDone(recovery_codes)}
-      onCancel={close}
+      shown={({ recovery_codes }) => <RecoveryCodes codes={recovery_codes} />}
     >
-      {(problem) => (
+      {({ field }) => (
         <>
           <Secret label="The secret for your app" value={secret} />
           <p>
             <a href={uri}>Open it in an app of this device</a>
           </p>
-          <CodeField code={code} onChange={setCode} error={problem?.fields.code} />
+          <CodeField {...field('code')} />
         </>
       )}
-    </ActionForm>
+    </DialogForm>
   );
 }
 
-function RecoveryCodes({ codes, close }: { codes: readonly string[]; close: () => void }) {
+function RecoveryCodes({ codes }: { codes: readonly string[] }) {
   // However it is closed, and not before: the card that has this dialog is another one then.
   useEffect(() => () => void queryClient.invalidateQueries({ queryKey: ['profile'] }), []);
   return (
@@ -96,44 +88,30 @@ function RecoveryCodes({ codes, close }: { codes: readonly string[]; close: () =
           </li>
         ))}
       </ul>
-      <div className="dialog-actions">
+      <DialogEnd label="Done" kind="primary">
         <Copy name="The codes" label="Copy them" value={codes.join('\n')} />
-        <Button kind="primary" onPress={close}>
-          Done
-        </Button>
-      </div>
+      </DialogEnd>
     </>
   );
 }
 
-function Remove({ close }: { close: () => void }) {
-  const [code, setCode] = useState('');
-  const remove = () => answerOf(api.DELETE('/api/user/second-factor', { body: { code: code.trim() } }));
+function Remove() {
   return (
-    <ActionForm
+    <FormDialog
+      title="Remove the authenticator"
+      trigger={<Button kind="danger">Remove</Button>}
+      initial={{ code: '' }}
       submit="Remove"
       kind="danger"
-      action={remove}
+      action={({ code }) => answerOf(api.DELETE('/api/user/second-factor', { body: { code: code.trim() } }))}
       invalidates={['profile']}
       done="The second factor was removed."
-      onDone={close}
-      onCancel={close}
     >
-      {(problem) => <CodeField code={code} onChange={setCode} error={problem?.fields.code} />}
-    </ActionForm>
+      {({ field }) => <CodeField {...field('code')} />}
+    </FormDialog>
   );
 }
 
-function CodeField({ code, onChange, error }: { code: string; onChange: (code: string) => void; error: string | undefined }) {
-  return (
-    <Field
-      label="Code"
-      value={code}
-      onChange={onChange}
-      autoComplete="one-time-code"
-      hint="Six digits of the app, or a recovery code."
-      error={error}
-      isRequired
-    />
-  );
+function CodeField(field: { value: string; onChange: (code: string) => void; error: string | undefined }) {
+  return <Field label="Code" {...field} autoComplete="one-time-code" hint="Six digits of the app, or a recovery code." isRequired />;
 }

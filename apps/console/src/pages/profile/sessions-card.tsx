@@ -1,9 +1,9 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { answerOf, api } from '../../api/client.js';
 import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { Act, ActionForm, ModalBox } from '../../parts/dialogs.js';
+import { Act } from '../../parts/dialogs.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { Card } from '../../parts/page.js';
 import { PasswordField } from '../../parts/password-field.js';
 import { Loaded } from '../../parts/states.js';
@@ -52,35 +52,22 @@ export function SessionsCard() {
 }
 
 function ChangePassword() {
-  const [current, setCurrent] = useState('');
-  const [next, setNext] = useState('');
-  const change = () => answerOf(api.PUT('/api/user/password', { body: { current, new: next } }));
   return (
-    <ModalBox title="Change your password" trigger={<Button>Change the password</Button>}>
-      {(close) => (
-        <ActionForm
-          submit="Change"
-          action={change}
-          invalidates={['sessions']}
-          done="The password was changed; your other sessions ended."
-          onDone={close}
-          onCancel={close}
-        >
-          {(problem) => (
-            <>
-              <PasswordField
-                label="Password so far"
-                kind="current"
-                value={current}
-                onChange={setCurrent}
-                problem={problem}
-                field="current"
-              />
-              <PasswordField label="New password" kind="new" value={next} onChange={setNext} problem={problem} field="new" />
-            </>
-          )}
-        </ActionForm>
+    <FormDialog
+      title="Change your password"
+      trigger={<Button>Change the password</Button>}
+      initial={{ current: '', new: '' }}
+      submit="Change"
+      action={(body) => answerOf(api.PUT('/api/user/password', { body }))}
+      invalidates={['sessions']}
+      done="The password was changed; your other sessions ended."
+    >
+      {({ field }) => (
+        <>
+          <PasswordField label="Password so far" kind="current" {...field('current')} />
+          <PasswordField label="New password" kind="new" {...field('new')} />
+        </>
       )}
-    </ModalBox>
+    </FormDialog>
   );
 }

@@ -1,11 +1,10 @@
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { answerOf, api, type Schemas } from '../../api/client.js';
 import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, Ask, ModalBox } from '../../parts/dialogs.js';
 import { Field, TextArea } from '../../parts/fields.js';
+import { Ask, FormDialog } from '../../parts/form-dialog.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Pager, Table } from '../../parts/table.js';
@@ -66,66 +65,57 @@ export function SshKeysPage() {
 
 function AddKey() {
   return (
-    <ModalBox title="Add an SSH key" trigger={<Button kind="primary">Add a key</Button>}>
-      {(close) => <AddKeyForm close={close} />}
-    </ModalBox>
-  );
-}
-
-function AddKeyForm({ close }: { close: () => void }) {
-  const [header] = useState(idempotencyKey);
-  const [name, setName] = useState('');
-  const [publicKey, setPublicKey] = useState('');
-  const body = { public_key: publicKey.trim(), ...(name !== '' && { name }) };
-  const add = () => answerOf(api.POST('/api/user/ssh-key', { params: { header }, body }));
-  return (
-    <ActionForm submit="Add" action={add} invalidates={['ssh-keys']} done="The key was added." onDone={close} onCancel={close}>
-      {(problem) => (
+    <FormDialog
+      title="Add an SSH key"
+      trigger={<Button kind="primary">Add a key</Button>}
+      initial={{ publicKey: '', name: '' }}
+      submit="Add"
+      action={({ publicKey, name }, header) =>
+        answerOf(
+          api.POST('/api/user/ssh-key', { params: { header }, body: { public_key: publicKey.trim(), ...(name !== '' && { name }) } }),
+        )
+      }
+      invalidates={['ssh-keys']}
+      done="The key was added."
+    >
+      {({ field }) => (
         <>
           <TextArea
             label="Public key"
-            value={publicKey}
-            onChange={setPublicKey}
+            {...field('publicKey', 'public_key')}
             hint="One line that begins with ssh-ed25519, ecdsa-sha2-… or ssh-rsa. The private key stays with you."
-            error={problem?.fields.public_key}
             isRequired
           />
-          <Field label="Name" value={name} onChange={setName} hint="The comment of the key if left empty." error={problem?.fields.name} />
+          <Field label="Name" {...field('name')} hint="The comment of the key if left empty." />
         </>
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }
 
 function KeyActions({ sshKey: { ssh_key_id, name } }: { sshKey: SshKey }) {
+  const params = { path: { ssh_key_id } };
   return (
     <div className="actions">
-      <ModalBox title={`Rename ${name}`} trigger={<Button isSmall>Rename</Button>}>
-        {(close) => <RenameForm id={ssh_key_id} name={name} close={close} />}
-      </ModalBox>
+      <FormDialog
+        title={`Rename ${name}`}
+        trigger={<Button isSmall>Rename</Button>}
+        initial={{ name }}
+        submit="Save"
+        action={(body) => answerOf(api.PUT('/api/user/ssh-key/{ssh_key_id}', { params, body }))}
+        invalidates={['ssh-keys']}
+        done="The key was renamed."
+      >
+        {({ field }) => <Field label="Name" {...field('name')} isRequired />}
+      </FormDialog>
       <Ask
         title={`Remove ${name}`}
         question={<p>It opens nothing any more, and connections that it has opened end at once.</p>}
-        trigger={
-          <Button isSmall kind="danger">
-            Remove
-          </Button>
-        }
         submit="Remove"
-        action={() => answerOf(api.DELETE('/api/user/ssh-key/{ssh_key_id}', { params: { path: { ssh_key_id } } }))}
+        action={() => answerOf(api.DELETE('/api/user/ssh-key/{ssh_key_id}', { params }))}
         invalidates={['ssh-keys']}
         done={`${name} was removed.`}
       />
     </div>
-  );
-}
-
-function RenameForm({ id, name: before, close }: { id: string; name: string; close: () => void }) {
-  const [name, setName] = useState(before);
-  const rename = () => answerOf(api.PUT('/api/user/ssh-key/{ssh_key_id}', { params: { path: { ssh_key_id: id } }, body: { name } }));
-  return (
-    <ActionForm submit="Save" action={rename} invalidates={['ssh-keys']} done="The key was renamed." onDone={close} onCancel={close}>
-      {(problem) => <Field label="Name" value={name} onChange={setName} error={problem?.fields.name} isRequired />}
-    </ActionForm>
   );
 }

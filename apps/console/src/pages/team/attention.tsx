@@ -117,7 +117,7 @@ function ofPod(teamId: string, { pod_name: podName, name, status, reason, exit_c
 
 function ofVm(teamId: string, { instance_id, name, status, reason }: Schemas['Vm']): Matter {
   const link = (
-    <Link to="/teams/$teamId/vms" params={{ teamId }}>
+    <Link to="/teams/$teamId/vms/$instanceId" params={{ teamId, instanceId: instance_id }}>
       {name}
     </Link>
   );

@@ -1,9 +1,8 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { instant, roleName } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, Ask, ModalBox } from '../../parts/dialogs.js';
+import { Ask, FormDialog, Made } from '../../parts/form-dialog.js';
 import { Card } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
@@ -59,44 +58,29 @@ function Actions({ invitation: { id, name }, teamId }: { invitation: Invitation;
   const params = { path: { team_id: teamId, invitation_id: id } };
   return (
     <div className="actions">
-      <ModalBox title={`Invite ${name} again`} trigger={<Button isSmall>Resend</Button>}>
-        {(close) => <Resend params={params} close={close} />}
-      </ModalBox>
+      <FormDialog
+        title={`Invite ${name} again`}
+        trigger={<Button isSmall>Resend</Button>}
+        initial={{}}
+        submit="Send a new link"
+        action={() => answerOf(api.POST('/api/team/{team_id}/invitations/{invitation_id}/resend', { params }))}
+        invalidates={['team']}
+        shown={(sent) => (
+          <Made>
+            <InvitationLink invitation={sent} />
+          </Made>
+        )}
+      >
+        {() => <p>A new link is made; the one before opens nothing any more.</p>}
+      </FormDialog>
       <Ask
         title={`Revoke the invitation of ${name}`}
         question={<p>Its link opens nothing any more, and the person is no member of the team.</p>}
-        trigger={
-          <Button isSmall kind="danger">
-            Revoke
-          </Button>
-        }
         submit="Revoke"
         action={() => answerOf(api.DELETE('/api/team/{team_id}/invitations/{invitation_id}', { params }))}
         invalidates={['team']}
         done="The invitation was revoked."
       />
     </div>
-  );
-}
-
-function Resend({ params, close }: { params: { path: { team_id: string; invitation_id: string } }; close: () => void }) {
-  const [sent, setSent] = useState<Schemas['SentInvitation'] | null>(null);
-  if (sent) {
-    return (
-      <>
-        <InvitationLink invitation={sent} />
-        <div className="dialog-actions">
-          <Button kind="primary" onPress={close}>
-            Done
-          </Button>
-        </div>
-      </>
-    );
-  }
-  const resend = () => answerOf(api.POST('/api/team/{team_id}/invitations/{invitation_id}/resend', { params }));
-  return (
-    <ActionForm submit="Send a new link" action={resend} invalidates={['team']} onDone={setSent} onCancel={close}>
-      {() => <p>A new link is made; the one before opens nothing any more.</p>}
-    </ActionForm>
   );
 }

@@ -1,9 +1,8 @@
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { answerOf, api, type Schemas } from '../../api/client.js';
 import { roleName } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field } from '../../parts/fields.js';
+import { FormDialog, Made } from '../../parts/form-dialog.js';
 import { Secret } from '../../parts/secret.js';
 import { InvitationLink } from './invitation-link.js';
 
@@ -21,69 +20,54 @@ const roles: readonly { value: Role; label: string; detail: string }[] = (
 ).map(([value, detail]) => ({ value, label: roleName(value), detail }));
 
 /** What was made just now: a key, and for a new member the link by which they set a password. */
-function KeyShown({ member, close }: { member: Member; close: () => void }) {
+function KeyShown({ member }: { member: Member }) {
   return (
-    <>
+    <Made>
       {member.api_key !== null && <Secret label={`The key of ${member.name}`} value={member.api_key} />}
       {member.invitation && <InvitationLink invitation={member.invitation} />}
-      <div className="dialog-actions">
-        <Button kind="primary" onPress={close}>
-          Done
-        </Button>
-      </div>
-    </>
+    </Made>
   );
 }
+
+const nobody: { email: string; name: string; role: Role } = { email: '', name: '', role: 'member' };
 
 export function AddMember({ teamId }: { teamId: string }) {
   return (
-    <ModalBox title="Add a member" trigger={<Button kind="primary">Add a member</Button>}>
-      {(close) => <AddMemberForm teamId={teamId} close={close} />}
-    </ModalBox>
-  );
-}
-
-function AddMemberForm({ teamId, close }: { teamId: string; close: () => void }) {
-  const [header] = useState(idempotencyKey);
-  const [email, setEmail] = useState('');
-  const [name, setName] = useState('');
-  const [role, setRole] = useState<Role>('member');
-  const [added, setAdded] = useState<Member | null>(null);
-  if (added) return <KeyShown member={added} close={close} />;
-  const add = () =>
-    answerOf(api.POST('/api/team/{team_id}/members', { params: { path: { team_id: teamId }, header }, body: { email, name, role } }));
-  return (
-    <ActionForm submit="Add" action={add} invalidates={['team']} done="The member was added." onDone={setAdded} onCancel={close}>
-      {(problem) => (
+    <FormDialog
+      title="Add a member"
+      trigger={<Button kind="primary">Add a member</Button>}
+      initial={nobody}
+      submit="Add"
+      action={(body, header) => answerOf(api.POST('/api/team/{team_id}/members', { params: { path: { team_id: teamId }, header }, body }))}
+      invalidates={['team']}
+      done="The member was added."
+      shown={(member) => <KeyShown member={member} />}
+    >
+      {({ field }) => (
         <>
-          <Field label="E-mail" type="email" value={email} onChange={setEmail} error={problem?.fields.email} isRequired />
-          <Field label="Name" value={name} onChange={setName} error={problem?.fields.name} isRequired />
-          <Chooser label="Role" value={role} choices={roles} onChange={setRole} />
+          <Field label="E-mail" type="email" {...field('email')} isRequired />
+          <Field label="Name" {...field('name')} isRequired />
+          <Chooser label="Role" {...field('role')} choices={roles} />
         </>
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }
 
-export function ChangeRole({ member, teamId }: { member: Member; teamId: string }) {
-  const [role, setRole] = useState(member.role);
-  const path = { team_id: teamId, user_id: member.user_id };
-  const change = () => answerOf(api.PUT('/api/team/{team_id}/members/{user_id}', { params: { path }, body: { role } }));
+export function ChangeRole({ member: { user_id, name, role }, teamId }: { member: Member; teamId: string }) {
+  const path = { team_id: teamId, user_id };
   return (
-    <ModalBox title={`Role of ${member.name}`} trigger={<Button isSmall>Role</Button>}>
-      {(close) => (
-        <ActionForm
-          submit="Change"
-          action={change}
-          invalidates={['team', 'profile']}
-          done="The role was changed."
-          onDone={close}
-          onCancel={close}
-        >
-          {() => <Chooser label="Role" value={role} choices={roles} onChange={setRole} />}
-        </ActionForm>
-      )}
-    </ModalBox>
+    <FormDialog
+      title={`Role of ${name}`}
+      trigger={<Button isSmall>Role</Button>}
+      initial={{ role }}
+      submit="Change"
+      action={(body) => answerOf(api.PUT('/api/team/{team_id}/members/{user_id}', { params: { path }, body }))}
+      invalidates={['team', 'profile']}
+      done="The role was changed."
+    >
+      {({ field }) => <Chooser label="Role" {...field('role')} choices={roles} />}
+    </FormDialog>
   );
 }
 
@@ -95,55 +79,42 @@ const graces = [
 ];
 
 export function IssueKey({ member, teamId }: { member: Member; teamId: string }) {
-  const title = member.api_token ? 'Rotate the key' : 'Issue a key';
+  const { user_id, name, api_token: hasKey, ip_whitelist } = member;
+  const path = { team_id: teamId, user_id };
   return (
-    <ModalBox title={`${title} of ${member.name}`} trigger={<Button isSmall>{member.api_token ? 'Rotate' : 'Issue a key'}</Button>}>
-      {(close) => <IssueKeyForm member={member} teamId={teamId} close={close} />}
-    </ModalBox>
-  );
-}
-
-function IssueKeyForm({ member, teamId, close }: { member: Member; teamId: string; close: () => void }) {
-  const [header] = useState(idempotencyKey);
-  const [expiry, setExpiry] = useState('');
-  const [addresses, setAddresses] = useState(member.ip_whitelist);
-  const [grace, setGrace] = useState('0');
-  const [issued, setIssued] = useState<Member | null>(null);
-  if (issued) return <KeyShown member={issued} close={close} />;
-  const path = { team_id: teamId, user_id: member.user_id };
-  const issue = () =>
-    answerOf(
-      api.POST('/api/team/{team_id}/members/{user_id}/api-key', {
-        params: { path, header },
-        body: {
+    <FormDialog
+      title={`${hasKey ? 'Rotate the key' : 'Issue a key'} of ${name}`}
+      trigger={<Button isSmall>{hasKey ? 'Rotate' : 'Issue a key'}</Button>}
+      initial={{ expiry: '', addresses: ip_whitelist, grace: '0' }}
+      submit="Make the key"
+      action={({ expiry, addresses, grace }, header) => {
+        const body = {
           ...(expiry !== '' && { expiry_date: `${expiry}T00:00:00Z` }),
-          ...(addresses !== member.ip_whitelist && { ip_whitelist: addresses }),
-          ...(member.api_token && { grace_seconds: Number(grace) }),
-        },
-      }),
-    );
-  return (
-    <ActionForm submit="Make the key" action={issue} invalidates={['team']} done="A key was made." onDone={setIssued} onCancel={close}>
-      {(problem) => (
+          ...(addresses !== ip_whitelist && { ip_whitelist: addresses }),
+          ...(hasKey && { grace_seconds: Number(grace) }),
+        };
+        return answerOf(api.POST('/api/team/{team_id}/members/{user_id}/api-key', { params: { path, header }, body }));
+      }}
+      invalidates={['team']}
+      done="A key was made."
+      shown={(issued) => <KeyShown member={issued} />}
+    >
+      {({ field }) => (
         <>
           <Field
             label="Expires on (UTC)"
             type="date"
-            value={expiry}
-            onChange={setExpiry}
+            {...field('expiry', 'expiry_date')}
             hint="In 90 days unless given; at most a year ahead."
-            error={problem?.fields.expiry_date}
           />
           <Field
             label="From addresses"
-            value={addresses}
-            onChange={setAddresses}
+            {...field('addresses', 'ip_whitelist')}
             hint="Addresses or CIDRs, with commas between them; empty allows any."
-            error={problem?.fields.ip_whitelist}
           />
-          {member.api_token && <Chooser label="The old key ends" value={grace} choices={graces} onChange={setGrace} />}
+          {hasKey && <Chooser label="The old key ends" {...field('grace')} choices={graces} />}
         </>
       )}
-    </ActionForm>
+    </FormDialog>
   );
 }

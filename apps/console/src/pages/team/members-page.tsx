@@ -5,7 +5,7 @@ import { membersQuery } from '../../api/queries.js';
 import { day, roleName } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
-import { Ask } from '../../parts/dialogs.js';
+import { Ask } from '../../parts/form-dialog.js';
 import { Page } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { Pager, Table, type Column } from '../../parts/table.js';
@@ -104,11 +104,6 @@ function MemberActions({ member, teamId, mayManage }: { member: Member; teamId: 
         <Ask
           title="Remove from the team"
           question={<p className="given">{member.name} can no longer see the team, and the key to it ends. What runs goes on.</p>}
-          trigger={
-            <Button isSmall kind="danger">
-              Remove
-            </Button>
-          }
           submit="Remove"
           action={() => answerOf(api.DELETE('/api/team/{team_id}/members/{user_id}', { params: { path } }))}
           invalidates={['team']}

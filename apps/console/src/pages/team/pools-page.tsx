@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
-import { availablePoolsQuery, availableRegionsQuery, poolGpusQuery } from '../../api/queries.js';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { availablePoolsQuery, availableRegionsQuery, poolGpusQuery, type MetricWindow } from '../../api/queries.js';
 import type { Schemas } from '../../api/client.js';
 import { decimal, gigabytes, quantity } from '../../format/format.js';
 import { GpuDrawing, GpuLegend } from '../../gpu/gpu-drawing.js';
@@ -11,6 +11,7 @@ import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
 import { may } from '../../api/access.js';
 import { useUser } from '../../api/user-context.js';
+import { WindowChooser } from '../window-chooser.js';
 import { SubscribeDialog } from './subscribe-dialog.js';
 
 const isolations = {
@@ -21,6 +22,8 @@ const isolations = {
 
 export function PoolsPage() {
   const { teamId } = useParams({ from: '/in/teams/$teamId' });
+  const { window = 'last_24h' } = useSearch({ from: '/in/teams/$teamId/pools' });
+  const navigate = useNavigate({ from: '/teams/$teamId/pools' });
   const user = useUser();
   const pools = useQuery(availablePoolsQuery(teamId));
   const regions = useQuery(availableRegionsQuery(teamId));
@@ -33,13 +36,17 @@ export function PoolsPage() {
             <Empty title="No pool is offered">The operator has made no GPU pool yet.</Empty>
           ) : (
             <>
-              <GpuLegend hasOthers />
+              <div className="toolbar spread">
+                <GpuLegend hasOthers />
+                <WindowChooser value={window} onChange={(next) => void navigate({ search: { window: next }, replace: true })} />
+              </div>
               {data.map((pool) => (
                 <PoolCard
                   key={pool.pool_id}
                   pool={pool}
                   region={regionName(pool.region_id)}
                   teamId={teamId}
+                  window={window}
                   maySubscribe={may(user, teamId, 'useResources')}
                 />
               ))}
@@ -55,16 +62,17 @@ interface PoolCardProps {
   pool: Schemas['AvailablePool'];
   region: string;
   teamId: string;
+  window: MetricWindow;
   maySubscribe: boolean;
 }
 
-function PoolCard({ pool, region, teamId, maySubscribe }: PoolCardProps) {
+function PoolCard({ pool, region, teamId, window, maySubscribe }: PoolCardProps) {
   return (
     <Card title={pool.pool_name} actions={maySubscribe && <SubscribeDialog pool={pool} teamId={teamId} />}>
       <p className="hint">
         {pool.board} in {region} · {pool.sharing_mode} · {isolations[pool.isolation]}
       </p>
-      <PoolGpus poolId={pool.pool_id} teamId={teamId} />
+      <PoolGpus poolId={pool.pool_id} teamId={teamId} window={window} />
       <Table
         label={`What ${pool.pool_name} sells`}
         rows={pool.profiles}
@@ -89,7 +97,7 @@ function PoolCard({ pool, region, teamId, maySubscribe }: PoolCardProps) {
 }
 
 /** The pool's GPUs as they are: the team's own slices in colour, those of others in grey. */
-function PoolGpus({ poolId, teamId }: { poolId: string; teamId: string }) {
+function PoolGpus({ poolId, teamId, window }: { poolId: string; teamId: string; window: MetricWindow }) {
   const gpus = useQuery(poolGpusQuery(teamId, poolId));
   return (
     <Loaded query={gpus} height={150}>
@@ -99,7 +107,7 @@ function PoolGpus({ poolId, teamId }: { poolId: string; teamId: string }) {
           <>
             <div className="gpus">
               {data.map((gpu) => (
-                <GpuDrawing key={gpu.gpu_id} gpu={shapeOf(gpu)} {...holders} />
+                <GpuDrawing key={gpu.gpu_id} gpu={shapeOf(gpu)} window={window} {...holders} />
               ))}
             </div>
             {pagination.total > data.length && (

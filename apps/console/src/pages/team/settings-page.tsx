@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { answerOf, api, type Schemas } from '../../api/client.js';
 import { teamImagesQuery, teamQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, Ask, ModalBox } from '../../parts/dialogs.js';
 import { Field } from '../../parts/fields.js';
+import { Ask, FormDialog } from '../../parts/form-dialog.js';
 import { Card, Figure, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { instant } from '../../format/format.js';
@@ -29,7 +28,7 @@ export function SettingsPage() {
             <Card title="Team" actions={mayManage && <EditTeam team={data} />}>
               <dl className="figures">
                 <Figure name="Name" value={<span className="given">{data.name}</span>} hint={data.description} />
-                <Figure name="Since" value={<span className="small">{instant(data.created_at, user.timezone)}</span>} />
+                <Figure name="Since" isText value={instant(data.created_at, user.timezone)} />
               </dl>
               <p className="hint">
                 Team id <code>{data.id}</code>
@@ -45,30 +44,24 @@ export function SettingsPage() {
   );
 }
 
-function EditTeam({ team }: { team: Team }) {
-  const [name, setName] = useState(team.name);
-  const [description, setDescription] = useState(team.description);
-  const save = () => answerOf(api.PUT('/api/team/{team_id}', { params: { path: { team_id: team.id } }, body: { name, description } }));
+function EditTeam({ team: { id, name, description } }: { team: Team }) {
   return (
-    <ModalBox title="Edit the team" trigger={<Button>Edit</Button>}>
-      {(close) => (
-        <ActionForm
-          submit="Save"
-          action={save}
-          invalidates={['team', 'profile', 'teams']}
-          done="The team was saved."
-          onDone={close}
-          onCancel={close}
-        >
-          {(problem) => (
-            <>
-              <Field label="Name" value={name} onChange={setName} error={problem?.fields.name} isRequired />
-              <Field label="Description" value={description} onChange={setDescription} error={problem?.fields.description} />
-            </>
-          )}
-        </ActionForm>
+    <FormDialog
+      title="Edit the team"
+      trigger={<Button>Edit</Button>}
+      initial={{ name, description }}
+      submit="Save"
+      action={(body) => answerOf(api.PUT('/api/team/{team_id}', { params: { path: { team_id: id } }, body }))}
+      invalidates={['team', 'profile', 'teams']}
+      done="The team was saved."
+    >
+      {({ field }) => (
+        <>
+          <Field label="Name" {...field('name')} isRequired />
+          <Field label="Description" {...field('description')} />
+        </>
       )}
-    </ModalBox>
+    </FormDialog>
   );
 }
 
@@ -85,11 +78,6 @@ function Workspaces({ team, mayManage }: { team: Team; mayManage: boolean }) {
                 <Ask
                   title="Delete the workspace"
                   question={<p className="given">“{workspace.name}” can be deleted while nothing is in it.</p>}
-                  trigger={
-                    <Button isSmall kind="danger">
-                      Delete
-                    </Button>
-                  }
                   submit="Delete"
                   action={() => answerOf(api.DELETE('/api/workspace/{workspace_id}', { params: { path: { workspace_id: workspace.id } } }))}
                   invalidates={['team']}
@@ -105,23 +93,21 @@ function Workspaces({ team, mayManage }: { team: Team; mayManage: boolean }) {
 }
 
 function NameWorkspace({ team, workspace }: { team: Team; workspace?: { id: string; name: string } }) {
-  const [header] = useState(idempotencyKey);
-  const [name, setName] = useState(workspace?.name ?? '');
-  const save = () =>
-    workspace
-      ? answerOf(api.PUT('/api/workspace/{workspace_id}', { params: { path: { workspace_id: workspace.id } }, body: { name } }))
-      : answerOf(api.POST('/api/workspace', { params: { header }, body: { team_id: team.id, name } }));
   return (
-    <ModalBox
+    <FormDialog
       title={workspace ? 'Rename the workspace' : 'Create a workspace'}
       trigger={<Button isSmall={workspace !== undefined}>{workspace ? 'Rename' : 'Create'}</Button>}
+      initial={{ name: workspace?.name ?? '' }}
+      submit="Save"
+      action={({ name }, header) => {
+        if (!workspace) return answerOf(api.POST('/api/workspace', { params: { header }, body: { team_id: team.id, name } }));
+        return answerOf(api.PUT('/api/workspace/{workspace_id}', { params: { path: { workspace_id: workspace.id } }, body: { name } }));
+      }}
+      invalidates={['team']}
+      done="The workspace was saved."
     >
-      {(close) => (
-        <ActionForm submit="Save" action={save} invalidates={['team']} done="The workspace was saved." onDone={close} onCancel={close}>
-          {(problem) => <Field label="Name" value={name} onChange={setName} error={problem?.fields.name} isRequired />}
-        </ActionForm>
-      )}
-    </ModalBox>
+      {({ field }) => <Field label="Name" {...field('name')} isRequired />}
+    </FormDialog>
   );
 }
 

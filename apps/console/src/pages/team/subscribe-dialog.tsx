@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { answerOf, api, type Schemas } from '../../api/client.js';
 import { teamQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field } from '../../parts/fields.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 
 interface SubscribeProps {
   pool: Schemas['AvailablePool'];
@@ -13,70 +12,50 @@ interface SubscribeProps {
 }
 
 export function SubscribeDialog({ pool, teamId }: SubscribeProps) {
-  return (
-    <ModalBox title={`Subscribe to ${pool.pool_name}`} trigger={<Button kind="primary">Subscribe</Button>}>
-      {(close) => <SubscribeForm pool={pool} teamId={teamId} close={close} />}
-    </ModalBox>
-  );
-}
-
-function SubscribeForm({ pool, teamId, close }: SubscribeProps & { close: () => void }) {
   const navigate = useNavigate();
-  const team = useQuery(teamQuery(teamId));
-  const workspaces = team.data?.workspaces ?? [];
-  const [header] = useState(idempotencyKey);
-  const [profile, setProfile] = useState(pool.profiles[0]?.profile ?? '');
-  const [vgpus, setVgpus] = useState('1');
-  const [name, setName] = useState('');
-  const [workspace, setWorkspace] = useState('');
-  const subscribe = () =>
-    answerOf(
-      api.POST('/api/gpuaas/pool/subscribe', {
-        params: { header },
-        body: {
-          team_id: teamId,
-          pool_id: pool.pool_id,
-          vgpus: Number(vgpus),
-          profile,
-          ...(name !== '' && { name }),
-          ...(workspace !== '' && { workspace_id: workspace }),
-        },
-      }),
-    );
+  const { pool_id, pool_name, profiles } = pool;
   return (
-    <ActionForm
+    <FormDialog
+      title={`Subscribe to ${pool_name}`}
+      trigger={<Button kind="primary">Subscribe</Button>}
+      initial={{ profile: profiles[0]?.profile ?? '', vgpus: '1', name: '', workspace: '' }}
       submit="Subscribe"
-      action={subscribe}
+      action={({ profile, vgpus, name, workspace }, header) => {
+        const optional = { ...(name !== '' && { name }), ...(workspace !== '' && { workspace_id: workspace }) };
+        const body = { team_id: teamId, pool_id, vgpus: Number(vgpus), profile, ...optional };
+        return answerOf(api.POST('/api/gpuaas/pool/subscribe', { params: { header }, body }));
+      }}
       invalidates={['subscriptions', 'available-pools', 'overview']}
       done="The subscription was accepted."
-      onDone={() => {
-        close();
-        void navigate({ to: '/teams/$teamId/subscriptions', params: { teamId } });
-      }}
-      onCancel={close}
+      onDone={() => void navigate({ to: '/teams/$teamId/subscriptions', params: { teamId } })}
     >
-      {(problem) => (
+      {({ field }) => (
         <>
           <Chooser
             label="Profile"
-            value={profile}
-            choices={pool.profiles.map(({ profile: value, available_vgpus }) => ({
-              value,
-              label: value,
+            {...field('profile')}
+            choices={profiles.map(({ profile: value, available_vgpus }) => ({
+              ...{ value, label: value },
               detail: `${available_vgpus} free`,
             }))}
-            onChange={setProfile}
           />
-          <Field label="vGPUs" type="number" value={vgpus} onChange={setVgpus} error={problem?.fields.vgpus} isRequired />
-          <Field label="Name" value={name} onChange={setName} hint="Optional: what it is for." error={problem?.fields.name} />
-          <Chooser
-            label="Workspace"
-            value={workspace}
-            choices={[{ value: '', label: 'Default' }, ...workspaces.map(({ id, name: label }) => ({ value: id, label }))]}
-            onChange={setWorkspace}
-          />
+          <Field label="vGPUs" type="number" {...field('vgpus')} isRequired />
+          <Field label="Name" {...field('name')} hint="Optional: what it is for." />
+          <WorkspaceChooser teamId={teamId} {...field('workspace')} />
         </>
       )}
-    </ActionForm>
+    </FormDialog>
+  );
+}
+
+function WorkspaceChooser({ teamId, ...field }: { teamId: string; value: string; onChange: (workspace: string) => void }) {
+  const team = useQuery(teamQuery(teamId));
+  const workspaces = team.data?.workspaces ?? [];
+  return (
+    <Chooser
+      label="Workspace"
+      {...field}
+      choices={[{ value: '', label: 'Default' }, ...workspaces.map(({ id, name }) => ({ value: id, label: name }))]}
+    />
   );
 }

@@ -1,11 +1,10 @@
-import { useState } from 'react';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import type { MetricWindow } from '../../api/queries.js';
 import { gigabytes, instant, percent } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
-import { ActionForm, ModalBox } from '../../parts/dialogs.js';
 import { Field, Toggle } from '../../parts/fields.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { Table, type Column } from '../../parts/table.js';
 import { useUser } from '../../api/user-context.js';
 import { Utilization } from './utilization.js';
@@ -82,62 +81,48 @@ function Actions({ subscription }: { subscription: Subscription }) {
 }
 
 function Resize({ subscription: { subscription_id, vgpus_allocated, profile } }: { subscription: Subscription }) {
-  const [vgpus, setVgpus] = useState(String(vgpus_allocated));
-  const resize = () =>
-    answerOf(
-      api.PUT('/api/gpuaas/pool-subscription/{subscription_id}', { params: { path: { subscription_id } }, body: { vgpus: Number(vgpus) } }),
-    );
+  const params = { path: { subscription_id } };
   return (
-    <ModalBox title="Resize the subscription" trigger={<Button isSmall>Resize</Button>}>
-      {(close) => (
-        <ActionForm submit="Resize" action={resize} invalidates={touched} done="The new size was accepted." onDone={close} onCancel={close}>
-          {(problem) => (
-            <Field
-              label="vGPUs"
-              type="number"
-              value={vgpus}
-              onChange={setVgpus}
-              hint={`Of ${profile}; ${vgpus_allocated} now.`}
-              error={problem?.fields.vgpus}
-              isRequired
-            />
-          )}
-        </ActionForm>
-      )}
-    </ModalBox>
+    <FormDialog
+      title="Resize the subscription"
+      trigger={<Button isSmall>Resize</Button>}
+      initial={{ vgpus: String(vgpus_allocated) }}
+      submit="Resize"
+      action={({ vgpus }) =>
+        answerOf(api.PUT('/api/gpuaas/pool-subscription/{subscription_id}', { params, body: { vgpus: Number(vgpus) } }))
+      }
+      invalidates={touched}
+      done="The new size was accepted."
+    >
+      {({ field }) => <Field label="vGPUs" type="number" {...field('vgpus')} hint={`Of ${profile}; ${vgpus_allocated} now.`} isRequired />}
+    </FormDialog>
   );
 }
 
 function Unsubscribe({ subscription: { subscription_id, name, pool_name } }: { subscription: Subscription }) {
-  const [force, setForce] = useState(false);
-  const unsubscribe = () => answerOf(api.POST('/api/gpuaas/pool/unsubscribe', { body: { subscription_id, force } }));
   return (
-    <ModalBox
+    <FormDialog
       title="Unsubscribe"
       trigger={
         <Button isSmall kind="danger">
           Unsubscribe
         </Button>
       }
+      initial={{ force: false }}
+      submit="Unsubscribe"
+      kind="danger"
+      action={({ force }, header) =>
+        answerOf(api.POST('/api/gpuaas/pool/unsubscribe', { params: { header }, body: { subscription_id, force } }))
+      }
+      invalidates={touched}
+      done="The subscription is being ended."
     >
-      {(close) => (
-        <ActionForm
-          submit="Unsubscribe"
-          kind="danger"
-          action={unsubscribe}
-          invalidates={touched}
-          done="The subscription is being ended."
-          onDone={close}
-          onCancel={close}
-        >
-          {() => (
-            <>
-              <p className="given">Give back what “{name ?? pool_name}” holds? Its billing ends when that is done.</p>
-              <Toggle label="Stop what still runs on it" isOn={force} onChange={setForce} />
-            </>
-          )}
-        </ActionForm>
+      {({ values, set }) => (
+        <>
+          <p className="given">Give back what “{name ?? pool_name}” holds? Its billing ends when that is done.</p>
+          <Toggle label="Stop what still runs on it" isOn={values.force} onChange={(force) => set({ force })} />
+        </>
       )}
-    </ModalBox>
+    </FormDialog>
   );
 }

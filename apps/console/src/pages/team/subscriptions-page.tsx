@@ -1,27 +1,20 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { subscriptionsQuery, type MetricWindow } from '../../api/queries.js';
-import { Chooser, Toggle } from '../../parts/fields.js';
+import { subscriptionsQuery } from '../../api/queries.js';
+import { Toggle } from '../../parts/fields.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { may } from '../../api/access.js';
 import { useUser } from '../../api/user-context.js';
+import { WindowChooser } from '../window-chooser.js';
 import { SubscriptionTable } from './subscription-table.js';
-
-export const windows: readonly { value: MetricWindow; label: string }[] = [
-  { value: 'last_1h', label: 'Last hour' },
-  { value: 'last_6h', label: 'Last 6 hours' },
-  { value: 'last_24h', label: 'Last 24 hours' },
-  { value: 'last_7d', label: 'Last 7 days' },
-  { value: 'last_30d', label: 'Last 30 days' },
-];
 
 export function SubscriptionsPage() {
   const { teamId } = useParams({ from: '/in/teams/$teamId' });
   const search = useSearch({ from: '/in/teams/$teamId/subscriptions' });
   const navigate = useNavigate({ from: '/teams/$teamId/subscriptions' });
   const user = useUser();
-  const window = windows.find(({ value }) => value === search.window)?.value ?? 'last_24h';
+  const { window = 'last_24h' } = search;
   const subscriptions = useQuery(subscriptionsQuery(teamId, window, search.ended === 'yes'));
   return (
     <Page
@@ -34,12 +27,7 @@ export function SubscriptionsPage() {
       }
     >
       <div className="toolbar" role="group" aria-label="Filters">
-        <Chooser
-          label="Use over"
-          value={window}
-          choices={windows}
-          onChange={(value) => void navigate({ search: { ...search, window: value }, replace: true })}
-        />
+        <WindowChooser value={window} onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })} />
         <Toggle
           label="Show what has ended"
           isOn={search.ended === 'yes'}

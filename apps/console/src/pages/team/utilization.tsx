@@ -1,22 +1,7 @@
-import { queryOptions, useQuery } from '@tanstack/react-query';
-import { answerOf, api } from '../../api/client.js';
-import type { MetricWindow } from '../../api/queries.js';
-import { pollMs } from '../../api/query-client.js';
+import { useQuery } from '@tanstack/react-query';
+import { utilizationQuery, type MetricWindow } from '../../api/queries.js';
 import { Course } from '../../charts/course.js';
 import { percent } from '../../format/format.js';
-
-const utilizationQuery = (subscription_id: string, metric_window: MetricWindow) =>
-  queryOptions({
-    queryKey: ['utilization', subscription_id, metric_window],
-    queryFn: () =>
-      answerOf(
-        api.GET('/api/gpuaas/pool-subscription/{subscription_id}/utilization', {
-          params: { path: { subscription_id }, query: { metric_window } },
-        }),
-      ),
-    refetchInterval: pollMs.slow,
-    staleTime: pollMs.slow,
-  });
 
 /** How the GPUs of a subscription were used in the course of the window. What cannot be read takes no room from the figures. */
 export function Utilization({ id, name, window }: { id: string; name: string; window: MetricWindow }) {
@@ -25,5 +10,5 @@ export function Utilization({ id, name, window }: { id: string; name: string; wi
   const known = values.filter((value) => value !== null);
   if (known.length === 0) return <span className="course" />;
   const label = `GPU use of ${name}, from ${percent(Math.min(...known))} to ${percent(Math.max(...known))}`;
-  return <Course values={values} label={label} />;
+  return <Course lines={[{ values }]} label={label} />;
 }

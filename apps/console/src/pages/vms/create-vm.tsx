@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { answerOf, api, type Schemas } from '../../api/client.js';
 import type { Problem } from '../../api/problem.js';
 import { availableRegionsQuery } from '../../api/queries.js';
 import { gigabytes } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, ModalBox } from '../../parts/dialogs.js';
+import { ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, Toggle } from '../../parts/fields.js';
+import { DialogForm } from '../../parts/form-dialog.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { volumesQuery } from '../volumes/volume-queries.js';
 import { flavoursQuery } from './vm-queries.js';
@@ -17,12 +17,12 @@ type Volume = Schemas['SharedVolume'];
 export function CreateVm({ teamId }: { teamId: string }) {
   return (
     <ModalBox title="Create a VM" trigger={<Button kind="primary">Create a VM</Button>}>
-      {(close) => <Ready teamId={teamId} close={close} />}
+      <Ready teamId={teamId} />
     </ModalBox>
   );
 }
 
-function Ready({ teamId, close }: { teamId: string; close: () => void }) {
+function Ready({ teamId }: { teamId: string }) {
   const flavours = useQuery(flavoursQuery);
   const regions = useQuery(availableRegionsQuery(teamId));
   const volumes = useQuery(volumesQuery(teamId, 1, 100));
@@ -34,7 +34,7 @@ function Ready({ teamId, close }: { teamId: string; close: () => void }) {
             if (sizes.length === 0) return <Empty title="There is no flavour">The operator has to say which sizes VMs may have.</Empty>;
             if (places.length === 0)
               return <Empty title="No region is offered to the team">A VM runs in a region with GPU pools for the team.</Empty>;
-            return <VmForm teamId={teamId} flavours={sizes} regions={places} volumes={volumes.data?.data ?? []} close={close} />;
+            return <VmForm teamId={teamId} flavours={sizes} regions={places} volumes={volumes.data?.data ?? []} />;
           }}
         </Loaded>
       )}
@@ -47,78 +47,56 @@ interface VmFormProps {
   flavours: readonly Schemas['Flavour'][];
   regions: readonly Region[];
   volumes: readonly Volume[];
-  close: () => void;
 }
 
-function VmForm({ teamId, flavours, regions, volumes, close }: VmFormProps) {
-  const [header] = useState(idempotencyKey);
-  const [name, setName] = useState('');
-  const [region, setRegion] = useState(regions[0]?.region_id ?? '');
-  const [flavour, setFlavour] = useState(flavours[0]?.name ?? '');
-  const [image, setImage] = useState('docker.io/library/debian:13');
-  const [restarts, setRestarts] = useState(true);
-  const [mounts, setMounts] = useState<readonly Mount[]>([]);
-  const body = {
-    ...{ team_id: teamId, region_id: region, name, flavour, image, auto_restart: restarts },
-    ...(mounts.length > 0 && { volumes: [...mounts] }),
+function VmForm({ teamId, flavours, regions, volumes }: VmFormProps) {
+  const initial = {
+    ...{ name: '', region_id: regions[0]?.region_id ?? '', flavour: flavours[0]?.name ?? '' },
+    ...{ image: 'docker.io/library/debian:13', auto_restart: true, mounts: [] as readonly Mount[] },
   };
-  const create = () => answerOf(api.POST('/api/vm', { params: { header }, body }));
   return (
-    <ActionForm
+    <DialogForm
+      initial={initial}
       submit="Create"
-      action={create}
+      action={({ mounts, ...rest }, header) => {
+        const body = { team_id: teamId, ...rest, ...(mounts.length > 0 && { volumes: [...mounts] }) };
+        return answerOf(api.POST('/api/vm', { params: { header }, body }));
+      }}
       invalidates={['vms', 'overview']}
       done="The VM was accepted."
-      onDone={close}
-      onCancel={close}
     >
-      {(problem) => (
+      {({ values, set, field, problem }) => (
         <>
-          <Field
-            label="Name"
-            value={name}
-            onChange={setName}
-            hint="Lower-case letters, digits and hyphens."
-            error={problem?.fields.name}
-            isRequired
-          />
+          <Field label="Name" {...field('name')} hint="Lower-case letters, digits and hyphens." isRequired />
           <Chooser
             label="Region"
-            value={region}
+            value={values.region_id}
             choices={regions.map(({ region_id, region_name }) => ({ value: region_id, label: region_name }))}
-            onChange={(next) => {
-              setRegion(next);
-              setMounts([]);
-            }}
+            onChange={(region_id) => set({ region_id, mounts: [] })}
           />
           <Chooser
             label="Flavour"
-            value={flavour}
-            choices={flavours.map((size) => ({
-              value: size.name,
-              label: size.name,
-              detail: `${size.vcpus} vCPUs, ${gigabytes(size.memory_gb)}`,
+            {...field('flavour')}
+            choices={flavours.map(({ name, vcpus, memory_gb }) => ({
+              ...{ value: name, label: name },
+              detail: `${vcpus} vCPUs, ${gigabytes(memory_gb)}`,
             }))}
-            onChange={setFlavour}
           />
-          <Field
-            label="Image"
-            value={image}
-            onChange={setImage}
-            hint="One that the team’s image policy allows."
-            error={problem?.fields.image}
-            isRequired
+          <Field label="Image" {...field('image')} hint="One that the team’s image policy allows." isRequired />
+          <Toggle
+            label="Restart it when it stops by itself"
+            isOn={values.auto_restart}
+            onChange={(auto_restart) => set({ auto_restart })}
           />
-          <Toggle label="Restart it when it stops by itself" isOn={restarts} onChange={setRestarts} />
           <Mounts
-            volumes={volumes.filter(({ region_id, status }) => region_id === region && status === 'active')}
-            mounts={mounts}
-            onChange={setMounts}
+            volumes={volumes.filter(({ region_id, status }) => region_id === values.region_id && status === 'active')}
+            mounts={values.mounts}
+            onChange={(mounts) => set({ mounts })}
             problem={problem}
           />
         </>
       )}
-    </ActionForm>
+    </DialogForm>
   );
 }
 

@@ -3,9 +3,9 @@ import { useState } from 'react';
 import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
 import { asProblem, type Problem } from '../../api/problem.js';
 import { queryClient } from '../../api/query-client.js';
-import { Button } from '../../parts/button.js';
-import { Act, Ask, Refusal } from '../../parts/dialogs.js';
+import { Act, Refusal } from '../../parts/dialogs.js';
 import { Toggle } from '../../parts/fields.js';
+import { Ask } from '../../parts/form-dialog.js';
 import { say } from '../../parts/toasts.js';
 
 type Vm = Schemas['Vm'];
@@ -39,8 +39,9 @@ export function AutoRestart({ vm: { instance_id, name, auto_restart }, mayUse }:
 }
 
 /** What can be done with a VM in its state. */
-export function VmActions({ vm: { instance_id, name, status } }: { vm: Vm }) {
+export function VmActions({ vm: { instance_id, name, status }, onDeleted }: { vm: Vm; onDeleted?: () => void }) {
   const path = { instance_id };
+  const params = (header = idempotencyKey()) => ({ params: { path, header } });
   const isDown = status === 'stopped' || status === 'failed';
   return (
     <div className="actions">
@@ -48,15 +49,29 @@ export function VmActions({ vm: { instance_id, name, status } }: { vm: Vm }) {
         <Act
           label="Start"
           kind="primary"
-          action={() => answerOf(api.POST('/api/vm/{instance_id}/start', { params: { path, header: idempotencyKey() } }))}
+          action={() => answerOf(api.POST('/api/vm/{instance_id}/start', params()))}
           invalidates={touched}
           done={`${name} is being started.`}
         />
       )}
+      {status === 'running' && (
+        <Ask
+          title={`Restart ${name}`}
+          question={<p>What runs in it is ended, and it starts again with its disk as it is.</p>}
+          submit="Restart"
+          kind="primary"
+          action={(_, header) => answerOf(api.POST('/api/vm/{instance_id}/restart', params(header)))}
+          invalidates={touched}
+          done={`${name} is being restarted.`}
+        />
+      )}
       {(status === 'running' || status === 'pending') && (
-        <Act
-          label="Stop"
-          action={() => answerOf(api.POST('/api/vm/{instance_id}/stop', { params: { path, header: idempotencyKey() } }))}
+        <Ask
+          title={`Stop ${name}`}
+          question={<p>What runs in it is ended. Its disk stays, and it costs nothing until it is started again.</p>}
+          submit="Stop"
+          kind="primary"
+          action={(_, header) => answerOf(api.POST('/api/vm/{instance_id}/stop', params(header)))}
           invalidates={touched}
           done={`${name} is being stopped.`}
         />
@@ -64,15 +79,11 @@ export function VmActions({ vm: { instance_id, name, status } }: { vm: Vm }) {
       <Ask
         title={`Delete ${name}`}
         question={<p>The VM and its disk are gone for good; what is on shared volumes stays.</p>}
-        trigger={
-          <Button isSmall kind="danger">
-            Delete
-          </Button>
-        }
         submit="Delete"
         action={() => answerOf(api.DELETE('/api/vm/{instance_id}', { params: { path } }))}
         invalidates={touched}
         done={`${name} is being deleted.`}
+        {...(onDeleted && { onDone: onDeleted })}
       />
     </div>
   );

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api } from '../../api/client.js';
+import { answerOf, api, everyRow } from '../../api/client.js';
 import { pollMs } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['pending', 'stopping']);
@@ -12,8 +12,14 @@ export const vmsQuery = (team_id: string, page: number, include_ended: boolean) 
     refetchInterval: ({ state }) => (state.data?.data.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm),
   });
 
+export const vmQuery = (instance_id: string) =>
+  queryOptions({
+    queryKey: ['vms', 'one', instance_id],
+    queryFn: () => answerOf(api.GET('/api/vm/{instance_id}', { params: { path: { instance_id } } })),
+    refetchInterval: ({ state }) => (underWay.has(state.data?.status ?? '') ? pollMs.busy : pollMs.calm),
+  });
+
 export const flavoursQuery = queryOptions({
   queryKey: ['flavours'],
-  queryFn: () => answerOf(api.GET('/api/vm/flavour', { params: { query: { limit: 100 } } })),
-  staleTime: pollMs.calm,
+  queryFn: () => everyRow((query) => answerOf(api.GET('/api/vm/flavour', { params: { query } }))),
 });

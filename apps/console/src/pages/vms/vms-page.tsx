@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { may } from '../../api/access.js';
 import type { Schemas } from '../../api/client.js';
 import { availableRegionsQuery } from '../../api/queries.js';
@@ -65,9 +65,11 @@ function columns({ regionNames, zone, mayUse }: View): Column<Vm>[] {
     {
       title: 'VM',
       isHead: true,
-      cell: ({ name, image, region_id, volumes }) => (
+      cell: ({ instance_id, team_id, name, image, region_id, volumes }) => (
         <span className="given">
-          {name}
+          <Link to="/teams/$teamId/vms/$instanceId" params={{ teamId: team_id, instanceId: instance_id }}>
+            {name}
+          </Link>
           <br />
           <span className="hint">
             {image}, {regionNames.get(region_id) ?? `region ${region_id}`}

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { answerOf, api, idempotencyKey, type Schemas } from '../../api/client.js';
+import { answerOf, api, type Schemas } from '../../api/client.js';
 import { availableRegionsQuery } from '../../api/queries.js';
 import { gigabytes } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { ActionForm, Ask, ModalBox } from '../../parts/dialogs.js';
+import { ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field } from '../../parts/fields.js';
+import { Ask, DialogForm, FormDialog } from '../../parts/form-dialog.js';
 import { Empty, Loaded } from '../../parts/states.js';
 
 type Volume = Schemas['SharedVolume'];
@@ -13,12 +13,12 @@ type Volume = Schemas['SharedVolume'];
 export function CreateVolume({ teamId }: { teamId: string }) {
   return (
     <ModalBox title="Create a shared volume" trigger={<Button kind="primary">Create a volume</Button>}>
-      {(close) => <Ready teamId={teamId} close={close} />}
+      <Ready teamId={teamId} />
     </ModalBox>
   );
 }
 
-function Ready({ teamId, close }: { teamId: string; close: () => void }) {
+function Ready({ teamId }: { teamId: string }) {
   const regions = useQuery(availableRegionsQuery(teamId));
   return (
     <Loaded query={regions} height={180}>
@@ -26,64 +26,67 @@ function Ready({ teamId, close }: { teamId: string; close: () => void }) {
         data.length === 0 ? (
           <Empty title="No region is offered to the team">A volume lies in a region with GPU pools for the team.</Empty>
         ) : (
-          <CreateForm teamId={teamId} regions={data} close={close} />
+          <CreateForm teamId={teamId} regions={data} />
         )
       }
     </Loaded>
   );
 }
 
-interface CreateFormProps {
-  teamId: string;
-  regions: readonly { region_id: string; region_name: string }[];
-  close: () => void;
-}
-
-function CreateForm({ teamId, regions, close }: CreateFormProps) {
-  const [header] = useState(idempotencyKey);
-  const [name, setName] = useState('');
-  const [region, setRegion] = useState(regions[0]?.region_id ?? '');
-  const [size, setSize] = useState('100');
-  const body = { team_id: teamId, name, region_id: region, size_in_gb: Number(size) };
-  const create = () => answerOf(api.POST('/api/shared-volumes', { params: { header }, body }));
+function CreateForm({ teamId, regions }: { teamId: string; regions: readonly { region_id: string; region_name: string }[] }) {
   return (
-    <ActionForm submit="Create" action={create} invalidates={['volumes']} done="The volume was accepted." onDone={close} onCancel={close}>
-      {(problem) => (
+    <DialogForm
+      initial={{ name: '', region_id: regions[0]?.region_id ?? '', size: '100' }}
+      submit="Create"
+      action={({ size, ...rest }, header) =>
+        answerOf(api.POST('/api/shared-volumes', { params: { header }, body: { team_id: teamId, ...rest, size_in_gb: Number(size) } }))
+      }
+      invalidates={['volumes']}
+      done="The volume was accepted."
+    >
+      {({ field }) => (
         <>
-          <Field label="Name" value={name} onChange={setName} error={problem?.fields.name} isRequired />
+          <Field label="Name" {...field('name')} isRequired />
           <Chooser
             label="Region"
-            value={region}
+            {...field('region_id')}
             choices={regions.map(({ region_id, region_name }) => ({ value: region_id, label: region_name }))}
-            onChange={setRegion}
           />
-          <SizeField value={size} onChange={setSize} error={problem?.fields.size_in_gb} />
+          <SizeField {...field('size', 'size_in_gb')} />
         </>
       )}
-    </ActionForm>
+    </DialogForm>
   );
 }
 
-export function VolumeActions({ volume }: { volume: Volume }) {
-  const { volume_id, name, status } = volume;
+export function VolumeActions({ volume: { volume_id, name, status, size_in_gb } }: { volume: Volume }) {
   if (status === 'deleting') return null;
+  const params = { path: { volume_id } };
   return (
     <div className="actions">
       {status === 'active' && (
-        <ModalBox title={`Resize ${name}`} trigger={<Button isSmall>Resize</Button>}>
-          {(close) => <ResizeForm volume={volume} close={close} />}
-        </ModalBox>
+        <FormDialog
+          title={`Resize ${name}`}
+          trigger={<Button isSmall>Resize</Button>}
+          initial={{ size: String(size_in_gb) }}
+          submit="Resize"
+          action={({ size }) => answerOf(api.PUT('/api/shared-volumes/{volume_id}', { params, body: { size_in_gb: Number(size) } }))}
+          invalidates={['volumes']}
+          done="The new size was accepted."
+        >
+          {({ field }) => (
+            <>
+              <p>It has {gigabytes(size_in_gb)}, and can only grow.</p>
+              <SizeField {...field('size', 'size_in_gb')} />
+            </>
+          )}
+        </FormDialog>
       )}
       <Ask
         title={`Delete ${name}`}
         question={<p>The volume is gone for good, with all that is on it. One that a pod mounts is not deleted.</p>}
-        trigger={
-          <Button isSmall kind="danger">
-            Delete
-          </Button>
-        }
         submit="Delete"
-        action={() => answerOf(api.DELETE('/api/shared-volumes/{volume_id}', { params: { path: { volume_id } } }))}
+        action={() => answerOf(api.DELETE('/api/shared-volumes/{volume_id}', { params }))}
         invalidates={['volumes']}
         done={`${name} is being deleted.`}
       />
@@ -91,22 +94,6 @@ export function VolumeActions({ volume }: { volume: Volume }) {
   );
 }
 
-function ResizeForm({ volume: { volume_id, size_in_gb }, close }: { volume: Volume; close: () => void }) {
-  const [size, setSize] = useState(String(size_in_gb));
-  const resize = () =>
-    answerOf(api.PUT('/api/shared-volumes/{volume_id}', { params: { path: { volume_id } }, body: { size_in_gb: Number(size) } }));
-  return (
-    <ActionForm submit="Resize" action={resize} invalidates={['volumes']} done="The new size was accepted." onDone={close} onCancel={close}>
-      {(problem) => (
-        <>
-          <p>It has {gigabytes(size_in_gb)}, and can only grow.</p>
-          <SizeField value={size} onChange={setSize} error={problem?.fields.size_in_gb} />
-        </>
-      )}
-    </ActionForm>
-  );
-}
-
-function SizeField({ value, onChange, error }: { value: string; onChange: (value: string) => void; error: string | undefined }) {
-  return <Field label="Size in GB" type="number" value={value} onChange={onChange} hint="GB are 10^9 bytes." error={error} isRequired />;
+function SizeField(field: { value: string; onChange: (value: string) => void; error: string | undefined }) {
+  return <Field label="Size in GB" type="number" {...field} hint="GB are 10^9 bytes." isRequired />;
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { baremetal, connections, gpuaasBatches } from '@atoll/contracts/gpuaas';
+import { baremetal, gpuaasBatches } from '@atoll/contracts/gpuaas';
 import {
   exposedServices,
   podBatches,
@@ -155,9 +155,8 @@ describe('instances', () => {
   it('are logged in to as each kind is', async () => {
     const { services } = compat.gateway;
     const ssh = { host: 'gpu.example.com', port: 2222, username: 'a-qwert', command: 'ssh' };
-    const connection = { subscription_id: '2', pool_name: 'p', gpuaas_id: '7', region_id: '3', refreshed_at: null, stale: false };
-    services.answer(connections.read, () => ({
-      data: [{ ...connection, pods: [{ pod_name: 'a-qwert', status: 'running', ssh, services: [] }] }],
+    services.answer(podBatches.connections, () => ({
+      data: [{ subscription_id: '2', pod_name: 'a-qwert', status: 'running', ssh, services: [] }],
     }));
     services.answer(baremetal.credentials, () => ({ host: 'metal', port: 22, username: 'atl', ssh_password: 'hunter2' }));
     expect(await read(`/api/instance/i-${podId}/credentials`)).toEqual({

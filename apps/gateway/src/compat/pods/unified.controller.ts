@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { notFound, Nothing, type CallContext } from '@atoll/contracts';
-import { baremetal, connections } from '@atoll/contracts/gpuaas';
+import { baremetal } from '@atoll/contracts/gpuaas';
 import {
   exposedServices,
   podBatches,
@@ -139,10 +139,10 @@ export class UnifiedController {
     return instance;
   }
 
-  private async sshOf({ team_id, subscription_id, pod_name }: Pod, context: CallContext): Promise<OldCredentials> {
-    const { data } = await this.rpc.call(connections.read, { team_id, subscription_id }, context);
-    const ssh = data.flatMap((connection) => connection.pods).find((pod) => pod.pod_name === pod_name)?.ssh;
-    if (!ssh) throw new AppError('conflict', 'The pod has no SSH access now: it does not run, or its addresses are not known yet.');
+  private async sshOf({ team_id, pod_name }: Pod, context: CallContext): Promise<OldCredentials> {
+    const { data } = await this.rpc.call(podBatches.connections, { team_id }, context);
+    const ssh = data.find((pod) => pod.pod_name === pod_name)?.ssh;
+    if (!ssh) throw new AppError('conflict', 'The pod has no SSH access now: it does not run, or the platform has no SSH door.');
     return { ip: ssh.host, port: ssh.port, username: ssh.username, password: '' };
   }
 

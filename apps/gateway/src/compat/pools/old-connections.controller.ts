@@ -2,7 +2,7 @@ import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { NumberedId, TeamPath, type CallContext } from '@atoll/contracts';
 import { connections } from '@atoll/contracts/gpuaas';
-import { instances } from '@atoll/contracts/pods';
+import { instances, podBatches } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { OldAnswers, ShownInstant, ShownInteger, ShownList, ShownObject, ShownText, ShownUuid } from '../http/old-answers.js';
@@ -76,15 +76,19 @@ export class OldConnectionsController {
   @Get('connection-info')
   @OldAnswers([OldConnection], 'List the connections of a team', 'Requires team_owner, team_admin or member.')
   async listConnections(@Query() query: OldConnectionsQuery, @Context() context: CallContext): Promise<OldConnection[]> {
-    const [found, inTeam] = await Promise.all([
+    const { team_id } = query;
+    // The main API shows what was last refreshed, and old clients refresh nothing.
+    const [held, reached, inTeam] = await Promise.all([
       this.rpc.call(connections.read, query, context),
-      podsOfTeam(this.rpc, query.team_id, context),
+      this.rpc.call(podBatches.connections, { team_id }, context),
+      podsOfTeam(this.rpc, team_id, context),
     ]);
-    return found.data.map(({ subscription_id, pool_name, region_id, pods }) => ({
+    const ofSubscription = Map.groupBy(reached.data, ({ subscription_id }) => subscription_id);
+    return held.data.map(({ subscription_id, pool_name, region_id }) => ({
       id: Number(subscription_id),
       pool_name,
       region_id: Number(region_id),
-      pods: pods.map(({ pod_name, status, ssh }) => ({
+      pods: (ofSubscription.get(subscription_id) ?? []).map(({ pod_name, status, ssh }) => ({
         pod_name,
         pod_status: status,
         ...(ssh && { ssh_info: { cmd: `ssh -p ${ssh.port} ${ssh.username}@${ssh.host}`, pass: '' } }),

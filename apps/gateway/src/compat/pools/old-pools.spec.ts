@@ -215,14 +215,16 @@ describe('connections', () => {
   it('have a command, and the services of their pods', async () => {
     const { services } = compat.gateway;
     const ssh = { host: 'gpu.example.com', port: 2222, username: 'a-qwert', command: 'ssh …' };
-    const found = [
-      { pod_name: 'a-qwert', status: 'running', ssh, services: [] },
-      { pod_name: 'b-qwert', status: 'stopped', ssh: null, services: [] },
-    ];
-    services.answer(connections.read, () => ({
+    services.answer(podBatches.connections, () => ({
       data: [
-        { subscription_id: '2', pool_name: 'pool-1', gpuaas_id: '7', region_id: '3', pods: found, refreshed_at: created_at, stale: false },
+        { subscription_id: '2', pod_name: 'a-qwert', status: 'running', ssh, services: [] },
+        { subscription_id: '3', pod_name: 'c-qwert', status: 'running', ssh, services: [] },
+        { subscription_id: '2', pod_name: 'b-qwert', status: 'stopped', ssh: null, services: [] },
       ],
+    }));
+    // Nobody has refreshed it.
+    services.answer(connections.read, () => ({
+      data: [{ subscription_id: '2', pool_name: 'pool-1', gpuaas_id: '7', region_id: '3', pods: [], refreshed_at: null, stale: false }],
     }));
     expect(await read(`/api/gpuaas/connection-info?team_id=${teamId}&subscription_id=2`)).toMatchObject([
       {

@@ -1,0 +1,48 @@
+import { useQueries } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import { utilizationQuery, type MetricWindow } from '../api/queries.js';
+import { seriesColour } from '../charts/bar-chart.js';
+import { Course } from '../charts/course.js';
+import { percent } from '../format/format.js';
+import { holdersShown, type GpuShape } from './gpu-shape.js';
+import type { Holders } from './holders.js';
+
+interface GpuUseProps extends Holders {
+  gpu: GpuShape;
+  window: MetricWindow;
+}
+
+/** How those who hold parts of a GPU used what they hold, a line each in their colours, as far as the viewer may know. It is read once it is in view. */
+export function GpuUse({ gpu, window, colourOf, nameOf }: GpuUseProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const isSeen = useSeen(box);
+  const holders = holdersShown(gpu);
+  const courses = useQueries({ queries: holders.map((holder) => ({ ...utilizationQuery(holder, window), enabled: isSeen })) });
+  const lines = holders.flatMap((holder, at) => {
+    const values = courses[at]?.data?.points.map((point) => point.gpu_utilization) ?? [];
+    const known = values.filter((value) => value !== null);
+    if (known.length === 0) return [];
+    const text = `${nameOf(holder)} from ${percent(Math.min(...known))} to ${percent(Math.max(...known))}`;
+    return [{ values, colour: seriesColour(colourOf(holder) ?? 0), text }];
+  });
+  if (holders.length === 0) return null;
+  return (
+    <div className="gpu-use" ref={box}>
+      {lines.length > 0 && <Course lines={lines} label={`GPU use on GPU ${gpu.id}: ${lines.map(({ text }) => text).join('; ')}`} />}
+    </div>
+  );
+}
+
+/** Whether the element was in view once. */
+function useSeen(element: React.RefObject<HTMLElement | null>): boolean {
+  const [isSeen, setSeen] = useState(false);
+  useEffect(() => {
+    if (isSeen || !element.current) return;
+    const observer = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) setSeen(true);
+    });
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [element, isSeen]);
+  return isSeen;
+}

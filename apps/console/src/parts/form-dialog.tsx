@@ -1,0 +1,134 @@
+import { useMutation } from '@tanstack/react-query';
+import { useState, type ReactNode } from 'react';
+import { Form } from 'react-aria-components/Form';
+import { idempotencyKey } from '../api/client.js';
+import { asProblem, type Problem } from '../api/problem.js';
+import { Button } from './button.js';
+import { DialogEnd, ModalBox, readAgain, useClose } from './dialogs.js';
+import { ProblemNote } from './states.js';
+import { say } from './toasts.js';
+
+/** What the fields of a form stand on. */
+interface FormState<Values> {
+  values: Values;
+  set: (change: Partial<Values>) => void;
+  /** The value of a field, its change, and what the platform said of it; `path`: its name in the call, where that is another one. */
+  field: <Name extends keyof Values & string>(
+    name: Name,
+    path?: string,
+  ) => { value: Values[Name]; onChange: (value: Values[Name]) => void; error: string | undefined };
+  problem: Problem | null;
+}
+
+/** The header that makes one call of a form. */
+export type Header = ReturnType<typeof idempotencyKey>;
+
+interface DialogFormProps<Values, Result> {
+  initial: Values;
+  submit: string;
+  kind?: 'primary' | 'danger';
+  /** Does it. What it refuses stands in the form, by the field where it names one. `header` makes one call of it, however often it is sent. */
+  action: (values: Values, header: Header) => Promise<Result>;
+  /** First words of the keys of what is then read again. */
+  invalidates: readonly string[];
+  done?: string | ((values: Values) => string);
+  /** What comes after it, once the dialog has closed. */
+  onDone?: (result: Result) => void;
+  /** What takes the place of the form once it is done, such as a secret that is shown once; the dialog stays open for it. */
+  shown?: (result: Result) => ReactNode;
+  children?: (form: FormState<Values>) => ReactNode;
+}
+
+/** Fields and a button that does something, once, and says what came of it. It stands in a dialog, which it closes. */
+export function DialogForm<Values extends object, Result>(props: DialogFormProps<Values, Result>) {
+  const { initial, submit, kind = 'primary', action, invalidates, done, onDone, shown, children } = props;
+  const [header] = useState(idempotencyKey);
+  const [values, setValues] = useState(initial);
+  const close = useClose();
+  const mutation = useMutation({
+    mutationFn: () => action(values, header),
+    onSuccess: async (result) => {
+      if (done !== undefined) say(typeof done === 'string' ? done : done(values));
+      if (!shown) close();
+      onDone?.(result);
+      await readAgain(invalidates);
+    },
+  });
+  if (shown && mutation.data !== undefined) return shown(mutation.data);
+  const problem = mutation.error ? asProblem(mutation.error) : null;
+  const set = (change: Partial<Values>) => setValues((before) => ({ ...before, ...change }));
+  const field: FormState<Values>['field'] = (name, path = name) => ({
+    value: values[name],
+    onChange: (value) => setValues((before) => ({ ...before, [name]: value })),
+    error: problem?.fields[path],
+  });
+  return (
+    <Form
+      validationBehavior="aria"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!mutation.isPending) mutation.mutate();
+      }}
+    >
+      {children?.({ values, set, field, problem })}
+      {problem !== null && <ProblemNote problem={problem} isInForm />}
+      <div className="dialog-actions">
+        <Button onPress={close}>Cancel</Button>
+        <Button type="submit" kind={kind} isBusy={mutation.isPending}>
+          {mutation.isPending ? 'Working…' : submit}
+        </Button>
+      </div>
+    </Form>
+  );
+}
+
+interface FormDialogProps<Values, Result> extends DialogFormProps<Values, Result> {
+  title: string;
+  trigger: ReactNode;
+}
+
+/** A button that opens a form. What was typed and not sent is gone when it is closed. */
+export function FormDialog<Values extends object, Result>({ title, trigger, ...form }: FormDialogProps<Values, Result>) {
+  return (
+    <ModalBox title={title} trigger={trigger}>
+      <DialogForm {...form} />
+    </ModalBox>
+  );
+}
+
+interface AskProps {
+  title: string;
+  question: ReactNode;
+  /** Opens it; a small button with the words of `submit` if left out. */
+  trigger?: ReactNode;
+  submit: string;
+  kind?: 'primary' | 'danger';
+  action: (values: object, header: Header) => Promise<unknown>;
+  invalidates: readonly string[];
+  done: string;
+  onDone?: () => void;
+}
+
+/** Asks before something is done that takes something away. */
+export function Ask({ question, trigger, kind = 'danger', ...form }: AskProps) {
+  const opener = (
+    <Button isSmall kind={kind === 'danger' ? 'danger' : 'normal'}>
+      {form.submit}
+    </Button>
+  );
+  return (
+    <FormDialog initial={{}} kind={kind} trigger={trigger ?? opener} {...form}>
+      {() => <div>{question}</div>}
+    </FormDialog>
+  );
+}
+
+/** What a form has made, and a button that closes the dialog. */
+export function Made({ children }: { children: ReactNode }) {
+  return (
+    <>
+      {children}
+      <DialogEnd label="Done" kind="primary" />
+    </>
+  );
+}

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { describeWhere } from '@atoll/testing';
+import type { Page, Route } from 'playwright-core';
+import { adminKey, platformUrl, until } from '../client.js';
+import { createTenant } from '../gpu-inventory.js';
+import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+
+const longMs = 180_000;
+
+const id = '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10';
+const ofTeam = [
+  ...['', '/billing', '/billing/compare', '/pools', '/subscriptions', '/pods', '/pods/a-pod', '/pods/a-pod/terminal', '/logs', '/vms'],
+  ...[`/vms/${id}`, '/volumes', '/baremetal', '/members', '/settings'],
+];
+const ofOperator = [
+  ...['machines', 'machines/pods/pod', 'dead-letters', 'regions', 'clusters', 'nodes', 'nodes/1', 'pools', 'subscriptions', 'baremetal'],
+  ...['flavours', 'prices', 'policies', 'teams'],
+];
+
+const details = {
+  403: { code: 'forbidden', detail: 'Only an owner may read this.' },
+  404: { code: 'not_found', detail: 'There is no such thing.' },
+  429: { code: 'too_many_requests', detail: 'Too many requests. Please try again later.' },
+  500: { code: 'internal', detail: 'An internal error occurred.' },
+  503: { code: 'unavailable', detail: 'The service is not available.' },
+} as const;
+type Status = keyof typeof details;
+
+/** Goes on without a load, so that the key stays in memory. */
+async function goTo(page: Page, path: string): Promise<void> {
+  await page.evaluate((to) => {
+    const { history, dispatchEvent, PopStateEvent } = globalThis as unknown as {
+      history: { pushState(state: unknown, title: string, to: string): void };
+      dispatchEvent(event: unknown): void;
+      PopStateEvent: new (type: string) => unknown;
+    };
+    history.pushState({}, '', to);
+    dispatchEvent(new PopStateEvent('popstate'));
+  }, path);
+}
+
+describeWhere(browserLack(), 'when the platform fails, the console', () => {
+  let pages: string[];
+  beforeAll(async () => {
+    await openBrowser();
+    const { teamId } = await createTenant('Faults', ['team_owner']);
+    pages = [...ofTeam.map((path) => `/teams/${teamId}${path}`), ...ofOperator.map((path) => `/operator/${path}`), '/profile/ssh-keys'];
+  }, longMs);
+  afterAll(closeBrowser);
+
+  const refuse = (status: Status) => (route: Route) => {
+    const { code, detail } = details[status];
+    const { pathname } = new URL(route.request().url());
+    if (pathname === '/api/user/profile') return route.continue();
+    const body = { type: 'about:blank', title: 'Refused', status, detail, instance: pathname, code, request_id: 'req-outside-test' };
+    return route.fulfill({
+      status,
+      headers: { 'content-type': 'application/problem+json', ...((status === 429 || status === 503) && { 'retry-after': '30' }) },
+      body: JSON.stringify({ ...body, message: detail, statusCode: status }),
+    });
+  };
+
+  it.each([403, 404, 429, 500, 503] as const)(
+    'shows the detail of a %s, and the id of the request, on every page, without waiting for its own next try',
+    async (status) => {
+      const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+      await logInWithKey(tab.page, adminKey, '/profile');
+      await tab.page.getByRole('heading', { level: 1, name: 'Your profile' }).waitFor();
+      await tab.page.route('**/api/**', refuse(status));
+      const silent: string[] = [];
+      for (const path of pages) {
+        await goTo(tab.page, path);
+        const note = tab.page.getByRole('alert').first();
+        const text = await note.innerText({ timeout: 4_000 }).catch(() => '');
+        if (!text.includes(details[status].detail) || !text.includes('req-outside-test')) silent.push(`${path}: ${text}`);
+      }
+      expect(silent).toEqual([]);
+      expect(await violations(tab.page)).toEqual([]);
+      await picture(tab.page, `story-fault-${status}`);
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+    longMs,
+  );
+
+  it(
+    'says that there is no network on every page, and goes on by itself when there is one again',
+    async () => {
+      const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+      const { page } = tab;
+      await logInWithKey(page, adminKey, '/profile');
+      // Their scripts are here before the network goes, but for the last one.
+      for (const path of pages.slice(0, -1)) {
+        const before = await page.title();
+        await goTo(page, path);
+        await until(
+          () => page.title(),
+          (title) => title !== before,
+        );
+      }
+      await page.context().setOffline(true);
+      const silent: string[] = [];
+      for (const path of pages) {
+        await goTo(page, `${path}?ended=yes&window=last_30d&page=2`);
+        const note = page.getByText('No connection').first();
+        await note.waitFor({ timeout: 4_000 }).catch(() => silent.push(path));
+      }
+      await picture(page, 'story-offline');
+      expect(silent).toEqual([]);
+      await page.context().setOffline(false);
+      await goTo(page, pages[0] ?? '');
+      await page.getByRole('heading', { level: 1, name: 'Faults' }).waitFor();
+      await page.getByText('No connection').first().waitFor({ state: 'detached' });
+      // What the router says of the page whose script was out of reach.
+      const told = /^lost: |^console: Problem: The platform cannot be reached\./;
+      expect(tab.faults.filter((fault) => !told.test(fault))).toEqual([]);
+      await tab.close();
+    },
+    longMs,
+  );
+
+  it('leads to the log-in where the key is refused, and back to the same page after it', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithKey(page, adminKey, '/operator/prices?ended=yes');
+    await page.getByRole('heading', { level: 1, name: 'Prices' }).waitFor();
+    await page.route('**/api/**', (route) => route.fulfill({ status: 401, contentType: 'application/problem+json', body: '{}' }));
+    await goTo(page, '/operator/nodes?window=last_7d');
+    await page.getByText('Your session has ended. Log in again to go on where you were.').waitFor();
+    await page.unroute('**/api/**');
+    await page.getByRole('button', { name: 'Use an API key' }).click();
+    await page.getByLabel('API key').fill(adminKey);
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Nodes' }).waitFor();
+    expect(new URL(page.url()).search).toBe('?window=last_7d');
+    await tab.close();
+  });
+});

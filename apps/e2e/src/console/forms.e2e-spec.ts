@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { describeWhere } from '@atoll/testing';
+import { adminKey, platformUrl, succeed } from '../client.js';
+import { createTenant } from '../gpu-inventory.js';
+import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+
+const longMs = 120_000;
+
+describeWhere(browserLack(), 'a form in the console', () => {
+  beforeAll(openBrowser);
+  afterAll(closeBrowser);
+
+  it(
+    'begins anew each time that it is opened: what was cancelled is gone, and a second creation is another one',
+    async () => {
+      const tenant = await createTenant('Form users', ['team_owner']);
+      const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+      const { page } = tab;
+      const dialog = page.getByRole('dialog');
+      await logInWithKey(page, tenant.keys.team_owner ?? '', `/teams/${tenant.teamId}/settings`);
+      const workspaces = page.getByRole('region', { name: 'Workspaces' });
+      for (const name of ['training', 'serving']) {
+        await workspaces.getByRole('button', { name: 'Create' }).click();
+        expect(await dialog.getByLabel('Name').inputValue()).toBe('');
+        await dialog.getByLabel('Name').fill(name);
+        await dialog.getByRole('button', { name: 'Save' }).click();
+        await workspaces.getByText(name, { exact: true }).waitFor();
+      }
+      await page.getByRole('region', { name: 'Team', exact: true }).getByRole('button', { name: 'Edit' }).click();
+      await dialog.getByLabel('Name').fill('Never saved');
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('button', { name: 'Edit' }).click();
+      const { name } = await succeed<{ name: string }>('GET', `/team/${tenant.teamId}`, { key: adminKey });
+      expect(await dialog.getByLabel('Name').inputValue()).toBe(name);
+      await page.keyboard.press('Escape');
+
+      await page.getByRole('button', { name: 'Delete the team' }).click();
+      await dialog.getByLabel(/^Type /).fill('Another name');
+      await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+      await dialog.getByRole('alert').getByText('The name is another one.').waitFor();
+      expect(await dialog.getByText('No connection').count()).toBe(0);
+      expect(await violations(page, ['[aria-hidden="true"]'])).toEqual([]);
+      await picture(page, 'story-form-refused');
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+    longMs,
+  );
+
+  it('takes any name as a text, and refuses one of 10,000 characters beside its field, at a desk and on a telephone', async () => {
+    const tenant = await createTenant('Name users', ['team_owner']);
+    const tab = await openTab(platformUrl, { viewport: { width: 360, height: 740 } });
+    const { page } = tab;
+    const dialog = page.getByRole('dialog');
+    const fits = async () => Number(await page.evaluate('document.documentElement.scrollWidth')) <= 360;
+    await logInWithKey(page, tenant.keys.team_owner ?? '', `/teams/${tenant.teamId}/settings`);
+    const workspaces = page.getByRole('region', { name: 'Workspaces' });
+    const strange = '<img src=x onerror=alert(1)>مرحبا בעולם';
+    await workspaces.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByLabel('Name').fill(strange);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await workspaces.getByText(strange, { exact: true }).waitFor();
+    await workspaces.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByLabel('Name').fill('x'.repeat(10_000));
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('alert').waitFor();
+    expect(await dialog.getByLabel('Name').getAttribute('aria-invalid')).toBe('true');
+    expect(await fits()).toBe(true);
+    await picture(page, 'story-long-name-360');
+    await page.setViewportSize({ width: 1440, height: 900 });
+    expect(await violations(page, ['[aria-hidden="true"]'])).toEqual([]);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('shows what it made once, in its own place, and forgets it when it is closed', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const dialog = page.getByRole('dialog');
+    await logInWithKey(page, adminKey, '/operator/teams');
+    for (const round of ['one', 'two']) {
+      await page.getByRole('button', { name: 'Create a team' }).click();
+      await dialog.getByLabel('Name', { exact: true }).fill(`Form team ${round}`);
+      await dialog.getByLabel('E-mail of its owner').fill(`form-${round}-${Date.now()}@example.com`);
+      await dialog.getByLabel('Name of its owner').fill('Owner');
+      await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+      await dialog.getByText(/^atl_/).waitFor();
+      await dialog.getByRole('button', { name: 'Done' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      expect(await page.getByText(/^atl_\w{32}/).count()).toBe(0);
+    }
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+});

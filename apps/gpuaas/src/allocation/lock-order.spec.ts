@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import type { Pool } from '@atoll/contracts/gpuaas';
+import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
+
+let fixture: GpuaasFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await GpuaasFixture.start();
+  team = await fixture.team();
+});
+afterAll(() => fixture.stop());
+
+type TwoGpus = Pool & Inventory;
+/** Two GPUs that four vGPUs take whole. */
+const twoGpus = (): Promise<TwoGpus> => fixture.pool({ mechanism: 'mps', replicas: 2 }, { count: 2 });
+const subscribe = (pool: TwoGpus) => fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 4 });
+
+/** Somebody waits for a lock of this database. */
+async function waiting(): Promise<void> {
+  const sql = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  while ((await fixture.query(sql)).length === 0) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Has something done while the GPU with the smaller id is locked, and tells whether the other one is locked meanwhile. */
+async function locksTheOther({ gpu_ids }: TwoGpus, work: () => Promise<unknown>): Promise<boolean> {
+  const [smaller, larger] = gpu_ids.toSorted((one, other) => Number(one) - Number(other));
+  const first = fixture.get(DataSource).createQueryRunner();
+  await first.connect();
+  try {
+    await first.startTransaction();
+    await first.query('SELECT FROM gpu WHERE gpu_id = $1 FOR UPDATE', [smaller]);
+    const working = work();
+    await waiting();
+    const free = await fixture.query('SELECT FROM gpu WHERE gpu_id = $1 FOR UPDATE SKIP LOCKED', [larger]);
+    await first.commitTransaction();
+    await working;
+    return free.length === 0;
+  } finally {
+    await first.release();
+  }
+}
+
+describe('GPUs are locked in the order of their ids', () => {
+  it('where leases are allocated', async () => {
+    const pool = await twoGpus();
+    expect(await locksTheOther(pool, () => subscribe(pool))).toBe(false);
+    await fixture.settle();
+  });
+
+  it('where leases are given back', async () => {
+    const pool = await twoGpus();
+    const held = await subscribe(pool);
+    await fixture.settle();
+    await fixture.unsubscribe(team, held);
+    expect(await locksTheOther(pool, () => fixture.work())).toBe(false);
+    expect((await fixture.subscription(team, held)).status).toBe('unsubscribed');
+  });
+});

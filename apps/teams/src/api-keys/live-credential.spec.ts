@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { CallContext } from '@atoll/contracts';
+import { links, passkeys, passwords, secondFactors, teamBatches, teams, users } from '@atoll/contracts/teams';
+import { Secret, TOTP } from 'otpauth';
+import { Authenticator } from '../passkeys/authenticator-fixture.js';
+import { contextOf, logIn, password, somebody } from '../sessions/session-fixture.js';
+import { errorOf, TeamsFixture } from '../teams-fixture.js';
+
+const publicUrl = 'https://atoll.example.com';
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start({ publicUrl });
+});
+afterAll(() => fixture.stop());
+
+/** A call that is ready to be made, with what it needs beforehand. */
+type Call = (context: CallContext) => Promise<() => Promise<unknown>>;
+
+async function passkeyOf(context: CallContext) {
+  const { challenge_id, options } = await fixture.ask(passkeys.begin, {}, context);
+  return { challenge_id, credential: new Authenticator('atoll.example.com', publicUrl).register(options), name: 'Laptop' };
+}
+
+/** What outlasts the session that asks for it. */
+const lasting: Record<string, Call> = {
+  'a second factor that is begun': (context) => Promise.resolve(() => fixture.ask(secondFactors.begin, {}, context)),
+  'a second factor that is confirmed': async (context) => {
+    const { secret } = await fixture.ask(secondFactors.begin, {}, context);
+    const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+    return () => fixture.ask(secondFactors.confirm, { code }, context);
+  },
+  'a passkey that is begun': (context) => Promise.resolve(() => fixture.ask(passkeys.begin, {}, context)),
+  'a passkey that is added': async (context) => {
+    const added = await passkeyOf(context);
+    return () => fixture.ask(passkeys.finish, added, context);
+  },
+  'a passkey that is removed': async (context) => {
+    const { id } = await fixture.ask(passkeys.finish, await passkeyOf(context), context);
+    return () => fixture.ask(passkeys.remove, { id }, context);
+  },
+  'a key': (context) => Promise.resolve(() => fixture.ask(users.issueKey, {}, context)),
+};
+
+/** What takes a session that has not ended, of whatever age. */
+const ofLive: Record<string, Call> = {
+  'another password': (context) =>
+    Promise.resolve(() => fixture.ask(passwords.change, { current: password, new: 'another horse battery staple' }, context)),
+  'a team': (context) => Promise.resolve(() => fixture.ask(teams.create, { name: 'Research' }, context)),
+  'a one-time link': async (context) => {
+    const { email } = await somebody(fixture);
+    return () => fixture.ask(links.create, { email }, context);
+  },
+  'an account that is opened': (context) =>
+    Promise.resolve(() => fixture.ask(teamBatches.welcome, { email: `${randomUUID()}@example.com` }, context)),
+  'a first password': async (context) => {
+    const [email = ''] = (await fixture.createTeam('member')).emails;
+    return () => fixture.ask(teamBatches.onboard, { email, password }, context);
+  },
+};
+
+/** What becomes of a call whose session, the operator's, changes before it. */
+async function after(change: string, call: Call): Promise<string> {
+  const person = await somebody(fixture);
+  await fixture.query('UPDATE "user" SET platform_admin = true WHERE id = $1', [person.userId]);
+  const session = await logIn(fixture, person);
+  const ready = await call(await contextOf(fixture, session));
+  await fixture.query(`UPDATE session SET ${change} WHERE id = $1`, [session.session_id]);
+  return ready().then(
+    () => 'done',
+    async (error: unknown) => (await errorOf(Promise.reject(error as Error))).code,
+  );
+}
+
+describe('whatever the gateway knew of a session', () => {
+  it.each(Object.entries({ ...lasting, ...ofLive }))('%s takes one that has not ended', async (_, call) => {
+    expect(await after('ended_at = now()', call)).toBe('unauthenticated');
+  });
+
+  it.each(Object.entries(lasting))('%s takes a log-in of the last 10 minutes', async (_, call) => {
+    expect(await after(`created_at = now() - interval '10 minutes'`, call)).toBe('forbidden');
+    expect(await after(`created_at = now() - interval '8 minutes'`, call)).toBe('done');
+  });
+
+  it.each(Object.entries(ofLive))('%s takes a log-in of any age', async (_, call) => {
+    expect(await after(`created_at = now() - interval '1 hour'`, call)).toBe('done');
+  });
+});
