@@ -67,7 +67,7 @@ describe('a call of which copies reach two replicas', () => {
     await begun.opened;
     let copyRan = false;
     const copy = handleOnce(call, () => other.run(async () => (copyRan = true)));
-    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event = 'transactionid' AND query LIKE '%call_nonce%'`;
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'transactionid' AND query LIKE '%call_nonce%'`;
     while ((await bank.dataSource.query<object[]>(waiting)).length === 0);
     finish.open();
     expect([await first, await copy, copyRan]).toEqual(['first', undefined, false]);

@@ -25,7 +25,8 @@ afterAll(async () => {
 /** What PostgreSQL does to a session that is idle in a transaction for 20 s. */
 async function endIdleTransactions(): Promise<void> {
   await world.observer.database.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'atoll-mail' AND state = 'idle in transaction'`,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'atoll-mail' AND state = 'idle in transaction'`,
   );
 }
 

@@ -75,9 +75,8 @@ describe('a full event stream', () => {
     expect((await world.waiting()).map(({ attempts }) => attempts)).toContain(0);
 
     await world.start();
-    await world.settled();
-    expect(await noted('letters')).toEqual(numbers);
-    expect(await noted('statistics')).toEqual(numbers);
+    // What the broker refused at first may come after what followed, asked for again.
+    for (const consumer of ['letters', 'statistics']) await eventually(async () => expect(await noted(consumer)).toEqual(numbers));
     await eventually(() => expect(events.streamUsage()?.bytes).toBeLessThan(maxBytes / 2));
   });
 
@@ -108,8 +107,7 @@ describe('a full event stream', () => {
     const { state } = await (await managerOf(world.observer.nats)).streams.info(stream);
     expect(state.first_seq).toBe(1);
     release();
-    await world.settled();
-    expect(await noted('letters')).toEqual(numbers);
+    await eventually(async () => expect(await noted('letters')).toEqual(numbers));
   });
 
   it('is not cut to a limit that is smaller than what it holds', async () => {

@@ -50,6 +50,8 @@ describe('when NATS goes away', () => {
     await until(() => attempts.count > 2 * defaultAttempts);
     await server.restart();
     await until(ready);
+    // What the service has subscribed to is sent, and may still be on its way.
+    await serviceLink.flush();
     expect(await ask()).toEqual({ size: 1 });
   });
 
@@ -98,6 +100,7 @@ describe('when NATS is not there at the start', () => {
 
     await server.restart();
     await until(() => strategy.readiness().ready);
+    await link.flush();
     expect(await rpc.call(probe.ask, { size: 2 }, systemContext('spec'))).toEqual({ size: 2 });
     await service.stop();
     await link.close();

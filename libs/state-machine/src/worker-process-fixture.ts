@@ -9,19 +9,20 @@ const [, , url = '', name = '', behaviour = ''] = process.argv;
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const harbour = await Harbour.join(url, { backgroundPoolSize: 2 });
 
-/** How often a ship was dredged. A query that was in flight while the process was frozen times out, and is asked again. */
-const deeds = (ship: string) =>
-  harbour.dataSource.query<object[]>('SELECT FROM deed WHERE ship = $1', [ship]).then(
-    (all) => all.length,
-    () => 0,
-  );
+/**
+ * Resolves when another worker has dredged a ship, which that can only while this one is frozen. A query that was in flight then times out, and is asked
+ * again.
+ */
+async function untilDoneByAnother(ship: string): Promise<void> {
+  const done = () => harbour.dataSource.query<object[]>('SELECT FROM deed WHERE ship = $1 AND by_whom <> $2', [ship, name]).catch(() => []);
+  while ((await done()).length === 0) await delay(20);
+}
 const act = (ship: string) => harbour.dataSource.query('INSERT INTO deed VALUES ($1, $2)', [ship, name]);
 
 harbour.machine.does.dredging = async ({ ship }, context) => {
   say(`dredging ${ship}`);
   if (behaviour === 'hang') await new Promise(() => undefined);
-  // Until another worker has done it: which that can only while this one is frozen.
-  while (behaviour === 'freeze in a step' && ship === 'Fram' && (await deeds(ship)) === 0) await delay(20);
+  if (behaviour === 'freeze in a step' && ship === 'Fram') await untilDoneByAnother(ship);
   if (behaviour === 'random') await delay(Math.random() * 30);
   if (context.signal.aborted) {
     say(`aborted ${ship}`);
@@ -33,8 +34,7 @@ harbour.machine.does.dredging = async ({ ship }, context) => {
 harbour.machine.onEntered = async ({ ship, state }) => {
   if (state !== 'in_use' || behaviour !== 'freeze while applying') return;
   say(`applying ${ship}`);
-  const sinceMs = performance.now();
-  for (let lastMs = sinceMs; performance.now() - lastMs < 2_500; await delay(20)) lastMs = performance.now();
+  await untilDoneByAnother(ship);
   say(`resumed ${ship}`);
 };
 // On a busy machine a step may take longer than the usual limit until its process is frozen.

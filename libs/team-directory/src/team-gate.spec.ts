@@ -148,7 +148,8 @@ describe('a service that is asked what a team holds', () => {
     await taken.promise;
     const asking = requested();
     // Until the answer waits for the lock.
-    while ((await fixture.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)).length === 0) await delay(5);
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`;
+    while ((await fixture.query(waiting)).length === 0) await delay(5);
     answers.resolve();
     await taking;
     expect(await answerTo(await asking)).toEqual(answered('1 thing', [{ kind: 'thing', count: 1 }]));

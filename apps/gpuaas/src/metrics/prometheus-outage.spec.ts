@@ -65,7 +65,7 @@ describe('a Prometheus that is out', () => {
 
   it('is given up where it is slow, and the log says so', async () => {
     prometheus.answer = () => undefined;
-    await statusOf(new PrometheusMetrics({ url: prometheus.url, now, deadlineMs: 50 }));
+    await statusOf(new PrometheusMetrics({ url: prometheus.url, now, deadlineMs: 50, patienceMs: 60_000 }));
     expect(lines[0]).toContain('no answer within 50 ms');
     await statusOf(new PrometheusMetrics({ url: prometheus.url, now, patienceMs: 60 }));
     expect(lines[1]).toContain('no answer within 60 ms');
@@ -101,6 +101,8 @@ describe('a Prometheus that is slow', () => {
       },
     });
   const answered = async (metrics: PrometheusMetrics) => {
+    // The question may still be on its way.
+    while (pending.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     pending.splice(0).forEach((response) => response.end(right()));
     while ((await metrics.read('last_24h', page)).get('1')?.gpu_utilization !== 50) await new Promise((resolve) => setTimeout(resolve, 5));
   };
