@@ -40,7 +40,8 @@ export async function makePool(platform: Installation, client: pg.Client, gpus: 
 }
 
 export async function makeSubscribers(platform: Installation, client: pg.Client, count: number): Promise<Subscriber[]> {
-  const subscribers = await inTurn(atOnce, count, async (at) => {
+  // The platform makes one team of a user at a time, and refuses those that would wait for long.
+  const subscribers = await inTurn(1, count, async (at) => {
     const { id, workspaces } = await platform.send<{ id: string; workspaces: { id: string }[] }>('POST', '/team', {
       name: `Subscriber ${at}`,
     });

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import type { TestPostgres } from '@atoll/testing';
@@ -10,8 +10,10 @@ import type { SpecResult } from './reporter.js';
 
 /** A spec that starts another process may run there what no probe sees. */
 const startsProcesses = /spawnTypescript/;
-/** What a mutant may take longer than its specs did without it, before it is taken for one that hangs. */
-const patience = { atLeastMs: 120_000, times: 5 };
+/** How much longer than the slowest of its specs took without it a mutant may end none, before it is taken for one that hangs. */
+const patience = { atLeastMs: 60_000, times: 4 };
+
+const lookMs = 1_000;
 
 export type Verdict = { readonly lives: true; readonly specs: number } | { readonly lives: false; readonly by: string };
 
@@ -83,8 +85,7 @@ export class SpecRuns {
     // The tables of a template are made by such a file.
     if (before.includes('QueryRunner')) await this.dropDatabases();
     try {
-      const expectedMs = specs.reduce((sum, spec) => sum + tookMs(spec), 0);
-      const limitMs = Math.max(patience.atLeastMs, patience.times * expectedMs);
+      const limitMs = Math.max(patience.atLeastMs, patience.times * Math.max(...specs.map(tookMs)));
       const order = { ATOLL_MUTANTS_ORDER: JSON.stringify(specs) };
       const results = await this.jest(['--bail', '--runTestsByPath', ...specs], order, limitMs);
       const killer = results.find(({ failed }) => failed !== undefined);
@@ -111,7 +112,7 @@ export class SpecRuns {
     await client.end();
   }
 
-  /** The results of the spec files that ended before the time limit. */
+  /** The results of the spec files that ended. `limitMs`: between the ends of two, or Jest is killed. */
   private jest(words: readonly string[], variables: Record<string, string>, limitMs?: number): Promise<SpecResult[]> {
     const report = join(this.folder, 'report');
     writeFileSync(report, '');
@@ -127,9 +128,15 @@ export class SpecRuns {
     });
     this.running = child.pid;
     return new Promise((resolve) => {
-      const late = limitMs === undefined ? undefined : setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), limitMs);
+      const startedMs = Date.now();
+      const looks = setInterval(() => {
+        const silentMs = Date.now() - Math.max(startedMs, statSync(report).mtimeMs);
+        if (limitMs === undefined || silentMs <= limitMs) return;
+        clearInterval(looks);
+        process.kill(-(child.pid ?? 0), 'SIGKILL');
+      }, lookMs);
       child.once('close', () => {
-        clearTimeout(late);
+        clearInterval(looks);
         this.running = undefined;
         const lines = readFileSync(report, 'utf8').split('\n').slice(0, -1);
         resolve(lines.map((line) => JSON.parse(line) as SpecResult));

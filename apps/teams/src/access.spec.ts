@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { teamRoles, type Operation, type TeamRole } from '@atoll/contracts';
-import { imagePolicies, members, teamBatches, teams, workspaces } from '@atoll/contracts/teams';
+import { imagePolicies, invitations, members, teamBatches, teams, workspaces } from '@atoll/contracts/teams';
 import { isAppError } from '@atoll/errors';
 import { contextOf, gateway, home } from './sessions/session-fixture.js';
 import { SessionsService } from './sessions/session.service.js';
@@ -11,6 +12,7 @@ interface Place {
   team_id: string;
   user_id: string;
   workspace_id: string;
+  invitation_id: string;
 }
 
 type Asked = [operation: Operation, input: (place: Place) => object];
@@ -23,6 +25,9 @@ const ofTheTeam: Record<string, Asked> = {
   'list workspaces': [workspaces.list, ({ team_id }) => ({ team_id })],
   'list images': [imagePolicies.teamImages, ({ team_id }) => ({ team_id })],
   'check an image': [imagePolicies.check, ({ team_id }) => ({ team_id, image: 'nginx' })],
+  'list invitations': [invitations.list, ({ team_id }) => ({ team_id })],
+  'send an invitation again': [invitations.resend, ({ team_id, invitation_id }) => ({ team_id, invitation_id })],
+  'revoke an invitation': [invitations.revoke, ({ team_id, invitation_id }) => ({ team_id, invitation_id })],
   'change the team': [teams.update, ({ team_id }) => ({ team_id, name: 'x' })],
   'add a member': [members.add, ({ team_id }) => ({ team_id, email: 'access@example.com', name: 'x', role: 'member' })],
   'add members': [
@@ -53,7 +58,8 @@ const ofTheOperator: Record<string, Asked> = {
 };
 
 const reads = ['read the team', 'list members', 'find members', 'list workspaces', 'list images', 'check an image'];
-const givesBack = ['remove a member', 'revoke a key', 'delete a workspace', 'delete the team'];
+const givesBack = ['revoke an invitation', 'remove a member', 'revoke a key', 'delete a workspace', 'delete the team'];
+const whileSuspended = [...reads, 'list invitations', ...givesBack];
 const names = Object.keys(ofTheTeam);
 const may: Record<TeamRole, string[]> = {
   team_owner: names,
@@ -74,12 +80,17 @@ const ways = ['key', 'session'] as const;
 type Way = (typeof ways)[number];
 type Ask = (operation: Operation, input: object) => Promise<object>;
 
-/** A team with somebody of the role who asks, a member who is asked about, and a workspace. */
+/** A team with somebody of the role who asks, a member who is asked about, a workspace, and an invitation. */
 async function placeFor(role: TeamRole, way: Way = 'key'): Promise<{ made: MadeTeam; ask: Ask; place: Place }> {
   const made = await fixture.createTeam(role, 'member');
   const team_id = made.team.id;
   const { id: workspace_id } = await fixture.call(fixture.admin, workspaces.create, { team_id, name: 'lab' });
-  return { made, ask: await askerOf(made, way), place: { team_id, user_id: made.userIds[1] ?? '', workspace_id } };
+  const invited = { team_id, email: `${randomUUID()}@example.com`, name: 'x', role: 'member' } as const;
+  const { user_id } = await fixture.call(fixture.admin, members.add, invited);
+  const sql = `SELECT id FROM membership WHERE team_id = $1 AND user_id = $2 AND status = 'invited'`;
+  const [{ id: invitation_id = '' } = {}] = await fixture.query<{ id: string }>(sql, [team_id, user_id]);
+  const place = { team_id, user_id: made.userIds[1] ?? '', workspace_id, invitation_id };
+  return { made, ask: await askerOf(made, way), place };
 }
 
 async function askerOf({ keys, userIds }: MadeTeam, way: Way): Promise<Ask> {
@@ -121,7 +132,7 @@ describe.each(ways)('who may do what by a %s', (way) => {
     const found = await outcomes([role, way], ofTheTeam, ({ team_id }) => fixture.call(fixture.admin, teams.suspend, { team_id }));
     const outcomeFor = (name: string): string => {
       if (!may[role].includes(name)) return 'forbidden';
-      return reads.includes(name) || givesBack.includes(name) ? 'done' : 'team_suspended';
+      return whileSuspended.includes(name) ? 'done' : 'team_suspended';
     };
     expect(found).toEqual(expected(outcomeFor));
   });
@@ -136,7 +147,7 @@ describe.each(ways)('another team, by a %s', (way) => {
   it.each(Object.entries(ofTheTeam))('is not there for whoever would %s', async (_name, [operation, input]) => {
     const stranger = await askerOf(await fixture.createTeam('team_owner'), way);
     const { place } = await placeFor('member');
-    const nowhere = { team_id: unknownId, user_id: unknownId, workspace_id: unknownId };
+    const nowhere = { team_id: unknownId, user_id: unknownId, workspace_id: unknownId, invitation_id: unknownId };
     const [theirs, missing] = await Promise.all([place, nowhere].map((ids) => errorOf(stranger(operation, input(ids)))));
     expect(theirs?.code).toBe('not_found');
     expect(theirs?.toWire()).toEqual(missing?.toWire());

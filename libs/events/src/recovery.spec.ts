@@ -73,7 +73,7 @@ describe('a consumer that looks for what it misses', () => {
         const pages = [...gaps.map((gap) => gap.upTo! - gap.after), after].reduce((sum, events) => sum + Math.ceil(events / pageOf) + 1, 0);
         expect(asked).toHaveLength(pages);
       }),
-      { numRuns: 25 },
+      { numRuns: 25, endOnFailure: true },
     );
   });
 

@@ -51,6 +51,26 @@ describe('what instances used', () => {
     expect(report.unpriced.map(({ resource_id }) => resource_id)).toEqual(['baremetal:m']);
   });
 
+  it('is in no report that begins when it ends, or ends when it begins', async () => {
+    const team = await BilledTeam.of(billing);
+    const holds = (resource_id: string, from: string, to: string) =>
+      team.holds(
+        'vm',
+        [
+          [from, 1],
+          [to, 0],
+        ],
+        { resource_id },
+      );
+    await holds('vm:before', '2025-10-02', '2025-10-10');
+    await holds('vm:begins', '2025-10-02', '2025-10-10T00:00:00.001');
+    await holds('vm:ends', '2025-10-19T23:59:59.999', '2025-10-25');
+    await holds('vm:after', '2025-10-20', '2025-10-25');
+    const range = { start_date: '2025-10-10T00:00:00', end_date: '2025-10-20T00:00:00', interval: 'daily' } as const;
+    const { instances } = await billing.call(instanceReports.ofTeam, { team_id: team.id, ...range }, { platformAdmin: true });
+    expect(instances.map(({ instance_id }) => instance_id).sort()).toEqual(['begins', 'ends']);
+  });
+
   it('is apart for each workspace that one was in', async () => {
     const team = await BilledTeam.of(billing, 'lab');
     await team.price('vm', '1', '2025-01-01');

@@ -91,21 +91,24 @@ describe('the report of pools', () => {
   it('bills a subscription that changed its pool to each for its time, by what was told there', async () => {
     const team = await BilledTeam.of(billing);
     await team.price('gpu', '1', '2025-01-01');
-    await team.holds('gpu', [['2025-03-10', 1]], subscription(42, 10, { pool_name: 'ten' }));
+    await team.holds('gpu', [['2025-03-10', 1]], subscription(42, 10, { pool_name: 'ten', profile: 'small', v_ram_gb: 10 }));
     await team.holds(
       'gpu',
       [
         ['2025-03-10T18:00:00', 1],
         ['2025-03-11', 0],
       ],
-      subscription(42, 11, { pool_name: 'eleven' }),
+      subscription(42, 11, { pool_name: 'eleven', profile: 'large', v_ram_gb: 20 }),
     );
     const { pools } = await team.pools(aDay);
-    expect(
-      pools.map(({ pool_name, total_cost, subscriptions }) => [pool_name, total_cost, subscriptions.map((one) => one.total_cost)]),
-    ).toEqual([
-      ['ten', '18', ['18']],
-      ['eleven', '6', ['6']],
+    const shown = pools.map(({ pool_name, total_cost, subscriptions }) => [
+      pool_name,
+      total_cost,
+      subscriptions.map((one) => [one.total_cost, one.profile, one.v_ram_gb]),
+    ]);
+    expect(shown).toEqual([
+      ['ten', '18', [['18', 'small', 10]]],
+      ['eleven', '6', [['6', 'large', 20]]],
     ]);
   });
 

@@ -139,12 +139,11 @@ export const poolsQuery = queryOptions({
   queryFn: () => everyRow((query) => answerOf(api.GET('/api/gpuaas/all-pools', { params: { query } }))),
 });
 
-export const pricesQuery = (include_ended: boolean) =>
-  queryOptions({
-    queryKey: ['prices', include_ended],
-    queryFn: async () => {
-      const ended = include_ended && { include_ended };
-      const { data } = await everyRow((page) => answerOf(api.GET('/api/price', { params: { query: { ...page, ...ended } } })));
-      return data;
-    },
-  });
+/** The prices of all times, but for those that another one with the same start has replaced. */
+export const pricesQuery = queryOptions({
+  queryKey: ['prices'],
+  queryFn: async () => {
+    const { data } = await everyRow((query) => answerOf(api.GET('/api/price', { params: { query } })));
+    return data;
+  },
+});

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { asProblem, Problem } from '../api/problem.js';
+import { asProblem } from '../api/problem.js';
 import { Empty, ProblemNote } from '../parts/states.js';
 
 export function MissingPage() {
@@ -21,11 +21,11 @@ export function MissingPage() {
 }
 
 /** A page that failed: by a fault of its own, or because its script could not be read. */
-export function CrashPage({ error, reset }: { error: unknown; reset: () => void }) {
+export function CrashPage({ error }: { error: unknown }) {
   return (
     <main className="main">
       <h1>This page failed</h1>
-      <ProblemNote problem={asProblem(error)} onRetry={error instanceof Problem ? () => location.reload() : reset} />
+      <ProblemNote problem={asProblem(error)} onRetry={() => location.reload()} />
     </main>
   );
 }

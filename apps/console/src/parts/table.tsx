@@ -5,6 +5,8 @@ export interface Column<Row> {
   title: string;
   cell: (row: Row) => ReactNode;
   isNumber?: boolean;
+  /** It is not broken into lines, such as an instant. */
+  isWhole?: boolean;
   /** The column that names the row. */
   isHead?: boolean;
 }
@@ -35,8 +37,8 @@ export function Table<Row>({ label, columns, rows, keyOf, foot }: TableProps<Row
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
-              {columns.map(({ title, cell, isNumber, isHead }) => {
-                const className = isNumber ? 'number' : undefined;
+              {columns.map(({ title, cell, isNumber, isWhole, isHead }) => {
+                const className = isNumber ? 'number' : isWhole ? 'whole' : undefined;
                 if (isHead)
                   return (
                     <th key={title} scope="row" className={className}>
@@ -70,14 +72,15 @@ interface PagerProps {
 export function Pager({ page, first, limit, total, onChange }: PagerProps) {
   const pages = Math.max(1, Math.ceil(total / limit));
   const at = page - first;
+  const isBeyond = at >= pages;
   if (pages === 1 && at === 0) return null;
   return (
     <nav className="pager" aria-label="Pages">
-      <Button isSmall isDisabled={at <= 0} onPress={() => onChange(page - 1)}>
-        Previous
+      <Button isSmall isDisabled={at <= 0} onPress={() => onChange(Math.min(page - 1, pages - 1 + first))}>
+        {isBeyond ? 'Last page' : 'Previous'}
       </Button>
       <span className="hint">
-        Page {at + 1} of {pages}, {total} in all
+        {isBeyond ? `There is no page ${at + 1}` : `Page ${at + 1} of ${pages}`}, {total} in all
       </span>
       <Button isSmall isDisabled={at + 1 >= pages} onPress={() => onChange(page + 1)}>
         Next

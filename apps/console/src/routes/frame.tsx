@@ -35,14 +35,24 @@ export const rootRoute = createRootRoute({
 /** Values of the address are texts: a router that reads them as JSON makes numbers of ids. */
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
+/**
+ * The state of a page as its address has it, and nothing else: the router keeps what a validator leaves out, which would be a filter that is no filter.
+ */
+export const only =
+  <Search extends object>(validate: (search: Record<string, unknown>) => Search) =>
+  (search: Record<string, unknown>): Search => ({
+    ...Object.fromEntries(Object.keys(search).map((name) => [name, undefined])),
+    ...validate(search),
+  });
+
 const loginRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: 'sign-in',
-  validateSearch: (search: Record<string, unknown>): { next?: string } => {
+  validateSearch: only((search): { next?: string } => {
     const next = text(search.next);
     // A path of this console, and no other origin.
     return next !== undefined && /^\/(?![/\\])/.test(next) ? { next } : {};
-  },
+  }),
   component: LoginPage,
 });
 
@@ -74,11 +84,17 @@ export const inRoute = createRoute({
   component: Shell,
 });
 
-/** The number of the page, in the addresses of listings. */
-export const page = (search: Record<string, unknown>): { page?: string } => {
-  const wanted = text(search.page);
-  return wanted !== undefined && /^\d{1,6}$/.test(wanted) ? { page: wanted } : {};
-};
+const pageLike =
+  (form: RegExp) =>
+  (search: Record<string, unknown>): { page?: string } => {
+    const wanted = text(search.page);
+    return wanted !== undefined && form.test(wanted) ? { page: wanted } : {};
+  };
+
+/** The number of the page, in the addresses of listings, which count from 1; what is none is left out. */
+export const page = pageLike(/^[1-9]\d{0,5}$/);
+/** Of teams and members, which count from 0. */
+export const pageFromZero = pageLike(/^\d{1,6}$/);
 
 /** Whether a listing shows what has ended too, in its address. */
 export const endedToo = (search: Record<string, unknown>): { ended?: 'yes' } => (search.ended === 'yes' ? { ended: 'yes' } : {});
@@ -92,7 +108,7 @@ const profileRoute = createRoute({
 const sshKeysRoute = createRoute({
   getParentRoute: () => inRoute,
   path: 'profile/ssh-keys',
-  validateSearch: page,
+  validateSearch: only(page),
   component: lazyPage(() => import('../pages/ssh-keys/ssh-keys-page.js'), 'SshKeysPage'),
 });
 

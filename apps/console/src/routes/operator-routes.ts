@@ -1,7 +1,7 @@
 import { createRoute, Outlet } from '@tanstack/react-router';
 import { validateWindow } from '../pages/metric-window.js';
 import { validateDeadLetters, validateProcesses } from '../pages/operation/operation-search.js';
-import { endedToo, inRoute, lazyPage, page } from './frame.js';
+import { inRoute, lazyPage, only, page, pageFromZero } from './frame.js';
 
 const pageAndWindow = (search: Record<string, unknown>) => ({ ...page(search), ...validateWindow(search) });
 
@@ -14,13 +14,13 @@ const regionsRoute = createRoute({
 const nodesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'nodes',
-  validateSearch: pageAndWindow,
+  validateSearch: only(pageAndWindow),
   component: lazyPage(() => import('../pages/operator/nodes-page.js'), 'NodesPage'),
 });
 const nodeRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'nodes/$nodeId',
-  validateSearch: validateWindow,
+  validateSearch: only(validateWindow),
   component: lazyPage(() => import('../pages/operator/node-page.js'), 'NodePage'),
 });
 const allPoolsRoute = createRoute({
@@ -31,19 +31,18 @@ const allPoolsRoute = createRoute({
 const allSubscriptionsRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'subscriptions',
-  validateSearch: pageAndWindow,
+  validateSearch: only(pageAndWindow),
   component: lazyPage(() => import('../pages/operator/all-subscriptions-page.js'), 'AllSubscriptionsPage'),
 });
 const pricesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'prices',
-  validateSearch: endedToo,
   component: lazyPage(() => import('../pages/operator/prices-page.js'), 'PricesPage'),
 });
 const baremetalNodesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'baremetal',
-  validateSearch: page,
+  validateSearch: only(page),
   component: lazyPage(() => import('../pages/operator/baremetal-nodes-page.js'), 'BaremetalNodesPage'),
 });
 const policiesRoute = createRoute({
@@ -64,7 +63,7 @@ const flavoursRoute = createRoute({
 const teamsRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'teams',
-  validateSearch: page,
+  validateSearch: only(pageFromZero),
   component: lazyPage(() => import('../pages/operator/teams-page.js'), 'TeamsPage'),
 });
 const machinesRoute = createRoute({
@@ -75,13 +74,13 @@ const machinesRoute = createRoute({
 const processesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'machines/$service/$machine',
-  validateSearch: validateProcesses,
+  validateSearch: only(validateProcesses),
   component: lazyPage(() => import('../pages/operation/processes-page.js'), 'ProcessesPage'),
 });
 const deadLettersRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'dead-letters',
-  validateSearch: validateDeadLetters,
+  validateSearch: only(validateDeadLetters),
   component: lazyPage(() => import('../pages/operation/dead-letters-page.js'), 'DeadLettersPage'),
 });
 

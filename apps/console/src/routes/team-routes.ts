@@ -2,7 +2,7 @@ import { createRoute, Outlet } from '@tanstack/react-router';
 import { validateBilling, validateComparison } from '../pages/billing/billing-search.js';
 import { validateLogs } from '../pages/logs/log-search.js';
 import { validateWindow } from '../pages/metric-window.js';
-import { endedToo, inRoute, lazyPage, page } from './frame.js';
+import { endedToo, inRoute, lazyPage, only, page, pageFromZero } from './frame.js';
 
 const teamRoute = createRoute({ getParentRoute: () => inRoute, path: 'teams/$teamId', component: Outlet });
 const teamOverviewRoute = createRoute({
@@ -13,37 +13,37 @@ const teamOverviewRoute = createRoute({
 const billingRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'billing',
-  validateSearch: validateBilling,
+  validateSearch: only(validateBilling),
   component: lazyPage(() => import('../pages/billing/billing-page.js'), 'BillingPage'),
 });
 const comparisonRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'billing/compare',
-  validateSearch: validateComparison,
+  validateSearch: only(validateComparison),
   component: lazyPage(() => import('../pages/billing/comparison-page.js'), 'ComparisonPage'),
 });
 const teamPoolsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'pools',
-  validateSearch: validateWindow,
+  validateSearch: only(validateWindow),
   component: lazyPage(() => import('../pages/team/pools-page.js'), 'PoolsPage'),
 });
 const subscriptionsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'subscriptions',
-  validateSearch: (search: Record<string, unknown>) => ({ ...validateWindow(search), ...endedToo(search) }),
+  validateSearch: only((search: Record<string, unknown>) => ({ ...validateWindow(search), ...endedToo(search) })),
   component: lazyPage(() => import('../pages/team/subscriptions-page.js'), 'SubscriptionsPage'),
 });
 const baremetalRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'baremetal',
-  validateSearch: endedToo,
+  validateSearch: only(endedToo),
   component: lazyPage(() => import('../pages/baremetal/baremetal-page.js'), 'BaremetalPage'),
 });
 const podsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'pods',
-  validateSearch: (search: Record<string, unknown>) => ({ ...page(search), ...endedToo(search) }),
+  validateSearch: only((search: Record<string, unknown>) => ({ ...page(search), ...endedToo(search) })),
   component: lazyPage(() => import('../pages/pods/pods-page.js'), 'PodsPage'),
 });
 const podRoute = createRoute({
@@ -59,19 +59,19 @@ const terminalRoute = createRoute({
 const logsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'logs',
-  validateSearch: validateLogs,
+  validateSearch: only(validateLogs),
   component: lazyPage(() => import('../pages/logs/logs-page.js'), 'LogsPage'),
 });
 const volumesRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'volumes',
-  validateSearch: page,
+  validateSearch: only(page),
   component: lazyPage(() => import('../pages/volumes/volumes-page.js'), 'VolumesPage'),
 });
 const vmsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'vms',
-  validateSearch: (search: Record<string, unknown>) => ({ ...page(search), ...endedToo(search) }),
+  validateSearch: only((search: Record<string, unknown>) => ({ ...page(search), ...endedToo(search) })),
   component: lazyPage(() => import('../pages/vms/vms-page.js'), 'VmsPage'),
 });
 const vmRoute = createRoute({
@@ -82,7 +82,7 @@ const vmRoute = createRoute({
 const membersRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'members',
-  validateSearch: page,
+  validateSearch: only(pageFromZero),
   component: lazyPage(() => import('../pages/team/members-page.js'), 'MembersPage'),
 });
 const settingsRoute = createRoute({

@@ -122,7 +122,7 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
   it('leads to the log-in where the key is refused, and back to the same page after it', async () => {
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
     const { page } = tab;
-    await logInWithKey(page, adminKey, '/operator/prices?ended=yes');
+    await logInWithKey(page, adminKey, '/operator/prices');
     await page.getByRole('heading', { level: 1, name: 'Prices' }).waitFor();
     await page.route('**/api/**', (route) => route.fulfill({ status: 401, contentType: 'application/problem+json', body: '{}' }));
     await goTo(page, '/operator/nodes?window=last_7d');

@@ -136,6 +136,30 @@ describeWhere(browserLack(), 'every page of the console', () => {
     }
   });
 
+  it('takes a broken or outdated address as far as it can be read, and leads back to what there is', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithKey(page, ownerKey, `/teams/${teamId}/pods?page=999`);
+    await page.getByText(/There is no page 999, 1 in all/).waitFor();
+    await page.getByRole('button', { name: 'Last page' }).click();
+    await page.getByRole('link', { name: 'notebook' }).waitFor();
+    expect(new URL(page.url()).search).toBe('?page=1');
+    for (const [path, heading] of [
+      ['/pods?page=0&ended=maybe', 'Pods'],
+      ['/members?page=-1', 'Members and keys'],
+      ['/billing?from=2026-13-45&to=x&interval=yearly&by=%00&zone=Mars', 'Billing'],
+      ['/billing/compare?first=2026-99&second=', 'Compare months'],
+      ['/subscriptions?window=last_9y&ended=1', 'Subscriptions'],
+      ['/logs?since=yesterday&at=%ff&live=perhaps', 'Logs'],
+      ['/pools?window[]=last_7d', 'GPU pools'],
+    ] as const) {
+      await visit(tab, `/teams/${teamId}${path}`, heading);
+      expect([path, await page.getByRole('alert').count()]).toEqual([path, 0]);
+    }
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('is answered when it is loaded again, by the address that its link has', async () => {
     const tab = await openTab(platformUrl);
     await logInWithKey(tab.page, adminKey, `/teams/${teamId}`);

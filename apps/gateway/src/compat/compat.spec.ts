@@ -152,6 +152,12 @@ describe('the OpenAPI document of the mount', () => {
     }
   });
 
+  it('has one schema for each name: no list of words is called as the body that it stands in', () => {
+    for (const [name, schema] of Object.entries(compat.document.components?.schemas ?? {})) {
+      expect([name, JSON.stringify(schema)]).toEqual([name, expect.not.stringContaining(`"#/components/schemas/${name}"`)]);
+    }
+  });
+
   it('is no part of the main one', async () => {
     const { body } = await compat.gateway.call<{ paths: object }>('GET', '/api/openapi.json');
     expect(Object.keys(body.paths)).not.toContain('/api/roles');

@@ -62,3 +62,23 @@ describe('a device that was asked for more than the platform remembers', () => {
     expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null, slices: [{}, {}] });
   });
 });
+
+it('each layout is asked for by a greater even number than all before: what a device hears late is older', async () => {
+  const generation = async () => {
+    const [row] = await fixture.query<{ generation: number }>('SELECT generation::int AS generation FROM gpu WHERE gpu_id = $1', [
+      (await gpu()).gpu_id,
+    ]);
+    return row?.generation ?? 0;
+  };
+  const numbers = [await generation()];
+  const third = await fixture.subscribe(team, { pool_id: pool.pool_id });
+  numbers.push(await generation());
+  await fixture.settle();
+  await fixture.unsubscribe(team, third);
+  await fixture.settle();
+  numbers.push(await generation());
+  expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null });
+  const [first = 0] = numbers;
+  expect(numbers).toEqual([first, first + 2, first + 4]);
+  expect(first % 2).toBe(0);
+});

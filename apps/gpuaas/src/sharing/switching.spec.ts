@@ -196,6 +196,19 @@ describe('a GPU that fell back', () => {
     expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null });
   });
 
+  it('is left alone for a while when it could not return, and then tried again without a request', async () => {
+    const [first] = await running(3);
+    await fault('vacate', 'busy', 1);
+    await stop(first as Workload);
+    do await during(2);
+    while ((await gpu()).transition !== null);
+    const parked = 'SELECT FROM gpu WHERE pool_id = $1 AND due_at IS NULL AND parked_until IS NOT NULL';
+    expect([(await gpu()).mode, await fixture.query(parked, [pool.pool_id])]).toEqual(['Temporal', [{}]]);
+    await fixture.query(`UPDATE simulated_device SET holders = '{}' WHERE uuid = $1`, [(await gpu()).uuid]);
+    await during(40);
+    expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null });
+  });
+
   it('takes its node out of service when the device fails on the way back; who runs keeps his place', async () => {
     const [first, second] = await running(3);
     await fault('switch', 'fail', 1);

@@ -119,4 +119,19 @@ describe('without a look by time', () => {
     await fixture.work();
     expect([await queue(), await isPostponed(second)]).toEqual([[second.workload_id], false]);
   });
+
+  it('a GPU returns as soon as it has fallen back, where somebody has gone meanwhile', async () => {
+    const first = await start();
+    await start();
+    await fixture.settle();
+    await start();
+    await fixture.query(`UPDATE gpu SET due_at = NULL, parked_until = clock_timestamp() + interval '1 hour' WHERE gpu_id = $1`, [
+      pool.gpu_ids[0],
+    ]);
+    await stop(first);
+    await fixture.work();
+    expect([(await fixture.gpu(pool)).transition, await statusOf(first)]).toEqual(['to_temporal', 'stopped']);
+    await rest();
+    expect((await fixture.gpu(pool)).mode).toBe('Spatial');
+  });
 });

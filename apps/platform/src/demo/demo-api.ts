@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A platform, and the operator's key to it. */
@@ -6,22 +7,29 @@ export interface DemoPlatform {
   adminKey: string;
 }
 
-const deadlineMs = 20_000;
+const deadlineMs = 60_000;
+const mostTries = 6;
+const passing: ReadonlySet<number> = new Set([429, 503, 504]);
 
 /** The API as a customer calls it: the demo is made by the same operations as everything else. */
 export class DemoApi {
   constructor(private readonly platform: DemoPlatform) {}
 
-  /** The body of a success. Throws what the platform said otherwise. */
+  /** The body of a success. What passes by itself is tried again, as the same call. Throws what the platform said otherwise. */
   async call<Body>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object, key = this.platform.adminKey): Promise<Body> {
-    const answer = await fetch(`${this.platform.url}/api${path}`, {
-      method,
-      headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text.slice(0, 500)}`);
-    return (text ? JSON.parse(text) : undefined) as Body;
+    const headers = {
+      authorization: `Bearer ${key}`,
+      ...(body && { 'content-type': 'application/json' }),
+      ...(method === 'POST' && { 'idempotency-key': randomUUID() }),
+    };
+    for (let tries = 1; ; tries += 1) {
+      const answer = await fetch(`${this.platform.url}/api${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+      const text = await answer.text();
+      if (answer.ok) return (text ? JSON.parse(text) : undefined) as Body;
+      if (!passing.has(answer.status) || tries === mostTries)
+        throw new Error(`${method} ${path} answered ${answer.status}: ${text.slice(0, 500)}`);
+      await delay((Number(answer.headers.get('retry-after')) || 1) * 1_000);
+    }
   }
 
   get<Body>(path: string): Promise<Body> {

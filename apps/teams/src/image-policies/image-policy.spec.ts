@@ -123,6 +123,9 @@ describe('the images of a team', () => {
     const empty = await create();
     await fixture.call(fixture.admin, imagePolicies.assign, { id: empty.id, team_id: team.id });
     expect(await check('nginx')).toBe(false);
+    for (const registry of ['169.254.169.254', '169.254.169.254:80', '100.100.100.200', '[fd00:ec2::254]', '[::ffff:a9fe:a9fe]:5000']) {
+      expect((await errorOf(check(`${registry}/latest/meta-data`))).details.errors).toMatchObject([{ path: 'image', code: 'isRegistry' }]);
+    }
     const refused = await errorOf(check('Not A Reference'));
     expect([refused.code, refused.details.errors?.[0]?.path]).toEqual(['invalid_input', 'image']);
     expect((await errorOf(fixture.ask(imagePolicies.check, { team_id: unknownId, image: 'nginx' }, systemContext('pods')))).code).toBe(

@@ -6,6 +6,7 @@ import { Injectable } from '@nestjs/common';
 import type { PageRow } from '../sql/json.js';
 import { teamImagesQuery, teamPolicyQuery } from './image-policy-query.js';
 import { coversImage, normalisedImage, parseImageReference } from './image-reference.js';
+import { isAtMetadataService } from './metadata-registry.js';
 
 /** What a team may run, for those in it and for the service that runs it. */
 @Injectable()
@@ -25,6 +26,8 @@ export class TeamImagesService {
   async check({ team_id, image }: CheckImage, { caller }: CallContext): Promise<ImageVerdict> {
     const asked = parseImageReference(image);
     if (!asked) throw invalidField('image', 'isImageReference', 'must be an image reference such as docker.io/library/nginx:1.29');
+    if (isAtMetadataService(asked))
+      throw invalidField('image', 'isRegistry', 'must not name the metadata service of a cloud as its registry');
     requirePermission(caller, team_id, 'readTeam');
     const [policy] = await this.statements.query<{ is_default: boolean; references: string[] }>('image_policies.check', teamPolicyQuery, [
       team_id,

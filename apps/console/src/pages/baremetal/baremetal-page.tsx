@@ -129,7 +129,7 @@ function Ledger({ attempts }: { attempts: Instance['attempts'] }) {
       columns={[
         { title: 'Step', isHead: true, cell: ({ action, step }) => `${action}: ${step.replaceAll('_', ' ')}` },
         { title: 'Outcome', cell: ({ outcome }) => <Chip state={outcome} /> },
-        { title: 'Began', cell: ({ started_at }) => instant(started_at, timezone) },
+        { title: 'Began', isWhole: true, cell: ({ started_at }) => instant(started_at, timezone) },
         { title: 'Reason', cell: ({ reason }) => <span className="given">{reason ?? '–'}</span> },
       ]}
     />

@@ -101,7 +101,7 @@ function columns(zone: string): Column<DeadLetter>[] {
     },
     { title: 'Reason', cell: ({ error }) => <span className="given wide">{error}</span> },
     { title: 'Tries', isNumber: true, cell: ({ tries }) => tries },
-    { title: 'Last failed', cell: ({ last_failed_at }) => instant(last_failed_at, zone) },
+    { title: 'Last failed', isWhole: true, cell: ({ last_failed_at }) => instant(last_failed_at, zone) },
     { title: '', cell: (letter) => <LetterActions letter={letter} /> },
   ];
 }

@@ -91,7 +91,7 @@ function columns(zone: string): Column<Machine>[] {
     age('< 1 h', 'under_hour'),
     age('< 1 day', 'under_day'),
     age('Older', 'older'),
-    { title: 'Oldest since', cell: ({ oldest_entered_at }) => instant(oldest_entered_at, zone) },
+    { title: 'Oldest since', isWhole: true, cell: ({ oldest_entered_at }) => instant(oldest_entered_at, zone) },
     {
       title: 'Overdue',
       isNumber: true,

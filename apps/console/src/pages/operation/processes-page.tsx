@@ -48,7 +48,7 @@ export function ProcessesPage() {
       />
       <Loaded query={processes} height={320}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title={kind === 'failed' ? 'Nothing of it has failed' : 'Nothing of it waits'} />
           ) : (
             <div>
@@ -100,9 +100,9 @@ function columns(machine: string, zone: string): Column<Process>[] {
         </span>
       ),
     },
-    { title: 'Since', cell: ({ entered_at }) => at(entered_at) },
+    { title: 'Since', isWhole: true, cell: ({ entered_at }) => at(entered_at) },
     { title: 'Tries', isNumber: true, cell: ({ attempts }) => attempts },
-    { title: 'Next try', cell: ({ next_try_at }) => at(next_try_at) },
-    { title: 'Given up at', cell: ({ deadline_at }) => at(deadline_at) },
+    { title: 'Next try', isWhole: true, cell: ({ next_try_at }) => at(next_try_at) },
+    { title: 'Given up at', isWhole: true, cell: ({ deadline_at }) => at(deadline_at) },
   ];
 }

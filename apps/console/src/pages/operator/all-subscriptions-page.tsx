@@ -21,7 +21,7 @@ export function AllSubscriptionsPage() {
       </div>
       <Loaded query={subscriptions} height={320}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title="No team holds anything" />
           ) : (
             <div>

@@ -18,7 +18,7 @@ export function BaremetalNodesPage() {
     <Page title="Bare-metal nodes" lead="Hosts that teams get whole. A node that failed is kept aside until somebody has looked at it.">
       <Loaded query={nodes} height={240}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title="No host is registered">Register one by POST /api/baremetal/node, with its address and a credential.</Empty>
           ) : (
             <div>

@@ -29,7 +29,7 @@ export function FlavoursPage() {
                 { title: 'vCPUs', isNumber: true, cell: ({ vcpus }) => vcpus },
                 { title: 'Memory', isNumber: true, cell: ({ memory_gb }) => gigabytes(memory_gb) },
                 { title: 'Billed as', cell: ({ name }) => <code className="given">vm.{name}</code> },
-                { title: 'Created', cell: ({ created_at }) => instant(created_at, timezone) },
+                { title: 'Created', isWhole: true, cell: ({ created_at }) => instant(created_at, timezone) },
               ]}
             />
           )

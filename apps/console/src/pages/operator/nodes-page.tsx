@@ -31,7 +31,7 @@ export function NodesPage() {
     >
       <Loaded query={nodes} height={420}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title="No node is registered">
               {named.length === 0 ? 'Create a region and a GPU service first.' : 'Register a node with its GPUs, then initialise it.'}
             </Empty>

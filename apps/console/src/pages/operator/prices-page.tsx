@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { pricesQuery } from '../../api/queries.js';
 import { instant, unitPrice } from '../../format/format.js';
@@ -14,20 +13,13 @@ import { useUser } from '../../api/user-context.js';
 type Price = Schemas['Price'];
 
 export function PricesPage() {
-  const { ended } = useSearch({ from: '/in/operator/prices' });
-  const navigate = useNavigate({ from: '/operator/prices' });
-  const prices = useQuery(pricesQuery(ended === 'yes'));
+  const prices = useQuery(pricesQuery);
   return (
     <Page
       title="Prices"
       lead="Per unit and hour. A price holds from its start until the next one; a price for one team goes before the general one."
       actions={<SetPrice />}
     >
-      <Toggle
-        label="Show prices that have ended"
-        isOn={ended === 'yes'}
-        onChange={(isOn) => void navigate({ search: isOn ? { ended: 'yes' } : {}, replace: true })}
-      />
       <Loaded query={prices} height={320}>
         {(data) =>
           data.length === 0 ? (

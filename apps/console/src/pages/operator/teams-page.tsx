@@ -25,7 +25,7 @@ export function TeamsPage() {
     <Page title="Teams" lead="Everybody who rents here. A suspended team takes nothing new; what it runs goes on." actions={<CreateTeam />}>
       <Loaded query={teams} height={320}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title="There is no team yet">Create one and name its owner.</Empty>
           ) : (
             <div>

@@ -29,7 +29,7 @@ export function PodsPage() {
       />
       <Loaded query={pods} height={280}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title="No pod runs here">Create one from an image, on a subscription of the team.</Empty>
           ) : (
             <div>
@@ -61,7 +61,11 @@ export function PodsPage() {
                     ),
                   },
                   { title: 'On', isNumber: true, cell: ({ vgpus, profile }) => `${vgpus} × ${profile}` },
-                  { title: 'Started', cell: ({ started_at }) => (started_at === null ? '–' : instant(started_at, user.timezone)) },
+                  {
+                    title: 'Started',
+                    isWhole: true,
+                    cell: ({ started_at }) => (started_at === null ? '–' : instant(started_at, user.timezone)),
+                  },
                   ...(mayUse ? [{ title: '', cell: (pod: (typeof data)[number]) => <PodActions pod={pod} /> }] : []),
                 ]}
               />

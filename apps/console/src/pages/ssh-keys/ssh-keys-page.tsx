@@ -28,7 +28,7 @@ export function SshKeysPage() {
     <Page title="SSH keys" lead="They open the pods of the teams in which you may use pods." actions={<AddKey />}>
       <Loaded query={keys} height={200}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title="You have no SSH key here">
               Add the public half of one, such as the line in <code>~/.ssh/id_ed25519.pub</code>.
             </Empty>
@@ -50,7 +50,7 @@ export function SshKeysPage() {
                       </>
                     ),
                   },
-                  { title: 'Added', cell: ({ created_at }) => instant(created_at, timezone) },
+                  { title: 'Added', isWhole: true, cell: ({ created_at }) => instant(created_at, timezone) },
                   { title: '', cell: (key) => <KeyActions sshKey={key} /> },
                 ]}
               />

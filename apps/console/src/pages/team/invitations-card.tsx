@@ -44,7 +44,11 @@ export function InvitationsCard({ teamId }: { teamId: string }) {
                 ),
               },
               { title: 'Role', cell: ({ role }) => roleName(role) },
-              { title: 'Link expires', cell: ({ expires_at }) => (expires_at === null ? 'no link' : instant(expires_at, timezone)) },
+              {
+                title: 'Link expires',
+                isWhole: true,
+                cell: ({ expires_at }) => (expires_at === null ? 'no link' : instant(expires_at, timezone)),
+              },
               { title: '', cell: (invitation) => <Actions invitation={invitation} teamId={teamId} /> },
             ]}
           />

@@ -59,7 +59,7 @@ export function SubscriptionTable({ subscriptions, mayChange, window, before = [
       cell: ({ subscription_id, name, pool_name }) => <Utilization id={subscription_id} name={name ?? pool_name} window={window} />,
     },
     { title: 'Memory', isNumber: true, cell: (row) => figure(row, 'memory_usage') },
-    { title: 'Since', cell: ({ created_at }) => <time dateTime={created_at}>{instant(created_at, timezone)}</time> },
+    { title: 'Since', isWhole: true, cell: ({ created_at }) => <time dateTime={created_at}>{instant(created_at, timezone)}</time> },
     ...(mayChange ? [{ title: '', cell: (row: Subscription) => <Actions subscription={row} /> }] : []),
   ];
   return <Table label="Subscriptions" rows={subscriptions} keyOf={({ subscription_id }) => subscription_id} columns={columns} />;

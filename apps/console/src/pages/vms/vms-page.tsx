@@ -35,7 +35,7 @@ export function VmsPage() {
       />
       <Loaded query={vms} height={280}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title="There is no VM">{mayUse ? 'Create one from a flavour and an image.' : 'Members of the team create them.'}</Empty>
           ) : (
             <div>
@@ -101,7 +101,7 @@ function columns({ regionNames, zone, mayUse }: View): Column<Vm>[] {
       ),
     },
     { title: 'Restarts by itself', cell: (vm) => <AutoRestart vm={vm} mayUse={mayUse} /> },
-    { title: 'Started', cell: ({ started_at }) => (started_at === null ? '–' : instant(started_at, zone)) },
+    { title: 'Started', isWhole: true, cell: ({ started_at }) => (started_at === null ? '–' : instant(started_at, zone)) },
     ...(mayUse ? [{ title: '', cell: (vm: Vm) => <VmActions vm={vm} /> }] : []),
   ];
 }

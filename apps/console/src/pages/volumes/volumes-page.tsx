@@ -31,7 +31,7 @@ export function VolumesPage() {
     >
       <Loaded query={volumes} height={240}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          pagination.total === 0 ? (
             <Empty title="There is no shared volume">A volume outlives the pods that mount it.</Empty>
           ) : (
             <div>
@@ -73,7 +73,7 @@ function columns(regionNames: ReadonlyMap<string, string>, zone: string, mayUse:
       ),
     },
     { title: 'Used', cell: (volume) => <Used volume={volume} /> },
-    { title: 'Created', cell: ({ created_at }) => instant(created_at, zone) },
+    { title: 'Created', isWhole: true, cell: ({ created_at }) => instant(created_at, zone) },
     ...(mayUse ? [{ title: '', cell: (volume: Volume) => <VolumeActions volume={volume} /> }] : []),
   ];
 }

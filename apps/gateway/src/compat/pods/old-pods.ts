@@ -30,12 +30,12 @@ export class OldPodAction extends PodPath {
   @NumberedId({ optional: true, description: 'Id of the subscription that the pod must be of.' })
   pool_subscription_id?: string;
 
-  @OneOf('OldPodAction', podActions)
+  @OneOf('OldAction', podActions)
   pod_action!: (typeof podActions)[number];
 }
 
 export class VolumeAction extends PodPath {
-  @OneOf('VolumeAction', ['attach_volume', 'detach_volume'])
+  @OneOf('VolumeOperation', ['attach_volume', 'detach_volume'])
   action!: 'attach_volume' | 'detach_volume';
 
   @NumberedIds({ max: 20, description: 'Ids of shared volumes.' })
