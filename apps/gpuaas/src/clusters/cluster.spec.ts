@@ -19,7 +19,8 @@ import { ClusterRows } from './cluster-rows.js';
 import { EngineFixture } from './engine-fixture.js';
 
 const run = promisify(execFile);
-const pods = systemContext('pods');
+/** Good for as long as this file takes. */
+const pods = systemContext('pods', { deadlineMs: 3_600_000 });
 let engine: EngineFixture;
 let fixture: GpuaasFixture;
 let tls: { ca: string; cert: string; key: string };

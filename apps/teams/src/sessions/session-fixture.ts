@@ -4,7 +4,8 @@ import { links, sessions, type OpenedSession, type SessionCredential, type Sessi
 import { systemContext } from '@atoll/rpc';
 import type { TeamsFixture } from '../teams-fixture.js';
 
-export const gateway = systemContext('gateway', { deadlineMs: 60_000 });
+/** Good for as long as any spec file takes. */
+export const gateway = systemContext('gateway', { deadlineMs: 3_600_000 });
 export const password = 'correct horse battery staple';
 export const home: SessionOrigin = { address: '203.0.113.9', network: '203.0.113.9', device: 'a browser' };
 export const elsewhere: SessionOrigin = { address: '198.51.100.7', network: '198.51.100.7', device: 'another browser' };
