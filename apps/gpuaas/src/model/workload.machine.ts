@@ -46,5 +46,7 @@ export const workloadMachine: Machine<WorkloadEntity, WorkloadState, WorkloadEve
 };
 /** In SQL: those that have not ended. */
 export const liveWorkload = `state NOT IN ('stopped', 'failed')`;
+/** In SQL: those that end, and give back their vGPUs within the deadline of their state. */
+export const givingBackWorkload = `state IN ('stopping', 'undoing')`;
 /** In SQL: those whose status is not `stopped` or `failed`. */
 export const listedWorkload = `${liveWorkload} AND state <> 'undoing'`;

@@ -77,6 +77,7 @@ export class PodWorkloadsService {
       const status = statusOf(subscription.state);
       if (status === 'subscribing') return without(asked, 'waiting', 'It waits for its subscription to become active.');
       if (status !== 'active') return without(asked, 'failed', isOver(subscription));
+      if ((await this.room.roomForPod(manager, subscription, vgpus)) === 'soon') return without(asked, 'waiting', givenBackSoon);
       // No other driver takes over until this workload is there to be counted.
       await this.clusters.read(manager, (await this.pools.pool(subscription.poolId, manager)).gpuaasId, 'share');
       const values = { subscriptionId: subscription_id, teamId, name: pod_name, vgpus, podId: pod_id, podStart: start };
@@ -126,8 +127,9 @@ export class PodWorkloadsService {
     const status = statusOf(subscription.state);
     if (status !== 'active' && status !== 'subscribing') return { code: 'conflict', message: isOver(subscription) };
     try {
-      await this.room.requireFree(manager, subscription, vgpus);
-      if (status === 'active') await this.room.requireOneNode(manager, subscription, vgpus);
+      await (status === 'active'
+        ? this.room.roomForPod(manager, subscription, vgpus)
+        : this.room.requireFree(manager, subscription, vgpus));
       return null;
     } catch (error) {
       if (isAppError(error) && error.code === 'insufficient_capacity') return { code: error.code, message: error.message };
@@ -165,6 +167,8 @@ export class PodWorkloadsService {
     };
   }
 }
+
+const givenBackSoon = 'It waits for vGPUs of its subscription that are being given back.';
 
 function without({ pod_id, start }: PodStart, status: 'waiting' | 'stopped' | 'failed', reason: string): PodWorkload {
   return { pod_id, start, workload_id: null, status, reason, slices: [], cluster_setting: 0 };

@@ -9,7 +9,7 @@ import { settledStates } from '../sharing/pool-terms.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import type { WorkloadEntity } from '../model/workload.entity.js';
 import { WorkloadSteps } from '../subscriptions/workload-steps.js';
-import { liveWorkload } from '../model/workload.machine.js';
+import { givingBackWorkload, liveWorkload } from '../model/workload.machine.js';
 
 export type NewWorkload = Pick<WorkloadEntity, 'subscriptionId' | 'teamId' | 'name' | 'vgpus'> &
   Partial<Pick<WorkloadEntity, 'podId' | 'podStart'>>;
@@ -40,14 +40,35 @@ export class WorkloadPlacement {
     return workload;
   }
 
-  /** Throws `insufficient_capacity` where fewer are free. */
+  /**
+   * Whether a pod may have so many, `now` or `soon`: once workloads that are ending have given back theirs. Throws
+   * `insufficient_capacity`, saying what would be accepted. With overcommit only `begin` can tell.
+   */
+  async roomForPod(manager: EntityManager, subscription: SubscriptionEntity, vgpus: number): Promise<'now' | 'soon'> {
+    try {
+      await this.requireForPod(manager, subscription, vgpus);
+      return 'now';
+    } catch (error) {
+      if (!isAppError(error) || error.code !== 'insufficient_capacity') throw error;
+      await this.requireForPod(manager, subscription, vgpus, givingBackWorkload);
+      return 'soon';
+    }
+  }
+
+  private async requireForPod(manager: EntityManager, subscription: SubscriptionEntity, vgpus: number, uncounted?: string): Promise<void> {
+    await this.requireFree(manager, subscription, vgpus, uncounted);
+    await this.requireOneNode(manager, subscription, vgpus, uncounted);
+  }
+
+  /** Throws `insufficient_capacity` where fewer are free. Workloads of which the SQL `uncounted` holds take none. */
   async requireFree(
     manager: EntityManager,
     { subscriptionId, vgpus: held }: Pick<SubscriptionEntity, 'subscriptionId' | 'vgpus'>,
     vgpus: number,
+    uncounted = 'false',
   ): Promise<void> {
     const [{ used = 0 } = {}] = await manager.query<{ used: number }[]>(
-      `SELECT coalesce(sum(vgpus), 0)::int AS used FROM workload WHERE subscription_id = $1 AND ${liveWorkload}`,
+      `SELECT coalesce(sum(vgpus), 0)::int AS used FROM workload WHERE subscription_id = $1 AND ${liveWorkload} AND NOT (${uncounted})`,
       [subscriptionId],
     );
     if (used + vgpus <= held) return;
@@ -61,13 +82,19 @@ export class WorkloadPlacement {
    * Throws `insufficient_capacity` where no node has as many of the subscription's own free leases. With overcommit only
    * `begin` can tell.
    */
-  async requireOneNode(manager: EntityManager, { subscriptionId, poolId }: SubscriptionEntity, vgpus: number): Promise<void> {
+  private async requireOneNode(
+    manager: EntityManager,
+    { subscriptionId, poolId }: SubscriptionEntity,
+    vgpus: number,
+    uncounted = 'false',
+  ): Promise<void> {
     const { overcommit } = await this.pools.pool(poolId, manager);
     if (overcommit > 1) return;
     const [{ most = 0 } = {}] = await manager.query<{ most: number }[]>(
       `SELECT coalesce(max(free), 0)::int AS most FROM (
          SELECT count(*) AS free FROM lease JOIN gpu USING (gpu_id)
-         WHERE subscription_id = $1 AND workload_id IS NULL AND lost_reason IS NULL AND NOT is_added GROUP BY node_id
+         WHERE subscription_id = $1 AND lost_reason IS NULL AND NOT is_added AND (workload_id IS NULL
+           OR workload_id IN (SELECT workload_id FROM workload WHERE subscription_id = $1 AND ${uncounted})) GROUP BY node_id
        ) nodes`,
       [subscriptionId],
     );

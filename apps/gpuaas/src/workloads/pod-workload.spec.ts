@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { podWorkloads, type PodStart } from '@atoll/contracts/gpuaas';
+import { newId } from '@atoll/database';
+import { systemContext } from '@atoll/rpc';
+import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
+
+const context = () => systemContext('pods');
+let fixture: GpuaasFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await GpuaasFixture.start();
+  team = await fixture.team();
+});
+afterAll(() => fixture.stop());
+
+async function subscription(vgpus: number): Promise<string> {
+  const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
+  const { subscription_id } = await fixture.subscribe(team, { pool_id, vgpus });
+  await fixture.settle();
+  return subscription_id;
+}
+const newPod = (): PodStart => ({ pod_id: newId(), start: 1 });
+const start = (pod: PodStart, subscription_id: string, vgpus: number) =>
+  fixture.ask(podWorkloads.start, { ...pod, subscription_id, vgpus, pod_name: 'job' }, context());
+const end = (pod: PodStart) => fixture.ask(podWorkloads.end, pod, context());
+const refusal = async (subscription_id: string, vgpus: number) =>
+  (await fixture.ask(podWorkloads.check, { subscription_id, vgpus }, context())).refusal?.message ?? null;
+
+it('of a pod waits for vGPUs that another one of its subscription gives back, and is refused at once where those would not do', async () => {
+  const held = await subscription(3);
+  const [first, second, other] = [newPod(), newPod(), newPod()];
+  await start(first, held, 2);
+  await start(other, held, 1);
+  await fixture.settle();
+  expect(await refusal(held, 2)).toBe('The subscription has 3 vGPUs and 3 of them are in use. Available: 0.');
+  await end(first);
+  expect([await refusal(held, 2), await refusal(held, 3)]).toEqual([
+    null,
+    'The subscription has 3 vGPUs and 1 of them are in use. Available: 2.',
+  ]);
+  const waits = { workload_id: null, status: 'waiting', reason: 'It waits for vGPUs of its subscription that are being given back.' };
+  expect(await start(second, held, 2)).toMatchObject(waits);
+  await fixture.settle();
+  await start(second, held, 2);
+  await fixture.settle();
+  const { status, slices } = await start(second, held, 2);
+  expect([status, slices.length]).toEqual(['running', 2]);
+});
