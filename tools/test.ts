@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { check } from './check.ts';
-import { runE2e, topologies } from './e2e.ts';
+import { parts, runE2e, topologies } from './e2e.ts';
 import { run, type Outcome, type Tally } from './run.ts';
 
 /** The part of Jest's JSON report that is counted. */
@@ -78,8 +78,10 @@ async function* everything(): AsyncGenerator<Tally> {
   console.log('\n== specs');
   yield await jest((options) => run(['npm run --silent jest --', ...options].join(' ')));
   for (const topology of topologies) {
-    console.log(`\n== e2e, ${topology}`);
-    yield await jest((options) => runE2e(topology, options));
+    for (const part of parts) {
+      console.log(`\n== e2e, ${topology}, ${part}`);
+      yield await jest((options) => runE2e(topology, options, part));
+    }
   }
   console.log('\n== schemathesis');
   yield await schemathesis();

@@ -4,9 +4,9 @@ import { text } from 'node:stream/consumers';
 import { generateKeyPair } from '@atoll/ssh';
 import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
 import ssh2 from 'ssh2';
-import { call, until, type Refusal } from './client.js';
-import { createNode, createPool, createTenant } from './gpu-inventory.js';
-import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
+import { call, until, type Refusal } from '../client.js';
+import { createNode, createPool, createTenant } from '../gpu-inventory.js';
+import { startPlatform, type RunningPlatform, type Topology } from '../running-platform.js';
 
 interface PodView {
   pod_id: string;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
-import { call, until, type Refusal } from './client.js';
-import { createNode, createPool, createTenant } from './gpu-inventory.js';
-import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
+import { call, until, type Refusal } from '../client.js';
+import { createNode, createPool, createTenant } from '../gpu-inventory.js';
+import { startPlatform, type RunningPlatform, type Topology } from '../running-platform.js';
 
 interface PodView {
   pod_id: string;
