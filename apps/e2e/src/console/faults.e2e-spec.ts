@@ -71,7 +71,7 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
       for (const path of pages) {
         await goTo(tab.page, path);
         const note = tab.page.getByRole('alert').first();
-        const text = await note.innerText({ timeout: 4_000 }).catch(() => '');
+        const text = await note.innerText({ timeout: 20_000 }).catch(() => '');
         if (!text.includes(details[status].detail) || !text.includes('req-outside-test')) silent.push(`${path}: ${text}`);
       }
       expect(silent).toEqual([]);
@@ -102,8 +102,9 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
       const silent: string[] = [];
       for (const path of pages) {
         await goTo(page, `${path}?ended=yes&window=last_30d&page=2`);
+        // At the latest when the page asks again: what it has may be fresh.
         const note = page.getByText('No connection').first();
-        await note.waitFor({ timeout: 4_000 }).catch(() => silent.push(path));
+        await note.waitFor({ timeout: 40_000 }).catch(() => silent.push(path));
       }
       await picture(page, 'story-offline');
       expect(silent).toEqual([]);
