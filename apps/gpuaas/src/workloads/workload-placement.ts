@@ -50,26 +50,26 @@ export class WorkloadPlacement {
       return 'now';
     } catch (error) {
       if (!isAppError(error) || error.code !== 'insufficient_capacity') throw error;
-      await this.requireForPod(manager, subscription, vgpus, givingBackWorkload);
+      await this.requireForPod(manager, subscription, vgpus, true);
       return 'soon';
     }
   }
 
-  private async requireForPod(manager: EntityManager, subscription: SubscriptionEntity, vgpus: number, uncounted?: string): Promise<void> {
-    await this.requireFree(manager, subscription, vgpus, uncounted);
-    await this.requireOneNode(manager, subscription, vgpus, uncounted);
+  private async requireForPod(manager: EntityManager, subscription: SubscriptionEntity, vgpus: number, isSoon = false): Promise<void> {
+    await this.requireFree(manager, subscription, vgpus, isSoon);
+    await this.requireOneNode(manager, subscription, vgpus, isSoon);
   }
 
-  /** Throws `insufficient_capacity` where fewer are free. Workloads of which the SQL `uncounted` holds take none. */
+  /** Throws `insufficient_capacity` where fewer are free, or will be soon: what workloads that are ending give back. */
   async requireFree(
     manager: EntityManager,
     { subscriptionId, vgpus: held }: Pick<SubscriptionEntity, 'subscriptionId' | 'vgpus'>,
     vgpus: number,
-    uncounted = 'false',
+    isSoon = false,
   ): Promise<void> {
     const [{ used = 0 } = {}] = await manager.query<{ used: number }[]>(
-      `SELECT coalesce(sum(vgpus), 0)::int AS used FROM workload WHERE subscription_id = $1 AND ${liveWorkload} AND NOT (${uncounted})`,
-      [subscriptionId],
+      `SELECT coalesce(sum(vgpus), 0)::int AS used FROM workload WHERE subscription_id = $1 AND ${liveWorkload} AND NOT ($2 AND ${givingBackWorkload})`,
+      [subscriptionId, isSoon],
     );
     if (used + vgpus <= held) return;
     throw new AppError(
@@ -86,7 +86,7 @@ export class WorkloadPlacement {
     manager: EntityManager,
     { subscriptionId, poolId }: SubscriptionEntity,
     vgpus: number,
-    uncounted = 'false',
+    isSoon = false,
   ): Promise<void> {
     const { overcommit } = await this.pools.pool(poolId, manager);
     if (overcommit > 1) return;
@@ -94,9 +94,9 @@ export class WorkloadPlacement {
       `SELECT coalesce(max(free), 0)::int AS most FROM (
          SELECT count(*) AS free FROM lease JOIN gpu USING (gpu_id)
          WHERE subscription_id = $1 AND lost_reason IS NULL AND NOT is_added AND (workload_id IS NULL
-           OR workload_id IN (SELECT workload_id FROM workload WHERE subscription_id = $1 AND ${uncounted})) GROUP BY node_id
+           OR workload_id IN (SELECT workload_id FROM workload WHERE subscription_id = $1 AND $2 AND ${liveWorkload} AND ${givingBackWorkload})) GROUP BY node_id
        ) nodes`,
-      [subscriptionId],
+      [subscriptionId, isSoon],
     );
     if (most < vgpus) throw scattered(vgpus, most);
   }
