@@ -108,3 +108,16 @@ export async function logInWithKey(page: Page, key: string, path = '/'): Promise
   await page.getByRole('button', { name: 'Log in', exact: true }).click();
   await page.locator('nav[aria-label=Main]').waitFor({ state: 'attached' });
 }
+
+/** Goes to another page of the console as a person does, by the page's own history: nothing is loaded again, and the key stays in memory. */
+export async function goTo(page: Page, path: string): Promise<void> {
+  await page.evaluate((to) => {
+    const { history, dispatchEvent, PopStateEvent } = globalThis as unknown as {
+      history: { pushState(state: unknown, title: string, to: string): void };
+      dispatchEvent: (event: unknown) => void;
+      PopStateEvent: new (type: string) => unknown;
+    };
+    history.pushState({}, '', to);
+    dispatchEvent(new PopStateEvent('popstate'));
+  }, path);
+}

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
-import type { Page, Route } from 'playwright-core';
+import type { Route } from 'playwright-core';
 import { adminKey, platformUrl, until } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
 
 const longMs = 180_000;
 
@@ -25,19 +25,6 @@ const details = {
   503: { code: 'unavailable', detail: 'The service is not available.' },
 } as const;
 type Status = keyof typeof details;
-
-/** Goes on without a load, so that the key stays in memory. */
-async function goTo(page: Page, path: string): Promise<void> {
-  await page.evaluate((to) => {
-    const { history, dispatchEvent, PopStateEvent } = globalThis as unknown as {
-      history: { pushState(state: unknown, title: string, to: string): void };
-      dispatchEvent(event: unknown): void;
-      PopStateEvent: new (type: string) => unknown;
-    };
-    history.pushState({}, '', to);
-    dispatchEvent(new PopStateEvent('popstate'));
-  }, path);
-}
 
 describeWhere(browserLack(), 'when the platform fails, the console', () => {
   let pages: string[];

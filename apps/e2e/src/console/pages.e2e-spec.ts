@@ -3,7 +3,7 @@ import { describeWhere } from '@atoll/testing';
 import type { Locator } from 'playwright-core';
 import { adminKey, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
+import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
 
 const longMs = 120_000;
 
@@ -37,16 +37,7 @@ describeWhere(browserLack(), 'every page of the console', () => {
 
   /** Visits pages as a person does, in one tab: by the palette's own navigation, without loading again. */
   async function visit(tab: Tab, path: string, heading: string | RegExp): Promise<void> {
-    await tab.page.evaluate((to) => {
-      // The page's own history: the router follows it, and the key stays in memory.
-      const { history, dispatchEvent, PopStateEvent } = globalThis as unknown as {
-        history: { pushState(state: unknown, title: string, to: string): void };
-        dispatchEvent(event: unknown): void;
-        PopStateEvent: new (type: string) => unknown;
-      };
-      history.pushState({}, '', to);
-      dispatchEvent(new PopStateEvent('popstate'));
-    }, path);
+    await goTo(tab.page, path);
     await tab.page.getByRole('heading', { level: 1, name: heading }).waitFor();
     await tab.page.locator('.skeleton').first().waitFor({ state: 'detached' });
   }
