@@ -86,6 +86,18 @@ describe('the positions of events', () => {
     }
   });
 
+  it('are given to a writer that began after the relay and committed before it looked', async () => {
+    await create();
+    await add(runner, 'numbers.name', { version: 1 });
+    await add(runner, 'numbers.name', { version: 2 });
+    // The first has the time of a transaction that began later than the statement that sees it.
+    await runner.query(`UPDATE outbox SET next_attempt_at = now() + interval '1 hour' WHERE payload->>'version' = '1'`);
+    expect((await fetchNext()).map(({ position, payload }) => [position, payload.version])).toEqual([
+      [1, 1],
+      [2, 2],
+    ]);
+  });
+
   it('stay what they are when an event is handed out again', async () => {
     await create();
     for (let number = 0; number < 3; number += 1) await add(runner, 'numbers.name', { number });

@@ -3,13 +3,15 @@
  *
  * `seq` is taken by each event after the row lock of its object, so of two events about one object the later has the greater one, and
  * cannot be seen before the earlier. The order of ids or of transactions has neither property. Positions are given to what is
- * seen, in the order of `seq`: a commit that comes late gets a later position, and inverts nothing. Exactly one session numbers,
- * the one that took the relay's advisory lock in an earlier statement; so this statement sees all that was numbered before.
+ * seen, in the order of `seq`: a commit that comes late gets a later position, and inverts nothing. What has no position yet is
+ * due whatever its time says: its writer may have begun after this statement took `now()`, and committed before it took its
+ * snapshot. Exactly one session numbers, the one that took the relay's advisory lock in an earlier statement; so this statement
+ * sees all that was numbered before.
  */
 export const numberAndFetch = `
   WITH due AS (
     SELECT id, seq, event_name, position FROM outbox
-    WHERE next_attempt_at <= now() AND id <> ALL($2::uuid[]) ORDER BY seq LIMIT $1
+    WHERE (position IS NULL OR next_attempt_at <= now()) AND id <> ALL($2::uuid[]) ORDER BY seq LIMIT $1
   ), fresh AS (
     SELECT id, event_name, (SELECT COALESCE(max(position), 0) FROM event_head) + row_number() OVER (ORDER BY seq) AS position
     FROM due WHERE position IS NULL
