@@ -11,7 +11,7 @@ const config: Config = {
   rootDir: '.',
   roots: ['<rootDir>/libs', '<rootDir>/apps', '<rootDir>/tools'],
   testMatch: ['**/*.spec.ts'],
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/libs/testing/src/jest-environment.ts',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['@swc/jest', { ...swc, swcrc: false }] },
   moduleNameMapper: {
