@@ -117,18 +117,21 @@ export type CrashPoint = (typeof crashPoints)[number];
 
 /** A harbour on a database of its own. */
 export class Harbour {
+  machine: BerthMachine;
+
   private constructor(
     readonly dataSource: DataSource,
     readonly transactions: Transactions,
-    readonly machine: BerthMachine,
     readonly url: string,
     private readonly end: () => Promise<void>,
-  ) {}
+  ) {
+    this.machine = new BerthMachine(dataSource, berths);
+  }
 
   static async open(options: Partial<DatabaseOptions> = {}): Promise<Harbour> {
     const database = await createDatabaseFrom({ name: 'harbour', make: async (url) => (await Harbour.join(url)).close() });
     const harbour = await Harbour.join(database.url, options);
-    return new Harbour(harbour.dataSource, harbour.transactions, harbour.machine, database.url, async () => {
+    return new Harbour(harbour.dataSource, harbour.transactions, database.url, async () => {
       await harbour.close();
       await database.drop();
     });
@@ -144,8 +147,13 @@ export class Harbour {
       ...options,
     });
     const app = await NestFactory.createApplicationContext(module, { abortOnError: false });
-    const dataSource = app.get(DataSource);
-    return new Harbour(dataSource, app.get(Transactions), new BerthMachine(dataSource, berths), url, () => app.close());
+    return new Harbour(app.get(DataSource), app.get(Transactions), url, () => app.close());
+  }
+
+  /** As it was when it was opened, for the next spec of a file. Its workers must have stopped. */
+  async clear(): Promise<void> {
+    await this.dataSource.query('DELETE FROM berth; DELETE FROM machine_history; DELETE FROM deed; DELETE FROM idempotency_key');
+    this.machine = new BerthMachine(this.dataSource, berths);
   }
 
   close(): Promise<void> {
@@ -213,5 +221,5 @@ export class Harbour {
 }
 
 export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await delay(5);
+  for (let pauseMs = 5; !(await holds()); pauseMs = Math.min(pauseMs * 1.2, 40)) await delay(pauseMs);
 }
