@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { AppError } from '@atoll/errors';
-import { expectErrors } from '@atoll/testing';
-import { BerthEntity, BerthMachine, berths, eventually, Harbour } from './berth-fixture.js';
+import { allowErrors, expectErrors } from '@atoll/testing';
+import { BerthEntity, BerthMachine, berths, eventually, Harbour, itsDeath } from './berth-fixture.js';
 import { StepFailed } from './step-failed.js';
 
 let harbour: Harbour;
@@ -69,6 +69,7 @@ describe('workers against each other', () => {
 
   it('take over what one of them died with, once its claim has run out and not before', async () => {
     const id = await harbour.ask();
+    allowErrors(itsDeath);
     await harbour.dyingWorker().settle();
     await harbour.worker().settle();
     expect(await stateOf(id)).toBe('dredging');

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { expectErrors } from '@atoll/testing';
-import { eventually, Harbour } from './berth-fixture.js';
+import { allowErrors, expectErrors } from '@atoll/testing';
+import { eventually, Harbour, itsDeath } from './berth-fixture.js';
 import { StepFailed } from './step-failed.js';
 
 let harbour: Harbour;
@@ -118,6 +118,7 @@ it('two workers do each of many once', async () => {
 
 it('a process that dies in the middle leaves all of them to the next', async () => {
   const ids = await ask();
+  allowErrors(itsDeath);
   await harbour.dyingWorker().settle();
   expect(await Promise.all(ids.map(stateOf))).toEqual(ships.map(() => 'dredging'));
   await harbour.pass(60);
