@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createIdempotencyTable, DatabaseModule, Transactions, type DatabaseOptions } from '@atoll/database';
-import { allowErrors, createDatabaseFrom } from '@atoll/testing';
 import { NestFactory } from '@nestjs/core';
 import { Column, DataSource, Entity, PrimaryGeneratedColumn, type EntityManager, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { setup } from 'xstate';
@@ -112,23 +111,31 @@ export class BerthMachine extends DurableMachine<BerthEntity, BerthState, BerthE
 
 export const cause: Cause = { actor: 'user:harbour-master', requestId: 'request-1' };
 
+/** What a dying worker logs. */
+export const itsDeath = /the process died/;
+
 export const crashPoints = ['before the step', 'before the result is applied', 'in the middle of applying', 'before the commit'] as const;
 export type CrashPoint = (typeof crashPoints)[number];
 
 /** A harbour on a database of its own. */
 export class Harbour {
+  machine: BerthMachine;
+
   private constructor(
     readonly dataSource: DataSource,
     readonly transactions: Transactions,
-    readonly machine: BerthMachine,
     readonly url: string,
     private readonly end: () => Promise<void>,
-  ) {}
+  ) {
+    this.machine = new BerthMachine(dataSource, berths);
+  }
 
   static async open(options: Partial<DatabaseOptions> = {}): Promise<Harbour> {
+    // Processes that join have no use for it, and it takes them longer to load than all else.
+    const { createDatabaseFrom } = await import('@atoll/testing');
     const database = await createDatabaseFrom({ name: 'harbour', make: async (url) => (await Harbour.join(url)).close() });
     const harbour = await Harbour.join(database.url, options);
-    return new Harbour(harbour.dataSource, harbour.transactions, harbour.machine, database.url, async () => {
+    return new Harbour(harbour.dataSource, harbour.transactions, database.url, async () => {
       await harbour.close();
       await database.drop();
     });
@@ -144,8 +151,13 @@ export class Harbour {
       ...options,
     });
     const app = await NestFactory.createApplicationContext(module, { abortOnError: false });
-    const dataSource = app.get(DataSource);
-    return new Harbour(dataSource, app.get(Transactions), new BerthMachine(dataSource, berths), url, () => app.close());
+    return new Harbour(app.get(DataSource), app.get(Transactions), url, () => app.close());
+  }
+
+  /** As it was when it was opened, for the next spec of a file. Its workers must have stopped. */
+  async clear(): Promise<void> {
+    await this.dataSource.query('DELETE FROM berth; DELETE FROM machine_history; DELETE FROM deed; DELETE FROM idempotency_key');
+    this.machine = new BerthMachine(this.dataSource, berths);
   }
 
   close(): Promise<void> {
@@ -160,9 +172,8 @@ export class Harbour {
     return new MachineWorker(machine, this.dataSource, this.transactions, { service: 'harbour', pollMs: 20, ...options }, keeper);
   }
 
-  /** A worker whose process dies at this point: nothing of what it does then is kept but its claim. */
+  /** A worker whose process dies at this point: nothing of what it does then is kept but its claim. Specs allow `itsDeath` to be logged. */
   dyingWorker(point: CrashPoint = 'before the result is applied'): MachineWorker<BerthEntity, BerthState, BerthEvent> {
-    allowErrors(/the process died/);
     const die = () => Promise.reject(new Error('the process died'));
     const machine = new BerthMachine(this.dataSource, berths);
     machine.does = this.machine.does;
@@ -213,5 +224,5 @@ export class Harbour {
 }
 
 export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await delay(5);
+  for (let pauseMs = 5; !(await holds()); pauseMs = Math.min(pauseMs * 1.2, 40)) await delay(pauseMs);
 }

@@ -1,14 +1,15 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { eventually, Harbour } from './berth-fixture.js';
 import { stepTimeoutMs } from './run-step.js';
 import { StepFailed } from './step-failed.js';
 
 let harbour: Harbour;
-beforeEach(async () => {
+beforeAll(async () => {
   harbour = await Harbour.open();
 });
-afterEach(() => harbour.close());
+afterEach(() => harbour.clear());
+afterAll(() => harbour.close());
 
 const refused = (isPermanent = false) => Promise.reject(new StepFailed('silted', 'There is too much silt.', isPermanent));
 const stateOf = async (id: string) => (await harbour.read(id)).state;

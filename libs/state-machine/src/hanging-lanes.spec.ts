@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { expectErrors, runs } from '@atoll/testing';
 import fc from 'fast-check';
 import { BerthEntity, eventually, Harbour } from './berth-fixture.js';
@@ -8,13 +8,16 @@ let harbour: Harbour;
 let inFlight: Set<string>;
 /** How many steps of each lane are under way, and were at most. */
 let most: Map<string, number>;
-beforeEach(async () => {
+beforeAll(async () => {
   harbour = await Harbour.open({ poolSize: 1, backgroundPoolSize: 1 });
+});
+beforeEach(async () => {
   inFlight = new Set();
   most = new Map();
   harbour.machine.does.dredging = hangWhere((lane) => lane.startsWith('hanging'));
 });
-afterEach(() => harbour.close());
+afterEach(() => harbour.clear());
+afterAll(() => harbour.close());
 
 function hangWhere(hangs: (lane: string) => boolean): (berth: BerthEntity) => Promise<{ event: 'DREDGED' }> {
   return ({ ship, lane }) => {

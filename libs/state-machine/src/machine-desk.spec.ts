@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { countedRowsLimit, type MachineKind } from '@atoll/contracts/operator';
 import { errorOf, statementsOf } from '@atoll/testing';
 import type { DiscoveryService } from '@nestjs/core';
@@ -8,8 +8,10 @@ import { MachineWorkers } from './machine-workers.js';
 
 let harbour: Harbour;
 let desk: MachineDesk;
-beforeEach(async () => {
+beforeAll(async () => {
   harbour = await Harbour.open();
+});
+beforeEach(async () => {
   const { definition } = harbour.machine;
   const ended = { rule: undefined, isReviewed: false, isFinal: true, on: new Map() };
   const machine = Object.assign(harbour.machine, {
@@ -21,7 +23,8 @@ beforeEach(async () => {
   } as unknown as DiscoveryService;
   desk = new MachineDesk(discovery, harbour.dataSource);
 });
-afterEach(() => harbour.close());
+afterEach(() => harbour.clear());
+afterAll(() => harbour.close());
 
 /** Berths in a state since so many seconds. */
 async function berths(count: number, state: string, { ageSeconds = 0, attempts = 0, deadline = 'NULL' } = {}): Promise<void> {

@@ -1,14 +1,15 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { AppError } from '@atoll/errors';
-import { expectErrors } from '@atoll/testing';
-import { BerthEntity, BerthMachine, berths, eventually, Harbour } from './berth-fixture.js';
+import { allowErrors, expectErrors } from '@atoll/testing';
+import { BerthEntity, BerthMachine, berths, eventually, Harbour, itsDeath } from './berth-fixture.js';
 import { StepFailed } from './step-failed.js';
 
 let harbour: Harbour;
-beforeEach(async () => {
+beforeAll(async () => {
   harbour = await Harbour.open();
 });
-afterEach(() => harbour.close());
+afterEach(() => harbour.clear());
+afterAll(() => harbour.close());
 
 const refused = (isPermanent = false) => Promise.reject(new StepFailed('silted', 'There is too much silt.', isPermanent));
 const stateOf = async (id: string) => (await harbour.read(id)).state;
@@ -68,6 +69,7 @@ describe('workers against each other', () => {
 
   it('take over what one of them died with, once its claim has run out and not before', async () => {
     const id = await harbour.ask();
+    allowErrors(itsDeath);
     await harbour.dyingWorker().settle();
     await harbour.worker().settle();
     expect(await stateOf(id)).toBe('dredging');

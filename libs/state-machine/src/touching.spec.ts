@@ -1,12 +1,13 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { eventually, Harbour } from './berth-fixture.js';
 import { StepFailed } from './step-failed.js';
 
 let harbour: Harbour;
-beforeEach(async () => {
+beforeAll(async () => {
   harbour = await Harbour.open();
 });
-afterEach(() => harbour.close());
+afterEach(() => harbour.clear());
+afterAll(() => harbour.close());
 
 const refused = (isPermanent = false) => Promise.reject(new StepFailed('silted', 'There is too much silt.', isPermanent));
 

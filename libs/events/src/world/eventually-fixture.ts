@@ -2,12 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { timeoutFactor } from '@atoll/testing';
 
 const patienceMs = 40_000 * timeoutFactor;
-const pauseMs = 10;
+const firstPauseMs = 10;
+const maxPauseMs = 50;
 
-/** Runs the check again and again until it no longer throws; in the end throws what it threw last. */
+/** Runs the check again and again, less often the longer it takes, until it no longer throws; in the end throws what it threw last. */
 export async function eventually(check: () => Promise<void> | void): Promise<void> {
   const untilMs = Date.now() + patienceMs;
-  for (;;) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 1.2, maxPauseMs)) {
     try {
       return await check();
     } catch (error) {
