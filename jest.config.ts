@@ -1,5 +1,6 @@
 import type { Config } from 'jest';
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 
 const swc = JSON.parse(readFileSync(new URL('./.swcrc', import.meta.url), 'utf8')) as { jsc: { paths?: object }; exclude?: string[] };
 // Jest resolves the aliases itself, so that it can tell which specs a change touches.
@@ -10,7 +11,7 @@ const config: Config = {
   rootDir: '.',
   roots: ['<rootDir>/libs', '<rootDir>/apps', '<rootDir>/tools'],
   testMatch: ['**/*.spec.ts'],
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/libs/testing/src/jest-environment.ts',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['@swc/jest', { ...swc, swcrc: false }] },
   moduleNameMapper: {
@@ -22,7 +23,8 @@ const config: Config = {
   globalTeardown: '<rootDir>/libs/testing/src/jest-run-teardown.ts',
   setupFilesAfterEnv: ['<rootDir>/libs/testing/src/jest-error-log.ts'],
   testTimeout: 60_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1),
-  maxWorkers: 2,
+  // A spec waits about as long as it computes.
+  maxWorkers: 2 * Math.min(availableParallelism(), 4),
   // Each spec file leaves some 50 MB of module graphs behind. A worker with more than this is replaced by a new one.
   workerIdleMemoryLimit: '800MB',
 };

@@ -12,9 +12,11 @@ import {
 } from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
+import { DataSource, type EntityManager } from 'typeorm';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { ForcedDeletionService } from './forced-deletion.service.js';
+import { HolderAnswers } from './holder-answers.js';
 import { TeamUpkeep } from './team-upkeep.js';
 
 let fixture: TeamsFixture;
@@ -117,6 +119,38 @@ describe('a deletion that is forced', () => {
     expect(await isGone()).toBe(false);
     await answer('gpuaas', null);
     await until(isGone);
+  });
+
+  it('never takes an answer that comes while it looks for none and for nothing at once', async () => {
+    await force();
+    const attempt_id = await attempt();
+    await fixture.query(`INSERT INTO deletion_answer (attempt_id, holder, holds) VALUES ($1, 'pods', NULL)`, [attempt_id]);
+    const { manager } = fixture.app.get(DataSource, { strict: false });
+    let reads = 0;
+    // After whatever it reads first, the answer of the other holder is there.
+    const interrupted = new Proxy(manager, {
+      get: (target, name: keyof EntityManager) =>
+        typeof target[name] !== 'function' || !name.startsWith('find')
+          ? target[name]
+          : async (...what: never[]) => {
+              const found: unknown = await (target[name] as (...args: never[]) => Promise<unknown>).apply(target, what);
+              reads += 1;
+              if (reads === 1) {
+                await fixture.query(
+                  `INSERT INTO deletion_answer (attempt_id, holder, holds, remaining) VALUES ($1, 'gpuaas', '1 GPU pool subscription', $2)
+                   ON CONFLICT DO NOTHING`,
+                  [attempt_id, JSON.stringify(subscriptions(1))],
+                );
+              }
+              return found;
+            },
+    });
+    const answers = fixture.app.get(HolderAnswers, { strict: false });
+    expect(await answers.remaining(interrupted, attempt_id)).toEqual([{ kind: 'gpuaas', count: null }]);
+    await fixture.query(`DELETE FROM deletion_answer WHERE attempt_id = $1 AND holder = 'gpuaas'`, [attempt_id]);
+    reads = 0;
+    expect((await answers.objection(interrupted, attempt_id, 'team'))?.code).toBe('unavailable');
+    expect(await answers.remaining(manager, attempt_id)).toEqual(subscriptions(1));
   });
 
   it('asks again and again, less and less often, always in the name of one attempt', async () => {

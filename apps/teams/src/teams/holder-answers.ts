@@ -61,10 +61,9 @@ export class HolderAnswers {
 
   /** What stands against the deletion; undefined where every holder has answered that it holds nothing. `what` is to be deleted: "team". */
   async objection(manager: EntityManager, attemptId: string, what: string): Promise<AppError | undefined> {
-    const answers = await manager.find(DeletionAnswerEntity, { where: { attemptId }, order: { holder: 'ASC' } });
+    const { answers, missing } = await this.soFar(manager, attemptId);
     const holds = answers.flatMap((answer) => answer.holds ?? []).join('; ');
     if (holds) return new AppError('conflict', `The ${what} still holds something: ${holds}.`);
-    const missing = await this.missing(manager, attemptId);
     return missing.length > 0 ? this.unanswered(what, missing) : undefined;
   }
 
@@ -75,12 +74,11 @@ export class HolderAnswers {
 
   /** What is left of a forced deletion, by kind; a holder without an answer, or with one in words alone, stands for what it holds. */
   async remaining(manager: EntityManager, attemptId: string): Promise<TeamHolding[]> {
-    const answers = await manager.find(DeletionAnswerEntity, { where: { attemptId }, order: { holder: 'ASC' } });
+    const { answers, missing } = await this.soFar(manager, attemptId);
     const answered = answers.flatMap(({ holder, holds, remaining }) =>
       holds === null ? [] : remaining.length > 0 ? remaining : [{ kind: holder, count: null }],
     );
-    const missing = (await this.missing(manager, attemptId)).map((holder) => ({ kind: holder, count: null }));
-    return [...answered, ...missing];
+    return [...answered, ...missing.map((holder) => ({ kind: holder, count: null }))];
   }
 
   async forget(manager: EntityManager, attemptId: string): Promise<void> {
@@ -93,9 +91,14 @@ export class HolderAnswers {
   }
 
   async missing(manager: EntityManager, attemptId: string): Promise<string[]> {
+    return (await this.soFar(manager, attemptId)).missing;
+  }
+
+  /** Both by one read: an answer that came between two would be neither among those that hold something nor among those that are missing. */
+  private async soFar(manager: EntityManager, attemptId: string): Promise<{ answers: DeletionAnswerEntity[]; missing: string[] }> {
     const { deletionHolders } = this.settings;
-    if (deletionHolders.length === 0) return [];
-    const answers = await manager.findBy(DeletionAnswerEntity, { attemptId });
-    return deletionHolders.filter((holder) => !answers.some((answer) => answer.holder === holder));
+    if (deletionHolders.length === 0) return { answers: [], missing: [] };
+    const answers = await manager.find(DeletionAnswerEntity, { where: { attemptId }, order: { holder: 'ASC' } });
+    return { answers, missing: deletionHolders.filter((holder) => !answers.some((answer) => answer.holder === holder)) };
   }
 }
