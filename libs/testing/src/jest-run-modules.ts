@@ -13,6 +13,7 @@ interface Parts {
     esModuleRegistry: Map<string, { status?: string }>;
     moduleRegistry: Map<string, { loaded?: boolean }>;
     internalModuleRegistry: Map<string, unknown>;
+    requireCacheProxy: object;
   };
   mockState: { clear(): void };
   testMainModule: { reset(): void };
@@ -52,7 +53,10 @@ class KeptModules extends Runtime {
     // Jest makes one for each spec file.
     if (KeptModules.kept) return KeptModules.kept.begin(testPath);
     super(...options);
-    if (keepsModules(globalConfig)) KeptModules.kept = this;
+    if (!keepsModules(globalConfig)) return;
+    KeptModules.kept = this;
+    // Fastify reads all of `require.cache` for the name of each plugin, and it has grown long.
+    this.parts.registries.requireCacheProxy = {};
   }
 
   private get parts(): Parts {
@@ -73,10 +77,11 @@ class KeptModules extends Runtime {
     }
     this.restoreAllMocks();
     const { registries, mockState, testMainModule, jestGlobals, _config } = this.parts;
-    const { esModuleRegistry: esm, moduleRegistry: commonJs } = registries;
+    const { esModuleRegistry: esm, moduleRegistry: commonJs, internalModuleRegistry: internal } = registries;
     for (const [key, { status }] of esm) if (status !== 'evaluated' || !isKept(key, _config.rootDir)) esm.delete(key);
     for (const [key, { loaded }] of commonJs) if (!loaded || !isKept(key, _config.rootDir)) commonJs.delete(key);
-    registries.internalModuleRegistry.clear();
+    // Of Jest's own modules this one holds a file's tests and hooks.
+    for (const key of internal.keys()) if (key.includes('jest-circus')) internal.delete(key);
     mockState.clear();
     testMainModule.reset();
     jestGlobals.clearJestObjectCache();
