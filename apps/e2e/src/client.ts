@@ -93,7 +93,7 @@ export function freshEmail(name: string): string {
 }
 
 /** Asks again until what is read is as it should be; throws after the deadline, with what was read last. */
-export async function until<T>(read: () => Promise<T>, isAsItShould: (found: T) => boolean, deadlineMs = 40_000): Promise<T> {
+export async function until<T>(read: () => Promise<T>, isAsItShould: (found: T) => boolean, deadlineMs = 90_000): Promise<T> {
   const deadline = Date.now() + deadlineMs * timeoutFactor;
   for (;;) {
     const found = await read();

@@ -33,7 +33,7 @@ export { errorOf } from '@atoll/testing';
 type UsageFact = UsageTold['facts'][number];
 
 /** Of what comes within milliseconds on an idle machine. */
-const patienceMs = 20_000 * timeoutFactor;
+const patienceMs = 60_000 * timeoutFactor;
 
 const told = ['pods.usage_told', 'pods.vm_changed', 'pods.user_keys_changed', 'teams.team_deletion_answered'];
 

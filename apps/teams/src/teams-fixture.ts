@@ -130,7 +130,7 @@ export class TeamsFixture extends BareServiceUnderTest {
 
   /** The payloads of one event about one team that were told so far, once `enough` holds of them; in the order of their revisions. */
   async told<P extends { team_id: string }>({ name }: EventType<P>, teamId: string, enough: (payloads: P[]) => boolean): Promise<P[]> {
-    for (const until = Date.now() + 30_000 * timeoutFactor; ; await delay(5)) {
+    for (const until = Date.now() + 90_000 * timeoutFactor; ; await delay(5)) {
       const payloads = this.events.filter((event) => event.name === name).map(({ payload }) => payload as P & { revision: number });
       const about = payloads.filter(({ team_id }) => team_id === teamId).toSorted((one, other) => one.revision - other.revision);
       if (enough(about)) return about;

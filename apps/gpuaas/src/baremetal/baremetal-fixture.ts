@@ -141,7 +141,7 @@ export class BaremetalFixture {
 
   /** The payloads of the events of this name, once there is what is wanted among them. */
   async heard<Payload>(name: string, isThere: (payloads: Payload[]) => boolean): Promise<Payload[]> {
-    for (const deadline = Date.now() + 40_000 * timeoutFactor; Date.now() < deadline; await delay(10)) {
+    for (const deadline = Date.now() + 90_000 * timeoutFactor; Date.now() < deadline; await delay(10)) {
       const payloads = this.gpuaas.events.filter((event) => event.name === name).map(({ payload }) => payload as Payload);
       if (isThere(payloads)) return payloads;
     }

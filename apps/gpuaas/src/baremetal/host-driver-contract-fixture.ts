@@ -52,7 +52,7 @@ export function describeContract(start: () => Promise<HostUnderContract>): void 
   let under: HostUnderContract;
   beforeAll(async () => {
     under = await start();
-  }, 60_000);
+  });
   afterAll(() => under.stop());
 
   const provision = async (tenancy: Tenancy): Promise<void> => {
@@ -88,7 +88,7 @@ export function describeContract(start: () => Promise<HostUnderContract>): void 
     await driver.revoke(host, tenancy, patient());
     expect(await doors()).toEqual([false, false, false]);
     expect(await codeOf(driver.inspect(host, patient()))).toBe('none');
-  }, 60_000);
+  });
 
   it('changes the keys of an active user, and leaves his password', async () => {
     const { driver, host } = under;
@@ -103,7 +103,7 @@ export function describeContract(start: () => Promise<HostUnderContract>): void 
       true,
     ]);
     await driver.revoke(host, later(tenancy), patient());
-  }, 60_000);
+  });
 
   it('takes back what was done in part, whatever the part', async () => {
     const { driver, host } = under;
@@ -113,7 +113,7 @@ export function describeContract(start: () => Promise<HostUnderContract>): void 
       await driver.revoke(host, later(tenancy), patient());
       expect(await codeOf(driver.inspect(host, patient()))).toBe('none');
     }
-  }, 60_000);
+  });
 
   it('does nothing that is older than what the host has seen', async () => {
     const { driver, host } = under;

@@ -63,7 +63,7 @@ describeWhere(hostsLack(), 'a real host', () => {
     expect((await by('check')).status).toBe('Checking');
     await fixture.settle();
     expect((await fixture.node(node.node_id)).status).toBe('Available');
-  }, 60_000);
+  });
 
   it('that another platform has used before, or a node that was deleted, is as good as new', async () => {
     const first = await accepted(host);
@@ -192,7 +192,7 @@ describeWhere(hostsLack(), 'a real host', () => {
       expect([node.status, node.reason]).toEqual(['Check failed', expect.stringMatching(reason)]);
       await fixture.gpuaas.call(baremetalNodes.delete, { node_id: node.node_id });
     }
-  }, 60_000);
+  });
 
   it('that is full fails by that, and is cleaned in the background once it has room', async () => {
     const node = await accepted(host);

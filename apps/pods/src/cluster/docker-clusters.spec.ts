@@ -12,7 +12,7 @@ import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { SshServer } from '../ssh-door/ssh-server.js';
 import { Clusters } from './clusters.js';
 
-const patienceMs = 20_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const patienceMs = 90_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
 
 describeWhere(podmanLacks(), 'pods on a real container engine', () => {
   let podman: Podman;

@@ -14,7 +14,7 @@ import { errorOf, PodsFixture } from '../pods-fixture.js';
 import { ClusterRows } from './cluster-rows.js';
 import { Clusters } from './clusters.js';
 
-const patienceMs = 20_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const patienceMs = 90_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
 let fixture: PodsFixture;
 let folder: string;
 let silent: Server;

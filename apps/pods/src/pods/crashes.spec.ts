@@ -15,7 +15,7 @@ interface Death {
 }
 
 const mortalCalls = ['workload', 'startPod', 'observePods', 'stopPod', 'endWorkload'] as const;
-const patienceMs = 30_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const patienceMs = 90_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
 const lawMs = 120_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
 const death = fc.record({ at: fc.constantFrom(...mortalCalls), after: fc.nat(1), hasEffect: fc.boolean() });
 const deaths = fc.array(death, { minLength: 3, maxLength: 15 });

@@ -13,7 +13,7 @@ import { GuestBook } from './guest-book.js';
 import { SshDoor, type SshDoorOptions } from './ssh-door.js';
 
 const run = promisify(execFile);
-const patienceMs = 30_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const patienceMs = 90_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
 const soon = () => AbortSignal.timeout(patienceMs);
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {

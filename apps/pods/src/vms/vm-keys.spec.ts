@@ -41,7 +41,7 @@ it('a VM lets in the members whose role may use it, and is told when a key or a 
   /** By what the change itself makes due, unless `hurries`. */
   const untilIn = async (keys: { line: string }[], run = 1, hurries = false) => {
     const expected = keys.map(({ line }) => line).toSorted();
-    for (const end = Date.now() + 20_000 * timeoutFactor; (await lets(run)).join() !== expected.join();) {
+    for (const end = Date.now() + 60_000 * timeoutFactor; (await lets(run)).join() !== expected.join();) {
       if (Date.now() > end) throw new Error(`Still ${(await lets(run)).join()}.`);
       if (hurries) await fixture.hurry();
       await fixture.work();

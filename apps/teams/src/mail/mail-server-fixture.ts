@@ -42,7 +42,7 @@ export class MailServer {
 
   /** The mail to an address, once there are so many. */
   async to(address: string, count = 1): Promise<Received[]> {
-    for (const until = Date.now() + 40_000 * timeoutFactor; ;) {
+    for (const until = Date.now() + 90_000 * timeoutFactor; ;) {
       const found = this.received.filter(({ to }) => to.includes(address));
       if (found.length >= count) return found;
       if (Date.now() > until) throw new Error(`Only ${found.length} of ${count} mails came to ${address}.`);

@@ -175,6 +175,6 @@ describe('a deletion whose process died', () => {
 });
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (const endMs = Date.now() + 30_000 * timeoutFactor; !(await holds()); await delay(10))
+  for (const endMs = Date.now() + 90_000 * timeoutFactor; !(await holds()); await delay(10))
     if (Date.now() > endMs) throw new Error('It did not come about.');
 }

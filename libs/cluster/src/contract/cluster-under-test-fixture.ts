@@ -54,7 +54,7 @@ export interface ContractOptions {
   start(): Promise<ClusterUnderTest>;
 }
 
-const patienceMs = 30_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const patienceMs = 90_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
 
 /** One installation on a cluster, with drivers that come and go. */
 export class Installation {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { timeoutFactor } from '@atoll/testing';
 
-const patienceMs = 40_000 * timeoutFactor;
+const patienceMs = 90_000 * timeoutFactor;
 const firstPauseMs = 10;
 const maxPauseMs = 50;
 
