@@ -15,6 +15,8 @@ class KeptEnvironment extends TestEnvironment {
     // Jest makes one for each spec file.
     if (KeptEnvironment.kept) return KeptEnvironment.kept;
     super(...options);
+    // Each `expect` takes a stack: of 100 lines, which Jest wants, it takes as long as the rest.
+    this.global.Error.stackTraceLimit = 20;
     if (keepsModules(options[0].globalConfig)) KeptEnvironment.kept = this;
   }
 

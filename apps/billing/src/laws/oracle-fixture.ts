@@ -59,9 +59,10 @@ export class Oracle {
     const { zone, interval, startMs, endMs, asOfMs } = question;
     const grid = gridOf(zone, interval, startMs, endMs);
     const bounds = [...new Set([startMs, ...grid, endMs])].sort((one, other) => one - other);
+    const full = new Set(grid);
     const isPartial = (index: number) => {
       const [from = 0, to = 0] = bounds.slice(index, index + 2);
-      return !grid.includes(from) || !grid.includes(to) || (from <= asOfMs && asOfMs < to);
+      return !full.has(from) || !full.has(to) || (from <= asOfMs && asOfMs < to);
     };
     const pieces = held(facts, asOfMs)
       .flatMap((piece) => priced(piece, prices))

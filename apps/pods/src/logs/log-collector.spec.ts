@@ -22,7 +22,13 @@ describe('the collector of logs', () => {
   beforeAll(async () => {
     fixture = await LogsFixture.start({ logLinesPerSecond: 20, logKibPerSecond: 64, logTeamMibPerDay: 1 });
   });
-  afterAll(() => fixture.stop());
+  afterAll(async () => {
+    await Promise.all(replicas.map((one) => one.beforeApplicationShutdown()));
+    await fixture.stop();
+  });
+
+  /** They read on until they are stopped. */
+  const replicas: LogCollector[] = [];
 
   /** As another process of the service: what one holds in memory, the other does not know. */
   function replica(): LogCollector {
@@ -30,7 +36,9 @@ describe('the collector of logs', () => {
     const settings = fixture.get(PodsSettings);
     const volume = new LogVolume(fixture.get(Statements), settings);
     const store = fixture.get(LogStore);
-    return new LogCollector(store, claims, new LogWriter(store, claims), volume, fixture.engines, settings);
+    const collector = new LogCollector(store, claims, new LogWriter(store, claims), volume, fixture.engines, settings);
+    replicas.push(collector);
+    return collector;
   }
 
   async function until(isSo: () => Promise<boolean>): Promise<void> {
