@@ -176,7 +176,7 @@ export default defineConfig(
       'apps/console/vite.config.ts',
       'libs/testing/src/jest-environment.ts',
       'libs/testing/src/jest-run-*.ts',
-      'apps/e2e/src/{set-up,tear-down}.ts',
+      'apps/e2e/src/{sequencer,set-up,tear-down}.ts',
       'tools/mutants/{reporter,sequencer}.ts',
     ],
     rules: { 'no-restricted-syntax': ['error', ...bans] },

@@ -12,4 +12,5 @@ export default {
   testPathIgnorePatterns: [topology === 'services' ? '/in-one-process/' : '/over-nats/', ...(part === 'others' ? ['/on-containers/'] : [])],
   globalSetup: '<rootDir>/dist/apps/e2e/src/set-up.js',
   globalTeardown: '<rootDir>/dist/apps/e2e/src/tear-down.js',
+  testSequencer: '<rootDir>/dist/apps/e2e/src/sequencer.js',
 };

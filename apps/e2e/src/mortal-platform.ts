@@ -97,6 +97,37 @@ export class MortalPlatform {
   }
 }
 
+/** Where so many stories wait for each other. What `act` does, or throws, when all are there is done once, for all of them. */
+function meeting(stories: number, act: () => Promise<void> = () => Promise.resolve()): () => Promise<void> {
+  let arrived = 0;
+  let all = Promise.withResolvers<void>();
+  return () => {
+    const { promise, resolve } = all;
+    arrived += 1;
+    if (arrived === stories) {
+      [arrived, all] = [0, Promise.withResolvers<void>()];
+      resolve(act());
+    }
+    return promise;
+  };
+}
+
+/** Begins something, and is killed in the middle of it: what hangs until then, or what passes by itself after a while. */
+export type Dies = <T>(lasts: 'hangs' | 'passes', begin: () => Promise<T>) => Promise<T>;
+
+/** One kill for all of the stories that run together. What passes is begun once all that hangs does, so that everybody is in the middle. */
+export function killedTogether(stories: number, kill: () => Promise<void>): Dies {
+  const [ready, hanging, killed] = [meeting(stories), meeting(stories), meeting(stories, kill)];
+  return async (lasts, begin) => {
+    await ready();
+    if (lasts === 'passes') await hanging();
+    const begun = await begin();
+    if (lasts === 'hangs') await hanging();
+    await killed();
+    return begun;
+  };
+}
+
 /** Kills a platform with all processes that it has started, its database among them. */
 export async function killEverything({ process: root }: RunningPlatform): Promise<void> {
   const pairs = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { freePort } from '@atoll/testing';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
@@ -5,6 +6,8 @@ let platform: RunningPlatform | undefined;
 
 /** Before the suite: starts the platform in the topology of `ATOLL_TOPOLOGY`, unless `ATOLL_E2E_URL` names one that runs already. */
 async function setUp(): Promise<void> {
+  // All processes of the suite, of which most are platforms that start, share what Node has compiled. An entry is replaced when its file changes.
+  process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../../.compile-cache', import.meta.url));
   if (process.env.ATOLL_E2E_URL) return;
   const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
   // Stories bring bare-metal hosts of their own, on loopback.

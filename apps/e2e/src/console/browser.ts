@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { chromium, type Browser, type BrowserContextOptions, type Page, type Request } from 'playwright-core';
+import { chromium, type Browser, type BrowserContextOptions, type CDPSession, type Page, type Request } from 'playwright-core';
 
 const executablePath = process.env.ATOLL_CHROMIUM ?? '/usr/bin/chromium';
 
@@ -74,20 +74,36 @@ export async function openTab(url: string, options: BrowserContextOptions = {}):
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
-/** What axe finds on the page as it is, in a world of its own, so that the page keeps its policy. A line a violation. */
-export async function violations(page: Page, exclude: string[] = []): Promise<string[]> {
-  const session = await page.context().newCDPSession(page);
+/** The rules of `tags` that read colours. A theme changes colours alone: what is right for the rest in one is right in the other. */
+const colourRules = ['color-contrast', 'link-in-text-block'];
+const sessions = new WeakMap<Page, Promise<CDPSession>>();
+
+/** A world of its own in the page, so that the page keeps its policy. The same one until another document is loaded, and axe is in it. */
+async function axeWorld(page: Page): Promise<{ session: CDPSession; contextId: number }> {
+  const opening = sessions.get(page) ?? page.context().newCDPSession(page);
+  sessions.set(page, opening);
+  const session = await opening;
   const { frameTree } = await session.send('Page.getFrameTree');
-  const { executionContextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id, worldName: 'axe' });
-  await session.send('Runtime.evaluate', { contextId: executionContextId, expression: axe });
+  const { executionContextId: contextId } = await session.send('Page.createIsolatedWorld', {
+    frameId: frameTree.frame.id,
+    worldName: 'axe',
+  });
+  const { result } = await session.send('Runtime.evaluate', { contextId, expression: 'typeof axe' });
+  if (result.value === 'undefined') await session.send('Runtime.evaluate', { contextId, expression: axe });
+  return { session, contextId };
+}
+
+/** What axe finds on the page as it is. A line a violation. */
+export async function violations(page: Page, exclude: string[] = [], what: 'in all' | 'in its colours' = 'in all'): Promise<string[]> {
+  const { session, contextId } = await axeWorld(page);
+  const options = { resultTypes: ['violations'], runOnly: what === 'in all' ? tags : { type: 'rule', values: colourRules } };
   const { result } = await session.send('Runtime.evaluate', {
-    contextId: executionContextId,
+    contextId,
     awaitPromise: true,
     returnByValue: true,
-    expression: `axe.run(${JSON.stringify({ exclude })}, { runOnly: ${JSON.stringify(tags)} }).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
+    expression: `axe.run(${JSON.stringify({ exclude })}, ${JSON.stringify(options)}).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => id + ': ' + html.slice(0, 200) + ' ' + failureSummary.replaceAll('\\n', ' '))))`,
   });
-  await session.detach();
   return result.value as string[];
 }
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -14,13 +14,13 @@ describe('what others tell of a team', () => {
   let platform: RunningPlatform;
   let client: pg.Client;
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     database = await createDatabase();
     platform = await startPlatform('one-process', { DATABASE_URL: database.url });
     client = new pg.Client({ connectionString: database.url });
     await client.connect();
   }, timeoutMs);
-  afterEach(async () => {
+  afterAll(async () => {
     await client.end();
     await platform.stop();
     await database.drop();

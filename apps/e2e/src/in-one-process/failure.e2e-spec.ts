@@ -13,12 +13,16 @@ const own = new OwnPlatform();
 
 describe('one process', () => {
   it(
-    'that is killed outright finds everything again at its next start',
+    'does not start twice on one data folder, and says who holds it; killed outright, it finds everything again at its next start',
     async () => {
       own.folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
       const env = { ATOLL_DATA_DIR: own.folder, ATOLL_ADMIN_KEY: createApiKey() };
       const first = await own.start('one-process', env);
       const team = await own.createTeam();
+      await expect(startPlatform('one-process', { ATOLL_DATA_DIR: own.folder })).rejects.toThrow(
+        `is in use by process ${first.process.pid}`,
+      );
+      expect((await own.get('/user/profile')).status).toBe(200);
       first.process.kill('SIGKILL');
       await once(first.process, 'exit');
 
@@ -26,19 +30,6 @@ describe('one process', () => {
       const found = await own.get(`/team/${team}`);
       expect(found.status).toBe(200);
       expect(await found.json()).toMatchObject({ id: team, name: 'Survivors' });
-    },
-    startTimeoutMs,
-  );
-
-  it(
-    'does not start twice on one data folder, and says who holds it',
-    async () => {
-      own.folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
-      const platform = await own.start('one-process', { ATOLL_DATA_DIR: own.folder });
-      await expect(startPlatform('one-process', { ATOLL_DATA_DIR: own.folder })).rejects.toThrow(
-        `is in use by process ${platform.process.pid}`,
-      );
-      expect((await own.get('/user/profile')).status).toBe(200);
     },
     startTimeoutMs,
   );

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiKey } from '@atoll/api-keys';
-import { createDatabase, freePort, timeoutFactor } from '@atoll/testing';
+import { freePort, timeoutFactor } from '@atoll/testing';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
 
 const timeoutMs = 120_000 * timeoutFactor;
@@ -135,19 +135,6 @@ describe('a first start', () => {
       expect(output).not.toMatch(/"level":"(error|fatal)"/);
       platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder });
       expect(await statusWith(platform.adminKey)).toBe(200);
-    },
-    timeoutMs,
-  );
-
-  it(
-    'takes the PostgreSQL of DATABASE_URL for its own',
-    async () => {
-      const database = await createDatabase();
-      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, DATABASE_URL: database.url });
-      expect(await statusWith(platform.adminKey)).toBe(200);
-      await platform.stop();
-      platform = undefined;
-      await database.drop();
     },
     timeoutMs,
   );

@@ -1,6 +1,6 @@
 import { StepFailed } from '@atoll/state-machine';
 import { settledStates } from '../sharing/pool-terms.js';
-import type { HeldCount, HeldLease } from '../sharing/lease-store.js';
+import type { Standing } from '../sharing/lease-store.js';
 
 const lookAgainMs = 250;
 
@@ -12,13 +12,12 @@ export const waitsForGpu = { code: 'in_transition', message: 'Waiting for a GPU 
  * since of all that is held something was lost.
  */
 export function readiness(
-  all: HeldCount,
-  here: readonly HeldLease[],
+  { count, lostReason, here }: Standing,
   vgpus: number,
 ): { againAfterMs: number; reason: { code: string; message: string } } | undefined {
-  if (all.lostReason !== null)
-    throw new StepFailed('switch_failed', `The GPU could not be switched to the required sharing mode. ${all.lostReason}`, true);
-  if (all.count < vgpus) throw new StepFailed('lost', 'The reserved capacity was lost.', true);
+  if (lostReason !== null)
+    throw new StepFailed('switch_failed', `The GPU could not be switched to the required sharing mode. ${lostReason}`, true);
+  if (count < vgpus) throw new StepFailed('lost', 'The reserved capacity was lost.', true);
   const isReady = here.every(({ gpuState }) => (settledStates as readonly string[]).includes(gpuState));
   return isReady ? undefined : { againAfterMs: lookAgainMs, reason: waitsForGpu };
 }

@@ -158,28 +158,44 @@ export async function heldBy(query: Query, filter: HeldFilter, lane: string): Pr
   );
 }
 
-/** How a holder stands with its leases: how many it has, why one of them was lost, if one was, and whether it waits for some. */
-export interface HeldCount {
+/** How a holder stands with its leases, all of one instant. */
+export interface Standing {
+  /** How many it has, lost ones among them. */
   readonly count: number;
+  /** Why one of them was lost, if one was. */
   readonly lostReason: string | null;
+  /** Whether it waits for some. */
   readonly isWaiting: boolean;
+  /** Those of the lane. */
+  readonly here: readonly HeldLease[];
 }
 
-/** By holder; one without leases, that waits for none, is left out. */
-export async function countHeld(query: Query, filter: HeldFilter): Promise<Map<string, HeldCount>> {
-  const rows = await query<HeldCount & { holderId: string }>(
-    `SELECT holder_id AS "holderId", coalesce(held.count, 0)::int AS count, lost_reason AS "lostReason", waits.holder_id IS NOT NULL AS "isWaiting"
-     FROM (SELECT ${filter.of} AS holder_id, count(*), min(lost_reason) AS lost_reason FROM lease WHERE ${whereHeld(filter)} GROUP BY 1) held
+/**
+ * By holder; one without leases, that waits for none, is left out. One statement: between two, leases that were waited for may come, and leases may
+ * be lost.
+ */
+export async function standingOf(query: Query, filter: HeldFilter, lane: string): Promise<Map<string, Standing>> {
+  const holder = `lease.${filter.of}`;
+  const rows = await query<Standing & { holderId: string }>(
+    `SELECT holder_id AS "holderId", coalesce(held.count, 0)::int AS count, lost_reason AS "lostReason", waits.holder_id IS NOT NULL AS "isWaiting",
+       coalesce(here, '[]') AS here
+     FROM (
+       SELECT ${holder} AS holder_id, count(*), min(lost_reason) AS lost_reason,
+         json_agg(json_build_object('holderId', ${holder}::text, 'leaseId', lease_id::text, 'profile', lease.profile, 'slotStart', slot_start,
+           'gpuState', gpu.state, 'uuid', gpu.uuid, 'nodeName', node_name, 'gpuaasId', gpuaas_id::text) ORDER BY lease_id)
+           FILTER (WHERE $2::bigint IS NULL OR node_id = $2) AS here
+       FROM lease JOIN gpu USING (gpu_id) JOIN node USING (node_id) WHERE ${whereHeld(filter)} GROUP BY 1
+     ) held
      FULL JOIN (
        SELECT ${filter.of} AS holder_id FROM waiting_request
        WHERE ${filter.of} = ANY ($1::bigint[])${filter.of === 'subscription_id' ? ' AND workload_id IS NULL' : ''}
      ) waits USING (holder_id)`,
-    [filter.ids],
+    [filter.ids, isNode(lane) ? lane : null],
   );
   return new Map(rows.map((row) => [row.holderId, row]));
 }
 
-export const nothingHeld: HeldCount = { count: 0, lostReason: null, isWaiting: false };
+export const nothingHeld: Standing = { count: 0, lostReason: null, isWaiting: false, here: [] };
 
 /**
  * In SQL: the lanes of a subscription, or of a workload, are the nodes of its leases, or of those that `which` chooses;

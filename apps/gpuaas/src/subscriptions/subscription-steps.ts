@@ -4,17 +4,17 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { NodeDriver } from '../driver/node-driver.js';
 import {
-  countHeld,
   heldBy,
   isOnLastNode,
   lanesOf,
   nodesLeft,
   noteInstances,
   nothingHeld,
-  type HeldCount,
+  standingOf,
   type HeldFilter,
   type HeldLease,
   type Query,
+  type Standing,
 } from '../sharing/lease-store.js';
 import { readiness } from '../allocation/readiness.js';
 import { Placement } from '../allocation/placement.js';
@@ -170,24 +170,20 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     const leased = all.filter(({ poolId }) => pools.get(poolId)?.overcommit === 1);
     const ids = leased.map(({ subscriptionId }) => subscriptionId);
     const filter = { of: 'subscription_id', ids, isAdded: first.state === 'growing' } as const;
-    const counts = leased.length > 0 ? await countHeld(query, filter) : new Map<string, HeldCount>();
-    const here = Map.groupBy(leased.length > 0 ? await heldBy(query, filter, first.lane) : [], ({ holderId }) => holderId);
+    const standings = leased.length > 0 ? await standingOf(query, filter, first.lane) : new Map<string, Standing>();
+    const standing = ({ subscriptionId }: SubscriptionEntity) => standings.get(subscriptionId) ?? nothingHeld;
     const found: (Found | undefined)[] = [];
-    for (const subscription of all) found.push(leased.includes(subscription) ? await this.notYet(subscription, counts, here) : { event });
-    const ready = all.flatMap(({ subscriptionId }, at) => (found[at] === undefined ? (here.get(subscriptionId) ?? []) : []));
+    for (const subscription of all)
+      found.push(leased.includes(subscription) ? await this.notYet(subscription, standing(subscription)) : { event });
+    const ready = all.flatMap((subscription, at) => (found[at] === undefined ? standing(subscription).here : []));
     if (ready.length > 0) await noteInstances(query, await this.driver.confirm(ready, context.signal));
     return all.map((subscription, at) => found[at] ?? (isOnLastNode(subscription) ? { event } : 'lane done'));
   }
 
   /** Returns what the subscription waits for; undefined if its node can be asked. */
-  private async notYet(
-    { subscriptionId, state, vgpus, resizeVgpus }: SubscriptionEntity,
-    counts: ReadonlyMap<string, HeldCount>,
-    here: ReadonlyMap<string, readonly HeldLease[]>,
-  ): Promise<Found | undefined> {
-    const count = counts.get(subscriptionId) ?? nothingHeld;
-    if (count.isWaiting) return this.waiting.attend('subscription', subscriptionId);
-    return readiness(count, here.get(subscriptionId) ?? [], state === 'growing' ? (resizeVgpus ?? vgpus) - vgpus : vgpus);
+  private async notYet({ subscriptionId, state, vgpus, resizeVgpus }: SubscriptionEntity, standing: Standing): Promise<Found | undefined> {
+    if (standing.isWaiting) return this.waiting.attend('subscription', subscriptionId);
+    return readiness(standing, state === 'growing' ? (resizeVgpus ?? vgpus) - vgpus : vgpus);
   }
 
   private async giveBack(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {

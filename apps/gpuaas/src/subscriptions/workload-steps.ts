@@ -6,13 +6,13 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { NodeDriver } from '../driver/node-driver.js';
 import {
-  countHeld,
   heldBy,
   isOnLastNode,
   lanesOf,
   nodesLeft,
   noteInstances,
   nothingHeld,
+  standingOf,
   type HeldLease,
   type Query,
 } from '../sharing/lease-store.js';
@@ -51,9 +51,8 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     if (workload.state === 'draining')
       return { againAfterMs: lookAgainMs, reason: { code: 'draining', message: 'It waits for its pod to stop.' } };
     if (workload.state !== 'pending' && workload.state !== 'stopping' && workload.state !== 'undoing') return 'rest';
-    const leases = await this.leasesHere(workload);
-    if (workload.state === 'pending') return this.occupy(workload, leases, context);
-    await this.driver.vacate(leases, context.signal);
+    if (workload.state === 'pending') return this.occupy(workload, context);
+    await this.driver.vacate(await this.leasesHere(workload), context.signal);
     if (!isOnLastNode(workload)) return 'lane done';
     if (workload.state === 'stopping') return { event: 'STOPPED' };
     return { event: 'UNDONE' };
@@ -121,14 +120,14 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     await this.outbox.add(manager, podWorkloadChanged, { pod_id: podId, start: podStart, status, reason });
   }
 
-  private async occupy(workload: WorkloadEntity, leases: HeldLease[], context: StepContext): Promise<Found> {
+  private async occupy(workload: WorkloadEntity, context: StepContext): Promise<Found> {
     const query: Query = (sql, values) => this.query(sql, values);
-    const counts = await countHeld(query, { of: 'workload_id', ids: [workload.workloadId] });
-    const all = counts.get(workload.workloadId) ?? nothingHeld;
-    if (all.isWaiting) return this.waiting.attend('workload', workload.workloadId);
-    const verdict = readiness(all, leases, workload.vgpus);
+    const standings = await standingOf(query, { of: 'workload_id', ids: [workload.workloadId] }, workload.lane);
+    const standing = standings.get(workload.workloadId) ?? nothingHeld;
+    if (standing.isWaiting) return this.waiting.attend('workload', workload.workloadId);
+    const verdict = readiness(standing, workload.vgpus);
     if (verdict) return verdict;
-    await noteInstances(query, await this.driver.occupy(leases, context.signal));
+    await noteInstances(query, await this.driver.occupy(standing.here, context.signal));
     return isOnLastNode(workload) ? { event: 'STARTED' } : 'lane done';
   }
 
