@@ -174,7 +174,6 @@ export default defineConfig(
     files: [
       '**/jest.config.ts',
       'apps/console/vite.config.ts',
-      'libs/testing/src/jest-environment.ts',
       'libs/testing/src/jest-run-*.ts',
       'apps/e2e/src/{sequencer,set-up,tear-down}.ts',
       'tools/mutants/{reporter,sequencer}.ts',

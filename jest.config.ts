@@ -11,7 +11,9 @@ const config: Config = {
   rootDir: '.',
   roots: ['<rootDir>/libs', '<rootDir>/apps', '<rootDir>/tools'],
   testMatch: ['**/*.spec.ts'],
-  testEnvironment: '<rootDir>/libs/testing/src/jest-environment.ts',
+  // Libraries and product are loaded once in a worker, not for each spec file.
+  testEnvironment: '<rootDir>/libs/testing/src/jest-run-environment.ts',
+  runtime: '<rootDir>/libs/testing/src/jest-run-modules.ts',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['@swc/jest', { ...swc, swcrc: false }] },
   moduleNameMapper: {
@@ -25,7 +27,7 @@ const config: Config = {
   testTimeout: 60_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1),
   // A spec waits about as long as it computes.
   maxWorkers: 2 * Math.min(availableParallelism(), 4),
-  // Each spec file leaves some 50 MB of module graphs behind. A worker with more than this is replaced by a new one.
+  // A worker with more than this is replaced by a new one, which loads everything again.
   workerIdleMemoryLimit: '800MB',
 };
 

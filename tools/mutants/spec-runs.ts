@@ -53,7 +53,8 @@ export class SpecRuns {
     }
     const setUp = ['libs/testing/src/jest-error-log.ts', 'tools/mutants/recorder.ts'].map((path) => join(this.copy, path));
     const which = ['--roots', ...roots.map((root) => join(this.copy, root)), '--findRelatedTests', ...probes.keys()];
-    const results = await this.jest(['--setupFilesAfterEnv', ...setUp, ...which], { ATOLL_MUTANTS_RAN: ran });
+    // Isolated: what a module does while it is loaded is of each spec file that loads it.
+    const results = await this.jest(['--setupFilesAfterEnv', ...setUp, ...which], { ATOLL_MUTANTS_RAN: ran, ATOLL_TEST_ISOLATED: '1' });
     for (const [path, text] of before) writeFileSync(join(this.copy, path), text);
     const passed = new Map(results.flatMap(({ path, tookMs, failed }) => (failed === undefined ? [[path, tookMs]] : [])));
     for (const [spec, tookMs] of passed) {

@@ -122,12 +122,15 @@ export class LinksService {
   private async setPassword(id: string, link: FoundLink, chosen: { password: string; name?: string | undefined }, context: CallContext) {
     const { user_id, team_id, is_proof, is_empty } = link;
     refuseCommon(chosen.password, 'password');
-    if (!is_proof && !is_empty) {
-      throw new AppError('forbidden', 'This address has an account already. Log in, and accept the invitation there.');
-    }
+    requireSettable(link);
     const hash = await this.hashes.hash(chosen.password);
     await this.transactions.run(async (manager) => {
       const team = team_id === null ? undefined : await this.changes.lock(manager, team_id);
+      await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [user_id]);
+      // While the password was hashed, its user may have set one by another link, or have joined a team.
+      const [now] = await manager.query<FoundLink[]>(linkQuery, [id]);
+      if (!now) throw notGood();
+      requireSettable(now);
       await this.consume((text, values) => manager.query(text, values), id);
       await this.links.retire(manager, user_id, null);
       if (chosen.name !== undefined && is_empty) await manager.update(UserEntity, { id: user_id }, { name: chosen.name });
@@ -144,6 +147,12 @@ export class LinksService {
   private async consume(query: (text: string, values: unknown[]) => Promise<unknown[]>, id: string): Promise<void> {
     if ((await query(consumeQuery, [id])).length === 0) throw notGood();
   }
+}
+
+/** Throws `forbidden` where the link of an invitation would set the password of an account that is somebody's. */
+function requireSettable({ team_id, hash, is_proof, is_empty }: FoundLink): void {
+  const isTaken = is_proof ? team_id !== null && hash !== null : !is_empty;
+  if (isTaken) throw new AppError('forbidden', 'This address has an account already. Log in, and accept the invitation there.');
 }
 
 function notGood(): AppError {

@@ -45,13 +45,13 @@ export class LogInService {
     const tried = { userId: account.user_id, address, device };
     const giveBack = await this.tries.take(email, account.is_known_network ? origin.network : '', tried, context);
     const isRight = await this.hashes.matches(password, account.hash);
-    if (!isRight || account.user_id === null) {
+    if (!isRight || account.user_id === null || account.hash === null) {
       this.logger.warn({ message: 'A log-in failed', user_id: account.user_id, address, device, request_id: context.requestId });
       throw new AppError('unauthenticated', 'The e-mail address or the password is wrong.');
     }
     await giveBack();
     await this.secondFactors.requireNone(account.user_id);
-    const opened = await this.sessions.open(account.user_id, origin, context);
+    const opened = await this.sessions.open(account.user_id, origin, context, { hash: account.hash });
     this.rpc.publish(credentialsChanged, { user_id: account.user_id });
     return opened;
   }

@@ -40,6 +40,23 @@ describe('a passkey of an authenticator', () => {
     expect(texts).toContain('A way to log in was added to your account');
   });
 
+  it('is one of twenty at most, however many were begun before', async () => {
+    const person = await somebody(fixture);
+    const context = await contextOf(fixture, await logIn(fixture, person));
+    const begun = [await fixture.ask(passkeys.begin, {}, context), await fixture.ask(passkeys.begin, {}, context)];
+    await fixture.query(
+      `INSERT INTO passkey (id, user_id, credential_id, public_key, counter, transports, name)
+       SELECT gen_random_uuid(), $1, 'known ' || $1::uuid || number, '', 0, '{}', 'Known' FROM generate_series(1, 19) number`,
+      [person.userId],
+    );
+    const [first, second] = begun.map(({ challenge_id, options }) =>
+      fixture.ask(passkeys.finish, { challenge_id, credential: anAuthenticator().register(options), name: 'Phone' }, context),
+    );
+    const ends = await Promise.allSettled([first, second]);
+    expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    expect((await fixture.ask(passkeys.list, {}, context)).data).toHaveLength(20);
+  });
+
   it('logs its own user in, with both factors', async () => {
     const person = await somebody(fixture);
     const authenticator = anAuthenticator();

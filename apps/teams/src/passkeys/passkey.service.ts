@@ -77,7 +77,7 @@ export class PasskeysService {
         [caller.userId],
       );
       if (!user) throw notFound('user');
-      if (user.known.length >= maxPasskeys) throw new AppError('conflict', `You have ${maxPasskeys} passkeys already. Remove one first.`);
+      if (user.known.length >= maxPasskeys) throw tooMany();
       const options = await generateRegistrationOptions({
         rpID,
         rpName,
@@ -109,6 +109,9 @@ export class PasskeysService {
     const id = newId();
     const added = await this.transactions.run(async (manager) => {
       await requireFreshCredential(manager, caller);
+      // Locked, and counted again: any number may have been begun.
+      await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [caller.userId]);
+      if ((await manager.countBy(PasskeyEntity, { userId: caller.userId })) >= maxPasskeys) throw tooMany();
       if (await manager.existsBy(PasskeyEntity, { credentialId })) throw new AppError('conflict', 'This passkey was added before.');
       const row = {
         id,
@@ -225,6 +228,10 @@ function read<T>(credential: string): T {
 /** What an authenticator did not sign as asked is no bug. */
 function refuse(): never {
   throw notGood();
+}
+
+function tooMany(): AppError {
+  return new AppError('conflict', `You have ${maxPasskeys} passkeys already. Remove one first.`);
 }
 
 function notGood(): AppError {

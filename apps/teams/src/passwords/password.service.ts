@@ -6,6 +6,7 @@ import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
+import { isStillPassword } from '../sessions/still-password.js';
 import { MailBox } from '../mail/mail-box.js';
 import { LogInTries } from '../sessions/log-in-tries.js';
 import { SessionsService } from '../sessions/session.service.js';
@@ -35,11 +36,12 @@ export class PasswordsService {
     const [row] = await this.statements.query<{ hash: string }>('passwords.find', 'SELECT hash FROM password WHERE user_id = $1', [userId]);
     if (!row) throw new AppError('conflict', 'You have no password yet. Set the first one by a one-time link.');
     const giveBack = await this.tries.take(userId, 'logged in');
-    if (!(await this.hashes.matches(current, row.hash))) throw new AppError('forbidden', 'The current password is wrong.');
+    if (!(await this.hashes.matches(current, row.hash))) throw isWrong();
     await giveBack();
     const hash = await this.hashes.hash(chosen);
     await this.transactions.run(async (manager) => {
       await requireLiveCredential(manager, caller);
+      if (!(await isStillPassword(manager, userId, row.hash))) throw isWrong();
       await this.store(manager, userId, hash, credential.kind === 'session' ? credential.id : null);
     });
     this.logger.log({ message: 'A password was changed', user_id: userId, request_id: context.requestId });
@@ -56,4 +58,8 @@ export class PasswordsService {
     await this.sessions.endOthers(manager, userId, keptSessionId);
     await this.mail.notify(manager, userId, 'password_changed');
   }
+}
+
+function isWrong(): AppError {
+  return new AppError('forbidden', 'The current password is wrong.');
 }

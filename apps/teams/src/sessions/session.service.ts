@@ -18,6 +18,7 @@ import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { MailBox } from '../mail/mail-box.js';
+import { isStillPassword } from './still-password.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { requireOwnUser } from '../users/whole-user.js';
 import { DerivedTokens } from '../tokens/derived-token.js';
@@ -66,16 +67,19 @@ export class SessionsService {
     this.refreshTokens = new DerivedTokens(settings.keyPepper, 'refresh token');
   }
 
-  /** A new session of a user who has just proven to be that user. */
+  /** A new session of a user who has just proven to be that user. With `hash`, by the password of that hash: throws `unauthenticated` if it was changed. */
   async open(
     userId: string,
     { address, device, network }: SessionOrigin,
     { requestId }: CallContext,
-    { hasSecondFactor = false } = {},
+    { hasSecondFactor = false, hash }: { hasSecondFactor?: boolean; hash?: string } = {},
   ): Promise<OpenedSession> {
     const { idleHours, days } = this.limits();
     const id = newId();
     const session = await this.transactions.run(async (manager) => {
+      if (hash !== undefined && !(await isStillPassword(manager, userId, hash))) {
+        throw new AppError('unauthenticated', 'The e-mail address or the password is wrong.');
+      }
       const [opened] = await manager.query<SessionRow[]>(openQuery, [id, userId, address, device, idleHours, days, hasSecondFactor]);
       if (!opened) throw new Error('The session was not stored.');
       await manager.query(endSurplusQuery, [userId, maxSessions]);

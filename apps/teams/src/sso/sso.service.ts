@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync } from 'node:crypto';
+import { createHmac, hkdfSync, randomUUID } from 'node:crypto';
 import { emailSpelling, type CallContext } from '@atoll/contracts';
 import {
   credentialsChanged,
@@ -18,7 +18,6 @@ import { DerivedTokens } from '../tokens/derived-token.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';
 import { TeamsSettings } from '../teams-settings.js';
-import { UserRegistry } from '../users/user-registry.js';
 import type { SsoProviderSettings } from './sso-file.js';
 import { SsoMemberships } from './sso-memberships.js';
 import { SsoProviderClients, type SsoClaims, type SsoSecrets } from './sso-providers.js';
@@ -37,7 +36,6 @@ export class SsoService {
     private readonly transactions: Transactions,
     private readonly providers: SsoProviderClients,
     private readonly memberships: SsoMemberships,
-    private readonly registry: UserRegistry,
     private readonly sessions: SessionsService,
     private readonly rpc: Rpc,
     { keyPepper }: TeamsSettings,
@@ -92,18 +90,27 @@ export class SsoService {
     if (!claims.isEmailVerified || !isEmail(given)) {
       throw new AppError('forbidden', `${provider.name} names no address of yours that it has verified. Ask your administrator.`);
     }
-    const email = emailSpelling(given);
+    const id = await this.accountOf(manager, provider, emailSpelling(given), claims.name);
+    await manager.query('UPDATE "user" SET verified_at = coalesce(verified_at, now()), confined_to_team_id = NULL WHERE id = $1', [id]);
+    await manager.insert(UserIdentityEntity, { ...identity, userId: id });
+    return id;
+  }
+
+  /** Made first, and looked at where that cannot be: an account that somebody else makes meanwhile is one that exists. */
+  private async accountOf(manager: EntityManager, provider: SsoProviderSettings, email: string, name = email): Promise<string> {
+    const [made] = await manager.query<{ id: string }[]>(
+      'INSERT INTO "user" (id, email, name) VALUES ($1, $2, $3) ON CONFLICT (email) DO NOTHING RETURNING id',
+      [randomUUID(), email, name],
+    );
+    if (made) return made.id;
     const [existing] = await manager.query<{ id: string; platform_admin: boolean }[]>(
       'SELECT id, platform_admin FROM "user" WHERE email = $1',
       [email],
     );
-    if (existing && (!provider.trust_email || existing.platform_admin)) {
+    if (!existing || !provider.trust_email || existing.platform_admin) {
       throw new AppError('forbidden', 'There is an account with your address already. Log in with its password.');
     }
-    const [id = ''] = existing ? [existing.id] : await this.registry.findOrCreate(manager, [{ email, name: claims.name ?? email }]);
-    await manager.query('UPDATE "user" SET verified_at = coalesce(verified_at, now()), confined_to_team_id = NULL WHERE id = $1', [id]);
-    await manager.insert(UserIdentityEntity, { ...identity, userId: id });
-    return id;
+    return existing.id;
   }
 
   /** Uses the flow up: an answer counts once, in the browser that asked, and for the provider it was asked of. */

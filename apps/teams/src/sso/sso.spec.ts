@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { members, singleSignOn, teams, type OpenedSession, type SsoFlow } from '@atoll/contracts/teams';
 import { OidcProvider, type OidcPerson, type OidcTrouble } from '@atoll/testing';
+import { DataSource, type QueryRunner } from 'typeorm';
 import { gateway, home, logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
 import { readSsoFile } from './sso-file.js';
@@ -108,6 +109,26 @@ describe('single sign-on', () => {
     expect((await errorOf(logInAt(open, someone({ email }), 'open'))).code).toBe('forbidden');
     expect((await logInAt(corp, someone({ email: email.toUpperCase() }))).user.id).toBe(userId);
     await logIn(fixture, { email });
+  });
+
+  it('finds an account that was made meanwhile by the same rule', async () => {
+    const person = someone();
+    const { email = '' } = person;
+    const dataSource = fixture.get(DataSource);
+    const query = dataSource.query.bind(dataSource);
+    let isMade = false;
+    const spy = jest.spyOn(dataSource, 'query').mockImplementation(async (sql: string, values?: object, runner?: QueryRunner) => {
+      if (!isMade && sql.includes('INSERT INTO "user"')) {
+        isMade = true;
+        const [owner = ''] = mapped.keys;
+        await fixture.call(owner, members.add, { team_id: mapped.team.id, email, name: 'Ada', role: 'viewer' });
+      }
+      return query<unknown>(sql, values, runner);
+    });
+    const refused = await errorOf(logInAt(open, person, 'open'));
+    spy.mockRestore();
+    expect([isMade, refused.code]).toEqual([true, 'forbidden']);
+    expect(await fixture.query('SELECT FROM user_identity WHERE subject = $1', [person.sub])).toEqual([]);
   });
 
   it('never gives away the operator, nor an account to who has no verified address', async () => {

@@ -16,6 +16,8 @@ import { WorkspaceEntity } from '../model/workspace.entity.js';
 
 /** How long after its patience a deletion may take to be concluded; then another may begin. */
 const concludingMs = 1_000;
+/** How long after that it may still be concluded. Holders take nothing new for a minute after their answers (`closeTo`). */
+const lateAfterMs = 15_000;
 
 type Attempt = Pick<WorkspaceEntity, 'id' | 'teamId'> & { deletionAttemptId: string };
 
@@ -65,7 +67,7 @@ export class WorkspaceDeletionService {
   private async conclude(manager: EntityManager, attempt: Attempt, context: CallContext): Promise<AppError | undefined> {
     const { id, teamId, deletionAttemptId } = attempt;
     const team = await this.changes.lock(manager, teamId, 'workspace');
-    const objection = await this.answers.objection(manager, deletionAttemptId, 'workspace');
+    const objection = (await this.lateness(manager, attempt)) ?? (await this.answers.objection(manager, deletionAttemptId, 'workspace'));
     await this.answers.forget(manager, deletionAttemptId);
     if (objection) {
       await manager.update(WorkspaceEntity, attempt, { deletionAttemptId: null, deletionDeadline: null });
@@ -77,5 +79,15 @@ export class WorkspaceDeletionService {
     await manager.delete(WorkspaceEntity, attempt);
     await this.changes.saveWorkspace(manager, team, { id, name: workspace.name, is_deleted: true }, context);
     return undefined;
+  }
+
+  /** A holder stays true to its answer for a while only: what comes later, as from a process that was frozen, is too late. */
+  private async lateness(manager: EntityManager, { id, deletionAttemptId }: Attempt): Promise<AppError | undefined> {
+    const late = await manager.query<object[]>(
+      `SELECT FROM workspace WHERE id = $1 AND deletion_attempt_id = $2
+         AND deletion_deadline < clock_timestamp() - interval '${lateAfterMs} milliseconds'`,
+      [id, deletionAttemptId],
+    );
+    return late.length > 0 ? this.answers.unanswered('workspace') : undefined;
   }
 }

@@ -60,6 +60,20 @@ describe('deleting a workspace', () => {
     expect(await fixture.query('SELECT FROM deletion_answer')).toEqual([]);
   });
 
+  it('does not where it is concluded so late that a holder may have taken something new since its answer', async () => {
+    const one = await aWorkspace();
+    const deleted = errorOf(remove(one));
+    const [attempt] = await attempts(one.teamId);
+    await fixture.query(`UPDATE workspace SET deletion_deadline = clock_timestamp() - interval '16 seconds' WHERE id = $1`, [one.id]);
+    await answer(one.teamId, 'pods', null);
+    await answer(one.teamId, 'gpuaas', null);
+    expect((await deleted).code).toBe('unavailable');
+    expect(await namesOf(one.teamId)).toEqual(['default', 'lab']);
+    expect(await fixture.told(deletionCalledOff, one.teamId, ({ length }) => length === 1)).toMatchObject([
+      { attempt_id: attempt?.attempt_id },
+    ]);
+  });
+
   it('does not while something is held in it, and the caller is told what', async () => {
     const one = await aWorkspace();
     const deleted = errorOf(remove(one));

@@ -1,10 +1,11 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { walk } from '../../openapi/operations.js';
 
 /** Checks answers against an OpenAPI document: each has a declared status, and the fields that are declared for it and no others. */
 export class AnswerCheck {
-  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false });
+  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, code: { optimize: false } });
+  readonly #validators = new Map<string, ValidateFunction>();
   readonly #templates: readonly (readonly [pattern: RegExp, path: string])[];
 
   constructor(private readonly document: OpenAPIObject) {
@@ -30,7 +31,16 @@ export class AnswerCheck {
     const declared = this.document.paths[path]?.[method.toLowerCase() as 'get']?.responses[String(status)];
     if (declared === undefined) return status === 405 ? null : `${method} ${path} does not declare ${status}`;
     const pointer = `${operation}/responses/${status}/content/application~1json/schema`.split('/').map(encodeURIComponent).join('/');
-    const validate = this.#ajv.compile({ $ref: `document#${pointer}` });
+    const validate = this.#validator(pointer);
     return validate(body) ? null : `${method} ${path}, ${status}: ${this.#ajv.errorsText(validate.errors)}`;
+  }
+
+  #validator(pointer: string): ValidateFunction {
+    let validate = this.#validators.get(pointer);
+    if (!validate) {
+      validate = this.#ajv.compile({ $ref: `document#${pointer}` });
+      this.#validators.set(pointer, validate);
+    }
+    return validate;
   }
 }

@@ -1,0 +1,30 @@
+import { TestEnvironment } from 'jest-environment-node';
+import { keepsModules } from './jest-run-modules.ts';
+
+type Options = ConstructorParameters<typeof TestEnvironment>;
+
+/**
+ * One global object for all spec files of a Jest worker, so that modules one of them has loaded serve the next (`KeptModules`). What a file
+ * may leave there goes: false time, and changes of `process.env`.
+ */
+class KeptEnvironment extends TestEnvironment {
+  private static kept?: KeptEnvironment;
+  private readonly env = { ...process.env };
+
+  constructor(...options: Options) {
+    // Jest makes one for each spec file.
+    if (KeptEnvironment.kept) return KeptEnvironment.kept;
+    super(...options);
+    if (keepsModules(options[0].globalConfig)) KeptEnvironment.kept = this;
+  }
+
+  override async teardown(): Promise<void> {
+    if (KeptEnvironment.kept !== this) return super.teardown();
+    this.fakeTimersModern?.useRealTimers();
+    const { env } = this.global.process;
+    for (const name of Object.keys(env)) if (!(name in this.env)) Reflect.deleteProperty(env, name);
+    Object.assign(env, this.env);
+  }
+}
+
+export { KeptEnvironment as default };

@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+let rootDir: string;
+
+/** What one of two equal spec files finds: what ran on its global object so far, whose `expect` its fixture has, and what the other left. */
+interface Found {
+  ran: string[];
+  fixtureOf: string;
+  left?: string;
+}
+
+const spec = `
+import { appendFileSync } from 'node:fs';
+import { it, jest } from '@jest/globals';
+import './product.ts';
+import { testPath } from './a-fixture.ts';
+it('finds', () => {
+  const fixtureOf = testPath().replace(/.*\\//, '');
+  appendFileSync(process.env.FOUND, JSON.stringify({ ran: globalThis.ran, fixtureOf, left: process.env.LEFT, now: Date.now() > 0 }) + '\\n');
+  process.env.LEFT = 'something';
+  jest.useFakeTimers({ now: -1 });
+});
+`;
+
+beforeAll(() => {
+  rootDir = mkdtempSync(join(tmpdir(), 'atoll-jest-'));
+  const folder = join(rootDir, 'libs/example/src');
+  mkdirSync(folder, { recursive: true });
+  const file = (name: string, text: string) => writeFileSync(join(folder, name), text);
+  file('product.ts', `(globalThis.ran ??= []).push('product');`);
+  file(
+    'a-fixture.ts',
+    `import { expect } from '@jest/globals';\n(globalThis.ran ??= []).push('fixture');\nexport const testPath = () => expect.getState().testPath;`,
+  );
+  file('one.spec.ts', spec);
+  file('two.spec.ts', spec);
+  writeFileSync(join(rootDir, 'package.json'), '{ "type": "module" }');
+});
+afterAll(() => rmSync(rootDir, { recursive: true }));
+
+async function runBoth(variables: Record<string, string>): Promise<Found[]> {
+  const config = {
+    rootDir,
+    transform: {},
+    testMatch: ['**/*.spec.ts'],
+    extensionsToTreatAsEsm: ['.ts'],
+    testEnvironment: here('jest-run-environment.ts'),
+    runtime: here('jest-run-modules.ts'),
+  };
+  const found = join(rootDir, `found-${Object.keys(variables).join('-')}`);
+  const jest = [here('../../../node_modules/jest/bin/jest.js'), '-i', '--config', JSON.stringify(config)];
+  const env = { ...process.env, NODE_OPTIONS: '', FOUND: found, ATOLL_TEST_ISOLATED: '', ...variables };
+  await promisify(execFile)(process.execPath, ['--experimental-vm-modules', ...jest], { env });
+  const lines = readFileSync(found, 'utf8').trim().split('\n');
+  return lines.map((line) => JSON.parse(line) as Found).toSorted((one, other) => one.ran.length - other.ran.length);
+}
+
+it('loads the product once for several spec files, and a fixture for each; a file leaves neither settings nor false time', async () => {
+  const found = await runBoth({});
+  expect(found.map(({ ran }) => ran)).toEqual([
+    ['product', 'fixture'],
+    ['product', 'fixture', 'fixture'],
+  ]);
+  expect(found.map(({ fixtureOf }) => fixtureOf).toSorted()).toEqual(['one.spec.ts', 'two.spec.ts']);
+  expect(found).toEqual([expect.objectContaining({ now: true }), expect.objectContaining({ now: true })]);
+  expect(found.filter(({ left }) => left !== undefined)).toEqual([]);
+});
+
+it('loads everything for each spec file where that is asked for', async () => {
+  const found = await runBoth({ ATOLL_TEST_ISOLATED: '1' });
+  expect(found.map(({ ran }) => ran)).toEqual([
+    ['product', 'fixture'],
+    ['product', 'fixture'],
+  ]);
+});
