@@ -19,11 +19,17 @@ async function untilDoneByAnother(ship: string): Promise<void> {
 }
 const act = (ship: string) => harbour.dataSource.query('INSERT INTO deed VALUES ($1, $2)', [ship, name]);
 
+const lastStep = 5 + Math.floor(Math.random() * 5);
+let steps = 0;
+
 harbour.machine.does.dredging = async ({ ship }, context) => {
   say(`dredging ${ship}`);
+  steps += 1;
+  // By itself: whoever watches it could be too late, on a busy machine, to find it at anything.
+  if (behaviour === 'killed' && steps === lastStep) process.kill(process.pid, 'SIGKILL');
   if (behaviour === 'hang') await new Promise(() => undefined);
   if (behaviour === 'freeze in a step' && ship === 'Fram') await untilDoneByAnother(ship);
-  if (behaviour === 'random') await delay(Math.random() * 30);
+  if (behaviour === 'killed') await delay(Math.random() * 30);
   if (context.signal.aborted) {
     say(`aborted ${ship}`);
     throw new Error('aborted');
