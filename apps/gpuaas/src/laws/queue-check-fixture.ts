@@ -34,7 +34,7 @@ function requestsOf({ fixture }: World): Promise<Request[]> {
  * it judged.
  */
 export class QueueCheck {
-  private readonly arrived: Request[] = [];
+  private readonly arrived: (Request & { readonly heldBefore: number })[] = [];
 
   constructor(private readonly world: World) {}
 
@@ -49,11 +49,14 @@ export class QueueCheck {
       expect(ofPool.length).toBeLessThanOrEqual(maxWaiting.pool);
       for (const ofTeam of Map.groupBy(ofPool, ({ teamId }) => teamId).values()) expect(ofTeam.length).toBeLessThanOrEqual(maxWaiting.team);
     }
-    this.arrived.push(...now.filter(({ waitingId }) => !this.arrived.some((known) => known.waitingId === waitingId)));
+    const held = await this.held();
+    const isNew = ({ waitingId }: Request) => !this.arrived.some((known) => known.waitingId === waitingId);
+    this.arrived.push(...now.filter(isNew).map((request) => ({ ...request, heldBefore: held.get(request.holder) ?? 0 })));
     const waiting = new Set(now.filter(({ refusal }) => refusal === null).map(({ waitingId }) => waitingId));
-    const served = new Set(await this.served());
     for (const [at, later] of this.arrived.entries()) {
-      if (!served.has(later.holder) || waiting.has(later.waitingId)) continue;
+      // A subscription that was to grow holds what it held before, also where that was called off.
+      const isServed = (held.get(later.holder) ?? 0) > later.heldBefore;
+      if (!isServed || waiting.has(later.waitingId)) continue;
       const passed = this.arrived.slice(0, at).filter((earlier) => waiting.has(earlier.waitingId) && isAlike(earlier, later));
       expect([later, passed]).toEqual([later, []]);
     }
@@ -82,11 +85,12 @@ export class QueueCheck {
     expect([error.message, fits]).toEqual([error.message, false]);
   }
 
-  private async served(): Promise<string[]> {
-    const rows = await this.world.fixture.query<{ holder: string }>(
-      `SELECT DISTINCT coalesce('workload ' || workload_id, 'subscription ' || subscription_id) AS holder FROM lease`,
+  /** How many leases each has. */
+  private async held(): Promise<Map<string, number>> {
+    const rows = await this.world.fixture.query<{ holder: string; leases: number }>(
+      `SELECT coalesce('workload ' || workload_id, 'subscription ' || subscription_id) AS holder, count(*)::int AS leases FROM lease GROUP BY 1`,
     );
-    return rows.map(({ holder }) => holder);
+    return new Map(rows.map(({ holder, leases }) => [holder, leases]));
   }
 }
 
