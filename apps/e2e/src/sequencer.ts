@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+
 /** Stories of more than some 15 s on an idle machine, the longest first. Most of that is waiting, so they had better not be the last to start. */
 const long = [
   'frozen-service',
@@ -20,6 +22,9 @@ const long = [
   'browser-sessions',
   'in-one-process/events',
 ];
+
+const gone = long.filter((name) => !existsSync(`apps/e2e/src/${name}.e2e-spec.ts`));
+if (gone.length > 0) throw new Error(`No such story any more: ${gone.join(', ')}`);
 
 /** Runs the long ones first, the others in the order of their names: the same in a fresh clone, where Jest knows of no durations yet. */
 class Sequencer {
