@@ -19,12 +19,12 @@ export interface JestReport {
 /** `ATOLL_TEST_ALL=1`, as CI sets it: what was skipped has failed. */
 const mustRunAll = process.env.ATOLL_TEST_ALL === '1';
 
-/** A suite that does not even start and a run without tests count as failures. */
+/** A suite that does not even start and a run that found no test count as failures; one whose tests this machine cannot run does not. */
 export function tallyOf(report: JestReport | undefined): Tally {
   if (!report) return { passed: 0, failed: 1, skipped: 0 };
   const { numPassedTests: passed, numPendingTests: skipped } = report;
   const failed = report.numFailedTests + report.numTodoTests + report.numRuntimeErrorTestSuites;
-  return { passed, failed: failed || (passed && report.success ? 0 : 1), skipped };
+  return { passed, failed: failed || (passed + skipped > 0 && report.success ? 0 : 1), skipped };
 }
 
 /** A line a group that did not run, with the reason that stands in its title. */

@@ -17,7 +17,7 @@ import { firstLine, start, stopAll, untilReady } from './processes.js';
  * forward; its calls are real.
  */
 const { values } = parseArgs({ options: { loads: { type: 'string', default: '7' }, minutes: { type: 'string', default: '60' } } });
-const executablePath = process.env.ATOLL_CHROMIUM ?? '/usr/bin/chromium';
+const executablePath = process.env.ATOLL_TEST_CHROMIUM ?? '/usr/bin/chromium';
 const pollMs = 10_000;
 const settleMs = 60;
 const logLines = 10_000;

@@ -1,19 +1,18 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { chromium, type Browser, type BrowserContextOptions, type CDPSession, type Page, type Request } from 'playwright-core';
-
-const executablePath = process.env.ATOLL_CHROMIUM ?? '/usr/bin/chromium';
+import type { Browser, BrowserContextOptions, CDPSession, Page, Request } from 'playwright-core';
+import { chromiumLacking, launchChromium } from '../chromium.js';
 
 /** Why stories in a browser cannot run here; undefined: they can. */
 export function browserLack(): string | undefined {
-  return existsSync(executablePath) ? undefined : 'Chromium was not found';
+  return chromiumLacking;
 }
 
 let browser: Browser | undefined;
 
 export async function openBrowser(): Promise<void> {
-  browser = await chromium.launch({ executablePath });
+  browser = await launchChromium();
 }
 
 export async function closeBrowser(): Promise<void> {
