@@ -50,11 +50,13 @@ async function until(condition: () => Promise<boolean> | boolean): Promise<void>
 it(
   'PORT=0 takes a free port, and all that is shown names it',
   async () => {
-    let url = '';
-    const { output } = await run('apps/platform/src/main.js', { ATOLL_DATA_DIR: folder, PORT: '0' }, (said, child) => {
-      url ||= /^ {2}Docs +(http\S+)\/api\/docs$/m.exec(said)?.[1] ?? '';
+    const env = { ATOLL_DATA_DIR: folder, PORT: '0', ATOLL_SSH_PORT: '0' };
+    const { output } = await run('apps/platform/src/main.js', env, (said, child) => {
       if (/Try it:/.test(said)) child.kill('SIGTERM');
     });
+    const docs = /^ {2}Docs +(http\S+)\/api\/docs$/m;
+    expect(output).toMatch(docs);
+    const url = docs.exec(output)?.[1] ?? '';
     expect(Number(new URL(url).port)).toBeGreaterThan(0);
     expect(output).toContain(`http://localhost:${new URL(url).port}/link#`);
   },
