@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { skippedGroups, tallyOf, type JestReport } from './test.js';
+import { failedSpecs, skippedGroups, tallyOf, type JestReport } from './test.js';
 
 const report = (counts: Partial<JestReport>): JestReport => ({
   success: true,
@@ -11,6 +11,8 @@ const report = (counts: Partial<JestReport>): JestReport => ({
   testResults: [],
   ...counts,
 });
+
+const fileOf = (name: string) => new URL(`../${name}.spec.ts`, import.meta.url).pathname;
 
 describe('the tally of a run', () => {
   it('counts what passed', () => expect(tallyOf(report({}))).toEqual({ passed: 7, failed: 0, skipped: 0 }));
@@ -31,10 +33,28 @@ describe('the tally of a run', () => {
   });
 
   it('names each group that did not run once, with the number of its specs', () => {
-    const pending = { status: 'pending', ancestorTitles: ['pods in Podman (not run: Podman was not found)'] };
-    const assertionResults = [pending, { status: 'passed', ancestorTitles: ['pods'] }, pending];
-    expect(skippedGroups(report({ testResults: [{ assertionResults }] }))).toEqual([
+    const pending = { status: 'pending', ancestorTitles: ['pods in Podman (not run: Podman was not found)'], title: 'starts' };
+    const assertionResults = [pending, { status: 'passed', ancestorTitles: ['pods'], title: 'ends' }, pending];
+    expect(skippedGroups(report({ testResults: [{ name: fileOf('pods'), status: 'passed', assertionResults }] }))).toEqual([
       'NOT RUN, 2 specs: pods in Podman (not run: Podman was not found)',
+    ]);
+  });
+
+  it('names each spec that failed, and each file that did not start', () => {
+    const assertionResults = ['failed', 'passed', 'failed'].map((status, at) => ({
+      status,
+      ancestorTitles: ['pods', 'shells'],
+      title: `law ${at}`,
+    }));
+    const testResults = [
+      { name: fileOf('pods'), status: 'failed', assertionResults },
+      { name: fileOf('volumes'), status: 'passed', assertionResults: [] },
+      { name: fileOf('vms'), status: 'failed', assertionResults: [] },
+    ];
+    expect(failedSpecs(report({ testResults }))).toEqual([
+      'FAILED: pods.spec.ts: pods › shells › law 0',
+      'FAILED: pods.spec.ts: pods › shells › law 2',
+      'FAILED: vms.spec.ts',
     ]);
   });
 });

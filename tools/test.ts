@@ -1,9 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { check } from './check.ts';
 import { parts, runE2e, topologies } from './e2e.ts';
-import { run, type Outcome, type Tally } from './run.ts';
+import { root, run, type Outcome, type Tally } from './run.ts';
 
 /** The part of Jest's JSON report that is counted. */
 export interface JestReport {
@@ -13,7 +14,12 @@ export interface JestReport {
   numPendingTests: number;
   numTodoTests: number;
   numRuntimeErrorTestSuites: number;
-  testResults: readonly { assertionResults: readonly { status: string; ancestorTitles: readonly string[] }[] }[];
+  testResults: readonly {
+    /** The spec file. */
+    name: string;
+    status: string;
+    assertionResults: readonly { status: string; ancestorTitles: readonly string[]; title: string }[];
+  }[];
 }
 
 /** `ATOLL_TEST_ALL=1`, as CI sets it: what was skipped has failed. */
@@ -35,6 +41,16 @@ export function skippedGroups({ testResults }: JestReport): string[] {
   return [...new Set(titles)].map((title) => `NOT RUN, ${titles.filter((other) => other === title).length} specs: ${title}`);
 }
 
+/** A line a spec that failed, and one a file that did not even start: what a reader of a long log looks for first. */
+export function failedSpecs({ testResults }: JestReport): string[] {
+  return testResults.flatMap(({ name, status, assertionResults }) => {
+    const file = relative(fileURLToPath(root), name);
+    const failed = assertionResults.filter((each) => each.status === 'failed');
+    const lines = failed.map(({ ancestorTitles, title }) => `FAILED: ${file}: ${[...ancestorTitles, title].join(' › ')}`);
+    return status === 'failed' && lines.length === 0 ? [`FAILED: ${file}`] : lines;
+  });
+}
+
 /** Undefined where Jest ended before it wrote one. */
 function readReport(file: string): JestReport | undefined {
   try {
@@ -50,12 +66,16 @@ async function jest(start: (options: string[]) => Promise<Outcome>): Promise<Tal
   const { ok } = await start(['--ci', '--json', `--outputFile=${file}`]);
   const report = readReport(file);
   const tally = tallyOf(report);
-  if (report) notRun.push(...skippedGroups(report));
+  if (report) {
+    notRun.push(...skippedGroups(report));
+    failures.push(...failedSpecs(report));
+  }
   rmSync(folder, { recursive: true });
   return ok || tally.failed ? tally : { ...tally, failed: 1 };
 }
 
 const notRun: string[] = [];
+const failures: string[] = [];
 
 /** The exit code of a check that cannot be done here, and says why in its last line. */
 const cannotRun = 77;
@@ -95,6 +115,7 @@ if (import.meta.main) {
     total.skipped += skipped;
   }
   if (notRun.length > 0) console.log(`\n${notRun.join('\n')}\nnpm run test:setup installs what is missing.`);
+  if (failures.length > 0) console.log(`\n${failures.join('\n')}`);
   console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   process.exitCode = total.failed || !total.passed || (mustRunAll && total.skipped) ? 1 : 0;
 }

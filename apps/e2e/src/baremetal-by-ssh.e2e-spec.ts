@@ -3,12 +3,12 @@ import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeWhere, hostsLack, startSshHost, type SshHost } from '@atoll/testing';
+import { describeWhere, hostsLack, startSshHost, timeoutFactor, type SshHost } from '@atoll/testing';
 import { call, createTeam, succeed, until } from './client.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const longMs = 120_000;
+const longMs = 120_000 * timeoutFactor;
 const lacking = hostsLack() ?? (spawnSync('ssh', ['-V']).error ? 'OpenSSH’s client was not found' : undefined);
 
 interface NodeView {

@@ -38,7 +38,6 @@ export class StreamMonitor {
   }
 
   /** Deletes what all consumers have acknowledged. Returns whether there was anything. */
-  /** Deletes what all consumers have acknowledged. Returns whether there was anything. */
   private async purge(manager: JetStreamManager, { created, state }: StreamInfo, consumers: readonly ConsumerInfo[]): Promise<boolean> {
     // A consumer without work is done with all messages that it knows of. In a cluster its replica may lag behind, so only
     // messages of the check before count.

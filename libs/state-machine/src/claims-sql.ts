@@ -115,3 +115,23 @@ export function unparkSql({ table, key }: Table): string {
       SELECT ${key} FROM ${table} WHERE parked_until <= clock_timestamp() ORDER BY parked_until LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED
     )`;
 }
+
+/**
+ * Which of the tables, by their places among them, have rows that are to be worked at: due, parked until now, or past their deadline,
+ * without a valid claim. Reads each index up to the first such row.
+ */
+export function dueSql(tables: readonly Pick<Table, 'table'>[]): string {
+  const waits = ({ table }: Pick<Table, 'table'>) => {
+    const due = (kind: string) =>
+      `FROM ${table} WHERE due_at IS NOT NULL AND ${kind} AND due_at <= (SELECT now FROM clock) AND ${unclaimed} ORDER BY lane, due_at`;
+    const first = [
+      due(kinds.fresh),
+      due(kinds.retried),
+      `FROM ${table} WHERE parked_until <= (SELECT now FROM clock) ORDER BY parked_until`,
+      `FROM ${table} WHERE deadline_at <= (SELECT now FROM clock) AND ${unclaimed} ORDER BY deadline_at`,
+    ];
+    return first.map((rows) => `(SELECT true ${rows} LIMIT 1)`).join(', ');
+  };
+  const found = tables.map((table, place) => `SELECT ${place} AS place WHERE coalesce(${waits(table)})`);
+  return `WITH ${clock} ${found.join(' UNION ALL ')}`;
+}

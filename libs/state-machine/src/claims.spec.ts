@@ -26,7 +26,7 @@ const idle = (concurrency = 100, laneConcurrency = 100) => new Lanes({ concurren
 async function insert(rows: readonly Partial<Row>[]): Promise<void> {
   await harbour.dataSource.query(
     `INSERT INTO berth (ship, state, lane, attempts, due_at, claim_token, claimed_until)
-     SELECT place - 1, 'dredging', lane, attempts, clock_timestamp() - due_for_ms * interval '1 millisecond',
+     SELECT place - 1, 'dredging', lane, attempts, statement_timestamp() - due_for_ms * interval '1 millisecond',
        CASE WHEN is_claimed THEN gen_random_uuid() END, CASE WHEN is_claimed THEN clock_timestamp() + interval '1 hour' END
      FROM unnest($1::text[], $2::int[], $3::int[], $4::boolean[]) WITH ORDINALITY row (lane, attempts, due_for_ms, is_claimed, place)`,
     [

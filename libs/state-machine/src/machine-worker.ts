@@ -6,6 +6,7 @@ import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { ClaimKeeper, type KeptClaim } from './claim-keeper.js';
 import { Claims, type Claim } from './claims.js';
+import { DuePoll, messageOf } from './due-poll.js';
 import type { DurableMachine } from './durable-machine.js';
 import { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
@@ -49,7 +50,6 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private readonly underWay = new Set<Promise<void>>();
   private readonly stopping = new AbortController();
   private readonly wakeUp = new WakeUp();
-  private readonly pollMs: number;
   private readonly stepMs: number;
   private readonly sweepMs: number;
   private readonly claims: Claims<Row, State, Event>;
@@ -58,18 +58,19 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private pollAtMs = 0;
   private sweepAtMs = 0;
   private overdue = 0;
-  private loop: Promise<void> = Promise.resolve();
+  private loop = Promise.resolve();
 
-  /** `keeper`: shared by all workers of a process, so that one statement extends all their claims. */
+  /** `keeper` and `duePoll`: shared by all workers of a process, so that one statement does it for all of them. */
   constructor(
     private readonly machine: DurableMachine<Row, State, Event>,
     dataSource: DataSource,
     private readonly transactions: Transactions,
     options: WorkerOptions,
     private readonly keeper = new ClaimKeeper(dataSource),
+    private readonly duePoll = new DuePoll(dataSource, options.pollMs),
   ) {
     const { concurrency = 500, laneConcurrency = 4 } = options;
-    ({ pollMs: this.pollMs = 500, stepMs: this.stepMs = 10_000, sweepMs: this.sweepMs = 30_000 } = options);
+    ({ stepMs: this.stepMs = 10_000, sweepMs: this.sweepMs = 30_000 } = options);
     this.claims = new Claims(machine, dataSource, keeper.claimMs);
     this.lanes = new Lanes({ concurrency, laneConcurrency });
     const dueIn = (inMs: number) => (this.pollAtMs = Math.min(this.pollAtMs, performance.now() + inMs));
@@ -78,15 +79,22 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 
   start(): void {
     this.loop = inBackground(() => this.run());
+    this.duePoll.add(this.machine, this.pollNow);
   }
 
   /** Makes the worker look for due rows now. */
   readonly wake = (): void => this.wakeUp.ring();
 
+  private readonly pollNow = (): void => {
+    this.pollAtMs = 0;
+    this.wake();
+  };
+
   /** Aborts running steps and waits for them. Their rows are free for other workers at once. */
   async stop(): Promise<void> {
     this.stopping.abort();
     this.wake();
+    await this.duePoll.drop(this.machine);
     await this.loop;
     await Promise.all(this.underWay);
   }
@@ -113,7 +121,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
       const found = await this.look();
       const restMs = Math.min(rest.mostMs, rest.eachMs * this.underWay.size);
       const restedAtMs = performance.now() + restMs;
-      if (found === 0) await this.wakeUp.wait(Math.max(0, this.pollAtMs - performance.now()));
+      if (found === 0) await this.wakeUp.wait(Math.ceil(Math.max(0, this.pollAtMs - performance.now())));
       const leftMs = restedAtMs - performance.now();
       if (leftMs > 1) await delay(leftMs, undefined, { signal: this.stopping.signal }).catch(() => undefined);
     }
@@ -136,11 +144,9 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private async poll(): Promise<Claim<Row>[]> {
     const nowMs = performance.now();
     if (nowMs < this.pollAtMs) return [];
-    this.pollAtMs = nowMs + this.pollMs;
-    if (nowMs >= this.sweepAtMs) {
-      this.sweepAtMs = nowMs + this.sweepMs;
-      await this.sweep();
-    }
+    const sweeps = nowMs >= this.sweepAtMs;
+    this.pollAtMs = this.sweepAtMs = sweeps ? nowMs + this.sweepMs : this.sweepAtMs;
+    if (sweeps) await this.sweep();
     await this.claims.unpark();
     return this.overdue < maxOverdue ? this.claims.makeOverdue(maxOverdue - this.overdue, this.lanes) : [];
   }
@@ -291,8 +297,4 @@ interface Held<Row> {
 
 interface Result<Row, Event extends string> extends Held<Row> {
   readonly found: Found<Row, Event>;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -2,6 +2,7 @@ import type { Transactions } from '@atoll/database';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { ClaimKeeper } from './claim-keeper.js';
+import { DuePoll } from './due-poll.js';
 import type { DurableMachine } from './durable-machine.js';
 import type { MachineRow } from './machine-row.js';
 import { MachineWorker, type WorkerOptions } from './machine-worker.js';
@@ -19,7 +20,8 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
     },
   ) {
     const keeper = new ClaimKeeper(dataSource);
-    this.workers = machines.map((machine) => new MachineWorker(machine, dataSource, transactions, options, keeper));
+    const duePoll = new DuePoll(dataSource, options.pollMs);
+    this.workers = machines.map((machine) => new MachineWorker(machine, dataSource, transactions, options, keeper, duePoll));
   }
 
   onApplicationBootstrap(): void {

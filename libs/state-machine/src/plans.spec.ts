@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Harbour } from './berth-fixture.js';
 import { beatSql } from './claim-keeper.js';
-import { claimAlikeSql, claimDueSql, claimOverdueSql, unparkSql } from './claims-sql.js';
+import { claimAlikeSql, claimDueSql, claimOverdueSql, dueSql, unparkSql } from './claims-sql.js';
 import { touchSql } from './touch-rows.js';
 
 const berth = { table: 'berth', key: 'berth_id' };
@@ -11,6 +11,7 @@ const statements: [name: string, sql: string, values: string][] = [
   ['claims what is overdue', claimOverdueSql(berth), `('${token}'::uuid, 4000, 50, '{clearing}'::text[], '{}'::text[])`],
   ['claims more of a lane', claimAlikeSql(berth), `('${token}'::uuid, 4000, 99, '7', 'dredging')`],
   ['makes due what was parked', unparkSql(berth), ''],
+  ['says whether any is to be worked at', dueSql([berth, berth]), ''],
   [
     'extends claims',
     beatSql([[{ ...berth, keyType: 'bigint' }, []]]),

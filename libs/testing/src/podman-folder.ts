@@ -89,13 +89,18 @@ const removals = [
 /** Removes every container, volume and network, then the folder. */
 export async function removePodmanFolder({ path, flags, env }: PodmanFolder): Promise<void> {
   for (const words of removals) await repeat(() => run('podman', [...flags, ...words], { env, cwd: path }));
-  for (const mount of mountsBelow(path)) await run('umount', ['--lazy', mount]).catch(() => undefined);
-  await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  await repeat(async () => {
+    for (const mount of mountsBelow(path)) await run('umount', ['--lazy', mount]).catch(() => undefined);
+    await rm(path, { recursive: true, force: true });
+  });
 }
 
-/** Podman refuses to remove a container on whose network another one stands that ends at that very moment. */
+/**
+ * Podman refuses to remove a container on whose network another one stands that ends at that very moment. What cleans up
+ * after a container that has ended runs by itself for some seconds more, and mounts the storage once more.
+ */
 async function repeat(attempt: () => Promise<unknown>): Promise<void> {
-  for (let left = 20; ; left -= 1) {
+  for (let left = 100; ; left -= 1) {
     try {
       await attempt();
       return;

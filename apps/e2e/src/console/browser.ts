@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { timeoutFactor } from '@atoll/testing';
 import type { Browser, BrowserContextOptions, CDPSession, Page, Request } from 'playwright-core';
 import { chromiumLacking, launchChromium } from '../chromium.js';
 
@@ -9,14 +10,28 @@ export function browserLack(): string | undefined {
   return chromiumLacking;
 }
 
+/** How long a story may take, and how long a page may take to show what is waited for: both end as soon as it is there. */
+export const longMs = 180_000 * timeoutFactor;
+const patienceMs = 60_000 * timeoutFactor;
+
 let browser: Browser | undefined;
+const openTabs = new Set<Tab>();
 
 export async function openBrowser(): Promise<void> {
   browser = await launchChromium();
 }
 
+/** A tab that its story did not close is one of a story that failed: what it shows is the first that a reader asks for. */
 export async function closeBrowser(): Promise<void> {
+  for (const tab of openTabs) process.stderr.write(await stateOf(tab));
+  openTabs.clear();
   await browser?.close();
+}
+
+async function stateOf({ page, faults, underWay }: Tab): Promise<string> {
+  const text = await page.innerText('body', { timeout: 2_000 }).catch(String);
+  const calls = [...underWay].map((request) => `${request.method()} ${request.url()}`);
+  return `A tab was left at ${page.url()}\nfaults: ${faults.join(', ')}\nunder way: ${calls.join(', ')}\n${text}\n`;
 }
 
 /** A page in a context of its own, and what went wrong in it: violations of its policy, faults of its script, files of it that
@@ -24,6 +39,8 @@ export async function closeBrowser(): Promise<void> {
 export interface Tab {
   page: Page;
   faults: string[];
+  /** What has neither been answered nor failed. */
+  underWay: ReadonlySet<Request>;
   close(): Promise<void>;
 }
 
@@ -39,6 +56,7 @@ export async function openTab(url: string, options: BrowserContextOptions = {}):
     locale: 'en-GB',
     ...options,
   });
+  context.setDefaultTimeout(patienceMs);
   const faults: string[] = [];
   await context.exposeFunction('__fault', (fault: string) => faults.push(fault));
   await context.addInitScript(() => {
@@ -67,7 +85,17 @@ export async function openTab(url: string, options: BrowserContextOptions = {}):
   page.on('request', (request) => {
     if (!/^(?:data|blob):/.test(request.url()) && new URL(request.url()).origin !== url) faults.push(`left: ${request.url()}`);
   });
-  return { page, faults, close: () => context.close() };
+  const underWay = new Set<Request>();
+  page.on('request', (request) => underWay.add(request));
+  page.on('requestfinished', (request) => underWay.delete(request));
+  page.on('requestfailed', (request) => underWay.delete(request));
+  const close = async () => {
+    openTabs.delete(tab);
+    await context.close();
+  };
+  const tab: Tab = { page, faults, underWay, close };
+  openTabs.add(tab);
+  return tab;
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');

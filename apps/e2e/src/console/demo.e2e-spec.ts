@@ -1,10 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { call, succeed, until } from '../client.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, type Tab } from './browser.js';
+import { browserLack, closeBrowser, logInWithKey, longMs, openBrowser, openTab, picture, type Tab } from './browser.js';
 import { startDemo, type DemoPlatform } from './demo.js';
-
-const longMs = 180_000;
 
 /** What is truly empty in the demo. */
 const allowed: ReadonlySet<string> = new Set([

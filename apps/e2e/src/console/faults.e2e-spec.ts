@@ -3,9 +3,7 @@ import { describeWhere } from '@atoll/testing';
 import type { Route } from 'playwright-core';
 import { adminKey, platformUrl, until } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
-
-const longMs = 180_000;
+import { browserLack, closeBrowser, goTo, logInWithKey, longMs, openBrowser, openTab, picture, violations } from './browser.js';
 
 const id = '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10';
 const ofTeam = [

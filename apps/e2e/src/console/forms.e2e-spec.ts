@@ -2,9 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { adminKey, platformUrl, succeed } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
-
-const longMs = 120_000;
+import { browserLack, closeBrowser, logInWithKey, longMs, openBrowser, openTab, picture, violations } from './browser.js';
 
 describeWhere(browserLack(), 'a form in the console', () => {
   beforeAll(openBrowser);

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { createTeam, freshEmail, platformUrl, succeed } from '../client.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+import { browserLack, closeBrowser, logInWithKey, longMs, openBrowser, openTab, picture, violations } from './browser.js';
 
-const longMs = 90_000;
 const password = 'correct horse battery staple';
 
 describeWhere(browserLack(), 'an invitation in the console', () => {

@@ -5,10 +5,8 @@ import pg from 'pg';
 import { call, createTeam, until, type Operated } from '../client.js';
 import { createNode } from '../gpu-inventory.js';
 import { startPlatform, type RunningPlatform, type Topology } from '../running-platform.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+import { browserLack, closeBrowser, logInWithKey, longMs, openBrowser, openTab, picture, violations } from './browser.js';
 import { isFit } from './fit.js';
-
-const longMs = 120_000;
 
 describeWhere(browserLack(), 'an operator who looks for what went wrong', () => {
   let database: TestDatabase;

@@ -3,9 +3,7 @@ import { describeWhere } from '@atoll/testing';
 import type { Locator } from 'playwright-core';
 import { adminKey, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
-
-const longMs = 120_000;
+import { browserLack, closeBrowser, goTo, logInWithKey, longMs, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
 
 describeWhere(browserLack(), 'every page of the console', () => {
   let teamId: string;

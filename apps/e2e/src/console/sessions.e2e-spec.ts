@@ -2,9 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { TOTP } from 'otpauth';
 import { adminKey, call, createTeam, platformUrl, succeed } from '../client.js';
-import { browserLack, closeBrowser, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
+import { browserLack, closeBrowser, longMs, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
 
-const longMs = 90_000;
 const password = 'correct horse battery staple';
 
 describeWhere(browserLack(), 'a session in the console', () => {

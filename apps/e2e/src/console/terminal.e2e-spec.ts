@@ -2,9 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { describeWhere } from '@atoll/testing';
 import { call, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
-
-const longMs = 120_000;
+import { browserLack, closeBrowser, logInWithKey, longMs, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
 
 describeWhere(browserLack(), 'a terminal in the console', () => {
   let tenant: Awaited<ReturnType<typeof createTenant>>;

@@ -2,10 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { adminKey, call, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+import { browserLack, closeBrowser, logInWithKey, longMs, openBrowser, openTab, picture, violations } from './browser.js';
 import { isFit } from './fit.js';
-
-const longMs = 120_000;
 
 describeWhere(browserLack(), 'VMs in the console', () => {
   beforeAll(openBrowser);

@@ -2,9 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { call, platformUrl } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
-
-const longMs = 90_000;
+import { browserLack, closeBrowser, logInWithKey, longMs, openBrowser, openTab, picture, violations } from './browser.js';
 
 describeWhere(browserLack(), 'shared volumes in the console', () => {
   beforeAll(openBrowser);

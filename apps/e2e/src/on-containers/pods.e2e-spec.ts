@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { generateKeyPair } from '@atoll/ssh';
-import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
+import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
 import ssh2 from 'ssh2';
 import { call, until, type Refusal } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
@@ -24,7 +24,7 @@ interface ServiceView {
 
 const patienceMs = 30_000;
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const startMs = 120_000;
+const startMs = 120_000 * timeoutFactor;
 
 describeWhere(podmanLacks(), 'pods as real containers', () => {
   let podman: Podman;

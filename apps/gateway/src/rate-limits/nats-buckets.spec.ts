@@ -8,7 +8,7 @@ import { NatsBuckets } from './nats-buckets.js';
 let server: NatsServer;
 beforeAll(async () => {
   server = await startNats();
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 describe('buckets in NATS', () => {

@@ -193,7 +193,7 @@ describe('the limits', () => {
     expect(statuses).toEqual([401, 401, 401, 429, 429]);
     await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
     await server.stop();
-  }, 120_000);
+  });
 
   it('cannot be shared over a bus that is not NATS: the gateway does not start', async () => {
     expectErrors(/Rate limits can be shared over NATS only/);

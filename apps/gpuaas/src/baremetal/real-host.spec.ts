@@ -74,7 +74,7 @@ describeWhere(hostsLack(), 'a real host', () => {
     const second = await accepted(host);
     expect(second.node_id).not.toBe(first.node_id);
     expect(await provision(second)).toMatchObject({ status: 'Active' });
-  }, 120_000);
+  });
 
   it('opens to its tenant alone, shows no secret in its processes, and is shut when it is released', async () => {
     const node = await accepted(host);
@@ -103,7 +103,7 @@ describeWhere(hostsLack(), 'a real host', () => {
       'mine\n700',
     );
     expect((await fixture.node(node.node_id)).status).toBe('Available');
-  }, 120_000);
+  });
 
   it('whose password step fails ends the instance as Failed with the reason, and is Available and shut again', async () => {
     const node = await accepted(host);
@@ -119,7 +119,7 @@ describeWhere(hostsLack(), 'a real host', () => {
     expect(await host.inside(`getent passwd | grep -c atl- || true; ls -A /var/lib/atoll`)).toBe('0\nfence\nlock');
     await host.inside('rm /usr/local/sbin/chpasswd');
     expect((await provision(node)).status).toBe('Active');
-  }, 120_000);
+  });
 
   it('on which a worker died after it had set the password keeps none that the database does not know', async () => {
     const node = await accepted(host);
@@ -140,7 +140,7 @@ describeWhere(hostsLack(), 'a real host', () => {
     await fixture.settle();
     expect((await fixture.instance(team, instance)).status).toBe('Cancelled');
     expect(await opens(host, secret.username, { password: secret.password })).toBe(false);
-  }, 120_000);
+  });
 
   it('gives sudo where the operator wants so, to log-in by the platform’s key', async () => {
     const { publicKey, privateKey } = generateKeyPair();
@@ -153,7 +153,7 @@ describeWhere(hostsLack(), 'a real host', () => {
     await fixture.settle();
     expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Clean failed', maintenance: true });
     expect(await host.inside(`ls /etc/sudoers.d`)).not.toContain(username);
-  }, 120_000);
+  });
 
   it('that lacks a tool is not offered, and says which', async () => {
     const { node_id } = await registered(host);
@@ -165,7 +165,7 @@ describeWhere(hostsLack(), 'a real host', () => {
       expect(await fixture.node(node_id)).toMatchObject({ status: 'Check failed', reason: `The host lacks: ${tool}.` });
       await host.inside(`mv ${path}.away ${path}`);
     }
-  }, 120_000);
+  });
 
   it('that has bash for sh, as RHEL-like hosts have, is used and given back like any other', async () => {
     await host.inside('ln -sf bash /bin/sh');
@@ -178,7 +178,7 @@ describeWhere(hostsLack(), 'a real host', () => {
     await fixture.settle();
     expect(await opens(host, username, { password })).toBe(false);
     expect((await fixture.node(node.node_id)).status).toBe('Available');
-  }, 120_000);
+  });
 
   it('whose sudo wants a terminal, or a password, is not offered, and says so', async () => {
     for (const [setting, reason] of [
@@ -203,5 +203,5 @@ describeWhere(hostsLack(), 'a real host', () => {
     await fixture.pass(600);
     await fixture.settle();
     expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', maintenance: false });
-  }, 120_000);
+  });
 });

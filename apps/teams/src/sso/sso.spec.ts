@@ -222,7 +222,6 @@ describe('a provider', () => {
       corp.misbehave = () => undefined;
       expect((await logInAt(corp, person)).user.email).toBe(person.email);
     },
-    30_000,
   );
 
   it('that refuses the code is 401: the answer was not of its making', async () => {

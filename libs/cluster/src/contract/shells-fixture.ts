@@ -46,8 +46,9 @@ export function shellLaws(here: () => Installation): void {
 
   it('gives a terminal of the size asked for, and resizes it', async () => {
     const pod = await here().startRunning(here().programs.idle);
-    const shell = await bash(pod, 'stty size; echo "$TERM"; trap "stty size; exit" WINCH; while true; do sleep 0.1; done', { terminal });
-    expect(await until(shell.stdout, /xterm/)).toBe('30 100\r\nxterm-256color\r\n');
+    const script = 'trap "stty size; exit" WINCH; stty size; echo "$TERM"; echo ready; while true; do sleep 0.1; done';
+    const shell = await bash(pod, script, { terminal });
+    expect(await until(shell.stdout, /ready\r\n/)).toBe('30 100\r\nxterm-256color\r\nready\r\n');
     await shell.resize({ columns: 61, rows: 17 });
     expect(await text(shell.stdout)).toBe('17 61\r\n');
     expect([await text(shell.stderr), await shell.exit]).toEqual(['', { code: 0 }]);
@@ -158,6 +159,7 @@ async function until(stream: Readable, pattern: RegExp): Promise<string> {
   let all = '';
   while (!pattern.test(all)) {
     const data = (stream.read() as Buffer | null)?.toString();
+    if (data === undefined && stream.readableEnded) throw new Error(`The stream ended without ${String(pattern)}: ${all}`);
     if (data === undefined) await Promise.race([once(stream, 'readable'), once(stream, 'end')]);
     else all += data;
   }

@@ -1,7 +1,8 @@
 import type { Hint } from '../observations.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 
-const pollMs = 100;
+/** Between two looks, unless the next change is known to come earlier: for what other processes do. */
+const pollMs = 500;
 /** What commits late is still seen. */
 const overlapMs = 1_000;
 
@@ -10,8 +11,11 @@ interface Change {
   kind: Hint['kind'];
   id: string;
   run: number;
-  key: string;
+  /** null in the last row. */
+  key: string | null;
   now: Date;
+  /** In the last row: milliseconds until the next change of a run; null where none is known. */
+  next_ms: number | null;
 }
 
 type Listener = (hint: Hint) => void;
@@ -22,7 +26,8 @@ export class SimulatedChanges {
   private timer: NodeJS.Timeout | undefined;
   private seen = new Set<string>();
   private since: Date | undefined;
-  private isLooking = false;
+  private round: Promise<void> | undefined;
+  private isAskedAgain = false;
 
   constructor(private readonly store: SimulatedStore) {}
 
@@ -50,7 +55,22 @@ export class SimulatedChanges {
   private add(cluster: string, listener: Listener): void {
     const of = this.listeners.get(cluster) ?? new Set();
     this.listeners.set(cluster, of.add(listener));
-    this.timer ??= setInterval(() => void this.look(), pollMs).unref();
+    this.wake();
+  }
+
+  /** Something has changed, or will at an instant that was not known: looked at now, once for all who say so meanwhile. */
+  wake(): void {
+    if (this.listeners.size === 0) return;
+    if (this.round) {
+      this.isAskedAgain = true;
+      return;
+    }
+    clearTimeout(this.timer);
+    this.round = this.look().then((nextMs) => {
+      this.round = undefined;
+      if (this.listeners.size > 0) this.timer = setTimeout(() => this.wake(), this.isAskedAgain ? 0 : nextMs).unref();
+      this.isAskedAgain = false;
+    });
   }
 
   private drop(cluster: string, listener: Listener): void {
@@ -58,29 +78,34 @@ export class SimulatedChanges {
     of?.delete(listener);
     if (of?.size === 0) this.listeners.delete(cluster);
     if (this.listeners.size > 0) return;
-    clearInterval(this.timer);
-    this.timer = undefined;
+    clearTimeout(this.timer);
     this.since = undefined;
   }
 
-  private async look(): Promise<void> {
-    if (this.isLooking) return;
-    this.isLooking = true;
+  /** Returns the milliseconds until the next look. */
+  private async look(): Promise<number> {
+    let nextMs = pollMs;
     try {
       const changes = await this.store.query<Change>(
         `WITH clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now)
-         SELECT cluster, kind, id, run, 'ready ' || ready_at AS key, now FROM ${tables.run}, clock WHERE ready_at > coalesce($1, now) - $2 * interval '1 millisecond' AND ready_at <= now
+         SELECT cluster, kind, id, run, 'ready ' || ready_at AS key, now, NULL::float8 AS next_ms FROM ${tables.run}, clock WHERE ready_at > coalesce($1, now) - $2 * interval '1 millisecond' AND ready_at <= now
          UNION ALL
-         SELECT cluster, kind, id, run, 'ends ' || ends_at, now FROM ${tables.run}, clock WHERE ends_at > coalesce($1, now) - $2 * interval '1 millisecond' AND ends_at <= now
+         SELECT cluster, kind, id, run, 'ends ' || ends_at, now, NULL FROM ${tables.run}, clock WHERE ends_at > coalesce($1, now) - $2 * interval '1 millisecond' AND ends_at <= now
          UNION ALL
-         SELECT cluster, 'door', id, run, 'changed ' || changed_at, now FROM ${tables.door}, clock WHERE changed_at > coalesce($1, now) - $2 * interval '1 millisecond'
-         UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, now FROM clock`,
+         SELECT cluster, 'door', id, run, 'changed ' || changed_at, now, NULL FROM ${tables.door}, clock WHERE changed_at > coalesce($1, now) - $2 * interval '1 millisecond'
+         UNION ALL
+         SELECT NULL, NULL, NULL, NULL, NULL, now, extract(epoch FROM LEAST(
+           (SELECT min(ready_at) FROM ${tables.run}, clock WHERE ready_at > now AND ready_at < 'infinity'),
+           (SELECT min(ends_at) FROM ${tables.run}, clock WHERE ends_at > now)
+         ) - now) * 1000 FROM clock`,
         [this.since ?? null, overlapMs],
       );
       const seen = new Set<string>();
-      for (const { cluster, kind, id, run, key, now } of changes) {
-        if (key === null) this.since = now;
-        else {
+      for (const { cluster, kind, id, run, key, now, next_ms } of changes) {
+        if (key === null) {
+          this.since = now;
+          if (next_ms !== null) nextMs = Math.min(pollMs, Math.ceil(next_ms) + 1);
+        } else {
           const name = `${cluster} ${kind} ${id} ${run} ${key}`;
           seen.add(name);
           if (!this.seen.has(name)) for (const listener of this.listeners.get(cluster) ?? []) listener({ kind, id, run });
@@ -89,8 +114,7 @@ export class SimulatedChanges {
       this.seen = seen;
     } catch {
       // Hints may be lost; what they would have told is found by observing.
-    } finally {
-      this.isLooking = false;
     }
+    return nextMs;
   }
 }

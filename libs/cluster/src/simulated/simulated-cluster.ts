@@ -42,8 +42,9 @@ export class SimulatedCluster extends ClusterDriver {
     super();
     const { store, pullMs, secrets } = world.options;
     this.volumes = new SimulatedVolumes(store, id);
-    this.runs = new SimulatedRuns(store, id, pullMs, this.volumes);
-    this.vms = new SimulatedRuns(store, id, pullMs, this.volumes, 'vm');
+    const changed = () => world.changed();
+    this.runs = new SimulatedRuns(store, id, pullMs, this.volumes, changed);
+    this.vms = new SimulatedRuns(store, id, pullMs, this.volumes, changed, 'vm');
     this.doors = new SimulatedDoors(store, id, secrets, () => world.ring());
   }
 

@@ -4,9 +4,12 @@ import { scenarioOf } from './scenario.js';
 import { tlsPurpose, type SecretKeeper, type WantedDoor } from './simulated-doors.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 
-const everyMs = 250;
 /** A process that has not renewed its claim for so long is gone, and another listens. */
 const claimMs = 3_000;
+/** Between two looks by itself: what this process does to doors wakes it. */
+const everyMs = claimMs / 6;
+/** Until it is tried again where the database is away. */
+const retryMs = 250;
 
 interface Row extends WantedDoor {
   readonly isClosing: boolean;
@@ -24,6 +27,7 @@ export class SimulatedListeners {
   private readonly open = new Map<string, Open>();
   private timer: NodeJS.Timeout | undefined;
   private round: Promise<void> | undefined;
+  private isStarted = false;
   private isAskedAgain = false;
   private renewedMs = 0;
 
@@ -32,42 +36,48 @@ export class SimulatedListeners {
     private readonly host: string,
     private readonly secrets: SecretKeeper,
     private readonly ready: () => Promise<void>,
+    private readonly changed: () => void,
   ) {}
 
   start(): void {
-    this.timer = setInterval(() => this.wake(), everyMs);
+    this.isStarted = true;
     this.wake();
   }
 
   /** Something may have changed: looked at now, once for all who say so meanwhile. */
   wake(): void {
-    if (!this.timer) return;
+    if (!this.isStarted) return;
     if (this.round) {
       this.isAskedAgain = true;
       return;
     }
-    this.round = this.look().finally(() => {
+    clearTimeout(this.timer);
+    this.round = this.look().then((nextMs) => {
       this.round = undefined;
-      if (this.isAskedAgain) {
-        this.isAskedAgain = false;
-        this.wake();
-      }
+      if (!this.isStarted) return;
+      this.timer = setTimeout(() => this.wake(), this.isAskedAgain ? 0 : nextMs);
+      this.isAskedAgain = false;
     });
   }
 
   /** Closes all listeners and gives the claim to whoever comes. */
   async stop(): Promise<void> {
-    clearInterval(this.timer);
-    this.timer = undefined;
+    this.isStarted = false;
+    clearTimeout(this.timer);
     await this.round;
     await this.closeAll();
     await this.store.query(`DELETE FROM ${tables.claim} WHERE holder = $1`, [this.holder]).catch(() => undefined);
   }
 
-  private async look(): Promise<void> {
+  /** Returns the milliseconds until the next look. */
+  private async look(): Promise<number> {
     try {
       await this.ready();
-      if (!(await this.claim())) return await this.closeAll();
+      const othersMs = await this.claim();
+      if (othersMs !== null) {
+        await this.closeAll();
+        return Math.min(everyMs, othersMs);
+      }
       const rows = await this.store.query<Row>(
         `SELECT cluster, id, run, pod_id AS "podId", transport, port, external_port AS "externalPort", sealed_tls AS "sealedTls",
            is_closing AS "isClosing", opened_by AS "openedBy" FROM ${tables.door}`,
@@ -75,13 +85,16 @@ export class SimulatedListeners {
       await Promise.all(rows.map((row) => this.bring(row)));
       const wanted = new Set(rows.filter(({ isClosing }) => !isClosing).map(keyOf));
       for (const key of this.open.keys()) if (!wanted.has(key)) await this.close(key);
+      return everyMs;
     } catch {
       // The database is away: connections go on until another process may have taken over.
       if (Date.now() - this.renewedMs > claimMs) await this.closeAll();
+      return retryMs;
     }
   }
 
-  private async claim(): Promise<boolean> {
+  /** Takes or renews the claim. Returns null, or the milliseconds for which another process has it yet. */
+  private async claim(): Promise<number | null> {
     const before = Date.now();
     const rows = await this.store.query(
       `INSERT INTO ${tables.claim} (name, holder, until) VALUES ('listeners', $1, clock_timestamp() + $2 * interval '1 millisecond')
@@ -89,8 +102,14 @@ export class SimulatedListeners {
          WHERE claim.holder = excluded.holder OR claim.until < clock_timestamp() RETURNING holder`,
       [this.holder, claimMs],
     );
-    if (rows.length > 0) this.renewedMs = before;
-    return rows.length > 0;
+    if (rows.length > 0) {
+      this.renewedMs = before;
+      return null;
+    }
+    const [claim] = await this.store.query<{ left_ms: number }>(
+      `SELECT GREATEST(ceil(extract(epoch FROM until - clock_timestamp()) * 1000), 0)::float8 + 1 AS left_ms FROM ${tables.claim} WHERE name = 'listeners'`,
+    );
+    return claim?.left_ms ?? 0;
   }
 
   private async bring(row: Row): Promise<void> {
@@ -172,6 +191,7 @@ export class SimulatedListeners {
          AND (opened_by IS DISTINCT FROM $4 OR trouble IS DISTINCT FROM $5)`,
       [cluster, id, run, openedBy, trouble],
     );
+    this.changed();
   }
 
   private async close(key: string): Promise<void> {

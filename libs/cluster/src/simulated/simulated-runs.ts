@@ -47,6 +47,7 @@ export class SimulatedRuns {
     private readonly cluster: string,
     private readonly pullMs: number,
     private readonly volumes: SimulatedVolumes,
+    private readonly changed: () => void,
     private readonly kind: 'pod' | 'vm' = 'pod',
   ) {}
 
@@ -76,6 +77,7 @@ export class SimulatedRuns {
         this.kind,
       ],
     );
+    this.changed();
   }
 
   /** What a guest does with the keys that it is told. */
@@ -102,6 +104,7 @@ export class SimulatedRuns {
        WHERE cluster = $1 AND kind = $6 AND id = $2 AND run = $3 AND stop_requested_at IS NULL`,
       [this.cluster, ref.id, ref.run, afterMs, exitCode, this.kind],
     );
+    this.changed();
   }
 
   async observe(refs: readonly ObjectRef[]): Promise<RunSight[]> {

@@ -26,7 +26,8 @@ export class SimulatedWorld {
 
   constructor(readonly options: SimulatedOptions) {
     const { store, listenHost, secrets } = options;
-    this.listeners = new SimulatedListeners(store, listenHost, secrets, () => this.ready());
+    const ready = () => this.ready();
+    this.listeners = new SimulatedListeners(store, listenHost, secrets, ready, () => this.changed());
     this.changeFinder = new SimulatedChanges(options.store);
     this.faults = new SimulatedFaults(options.store);
   }
@@ -53,6 +54,11 @@ export class SimulatedWorld {
   /** A door was requested or is to close. */
   ring(): void {
     this.listeners.wake();
+  }
+
+  /** A run was requested or is to end. */
+  changed(): void {
+    this.changeFinder.wake();
   }
 
   /** Hints of what changes in one of them. */

@@ -1,0 +1,70 @@
+import { inBackground, Statements } from '@atoll/database';
+import { Logger } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { dueSql } from './claims-sql.js';
+
+/** What the poll needs to know of a machine. */
+interface PolledTable {
+  readonly table: string;
+  readonly key: string;
+}
+
+/**
+ * Looks, by one statement for all machines of a process, for rows that a worker has something to do for, and tells the workers of
+ * those machines. So machines at rest cost next to nothing, however many there are.
+ */
+export class DuePoll {
+  private readonly logger = new Logger('Machines');
+  private readonly statements: Statements;
+  private readonly polled = new Map<PolledTable, () => void>();
+  private timer: NodeJS.Timeout | undefined;
+  private round: Promise<void> | undefined;
+
+  /** `pollMs`: milliseconds between two looks. Default 500. */
+  constructor(
+    dataSource: DataSource,
+    private readonly pollMs = 500,
+  ) {
+    this.statements = new Statements(dataSource);
+  }
+
+  /** Calls `onDue` whenever rows of the machine are due, parked until now, or past their deadline, and nobody works at them. */
+  add(machine: PolledTable, onDue: () => void): void {
+    this.polled.set(machine, onDue);
+    this.schedule();
+  }
+
+  /** After the last one, resolves once the look that is under way has ended. */
+  async drop(machine: PolledTable): Promise<void> {
+    this.polled.delete(machine);
+    if (this.polled.size > 0) return;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    await this.round;
+  }
+
+  private schedule(): void {
+    this.timer ??= setTimeout(() => {
+      this.round = inBackground(() => this.look()).then(() => {
+        this.round = this.timer = undefined;
+        if (this.polled.size > 0) this.schedule();
+      });
+    }, this.pollMs);
+  }
+
+  private async look(): Promise<void> {
+    const machines = [...this.polled];
+    const tables = machines.map(([machine]) => machine);
+    try {
+      const name = `machines.${tables.map(({ table }) => table).join(',')}.due`;
+      const due = new Set((await this.statements.query<{ place: number }>(name, dueSql(tables), [])).map(({ place }) => place));
+      for (const [place, [, onDue]] of machines.entries()) if (due.has(place)) onDue();
+    } catch (error) {
+      this.logger.warn(`Cannot look for due rows; retrying: ${messageOf(error)}`);
+    }
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
