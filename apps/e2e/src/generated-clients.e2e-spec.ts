@@ -55,7 +55,7 @@ beforeAll(async () => {
   await run(bin('tsc'), ['-p', 'tsconfig.json'], { cwd: folder }).catch(({ stdout }: { stdout: string }) => {
     throw new Error(stdout);
   });
-}, 120_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 it.each(['openapi-fetch', 'hey-api'] as const)('a client generated for %s compiles, and gets what it asks for', async (client) => {
