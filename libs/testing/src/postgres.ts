@@ -118,7 +118,8 @@ async function makeTemplate(client: pg.Client, serverUrl: string, source: string
 
 async function createDatabaseLike(serverUrl: string, template: string): Promise<TestDatabase> {
   const name = `atoll_test_${randomBytes(6).toString('hex')}`;
-  await execute(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  // Page by page through the log, as PostgreSQL does it unless told otherwise, it takes more than twice as much CPU time.
+  await execute(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
   const url = patient(new URL(serverUrl));
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
