@@ -5,7 +5,6 @@ const long = [
   'operator',
   'over-nats/failure',
   'in-one-process/first-start',
-  'gpu-failure',
   'killed-processes',
   'console/faults',
   'console/demo',
