@@ -8,8 +8,9 @@ interface Check {
 
 /** The longest first, so that the short ones fill the gaps. */
 const checks: readonly Check[] = [
-  { name: 'lint', command: 'eslint --max-warnings 0 .' },
+  { name: 'rules of this code', command: 'eslint --max-warnings 0 .' },
   { name: 'worked example', command: 'node tools/check/worked-example.ts' },
+  { name: 'rules of the language', command: 'oxlint' },
   { name: 'types', command: 'tsc --noEmit --checkers 1 -p tsconfig.json' },
   { name: 'types of the console', command: 'tsc --noEmit --checkers 1 -p apps/console/tsconfig.json' },
   { name: 'unused code', command: 'knip' },
