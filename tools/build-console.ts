@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { run } from './run.ts';
 
 interface Made {
@@ -30,12 +30,12 @@ const made: readonly Made[] = [
   },
 ];
 
-/** Changes with the names, sizes and times of the files. */
+/** Changes with the names and the contents of the files, so that a copy of the repository finds what was made of it. */
 function stampOf(inputs: readonly string[]): string {
   const hash = createHash('sha256');
   for (const file of globSync(inputs, { exclude: ['**/generated/**'] }).toSorted()) {
-    const { mtimeMs, size } = statSync(file);
-    hash.update(`${file} ${mtimeMs} ${size}\n`);
+    const content = readFileSync(file);
+    hash.update(`${file} ${content.length}\n`).update(content);
   }
   return hash.digest('hex');
 }

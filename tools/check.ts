@@ -10,13 +10,12 @@ interface Check {
 const checks: readonly Check[] = [
   { name: 'lint', command: 'eslint --max-warnings 0 .' },
   { name: 'worked example', command: 'node tools/check/worked-example.ts' },
-  { name: 'types', command: 'tsc --noEmit -p tsconfig.json' },
-  { name: 'types of the console', command: 'tsc --noEmit -p apps/console/tsconfig.json' },
+  { name: 'types', command: 'tsc --noEmit --checkers 1 -p tsconfig.json' },
+  { name: 'types of the console', command: 'tsc --noEmit --checkers 1 -p apps/console/tsconfig.json' },
   { name: 'unused code', command: 'knip' },
   { name: 'format', command: 'prettier --check --log-level warn .' },
-  { name: 'migration drift', command: 'node dist/tools/check/migration-drift.js' },
+  { name: 'migration drift and statements', command: 'node dist/tools/check/tables.js' },
   { name: 'services', command: 'node dist/tools/check/services.js' },
-  { name: 'statements', command: 'node dist/tools/check/statements/statements.js' },
   { name: 'OpenAPI', command: 'node dist/tools/check/openapi.js' },
   { name: 'projects', command: 'node tools/check/projects.ts' },
   { name: 'file names', command: 'node tools/check/file-names.ts' },
@@ -24,14 +23,17 @@ const checks: readonly Check[] = [
   { name: 'bundle sizes', command: 'node tools/check/bundle-sizes.ts' },
 ];
 
-/** The checks do not see the terminal, so they are told. */
-const colours: Record<string, string> = process.stdout.isTTY ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' };
+/**
+ * The checks do not see the terminal, so they are told. The native compiler and linter, of Go, collect their garbage less often: a third less work, for
+ * some hundred MB more.
+ */
+const env: Record<string, string> = { ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' }), GOGC: '400' };
 
 /** Builds, then runs all checks, as many at once as there are processors. Says what each found, and goes on after a failure. */
 export async function check(): Promise<Tally> {
   const tally: Tally = { passed: 0, failed: 0, skipped: 0 };
   const one = async ({ name, command }: Check) => {
-    const { ok, output, durationMs } = await run(command, { capture: true, env: colours });
+    const { ok, output, durationMs } = await run(command, { capture: true, env });
     tally[ok ? 'passed' : 'failed'] += 1;
     console.log(
       `${ok ? '✓' : '✗'} ${name} (${(durationMs / 1000).toFixed(1)} s)${ok ? '' : `: ${command}\n${output.replace(/^/gm, '    ')}`}`,

@@ -1,22 +1,22 @@
-import { afterEach } from '@jest/globals';
+import { afterAll, afterEach } from '@jest/globals';
 import { rmSync } from 'node:fs';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
-/** The platform of a story that kills what it runs on: one at a time, stopped after each. Its data folder goes with it where one is named. */
+/** The platform of stories that kill what it runs on: one at a time, stopped after each or with the last of a file. Its data folder goes with it where one is named. */
 export class OwnPlatform {
   #running: RunningPlatform | undefined;
   folder: string | undefined;
 
-  constructor() {
-    afterEach(async () => {
+  constructor(lasts: 'a story' | 'a file' = 'a story') {
+    (lasts === 'a story' ? afterEach : afterAll)(async () => {
       await this.stop();
       if (this.folder) rmSync(this.folder, { recursive: true, force: true });
       this.folder = undefined;
     });
   }
 
-  async start(topology: Topology, env: Record<string, string> = {}): Promise<RunningPlatform> {
-    this.#running = await startPlatform(topology, env);
+  async start(topology: Topology, env: Record<string, string> = {}, options: { ownGroup?: boolean } = {}): Promise<RunningPlatform> {
+    this.#running = await startPlatform(topology, env, options);
     return this.#running;
   }
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 
 /** Stories of more than some 15 s on an idle machine, the longest first. Most of that is waiting, so they had better not be the last to start. */
 const long = [
-  'frozen-service',
+  'operator',
   'over-nats/failure',
   'in-one-process/first-start',
   'gpu-failure',
@@ -16,11 +16,9 @@ const long = [
   'console/operation',
   'console/vms',
   'gpu-fallback',
-  'forced-deletion',
   'console/terminal',
-  'over-nats/lost-events',
+  'over-nats/own-broker',
   'browser-sessions',
-  'in-one-process/events',
 ];
 
 const gone = long.filter((name) => !existsSync(`apps/e2e/src/${name}.e2e-spec.ts`));

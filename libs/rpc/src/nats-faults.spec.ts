@@ -26,7 +26,7 @@ describe('a call over a NATS where things go wrong', () => {
   let rpc: NatsRpc;
   let other: NatsConnection;
   let logged: string[];
-  const ask = (deadlineMs = 5_000, text?: string) => rpc.call(probe.ask, { ...(text && { text }) }, systemContext('spec', { deadlineMs }));
+  const ask = (deadlineMs = 60_000, text?: string) => rpc.call(probe.ask, { ...(text && { text }) }, systemContext('spec', { deadlineMs }));
 
   beforeAll(async () => {
     server = await startNats({ configuration });

@@ -16,7 +16,7 @@ describe('two replicas of a service', () => {
   let server: NatsServer;
   let link: NatsLink;
   let rpc: NatsRpc;
-  const ask = (size: number) => rpc.call(probe.ask, { size: size % 1000 }, systemContext('spec', { deadlineMs: 20_000 }));
+  const ask = (size: number) => rpc.call(probe.ask, { size: size % 1000 }, systemContext('spec', { deadlineMs: 60_000 }));
   const startReplica = (own: Secrets = secret) => startProbe(new NatsStrategy({ service: 'probe', servers: server.url, secret: own }));
 
   beforeAll(async () => {

@@ -73,7 +73,7 @@ describe.each([
   ['in one process', inProcess],
 ])('a service %s', (_name, open) => {
   let transport: Transport;
-  const context = () => systemContext('spec', { deadlineMs: 5_000 });
+  const context = () => systemContext('spec', { deadlineMs: 60_000 });
   const ask = (question: Question = {}) => transport.rpc.call(probe.ask, question, context());
 
   beforeEach(() => {

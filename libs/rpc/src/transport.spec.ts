@@ -22,7 +22,7 @@ describe.each([
   let rpc: Rpc;
   let service: Probe;
   let logged: string[];
-  const ask = (question: Question = {}, deadlineMs = 5_000) => rpc.call(probe.ask, question, systemContext('spec', { deadlineMs }));
+  const ask = (question: Question = {}, deadlineMs = 60_000) => rpc.call(probe.ask, question, systemContext('spec', { deadlineMs }));
 
   beforeAll(() => {
     transport = open();

@@ -29,7 +29,7 @@ export interface TransientRule {
   readonly givesBack?: true;
 }
 
-interface StateDefinition {
+export interface StateDefinition {
   /** Defined for transient states only. */
   readonly rule: TransientRule | undefined;
   readonly isReviewed: boolean;

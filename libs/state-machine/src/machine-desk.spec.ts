@@ -3,6 +3,7 @@ import { countedRowsLimit, type MachineKind } from '@atoll/contracts/operator';
 import { errorOf, statementsOf } from '@atoll/testing';
 import type { DiscoveryService } from '@nestjs/core';
 import { Harbour } from './berth-fixture.js';
+import type { StateDefinition } from './definition.js';
 import { MachineDesk } from './machine-desk.js';
 import { MachineWorkers } from './machine-workers.js';
 
@@ -14,9 +15,8 @@ beforeAll(async () => {
 beforeEach(async () => {
   const { definition } = harbour.machine;
   const ended = { rule: undefined, isReviewed: false, isFinal: true, on: new Map() };
-  const machine = Object.assign(harbour.machine, {
-    definition: { ...definition, states: new Map([...definition.states, ['failed', ended]]) },
-  });
+  const states = new Map<string, StateDefinition>([...definition.states, ['failed', ended]]);
+  const machine = Object.assign(harbour.machine, { definition: { ...definition, states } });
   const workers = new MachineWorkers([machine], harbour.dataSource, harbour.transactions, { service: 'harbour', isIdle: true });
   const discovery = {
     getProviders: () => [{ instance: workers }, { instance: null }, { instance: workers }],

@@ -30,7 +30,7 @@ export function findStatements(program: ts.Program, root: string, isOfInterest: 
     .getSourceFiles()
     .filter(({ fileName }) => isOfInterest(relative(root, fileName)))
     .flatMap((source) => callsIn(source));
-  const callers = Map.groupBy(calls, (call) => checker.getResolvedSignature(call)?.declaration);
+  const callersOf = callerIndex(calls, checker);
 
   const statement = (call: ts.CallExpression, texts: Texts, row: ts.Type | undefined): Statement => {
     const source = call.getSourceFile();
@@ -41,7 +41,7 @@ export function findStatements(program: ts.Program, root: string, isOfInterest: 
 
   /** What the parameters of a function may stand for, by each of its callers; and, where a caller hands on what it was given, by its callers. */
   const uses = (of: ts.SignatureDeclaration, levels = 3): { caller: ts.CallExpression; bindings: Bindings }[] =>
-    (callers.get(of) ?? []).flatMap((caller) => {
+    callersOf(of).flatMap((caller) => {
       const bindings = sqlTexts.bind(of, caller.arguments);
       const around = ts.findAncestor(caller, ts.isFunctionLike);
       const isWhole = [...bindings.values()].every((texts) => 'texts' in texts);
@@ -66,6 +66,50 @@ export function findStatements(program: ts.Program, root: string, isOfInterest: 
     // A library's statements about tables that each service names: the specs of the services run them.
     return call.getSourceFile().fileName.startsWith(join(root, 'libs')) ? all.filter((one) => 'texts' in one.texts) : all;
   });
+}
+
+/**
+ * Who calls a function. To resolve a call is dear, so only those are resolved that may be one of it: a call by the function's own name, if it has one; by
+ * a name that is given to a value from elsewhere; or by no name.
+ */
+function callerIndex(calls: readonly ts.CallExpression[], checker: ts.TypeChecker) {
+  const byName = Map.groupBy(calls, ({ expression }) => nameOf(expression));
+  const aliases = new Set(aliasesIn(new Set(calls.map((call) => call.getSourceFile()))));
+  const resolved = new Map<string | undefined, Map<ts.SignatureDeclaration | ts.JSDocSignature | undefined, ts.CallExpression[]>>();
+  const named = (name: string | undefined, of: ts.SignatureDeclaration): ts.CallExpression[] => {
+    const known = resolved.get(name) ?? Map.groupBy(byName.get(name) ?? [], (call) => checker.getResolvedSignature(call)?.declaration);
+    resolved.set(name, known);
+    return known.get(of) ?? [];
+  };
+  return (of: ts.SignatureDeclaration): ts.CallExpression[] => {
+    const own = of.name?.getText() ?? (hasName(of.parent) ? of.parent.name.getText() : undefined);
+    return [...new Set([own, undefined, ...aliases])].flatMap((name) => named(name, of));
+  };
+}
+
+function nameOf(callee: ts.Expression): string | undefined {
+  if (ts.isIdentifier(callee)) return callee.text;
+  return ts.isPropertyAccessExpression(callee) ? callee.name.text : undefined;
+}
+
+/** What an arrow function may be the value of. */
+function hasName(node: ts.Node): node is ts.VariableDeclaration | ts.PropertyDeclaration | ts.PropertyAssignment | ts.ParameterDeclaration {
+  return ts.isVariableDeclaration(node) || ts.isPropertyDeclaration(node) || ts.isPropertyAssignment(node) || ts.isParameter(node);
+}
+
+/** Names of values from elsewhere: `import { one as other }`, `const { one: other } = …`, `const other = one`, `{ other: make() }`, `get other()`. */
+function* aliasesIn(sources: Iterable<ts.SourceFile>): Generator<string> {
+  for (const source of sources) {
+    const found: string[] = [];
+    const visit = (node: ts.Node): void => {
+      const isRenamed = (ts.isImportSpecifier(node) || ts.isExportSpecifier(node) || ts.isBindingElement(node)) && node.propertyName;
+      if (isRenamed || ts.isGetAccessor(node)) found.push(node.name.getText());
+      else if (hasName(node) && node.initializer && !ts.isFunctionLike(node.initializer)) found.push(node.name.getText());
+      ts.forEachChild(node, visit);
+    };
+    visit(source);
+    yield* found;
+  }
 }
 
 /** Whether a call is all that an arrow function does with a text that it is given: the statements are where that function is called. */

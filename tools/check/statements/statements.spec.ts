@@ -60,6 +60,22 @@ describe('the texts of a statement', () => {
     expect(textsOf(source).toSorted()).toEqual([['SELECT 1'], ['SELECT 2, 0']]);
   });
 
+  it.each([
+    ['by another name', `const ask = find; ask('1');`],
+    ['by a property', `const by = { ask: find }; by.ask('1');`],
+    ['by what is taken from an object', `const { find: ask } = { find }; ask('1');`],
+    ['by what a function returns', `const make = () => find; make()('1');`],
+  ])('are those of a caller that calls it %s', (_what, call) => {
+    expect(textsOf(`function find(text: string) { return statements.query('n', \`SELECT \${text}\`, []); } ${call}`)).toEqual([
+      ['SELECT 1'],
+    ]);
+  });
+
+  it('are those of the callers of a function that has no name', () => {
+    const source = `const finder = () => (text: string) => { return manager.query(\`SELECT \${text}\`); }; const find = finder(); find('1');`;
+    expect(textsOf(source)).toEqual([['SELECT 1']]);
+  });
+
   it('are told not to be readable where the source does not say', () => {
     expect(textsOf('manager.query(unknownText);')).toEqual(['unknownText (string)']);
   });

@@ -1,8 +1,5 @@
-import { NestFactory } from '@nestjs/core';
-import { DatabaseModule } from '@atoll/database';
-import { startPostgres } from '@atoll/testing';
 import ts from 'typescript';
-import { serviceDefinitions } from '../../service-definitions.js';
+import { checkTables, type TableCheck } from '../migrated.js';
 import { Preparer } from './describe-statement.js';
 import { findStatements, type Statement } from './find-statements.js';
 import { rowFaults } from './row-faults.js';
@@ -36,26 +33,21 @@ async function faultsOf(statement: Statement, preparer: Preparer, checker: ts.Ty
   return [...new Set(faults)];
 }
 
-const program = readProgram();
-const statements = findStatements(program, root, isSource);
-const postgres = await startPostgres();
-let prepared = 0;
-try {
-  for (const { name, database } of await serviceDefinitions()) {
-    const own = statements.filter(({ file }) => file.startsWith(`apps/${name}/`));
-    const module = DatabaseModule.forRoot({ ...database, schema: name, url: postgres.url, poolSize: 2 });
-    await (await NestFactory.createApplicationContext(module, { logger: ['error', 'warn'] })).close();
-    const preparer = await Preparer.connect(postgres.url, name);
-    for (const statement of own) {
-      prepared += 'texts' in statement.texts ? statement.texts.texts.length : 0;
+/** Prepares each statement in the sources of a service against its tables, and compares what it returns with the type of its rows. */
+export function statementCheck(): TableCheck {
+  const program = readProgram();
+  const statements = findStatements(program, root, isSource);
+  return async ({ service: { name }, url }) => {
+    const preparer = await Preparer.connect(url, name);
+    const faults: string[] = [];
+    for (const statement of statements.filter(({ file }) => file.startsWith(`apps/${name}/`))) {
       for (const fault of await faultsOf(statement, preparer, program.getTypeChecker())) {
-        console.log(`${statement.file}:${statement.line}: ${fault}`);
-        process.exitCode = 1;
+        faults.push(`${statement.file}:${statement.line}: ${fault}`);
       }
     }
     await preparer.close();
-  }
-} finally {
-  await postgres.stop();
+    return faults;
+  };
 }
-console.log(`${prepared} statements prepared`);
+
+if (import.meta.main) await checkTables([statementCheck()]);

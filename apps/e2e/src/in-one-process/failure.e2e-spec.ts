@@ -11,9 +11,25 @@ import { startPlatform } from '../running-platform.js';
 const startTimeoutMs = 120_000 * timeoutFactor;
 const own = new OwnPlatform();
 
+/** Callers are limited, in the words of the reference. */
+async function expectLimit(): Promise<void> {
+  const refused = await until(async () => {
+    const answer = await own.get('/user/profile');
+    return answer.status === 429 ? answer : undefined;
+  });
+  expect(await refused.json()).toMatchObject({
+    code: 'too_many_requests',
+    detail: 'Too many requests. Please try again later.',
+    message: 'Too many requests. Please try again later.',
+  });
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(refused.headers.get('ratelimit')).toBeTruthy();
+  expect(refused.headers.get('ratelimit-policy')).toBeTruthy();
+}
+
 describe('one process', () => {
   it(
-    'does not start twice on one data folder, and says who holds it; killed outright, it finds everything again at its next start',
+    'does not start twice on one data folder, and says who holds it; killed outright, it finds everything again at its next start, which limits its callers where it is told to',
     async () => {
       own.folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
       const env = { ATOLL_DATA_DIR: own.folder, ATOLL_ADMIN_KEY: createApiKey() };
@@ -26,30 +42,11 @@ describe('one process', () => {
       first.process.kill('SIGKILL');
       await once(first.process, 'exit');
 
-      await own.start('one-process', env);
+      await own.start('one-process', { ...env, ATOLL_LIMITS: 'on', ATOLL_LIMIT_ADMIN: '5/60' });
       const found = await own.get(`/team/${team}`);
       expect(found.status).toBe(200);
       expect(await found.json()).toMatchObject({ id: team, name: 'Survivors' });
-    },
-    startTimeoutMs,
-  );
-
-  it(
-    'limits its callers, and says so in the words of the reference',
-    async () => {
-      await own.start('one-process', { ATOLL_LIMITS: 'on', ATOLL_LIMIT_ADMIN: '5/60' });
-      const refused = await until(async () => {
-        const answer = await own.get('/user/profile');
-        return answer.status === 429 ? answer : undefined;
-      });
-      expect(await refused.json()).toMatchObject({
-        code: 'too_many_requests',
-        detail: 'Too many requests. Please try again later.',
-        message: 'Too many requests. Please try again later.',
-      });
-      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-      expect(refused.headers.get('ratelimit')).toBeTruthy();
-      expect(refused.headers.get('ratelimit-policy')).toBeTruthy();
+      await expectLimit();
     },
     startTimeoutMs,
   );

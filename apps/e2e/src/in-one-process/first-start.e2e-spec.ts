@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApiKey } from '@atoll/api-keys';
 import { freePort, timeoutFactor } from '@atoll/testing';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
 
@@ -13,14 +12,17 @@ const timeoutMs = 120_000 * timeoutFactor;
 let folder = '';
 let platform: RunningPlatform | undefined;
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
-});
-afterEach(async () => {
-  await platform?.stop();
-  platform = undefined;
-  rmSync(folder, { recursive: true, force: true });
-});
+/** One for all stories of a group. */
+function useFolder(): void {
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+  });
+  afterAll(async () => {
+    await platform?.stop();
+    platform = undefined;
+    rmSync(folder, { recursive: true, force: true });
+  });
+}
 
 /** Runs one of the built commands to its end. */
 async function run(
@@ -39,66 +41,86 @@ async function run(
   return { code, output };
 }
 
-async function statusWith(key: string): Promise<number> {
-  return (await fetch(`${platform?.url}/api/user/profile`, { headers: { authorization: `Bearer ${key}` } })).status;
+async function statusWith(key: string, url = platform?.url): Promise<number> {
+  return (await fetch(`${url}/api/user/profile`, { headers: { authorization: `Bearer ${key}` } })).status;
 }
 
 async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
-it(
-  'PORT=0 takes a free port, and all that is shown names it',
-  async () => {
-    const env = { ATOLL_DATA_DIR: folder, PORT: '0', ATOLL_SSH_PORT: '0' };
-    const { output } = await run('apps/platform/src/main.js', env, (said, child) => {
-      if (/Try it:/.test(said)) child.kill('SIGTERM');
-    });
-    const docs = /^ {2}Docs +(http\S+)\/api\/docs$/m;
-    expect(output).toMatch(docs);
-    const url = docs.exec(output)?.[1] ?? '';
-    expect(Number(new URL(url).port)).toBeGreaterThan(0);
-    expect(output).toContain(`http://localhost:${new URL(url).port}/link#`);
-  },
-  timeoutMs,
-);
+/** Each of these stories goes on where the one before has ended. */
+describe('a data folder', () => {
+  useFolder();
+  const anyKey = /atl_[0-9A-Za-z]{38}/;
+  // A key that is given is not printed; an empty variable is none.
+  const env = () => ({ ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: '' });
+  const startAgain = async () => {
+    platform = await startPlatform('one-process', env());
+  };
+  let first: string;
 
-describe('a first start', () => {
+  it('is not touched by a start on a port that is taken, which says so', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as { port: number };
+    const { code, output } = await run('apps/platform/src/main.js', { ...env(), PORT: String(port) });
+    other.close();
+    expect(code).toBe(1);
+    const said = output.split('\n').filter((line) => line !== '' && !line.includes('"msg":"starting"'));
+    expect(said).toEqual([`Atoll cannot start: port ${port} is taken by another program. Choose another: PORT=${port + 1} npm start`]);
+  });
+
   it(
-    'prints once a key, the documentation, and a call that works',
+    'gets a key at its first start, printed with the documentation and a call that works; PORT=0 takes a free port, and all that is shown names it',
     async () => {
-      // A key that is given is not printed; an empty variable is none.
-      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: '' });
-      const [key = ''] = /atl_[0-9A-Za-z]{38}/.exec(platform.output()) ?? [];
-      expect(platform.output()).toContain(`${platform.url}/api/docs`);
-      expect(platform.output()).toContain(`curl -s -H "Authorization: Bearer ${key}" ${platform.url}/api/user/profile`);
-      expect(await statusWith(key)).toBe(200);
-      await platform.stop();
-
-      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: '' });
-      expect(platform.output()).toContain('npm run admin-key');
-      expect(platform.output()).not.toMatch(/atl_[0-9A-Za-z]{38}/);
-      expect(await statusWith(key)).toBe(200);
+      let answered: Promise<number> | undefined;
+      const docs = /^ {2}Docs +(http\S+)\/api\/docs$/m;
+      const { code, output } = await run('apps/platform/src/main.js', { ...env(), PORT: '0', ATOLL_SSH_PORT: '0' }, (said, child) => {
+        const shown = /"Authorization: Bearer (\S+)" (\S+)\/api\/user\/profile\n/.exec(said);
+        if (shown) answered ??= statusWith(shown[1] ?? '', shown[2]).finally(() => child.kill('SIGTERM'));
+      });
+      expect([await answered, code]).toEqual([200, 0]);
+      [first = ''] = anyKey.exec(output) ?? [];
+      const url = docs.exec(output)?.[1] ?? '';
+      expect(output).toContain(`curl -s -H "Authorization: Bearer ${first}" ${url}/api/user/profile`);
+      const { port } = new URL(url);
+      expect(Number(port)).toBeGreaterThan(0);
+      expect(output).toContain(`http://localhost:${port}/link#`);
     },
     timeoutMs,
   );
 
   it(
-    'on a port that is taken says so, and loses nothing',
+    'keeps the key, which no later start prints',
     async () => {
-      const other = createServer().listen(0, '127.0.0.1');
-      await once(other, 'listening');
-      const { port } = other.address() as { port: number };
-      const { code, output } = await run('apps/platform/src/main.js', { ATOLL_DATA_DIR: folder, PORT: String(port) });
-      other.close();
-      expect(code).toBe(1);
-      const said = output.split('\n').filter((line) => line !== '' && !line.includes('"msg":"starting"'));
-      expect(said).toEqual([`Atoll cannot start: port ${port} is taken by another program. Choose another: PORT=${port + 1} npm start`]);
-      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: '' });
-      expect(platform.output()).toMatch(/atl_[0-9A-Za-z]{38}/);
+      await startAgain();
+      expect(platform?.output()).toContain('npm run admin-key');
+      expect(platform?.output()).not.toMatch(anyKey);
+      expect(await statusWith(first)).toBe(200);
     },
     timeoutMs,
   );
+
+  it(
+    'gets another key for its operator by hand, beside a running platform and without one',
+    async () => {
+      for (const running of [true, false]) {
+        if (!running) await platform?.stop();
+        const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: folder });
+        expect(code).toBe(0);
+        const [key = ''] = anyKey.exec(output) ?? [];
+        if (!running) await startAgain();
+        expect(await statusWith(key)).toBe(200);
+      }
+      await until(async () => (await statusWith(first)) === 401);
+    },
+    timeoutMs,
+  );
+});
+
+describe('a start', () => {
+  useFolder();
 
   it('in processes refuses a port that is taken, and replicas that are none, before it starts anything', async () => {
     const other = createServer().listen(0, '127.0.0.1');
@@ -140,28 +162,8 @@ describe('a first start', () => {
     },
     timeoutMs,
   );
-});
 
-describe('the key of the operator', () => {
-  it(
-    'is made anew at the machine, beside a running platform and without one',
-    async () => {
-      const first = createApiKey();
-      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: first });
-      for (const running of [true, false]) {
-        if (!running) await platform.stop();
-        const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: folder });
-        expect(code).toBe(0);
-        const [key = ''] = /atl_[0-9A-Za-z]{38}/.exec(output) ?? [];
-        if (!running) platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: '' });
-        expect(await statusWith(key)).toBe(200);
-      }
-      await until(async () => (await statusWith(first)) === 401);
-    },
-    timeoutMs,
-  );
-
-  it('is not made where there is no platform', async () => {
+  it('no key is made where there is no platform', async () => {
     const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: join(folder, 'elsewhere') });
     expect([code, output]).toEqual([
       1,

@@ -1,18 +1,34 @@
-import { describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { timeoutFactor } from '@atoll/testing';
 import { OwnPlatform, until } from '../own-platform.js';
+import type { RunningPlatform } from '../running-platform.js';
 
 const startTimeoutMs = 120_000 * timeoutFactor;
-const own = new OwnPlatform();
+const own = new OwnPlatform('a file');
+let started: RunningPlatform;
+
+/** The latest process of that name. */
+const pidOf = (name: string) => [...started.output().matchAll(new RegExp(`^${name}: process (\\d+)$`, 'gm'))].at(-1)?.[1];
+
+/** The latest process of that name, once it says that it is ready. Its log comes later than its answers. */
+const ready = (name: string, replaced?: string) =>
+  until(() => {
+    const pid = pidOf(name);
+    const isReady = pid !== replaced && new RegExp(`"pid":${pid},.*"msg":"ready"`).test(started.output());
+    return Promise.resolve(isReady ? pid : undefined);
+  });
+
+beforeAll(async () => {
+  started = await own.start('services', { ATOLL_REPLICAS: 'teams=2' });
+}, startTimeoutMs);
 
 describe('services over NATS', () => {
   it(
-    'answer 503 at once while one of them is dead, and go on when it is back',
+    'answer 503 at once while all replicas of one of them are dead, and go on when one is back',
     async () => {
-      const platform = await own.start('services');
       const team = await own.createTeam();
-      const [, pid] = /teams: process (\d+)/.exec(platform.output()) ?? [];
-      process.kill(Number(pid), 'SIGKILL');
+      const killed = new Map(['teams', 'teams 2'].map((name) => [name, pidOf(name)]));
+      for (const pid of killed.values()) process.kill(Number(pid), 'SIGKILL');
 
       const refused = await until(async () => {
         const answer = await own.get(`/team/${team}`);
@@ -27,6 +43,7 @@ describe('services over NATS', () => {
         return answer.status === 200 ? answer : undefined;
       });
       expect(await answered.json()).toMatchObject({ name: 'Survivors' });
+      for (const [name, pid] of killed) await ready(name, pid);
     },
     startTimeoutMs,
   );
@@ -34,7 +51,6 @@ describe('services over NATS', () => {
   it(
     'bill every fact once that is told, and told again, while billing dies in the middle',
     async () => {
-      const started = await own.start('services');
       const team = await own.createTeam();
       const [workspace] = ((await (await own.get(`/team/${team}`)).json()) as { workspaces: { id: string }[] }).workspaces;
       const batchOf = (batch: number) => ({
@@ -55,8 +71,7 @@ describe('services over NATS', () => {
         const body = JSON.stringify(batchOf(batch));
         const told = until(async () => ((await own.post('/usage-events', body)).status === 200 ? true : undefined));
         if (batch % 4 === 2) {
-          const pid = [...started.output().matchAll(/^billing: process (\d+)$/gm)].at(-1)?.[1];
-          process.kill(Number(pid), 'SIGKILL');
+          process.kill(Number(pidOf('billing')), 'SIGKILL');
           killed += 1;
         }
         await told;
@@ -74,14 +89,6 @@ describe('services over NATS', () => {
   it(
     'lose no request while one of two replicas is replaced under load',
     async () => {
-      const started = await own.start('services', { ATOLL_REPLICAS: 'teams=2' });
-      /** The latest process of that name, once it says that it is ready. Its log comes later than its answers. */
-      const ready = (name: string, replaced?: string) =>
-        until(() => {
-          const pid = [...started.output().matchAll(new RegExp(`^${name}: process (\\d+)$`, 'gm'))].at(-1)?.[1];
-          const isReady = pid !== replaced && new RegExp(`"pid":${pid},.*"msg":"ready"`).test(started.output());
-          return Promise.resolve(isReady ? pid : undefined);
-        });
       const team = await own.createTeam();
       const pids = new Map([
         ['teams', await ready('teams')],

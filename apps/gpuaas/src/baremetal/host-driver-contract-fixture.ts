@@ -13,7 +13,7 @@ export interface HostUnderContract {
   stop(): Promise<void>;
 }
 
-const patient = (): StepContext => ({ signal: AbortSignal.timeout(20_000) });
+const patient = (): StepContext => ({ signal: AbortSignal.timeout(60_000) });
 let fence = 0;
 
 function aTenancy(more: Partial<Tenancy> = {}): Tenancy {

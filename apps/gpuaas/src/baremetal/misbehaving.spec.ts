@@ -74,7 +74,7 @@ async function failureOf(host: HostRef, deed: (host: HostRef) => Promise<unknown
   }
   return ['none', false, ''];
 }
-const within = (ms = 5_000) => ({ signal: AbortSignal.timeout(ms) });
+const within = (ms = 60_000) => ({ signal: AbortSignal.timeout(ms) });
 const reach = (host: HostRef) => hosts.reach(host, within());
 
 describe('a host that misbehaves fails by what is wrong with it', () => {

@@ -56,7 +56,7 @@ async function used(input: object = { reinstall: { url } }, faults = '') {
 }
 
 const callback = (answer: ReinstallCallback) =>
-  fixture.gpuaas.ask(baremetalNodes.reinstalled, answer, systemContext('gateway', { deadlineMs: 5_000 }));
+  fixture.gpuaas.ask(baremetalNodes.reinstalled, answer, systemContext('gateway', { deadlineMs: 60_000 }));
 const tokenOf = ({ body }: Call | undefined = { body: '{}', signature: '' }) => (JSON.parse(body) as { token: string }).token;
 
 describe('a host on which a tenant had root', () => {

@@ -9,7 +9,7 @@ const local = { allowLoopback: true };
 export async function opens(host: SshHost, user: string, credential: SshCredential): Promise<boolean> {
   try {
     const target = { host: '127.0.0.1', port: host.port, hostKey: host.hostKey, user, credential };
-    (await SshSession.open(target, local, AbortSignal.timeout(20_000))).close();
+    (await SshSession.open(target, local, AbortSignal.timeout(60_000))).close();
     return true;
   } catch (error) {
     if (error instanceof SshError && error.kind === 'authentication') return false;

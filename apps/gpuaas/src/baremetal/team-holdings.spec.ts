@@ -23,7 +23,7 @@ afterAll(() => fixture.stop());
 const node = (faults = '') => fixture.available(faults, { specs: { gpu_model: model, gpu_count: 4, cpu_cores: 64, memory_gb: 512 } });
 const ask = () => fixture.request(team, { specs: { gpu_model: model } });
 const holdings = async () =>
-  (await fixture.gpuaas.ask(gpuHoldings.ofTeam, { team_id: team.team_id }, systemContext('teams', { deadlineMs: 5_000 }))).regions;
+  (await fixture.gpuaas.ask(gpuHoldings.ofTeam, { team_id: team.team_id }, systemContext('teams', { deadlineMs: 60_000 }))).regions;
 
 async function cards(): Promise<number> {
   await fixture.gpuaas.get(TeamCapacity).tell();

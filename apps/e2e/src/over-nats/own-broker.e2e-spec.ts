@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { freePort, startNats, timeoutFactor, type NatsServer } from '@atoll/testing';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createDatabase, freePort, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { Sealer } from '@atoll/seal';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import pg from 'pg';
 import { call, createTeam, succeed, until, type MemberView } from '../client.js';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
 
@@ -15,14 +19,23 @@ interface LoggedIn {
   access_token: string;
 }
 
+/** With a user of these stories' own, which may do anything. */
 let broker: NatsServer;
+let nats: NatsConnection;
+let database: TestDatabase;
+let client: pg.Client;
 let platform: RunningPlatform;
 let second: ChildProcess;
 let urls: readonly [string, string];
 beforeAll(async () => {
   broker = await startNats();
+  nats = await connect({ servers: broker.url });
+  database = await createDatabase();
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
   const port = await freePort();
   const env = {
+    DATABASE_URL: database.url,
     NATS_URL: broker.url,
     ATOLL_BUS_SECRET: 'a bus secret of the stories',
     ATOLL_KEY_PEPPER: 'a pepper of the stories',
@@ -51,7 +64,10 @@ afterAll(async () => {
     await ended;
   }
   await platform?.stop();
+  await nats?.close();
   await broker?.stop();
+  await client?.end();
+  await database?.drop();
 });
 
 /** A member of a team with a password. */
@@ -139,4 +155,67 @@ it('a member who is removed is out of the team at every gateway at once, and kee
     );
     expect(await statusAt(url, token)).toBe(200);
   }
+});
+
+it('a forged event of a team with the greatest revision there is changes nothing and freezes nobody', async () => {
+  const access = { url: platform.url, key: platform.adminKey };
+  const untilKnownAs = async (name: string) => {
+    for (const service of ['billing', 'gpuaas']) {
+      while ((await client.query(`SELECT FROM ${service}.team WHERE name = $1`, [name])).rowCount === 0) await delay(20);
+    }
+  };
+  const { id: team_id } = await succeed<{ id: string }>('POST', '/team', { ...access, body: { name: 'Before' } });
+  await untilKnownAs('Before');
+  const payload = { team_id, revision: Number.MAX_SAFE_INTEGER, name: 'Forged', is_suspended: true, status: 'active', workspaces: [] };
+  const forged = { id: randomUUID(), name: 'teams.team_changed', payload, occurredAt: new Date().toISOString(), publisher: 'teams' };
+  await nats.request('events.teams.team_changed', JSON.stringify(forged), { timeout: 60_000 });
+  for (const service of ['billing', 'gpuaas']) {
+    const refused = new RegExp(`^(?=.*"service":"${service}").*events\\.teams\\.team_changed is ignored: no ATOLL_BUS_SECRET`, 'm');
+    while (!refused.test(platform.output())) await delay(20);
+  }
+  await succeed('PUT', `/team/${team_id}`, { ...access, body: { name: 'After' } });
+  await untilKnownAs('After');
+}, 120_000);
+
+describe('a broker that loses what it holds', () => {
+  const resources = 300;
+  const wipes = 6;
+  /** Deletes the stream of events with all that it holds. A busy machine takes longer than the second that a request has by default. */
+  const wipe = () => nats.request('$JS.API.STREAM.DELETE.ATOLL_EVENTS', '', { timeout: 60_000 });
+  const [from, to] = ['2025-10-01T00:00:00', '2025-11-01T00:00:00'];
+
+  /** One hour of one GPU, as two events of gpuaas in its outbox. */
+  async function use(resource: number, fact: object): Promise<void> {
+    for (const [time, quantity] of [
+      [`${from}.000Z`, '1'],
+      ['2025-10-01T01:00:00.000Z', '0'],
+    ]) {
+      const facts = [{ ...fact, id: randomUUID(), resource_id: `gpuaas_pool:lost-${resource}`, time, quantity }];
+      await client.query(`INSERT INTO gpuaas.outbox (id, event_name, payload) VALUES ($1, 'gpuaas.usage_told', $2)`, [
+        randomUUID(),
+        JSON.stringify({ facts }),
+      ]);
+      await client.query('NOTIFY "outbox.gpuaas"');
+    }
+  }
+
+  it('under load leaves every bill exact in the end', async () => {
+    const access = { url: platform.url, key: platform.adminKey };
+    const team = await succeed<{ id: string; workspaces: { id: string }[] }>('POST', '/team', { ...access, body: { name: 'Billed' } });
+    const sku = 'gpu.lost';
+    await succeed('POST', '/price', {
+      ...access,
+      body: { sku, unit: 'vgpu', unit_price: '1', valid_from: '2025-01-01T00:00:00Z', force: true },
+    });
+    const fact = { kind: 'gpuaas_pool', sku, team_id: team.id, workspace_id: team.workspaces[0]?.id, pool_id: '1' };
+    for (let resource = 0; resource < resources; resource += 1) {
+      await use(resource, fact);
+      if (resource % (resources / wipes) === 0) await wipe();
+      await delay(10);
+    }
+    // Nothing is published after this one by which a consumer would see that it misses something.
+    await wipe();
+    const bill = () => succeed<{ total_cost: string }>('GET', `/team-billing/${team.id}/${from}/${to}/monthly/utc`, access);
+    while (Number((await bill()).total_cost) !== resources) await delay(250);
+  }, 180_000);
 });
