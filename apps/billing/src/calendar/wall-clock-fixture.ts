@@ -1,6 +1,7 @@
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
 
 /** What the clocks of a zone show, by the fields that Intl writes: an oracle that knows neither offsets nor changes of them. */
 export class WallClock {
@@ -26,8 +27,9 @@ export class WallClock {
    * second. Since 2000 clocks have been changed at full minutes only, so that within one they run evenly.
    */
   firstAt(wallMs: number): number {
-    // No clock is 15 hours ahead of UTC.
-    let ms = Math.floor(wallMs / minuteMs) * minuteMs - 15 * hourMs;
+    // No clock has been changed twice within two days since 2015, nor by three hours.
+    const aheadMs = Math.max(...[wallMs - dayMs, wallMs + dayMs].map((nearMs) => this.at(nearMs) - nearMs));
+    let ms = Math.floor((wallMs - aheadMs) / minuteMs) * minuteMs - 3 * hourMs;
     while (this.at(ms + minuteMs - secondMs) < wallMs) ms += minuteMs;
     while (this.at(ms) < wallMs) ms += secondMs;
     return ms;

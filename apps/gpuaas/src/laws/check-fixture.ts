@@ -26,12 +26,12 @@ interface GpuRow {
 }
 
 /** What holds at every moment, whatever has happened. */
-export async function checkLaws({ fixture }: World): Promise<void> {
-  const gpus = await fixture.query<GpuRow>(
+export async function checkLaws(world: World): Promise<void> {
+  const gpus = await world.look<GpuRow>(
     `SELECT gpu_id, state, slots_used, turns_used, mechanism, temporal_replicas, simulated_device.mode AS device_mode
      FROM gpu JOIN pool USING (pool_id) LEFT JOIN simulated_device USING (uuid)`,
   );
-  const leases = await fixture.query<LeaseRow>('SELECT * FROM lease ORDER BY lease_id');
+  const leases = await world.look<LeaseRow>('SELECT * FROM lease ORDER BY lease_id');
   for (const gpu of gpus)
     checkGpu(
       gpu,
@@ -39,16 +39,16 @@ export async function checkLaws({ fixture }: World): Promise<void> {
     );
   // No slot is lost: who holds one is alive, and holds as many as it was granted.
   expect(
-    await fixture.query(
+    await world.look(
       `SELECT lease_id FROM lease JOIN subscription USING (subscription_id) LEFT JOIN workload USING (workload_id)
        WHERE subscription.state IN ('unsubscribed', 'failed') OR workload.state IN ('stopped', 'failed')`,
     ),
   ).toEqual([]);
-  expect(await fixture.query(`${heldBySubscriptions} WHERE NOT ${isWhole}`)).toEqual([]);
-  expect(await fixture.query(`${heldByWorkloads} WHERE NOT ${isWhole}`)).toEqual([]);
+  expect(await world.look(`${heldBySubscriptions} WHERE NOT ${isWhole}`)).toEqual([]);
+  expect(await world.look(`${heldByWorkloads} WHERE NOT ${isWhole}`)).toEqual([]);
   // What is held is what metrics are read for.
   expect(
-    await fixture.query(
+    await world.look(
       `SELECT coalesce(lease.lease_id, held_slice.lease_id) FROM (SELECT * FROM lease WHERE NOT is_added AND lost_reason IS NULL) lease
        FULL JOIN (SELECT * FROM held_slice WHERE held_until IS NULL) held_slice USING (lease_id)
        WHERE (lease.subscription_id, lease.gpu_id, turn IS NULL, lease.gpu_instance_id)
@@ -56,7 +56,7 @@ export async function checkLaws({ fixture }: World): Promise<void> {
     ),
   ).toEqual([]);
   // Each sentence of a reason says something new.
-  const reasons = await fixture.query<{ reason: string }>(
+  const reasons = await world.look<{ reason: string }>(
     `SELECT DISTINCT reason FROM machine_history WHERE reason IS NOT NULL
      UNION SELECT last_error->>'message' FROM workload WHERE last_error IS NOT NULL UNION SELECT last_error->>'message' FROM gpu WHERE last_error IS NOT NULL
      UNION SELECT last_error->>'message' FROM subscription WHERE last_error IS NOT NULL`,

@@ -17,8 +17,8 @@ interface Request {
 }
 
 /** Those that wait, and how many leases the rows that wait have: none, or they would not. */
-function requestsOf({ fixture }: World): Promise<Request[]> {
-  return fixture.query<Request>(
+function requestsOf(world: World): Promise<Request[]> {
+  return world.look<Request>(
     `SELECT waiting_id AS "waitingId", waiting_request.pool_id AS "poolId", waiting_request.team_id AS "teamId", waiting_request.profile,
        waiting_request.vgpus, refusal, coalesce('workload ' || waiting_request.workload_id, 'subscription ' || waiting_request.subscription_id) AS holder,
        coalesce(workload.state, subscription.state) AS state,
@@ -75,7 +75,7 @@ export class QueueCheck {
   async checkRefusal(poolAt: number, vgpus: number, error: AppError): Promise<void> {
     const pool = this.world.pools[poolAt];
     if (error.code !== 'insufficient_capacity' || !pool || pool.mechanism !== 'mps' || !error.message.startsWith('Pool ')) return;
-    const [found] = await this.world.fixture.query<{ tenants: number; isUsable: boolean }>(
+    const [found] = await this.world.look<{ tenants: number; isUsable: boolean }>(
       `SELECT (SELECT count(*)::int FROM lease JOIN gpu USING (gpu_id) WHERE pool_id = $1 AND lost_reason IS NULL)
            + (SELECT coalesce(sum(vgpus), 0)::int FROM waiting_request WHERE pool_id = $1) AS tenants,
          (SELECT bool_and(node.state = 'ready' AND gpu.state <> 'offline') FROM gpu JOIN node USING (node_id) WHERE pool_id = $1) AS "isUsable"`,
@@ -87,7 +87,7 @@ export class QueueCheck {
 
   /** How many leases each has. */
   private async held(): Promise<Map<string, number>> {
-    const rows = await this.world.fixture.query<{ holder: string; leases: number }>(
+    const rows = await this.world.look<{ holder: string; leases: number }>(
       `SELECT coalesce('workload ' || workload_id, 'subscription ' || subscription_id) AS holder, count(*)::int AS leases FROM lease GROUP BY 1`,
     );
     return new Map(rows.map(({ holder, leases }) => [holder, leases]));

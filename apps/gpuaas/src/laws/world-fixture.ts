@@ -1,5 +1,5 @@
 import { nodes, subscriptions, type CreatePool, type Pool } from '@atoll/contracts/gpuaas';
-import type { Transactions } from '@atoll/database';
+import { Statements, type Transactions } from '@atoll/database';
 import { isAppError, type AppError } from '@atoll/errors';
 import { MachineWorker, MachineWorkers, type DurableMachine, type MachineRow } from '@atoll/state-machine';
 import { allowErrors } from '@atoll/testing';
@@ -12,6 +12,9 @@ import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { WorkloadSteps } from '../subscriptions/workload-steps.js';
 
 const stepMs = 400;
+
+/** The name by which PostgreSQL knows a statement. */
+const statementNames = new Map<string, string>();
 
 /** What may happen. Numbers choose among what there is, whatever that is. */
 export type Happening =
@@ -74,6 +77,13 @@ export class World {
     return world;
   }
 
+  /** What is looked at after each happening is parsed and planned once: unprepared it takes longer than what happens. */
+  look<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    const name = statementNames.get(sql) ?? `world_${statementNames.size}`;
+    statementNames.set(sql, name);
+    return this.fixture.get(Statements).query<Row>(name, sql, values);
+  }
+
   /** Does it. A refusal is an answer like any other; a bug is not. */
   async happen(what: Happening): Promise<AppError | undefined> {
     try {
@@ -93,7 +103,7 @@ export class World {
       return this.pools[pool]?.overcommit === 1 ? { pool, vgpus: what.vgpus } : undefined;
     }
     if (what.kind !== 'start' && what.kind !== 'resize') return undefined;
-    const [held] = await this.fixture.query<{ pool_id: string; vgpus: number }>(
+    const [held] = await this.look<{ pool_id: string; vgpus: number }>(
       'SELECT pool_id, vgpus FROM subscription WHERE subscription_id = $1',
       [chosen(this.subscriptionIds, what.subscription) ?? '1'],
     );
@@ -133,7 +143,7 @@ export class World {
   /** Every node is in service, and no GPU is where it has to leave again. */
   private async isAtRest(): Promise<boolean> {
     await this.fixture.work();
-    const rows = await this.fixture.query(
+    const rows = await this.look(
       `SELECT FROM node WHERE state NOT IN ('ready', 'cordoned') UNION ALL SELECT FROM gpu WHERE due_at IS NOT NULL OR parked_until IS NOT NULL OR state = 'offline'`,
     );
     return rows.length === 0;
