@@ -3,8 +3,6 @@ import js from '@eslint/js';
 import { createProjectGraphAsync } from '@nx/devkit';
 import nx from '@nx/eslint-plugin';
 import { defineConfig } from 'eslint/config';
-import accessibility from 'eslint-plugin-jsx-a11y';
-import hooks from 'eslint-plugin-react-hooks';
 import tseslint from 'typescript-eslint';
 import { exactMoney } from './tools/check/exact-money.ts';
 
@@ -100,45 +98,33 @@ const bans = [
 ];
 const defaultExport = { selector: 'ExportDefaultDeclaration, ExportSpecifier[exported.name="default"]', message: 'Give it a name.' };
 
+/** The rules of this code: who imports whom, and what has a form of its own. The rules of the language are in .oxlintrc.json. */
 export default defineConfig(
   { ignores: ['node_modules/', 'dist/', 'coverage/', '.nx/', '.atoll/', '.tools/', 'apps/console/src/api/generated/'] },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
-  js.configs.recommended,
+  { files: ['**/*.js'], extends: [js.configs.recommended], languageOptions: { globals: { process: 'readonly', URL: 'readonly' } } },
   {
     files: ['**/*.{ts,tsx}'],
-    extends: [tseslint.configs.recommendedTypeChecked],
-    plugins: { '@nx': nx, atoll: { rules: { 'exact-money': exactMoney } } },
-    languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
+    plugins: { '@typescript-eslint': tseslint.plugin, '@nx': nx, atoll: { rules: { 'exact-money': exactMoney } } },
+    // What a decorator's class names in its types is imported as a value.
+    languageOptions: { parser: tseslint.parser, parserOptions: { emitDecoratorMetadata: true, experimentalDecorators: true } },
     rules: {
-      eqeqeq: ['error', 'always', { null: 'ignore' }],
-      'no-console': 'error',
-      'no-warning-comments': ['error', { terms: ['todo', 'fixme', 'xxx', 'hack'] }],
-      'max-lines': ['error', 300],
-      'max-lines-per-function': ['error', 50],
       'no-restricted-syntax': ['error', ...bans, defaultExport],
       '@typescript-eslint/consistent-type-imports': 'error',
-      '@typescript-eslint/no-explicit-any': 'error',
-      '@typescript-eslint/no-floating-promises': 'error',
-      '@typescript-eslint/no-non-null-assertion': 'error',
       '@typescript-eslint/no-restricted-imports': ['error', { paths: restricted(homes) }],
-      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
-      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
-      '@typescript-eslint/return-await': ['error', 'error-handling-correctness-only'],
-      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       '@nx/enforce-module-boundaries': ['error', boundaries()],
     },
   },
-  { files: ['apps/**/*.ts', 'libs/contracts/**/*.ts'], rules: { 'atoll/exact-money': 'error' } },
-  { files: ['apps/gateway/src/gateway.module.ts'], rules: { 'max-lines-per-function': 'off' } },
   {
-    // For browsers: typed by its own project, and what is on a page can be used by everybody.
-    files: ['apps/console/src/**/*.{ts,tsx}'],
-    extends: [accessibility.flatConfigs.strict, hooks.configs.flat.recommended],
-    languageOptions: { parserOptions: { project: './apps/console/tsconfig.json', tsconfigRootDir: import.meta.dirname } },
-    rules: { '@nx/enforce-module-boundaries': ['error', { ...boundaries(), checkDynamicDependenciesExceptions: ['.*'] }] },
+    files: ['apps/**/*.ts', 'libs/contracts/**/*.ts'],
+    languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
+    rules: { 'atoll/exact-money': 'error' },
   },
-  // A component and its markup are one thought: a page of it is longer than a page of code.
-  { files: ['apps/console/src/**/*.tsx'], rules: { 'max-lines-per-function': ['error', 90], 'atoll/exact-money': 'off' } },
+  {
+    // Typed by a project of its own.
+    files: ['apps/console/src/**/*.ts'],
+    languageOptions: { parserOptions: { project: './apps/console/tsconfig.json', tsconfigRootDir: import.meta.dirname } },
+  },
   ...homeRules,
   {
     files: ['libs/errors/src/**/*.ts'],
@@ -148,12 +134,6 @@ export default defineConfig(
   {
     files: specs,
     rules: {
-      'max-lines-per-function': 'off',
-      // Matchers are of type any, a mock is not bound, and what a test knows to be there it may say so.
-      '@typescript-eslint/no-unsafe-assignment': 'off',
-      '@typescript-eslint/no-non-null-assertion': 'off',
-      '@typescript-eslint/require-await': 'off',
-      '@typescript-eslint/unbound-method': 'off',
       '@nx/enforce-module-boundaries': ['error', boundaries(['type:testing'], ['@jest/globals', 'fast-check', 'reflect-metadata'])],
     },
   },
@@ -164,10 +144,6 @@ export default defineConfig(
     rules: {
       '@nx/enforce-module-boundaries': ['error', { ...boundaries(), allow: [doors] }],
     },
-  },
-  {
-    files: ['tools/**/*.ts', 'apps/*/src/main.ts', 'apps/platform/src/*.ts', 'libs/service/src/run-service.ts'],
-    rules: { 'no-console': 'off' },
   },
   {
     // Jest and Vite take their configuration and set-up by default export.
@@ -181,5 +157,4 @@ export default defineConfig(
     rules: { 'no-restricted-syntax': ['error', ...bans] },
   },
   { files: ['**/jest.config.ts'], rules: { '@nx/enforce-module-boundaries': 'off' } },
-  { files: ['**/*.js'], languageOptions: { globals: { process: 'readonly', URL: 'readonly' } } },
 );

@@ -8,12 +8,13 @@ interface Check {
 
 /** The longest first, so that the short ones fill the gaps. */
 const checks: readonly Check[] = [
-  { name: 'lint', command: 'eslint --max-warnings 0 .' },
+  { name: 'rules of this code', command: 'eslint --max-warnings 0 .' },
   { name: 'worked example', command: 'node tools/check/worked-example.ts' },
+  { name: 'rules of the language', command: 'oxlint' },
   { name: 'types', command: 'tsc --noEmit --checkers 1 -p tsconfig.json' },
   { name: 'types of the console', command: 'tsc --noEmit --checkers 1 -p apps/console/tsconfig.json' },
   { name: 'unused code', command: 'knip' },
-  { name: 'format', command: 'prettier --check --log-level warn .' },
+  { name: 'format', command: 'oxfmt -c .prettierrc.json --check .' },
   { name: 'migration drift and statements', command: 'node dist/tools/check/tables.js' },
   { name: 'services', command: 'node dist/tools/check/services.js' },
   { name: 'OpenAPI', command: 'node dist/tools/check/openapi.js' },

@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import { timeoutFactor } from '@atoll/testing';
+import pg from 'pg';
 
 /** The answer of the platform, read whole. */
 export interface Answer<Body = Record<string, unknown>> {
@@ -22,6 +23,17 @@ export interface CallOptions {
 /** Where the platform under test listens, and its operator's key: set by the set-up of the suite. */
 export const platformUrl = process.env.ATOLL_E2E_URL ?? '';
 export const adminKey = process.env.ATOLL_E2E_ADMIN_KEY ?? '';
+/** The database of the platform under test, for what no call can bring about. */
+export async function query(sql: string, values: unknown[] = []): Promise<void> {
+  const client = new pg.Client({ connectionString: process.env.ATOLL_E2E_DATABASE_URL });
+  await client.connect();
+  try {
+    await client.query(sql, values);
+  } finally {
+    await client.end();
+  }
+}
+
 /** Where its compatibility mount listens. */
 export const compatUrl = process.env.ATOLL_E2E_COMPAT_URL ?? '';
 

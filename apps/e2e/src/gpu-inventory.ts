@@ -142,3 +142,13 @@ export async function createTenant(name: string, roles: string[] = ['member'], p
     },
   };
 }
+
+/** Of a node with one GPU. */
+export async function firstGpu(node: { read: () => Promise<NodeView> }) {
+  const [gpu] = (await node.read()).gpus;
+  if (!gpu) throw new Error('The node has no GPU.');
+  return gpu;
+}
+
+/** A pool whose GPUs are lent to more tenants than they have slices. */
+export const halves = { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 4 };

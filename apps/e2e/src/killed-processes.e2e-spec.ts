@@ -3,6 +3,7 @@ import { generateKeyPair } from '@atoll/ssh';
 import { timeoutFactor } from '@atoll/testing';
 import { createTeam, fresh, succeed, until } from './client.js';
 import { createNode } from './gpu-inventory.js';
+import { aSubscription, aSwitch } from './killed-gpus.js';
 import { killedTogether, MortalPlatform, type Dies } from './mortal-platform.js';
 import { recoveryMs, subscriber } from './subscriber.js';
 
@@ -221,18 +222,20 @@ async function aVm(dies: Dies): Promise<void> {
   await comesTo([]);
 }
 
+const gpus = [aSubscription, aSwitch].map((story) => (dies: Dies) => story(mortal, dies));
+
 /** In one process they die together. */
 const deaths =
   mortal.topology === 'services'
     ? [
         { victim: 'pods' as const, what: 'a pod, an exposed service and a VM', stories: [aPod, anExposedService, aVm] },
-        { victim: 'gpuaas' as const, what: 'a pod and a bare-metal host', stories: [aPod, aHost] },
+        { victim: 'gpuaas' as const, what: 'a pod, a bare-metal host, and GPUs', stories: [aPod, aHost, ...gpus] },
       ]
     : [
         {
           victim: 'pods' as const,
-          what: 'a pod, an exposed service, a VM and a bare-metal host',
-          stories: [aPod, anExposedService, aVm, aHost],
+          what: 'a pod, an exposed service, a VM, a bare-metal host, and GPUs',
+          stories: [aPod, anExposedService, aVm, aHost, ...gpus],
         },
       ];
 

@@ -52,7 +52,9 @@ export class MortalPlatform {
     const client = new pg.Client({ connectionString: database.url });
     this.#kept = { folder, database, client };
     await client.connect();
-    this.#env = { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: createApiKey(), DATABASE_URL: database.url };
+    // Several stories begin at once there, and a machine may be slow.
+    const patience = { ATOLL_DEADLINE_MS: '60000' };
+    this.#env = { ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: createApiKey(), DATABASE_URL: database.url, ...patience };
     this.#running = await startPlatform(this.topology, this.#env);
   }
 

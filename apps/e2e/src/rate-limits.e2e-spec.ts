@@ -23,7 +23,7 @@ beforeAll(async () => {
     ATOLL_LIMIT_AUTH_FAILURES_BURST: '100',
     ...(topology === 'services' && { ATOLL_LIMIT_STORE: 'nats' }),
   });
-}, 120_000);
+});
 afterAll(() => platform?.stop());
 
 const statusOf = async (path: string, key: string): Promise<number> => (await call('GET', path, { url: platform.url, key })).status;
@@ -104,7 +104,7 @@ describe('a shop with the operator’s key', () => {
       const body = { name: fresh('Swept'), members };
       teams.push((await succeed<TeamView>('POST', '/team', { url: compatUrl(), key: platform.adminKey, body })).id);
     }
-  }, 120_000);
+  });
 
   it('sweeps 100 teams, 20 at a time, and is refused nothing', async () => {
     const statuses = await inTurn(teams, 20, async (id) => [

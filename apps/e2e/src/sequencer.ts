@@ -3,21 +3,22 @@ import { existsSync } from 'node:fs';
 /** Stories of more than some 15 s on an idle machine, the longest first. Most of that is waiting, so they had better not be the last to start. */
 const long = [
   'operator',
+  'killed-at-once',
+  'killed-processes',
   'over-nats/failure',
   'in-one-process/first-start',
-  'gpu-failure',
-  'killed-processes',
   'console/faults',
   'console/demo',
-  'killed-at-once',
+  'over-nats/own-broker',
   'single-sign-on',
   'in-one-process/failure',
+  'in-one-process/operating',
+  'rate-limits',
   'console/pages',
   'console/operation',
   'console/vms',
   'gpu-fallback',
   'console/terminal',
-  'over-nats/own-broker',
   'browser-sessions',
 ];
 

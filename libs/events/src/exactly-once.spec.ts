@@ -91,5 +91,5 @@ describe.each([inProcess, overJetStream])('$name', (topology: Topology) => {
     } finally {
       await world.close();
     }
-  }, 120_000);
+  });
 });

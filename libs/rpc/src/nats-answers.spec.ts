@@ -32,7 +32,7 @@ describe.each<Length>(['single', 'multi'])('an answer (%s-part) on a NATS where 
     link = NatsLink.open({ servers: server.url, name: 'spec' });
     network = await connect({ servers: server.url });
     await link.connected();
-  }, 120_000);
+  });
   afterAll(async () => {
     await link.close();
     await network.close();

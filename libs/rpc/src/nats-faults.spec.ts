@@ -34,7 +34,7 @@ describe('a call over a NATS where things go wrong', () => {
     rpc = new NatsRpc(link, new Signer(secret));
     other = await connect({ servers: server.url });
     await link.connected();
-  }, 120_000);
+  });
   afterAll(async () => {
     await link.close();
     await other.close();

@@ -32,7 +32,7 @@ describe('when NATS goes away', () => {
     strategy = new NatsStrategy({ service: 'probe', link: serviceLink, secret });
     service = await startProbe(strategy);
     await until(ready);
-  }, 120_000);
+  });
   afterEach(async () => {
     await service.stop();
     await clientLink.close();

@@ -24,7 +24,7 @@ describe('two replicas of a service', () => {
     link = NatsLink.open({ servers: server.url });
     rpc = new NatsRpc(link, new Signer(secret));
     await until(() => rpc.status().ready);
-  }, 120_000);
+  });
   afterAll(async () => {
     await link.close();
     await server.stop();

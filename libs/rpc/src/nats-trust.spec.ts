@@ -31,7 +31,7 @@ describe('a service on a NATS that others can reach', () => {
     link = NatsLink.open({ servers: server.url });
     stranger = await connect({ servers: server.url });
     stranger.subscribe('_INBOX.>', { callback: (_error, answer) => void (answer.subject === inbox && heard.push(answer)) });
-  }, 120_000);
+  });
   afterAll(async () => {
     await stranger.close();
     await link.close();

@@ -34,7 +34,7 @@ describe('an application with the bus', () => {
   let server: NatsServer;
   beforeAll(async () => {
     server = await startNats();
-  }, 120_000);
+  });
   afterAll(() => server.stop());
 
   it('asks within its process', async () => {

@@ -65,7 +65,7 @@ class BareController {
 let server: NatsServer;
 beforeAll(async () => {
   server = await startNats();
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 describe.each([

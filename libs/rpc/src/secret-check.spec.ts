@@ -18,7 +18,7 @@ describe('whether a process shares its secret with the others', () => {
 
   beforeAll(async () => {
     server = await startNats();
-  }, 120_000);
+  });
   afterAll(() => server.stop());
   beforeEach(() => {
     opened = [];

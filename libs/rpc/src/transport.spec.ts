@@ -11,7 +11,7 @@ import { errorOf, inProcess, overNats, type Transport } from './transports-fixtu
 let server: NatsServer;
 beforeAll(async () => {
   server = await startNats();
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 describe.each([

@@ -133,8 +133,13 @@ describe('a call that somebody copies, on a service of two replicas', () => {
   const copyAtOnce = () => tap((request) => void copy(request));
   async function call(operation: typeof ledger.add, text: string): Promise<unknown> {
     const client = await NestFactory.createApplicationContext(transports[2]!.rpc, { abortOnError: false });
-    const answer = client.get(Rpc).call(operation, { text }, systemContext('spec'));
-    return answer.catch((error: unknown) => error).finally(() => client.close());
+    try {
+      return await client.get(Rpc).call(operation, { text }, systemContext('spec'));
+    } catch (error) {
+      return error;
+    } finally {
+      await client.close();
+    }
   }
   async function entries(): Promise<string[]> {
     const rows = await replicas[0]!.app

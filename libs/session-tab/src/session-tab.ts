@@ -20,8 +20,19 @@ export interface SessionTabOptions {
 }
 
 /** What a log-in comes to. */
-export type LogInOutcome =
-  { kind: 'in' } | { kind: 'second_factor'; ticket: string; methods: string[] } | { kind: 'refused'; status: number; message: string };
+export type LogInOutcome = { kind: 'in' } | SecondFactor | Refusal;
+
+interface SecondFactor {
+  kind: 'second_factor';
+  ticket: string;
+  methods: string[];
+}
+
+interface Refusal {
+  kind: 'refused';
+  status: number;
+  message: string;
+}
 
 interface LoggedIn {
   access_token: string;

@@ -8,7 +8,7 @@ describe('a nats-server for specs', () => {
   let server: NatsServer;
   beforeAll(async () => {
     server = await startNats({ configuration: 'max_payload: 65536' });
-  }, 120_000);
+  });
   afterAll(() => server.stop());
 
   it('listens on loopback with the given configuration', async () => {

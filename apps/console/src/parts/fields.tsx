@@ -39,7 +39,7 @@ export function TextArea(props: Omit<FieldProps, 'placeholder' | 'type'>) {
 
 function Labelled({ label, hint, error, input, autoFocus = false, ...props }: Omit<FieldProps, 'placeholder'> & { input: ReactNode }) {
   return (
-    // eslint-disable-next-line jsx-a11y/no-autofocus -- where a dialog begins with it
+    // oxlint-disable-next-line jsx-a11y/no-autofocus -- where a dialog begins with it
     <TextField {...props} autoFocus={autoFocus} className="field" isInvalid={error !== undefined} validationBehavior="aria">
       <Label>{label}</Label>
       {input}

@@ -22,7 +22,7 @@ interface TableProps<Row> {
 /** A real table; on a narrow screen it scrolls in its own box, by keyboard too. */
 export function Table<Row>({ label, columns, rows, keyOf, foot }: TableProps<Row>) {
   return (
-    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls
     <div className="table-box" role="region" aria-label={label} tabIndex={0}>
       <table>
         <thead>

@@ -40,7 +40,7 @@ export function CommandPalette({ isOpen, onOpenChange, destinations, teams }: Co
       <Modal className="modal palette">
         <Dialog aria-label="Go to a page">
           <Autocomplete filter={contains}>
-            {/* eslint-disable-next-line jsx-a11y/no-autofocus -- what the palette is for */}
+            {/* oxlint-disable-next-line jsx-a11y/no-autofocus -- what the palette is for */}
             <SearchField aria-label="Page or team" autoFocus>
               <Input className="input" placeholder="Where to?" />
             </SearchField>

@@ -80,7 +80,7 @@ describe('a data folder', () => {
         const shown = /"Authorization: Bearer (\S+)" (\S+)\/api\/user\/profile\n/.exec(said);
         if (shown) answered ??= statusWith(shown[1] ?? '', shown[2]).finally(() => child.kill('SIGTERM'));
       });
-      expect([await answered, code]).toEqual([200, 0]);
+      expect({ answered: await answered, code, output }).toMatchObject({ answered: 200, code: 0 });
       [first = ''] = anyKey.exec(output) ?? [];
       const url = docs.exec(output)?.[1] ?? '';
       expect(output).toContain(`curl -s -H "Authorization: Bearer ${first}" ${url}/api/user/profile`);

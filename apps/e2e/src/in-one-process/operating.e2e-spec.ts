@@ -124,7 +124,7 @@ it('a sealing key is replaced: what it sealed is sealed again beside the running
   await untilStatus(operated, `/baremetal/node/${reinstall.nodeId}`, 'Available');
   await ask('DELETE', `/baremetal/${instanceId}`);
   await untilStatus(operated, `/baremetal/${instanceId}`, 'Released');
-}, 120_000);
+});
 
 it('nodes in maintenance are counted by their cause in the figures of the platform', async () => {
   const { data } = await ask<{ data: { node_id: string }[] }>('GET', '/baremetal/node');

@@ -130,7 +130,7 @@ describe('a subscription', () => {
     const codes = await codesOf([...asked, closing]);
     const answers = () => fixture.events.filter(({ payload }) => (payload as { attempt_id?: string }).attempt_id === attempt_id);
     while (answers().length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    const { holds } = answers()[0]?.payload as { holds: string | null };
+    const { holds } = answers()[0]!.payload as { holds: string | null };
     const accepted = codes.slice(0, 6).filter((code) => code === 'accepted').length;
     if (holds === null) {
       expect(accepted).toBe(0);

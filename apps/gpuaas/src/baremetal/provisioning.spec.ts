@@ -68,20 +68,16 @@ describe('provisioning that fails', () => {
     ['password-lie', 'password_refused', 'verify', 4],
     ['user-drop', 'connection_lost', 'create_user', 4],
     ['verify-hang', 'timeout', 'verify', 4],
-  ])(
-    'by %s ends as Failed with its reason; the node is Available again, and nothing was billed',
-    async (fault, code, step, tries) => {
-      const { node, ask } = await alone(fault, `M-${fault}`);
-      const instance = await fixture.settled(team, ask);
-      expect(instance).toMatchObject({ status: 'Failed', error: { code, step } });
-      expect(instance.attempts.filter((attempt) => attempt.step === step)).toHaveLength(tries);
-      expect(instance.attempts.at(-1)?.action).toBe(step === 'reach' ? 'provision' : 'rollback');
-      expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', instance_id: null });
-      expect(await fixture.usersOf(node)).toEqual({});
-      expect(await fixture.factsOf(instance)).toEqual([]);
-    },
-    120_000,
-  );
+  ])('by %s ends as Failed with its reason; the node is Available again, and nothing was billed', async (fault, code, step, tries) => {
+    const { node, ask } = await alone(fault, `M-${fault}`);
+    const instance = await fixture.settled(team, ask);
+    expect(instance).toMatchObject({ status: 'Failed', error: { code, step } });
+    expect(instance.attempts.filter((attempt) => attempt.step === step)).toHaveLength(tries);
+    expect(instance.attempts.at(-1)?.action).toBe(step === 'reach' ? 'provision' : 'rollback');
+    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', instance_id: null });
+    expect(await fixture.usersOf(node)).toEqual({});
+    expect(await fixture.factsOf(instance)).toEqual([]);
+  });
 
   it('and cannot be undone ends as Failed all the same; the node is in maintenance and cleaned in the background', async () => {
     const { node, ask } = await alone('verify-fail.revoke-refuse', 'M-unclean');

@@ -133,7 +133,7 @@ describe('a deletion that is forced', () => {
         typeof target[name] !== 'function' || !name.startsWith('find')
           ? target[name]
           : async (...what: never[]) => {
-              const found: unknown = await (target[name] as (...args: never[]) => Promise<unknown>).apply(target, what);
+              const found: unknown = await Reflect.apply(target[name] as (...args: never[]) => Promise<unknown>, target, what);
               reads += 1;
               if (reads === 1) {
                 await fixture.query(

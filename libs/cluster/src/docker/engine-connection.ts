@@ -3,8 +3,18 @@ import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } fro
 import type { Duplex } from 'node:stream';
 
 /** Where an engine listens: a unix socket, or `https://host:2376` with a client certificate. All PEM; `key` is secret. */
-export type EngineAddress =
-  { readonly socketPath: string } | { readonly url: string; readonly ca: string; readonly certificate: string; readonly key: string };
+export type EngineAddress = LocalEngine | RemoteEngine;
+
+interface LocalEngine {
+  readonly socketPath: string;
+}
+
+interface RemoteEngine {
+  readonly url: string;
+  readonly ca: string;
+  readonly certificate: string;
+  readonly key: string;
+}
 
 export interface Message {
   readonly method: string;

@@ -1,8 +1,9 @@
 import type { ClusterErrorCode } from '../cluster-error.js';
 
 /** What a simulated pod does, by its name or by that of its image: `job-crash-abcde`, `registry.example.com/oom:1`. */
-export type Scenario =
-  'plain' | 'pull-fail' | 'pull-hang' | 'needs-login' | `exit-${number}` | 'crash' | 'oom' | 'hang' | 'idle' | 'tcp-echo' | 'port-taken';
+export type Scenario = Pulled | Ended | 'plain' | 'hang' | 'idle' | 'tcp-echo' | 'port-taken';
+type Pulled = 'pull-fail' | 'pull-hang' | 'needs-login';
+type Ended = `exit-${number}` | 'crash' | 'oom';
 
 const named =
   /(?:^|[-./:@])(pull-fail|pull-hang|needs-login|exit-(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])|crash|oom|hang|idle|tcp-echo|port-taken)(?=$|[-./:@])/;

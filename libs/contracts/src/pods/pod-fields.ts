@@ -31,7 +31,7 @@ export function CommandLine(options: FieldOptions & { max: number }): PropertyDe
     ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
     IsString({ each: true, message: 'each entry of $property must be a text' }),
     MaxLength(4_096, { each: true, message: 'each entry of $property must be at most 4096 characters long' }),
-    // eslint-disable-next-line no-control-regex -- NUL ends an argument for the kernel: what follows would be lost in silence.
+    // oxlint-disable-next-line no-control-regex -- NUL ends an argument for the kernel: what follows would be lost in silence.
     Matches(/^[^\u0000]*$/, { each: true, message: 'each entry of $property must not contain the character U+0000' }),
   );
 }

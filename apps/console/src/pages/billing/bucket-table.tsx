@@ -22,7 +22,7 @@ export function BucketTable({ bill, names, total }: BucketTableProps) {
     intervals.map(({ cost }) => cost),
     2,
   );
-  // eslint-disable-next-line react-hooks/incompatible-library -- nothing here is compiled
+  // oxlint-disable-next-line react/incompatible-library -- nothing here is compiled
   const rows = useVirtualizer({
     count: intervals.length,
     getScrollElement: () => box.current,
@@ -35,7 +35,7 @@ export function BucketTable({ bill, names, total }: BucketTableProps) {
   const after = rows.getTotalSize() - (visible.at(-1)?.end ?? 0);
   return (
     <Card title="By interval">
-      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls */}
       <div ref={box} className="table-box long" role="region" aria-label="Cost by interval" tabIndex={0}>
         <table aria-rowcount={intervals.length + 2}>
           <thead>

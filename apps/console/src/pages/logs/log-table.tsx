@@ -24,7 +24,7 @@ interface LogTableProps {
 export function LogTable({ feed, zone, isOfSeveralPods, isLive, selected, onTop }: LogTableProps) {
   const { lines } = feed;
   const box = useRef<HTMLDivElement>(null);
-  // eslint-disable-next-line react-hooks/incompatible-library -- nothing here is compiled
+  // oxlint-disable-next-line react/incompatible-library -- nothing here is compiled
   const rows = useVirtualizer({
     count: lines.length,
     getScrollElement: () => box.current,
@@ -43,7 +43,7 @@ export function LogTable({ feed, zone, isOfSeveralPods, isLive, selected, onTop 
         className="log-box"
         role="region"
         aria-label="Log"
-        // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls
+        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls
         tabIndex={0}
         onScroll={({ currentTarget }) => {
           onScroll();
@@ -118,7 +118,7 @@ function useStableScroll(box: RefObject<HTMLDivElement | null>, { lines, first }
     if (before === null && selected >= 0) element.scrollTo({ top: selected * rowHeight - element.clientHeight / 2 });
     else if (before === null || (isAtBottom && selected < 0)) element.scrollTo({ top: element.scrollHeight });
     else if (before !== first) element.scrollBy({ top: (before - first) * rowHeight });
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- it moves only when lines come or go
+    // oxlint-disable-next-line react/exhaustive-deps -- it moves only when lines come or go
   }, [lines, first]);
   const onScroll = () => {
     const element = box.current;

@@ -160,7 +160,7 @@ function LetterContent({ letter }: { letter: DeadLetter }) {
         <dt>Reason</dt>
         <dd className="given">{letter.error}</dd>
       </dl>
-      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls */}
       <pre className="payload" tabIndex={0} role="region" aria-label="Payload">
         {letter.payload}
       </pre>

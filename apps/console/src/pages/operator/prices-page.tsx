@@ -54,7 +54,7 @@ function Timeline({ prices }: { prices: readonly Price[] }) {
       <p className="hint">
         per {first.unit} and hour{first.team_id !== null && `, for team ${first.team_id} alone`}
       </p>
-      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls */}
       <div className="table-box" role="region" aria-label={`Prices of ${first.sku} over time`} tabIndex={0}>
         <ol className="timeline">
           {prices.map(({ price_id, unit_price, valid_from, currency }, at) => (

@@ -4,9 +4,9 @@ const roomBytes = 4_096;
 const keys = { interrupt: '\u0003', end: '\u0004', erase: ['\u007f', '\b'], killLine: '\u0015' } as const;
 const breaks = new Set(['\r', '\n']);
 /** Arrows and the like: known, and of no effect. */
-// eslint-disable-next-line no-control-regex -- keys of a terminal are control characters
+// oxlint-disable-next-line no-control-regex -- keys of a terminal are control characters
 const escape = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|O[@-~]|[^[O])/g;
-// eslint-disable-next-line no-control-regex -- as above
+// oxlint-disable-next-line no-control-regex -- as above
 const unfinishedEscape = /\u001b(?:\[[0-9;?]*[ -/]*|O)?$/;
 
 interface Effects {
