@@ -11,13 +11,23 @@ function setup(): void {
   process.env.ATOLL_TEST_RUN_OWNER = String(process.pid);
   const runDir = mkdtempSync(join(tmpdir(), 'atoll-run-'));
   process.env.ATOLL_TEST_RUN_DIR = runDir;
-  process.once('exit', () => {
-    try {
-      process.kill(Number.parseInt(readFileSync(join(runDir, 'postgres', 'postgres', 'postmaster.pid'), 'utf8'), 10), 'SIGQUIT');
-    } catch {
-      // It was never started, or the teardown has ended it.
-    }
-  });
+  const end = (): void => endPostgres(runDir);
+  process.once('exit', end);
+  // A process that a signal ends comes to no `exit`.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => {
+      end();
+      process.kill(process.pid, signal);
+    });
+  }
+}
+
+function endPostgres(runDir: string): void {
+  try {
+    process.kill(Number.parseInt(readFileSync(join(runDir, 'postgres', 'postgres', 'postmaster.pid'), 'utf8'), 10), 'SIGQUIT');
+  } catch {
+    // It was never started, or the teardown has ended it.
+  }
 }
 
 export { setup as default };
