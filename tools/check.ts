@@ -16,7 +16,7 @@ const checks: readonly Check[] = [
   { name: 'OpenAPI', command: 'node dist/tools/check/openapi.js' },
   { name: 'types of the console', command: 'tsc --noEmit --checkers 1 -p apps/console/tsconfig.json' },
   { name: 'unused code', command: 'knip' },
-  { name: 'format', command: 'oxfmt -c .prettierrc.json --check .' },
+  { name: 'format', command: 'oxfmt --check .' },
   { name: 'services', command: 'node dist/tools/check/services.js' },
   { name: 'projects', command: 'node tools/check/projects.ts' },
   { name: 'file names', command: 'node tools/check/file-names.ts' },

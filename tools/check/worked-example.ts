@@ -23,7 +23,7 @@ const ofSkeleton = ['node tools/check/projects.ts', 'node tools/check/file-names
 const ofService = [
   'tsc --noEmit -p dist/worked-example.json',
   'knip',
-  'oxfmt -c .prettierrc.json --check $(git ls-files --others --modified --exclude-standard)',
+  'oxfmt --check $(git ls-files --others --modified --exclude-standard)',
   'node dist/tools/check/migration-drift.js announcements',
   'node dist/tools/check/services.js',
   'npm run --silent jest -- --maxWorkers=1 apps/announcements',
