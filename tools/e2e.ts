@@ -5,15 +5,22 @@ export type Topology = (typeof topologies)[number];
 
 /**
  * The networks of containers come and go with them, and Chromium drops whatever it is loading when the networks of its machine
- * change. So stories on containers run apart from those in a browser.
+ * change. So stories on containers run apart from those in a browser, and those in a network of their own: others on the machine have containers too.
  */
 export const parts = ['others', 'on-containers'] as const;
 export type Part = (typeof parts)[number];
 
 /** Runs the black-box suite, or a part of it, against one topology. Expects a build. */
-export function runE2e(topology: Topology, options: string[] = [], part?: Part): Promise<Outcome> {
+export async function runE2e(topology: Topology, options: string[] = [], part?: Part): Promise<Outcome> {
   const env = { ATOLL_TOPOLOGY: topology, ...(part && { ATOLL_E2E_PART: part }) };
-  return run(['npm run --silent jest -- --config apps/e2e/jest.config.ts', ...options].join(' '), { env });
+  const network = part !== 'on-containers' && (await canHaveOwnNetwork()) ? ['sh tools/own-network.sh'] : [];
+  return run([...network, 'npm run --silent jest -- --config apps/e2e/jest.config.ts', ...options].join(' '), { env });
+}
+
+/** Where what stories use runs in the machine's network, and where this is not root on Linux, they run there too. */
+async function canHaveOwnNetwork(): Promise<boolean> {
+  if (process.env.ATOLL_E2E_URL || process.env.ATOLL_TEST_DATABASE_URL) return false;
+  return (await run('sh tools/own-network.sh true', { capture: true })).ok;
 }
 
 async function runAll(topology: Topology): Promise<boolean> {

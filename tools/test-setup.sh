@@ -8,7 +8,7 @@ cache=${ATOLL_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/atoll}
 base=base-1
 loki_version=v3.7.8
 
-packages=(podman runc conmon catatonit netavark aardvark-dns iptables debootstrap chromium python3-venv)
+packages=(podman runc conmon catatonit netavark aardvark-dns iptables iproute2 debootstrap chromium python3-venv)
 # Together in one tree: pods and doors run from it as an image, bare-metal hosts as a chroot.
 base_packages=ca-certificates,procps,sudo,openssh-server,nginx-light,libnginx-mod-stream,socat,busybox-static,wget
 
