@@ -65,8 +65,9 @@ it('keys that nobody has lock nobody out, not even at their own address', async 
   expect(await statusOf(`/team/${team.id}`, good)).toBe(200);
   const flood = Promise.all(Array.from({ length: 300 }, () => statusOf('/team', createApiKey())));
   for (let count = 0; count < 20; count++) expect(await statusOf(`/team/${team.id}`, good)).toBe(200);
-  const answered = Map.groupBy(await flood, (status) => status);
-  expect([...answered.keys()].sort()).toEqual([401, 429]);
+  // 503: a platform that is too busy to look for a key sheds the call.
+  const answered = Map.groupBy(await flood, (status) => (status === 503 ? 'shed' : status));
+  expect([...answered.keys()].filter((answer) => answer !== 'shed').sort()).toEqual([401, 429]);
   expect(answered.get(401)?.length).toBeLessThanOrEqual(100);
 });
 

@@ -10,14 +10,17 @@ import { Shell } from '../shell/shell.js';
 
 /**
  * A page whose script is read when it is opened. Without a network it says so; the router alone would load the console again, and find nothing. A script
- * that is gone after an upgrade makes the router do that, once.
+ * that is gone after an upgrade makes the router do that, once. One that was dropped on the way, as when a laptop changes its network, is asked for once
+ * more first: who loads the console again is logged out of an API key.
  */
 export const lazyPage: typeof lazyRouteComponent = (importer, name) =>
   lazyRouteComponent(
     () =>
-      importer().catch((error: unknown) => {
-        throw navigator.onLine ? error : unreachable();
-      }),
+      importer()
+        .catch(importer)
+        .catch((error: unknown) => {
+          throw navigator.onLine ? error : unreachable();
+        }),
     name,
   );
 

@@ -105,6 +105,19 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
     longMs,
   );
 
+  it('asks for the script of a page once more where it was dropped on the way, and stays logged in', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithKey(page, adminKey, '/profile');
+    let dropped = 0;
+    await page.route('**/assets/prices-page-*.js', (route) => (dropped++ === 0 ? route.abort('internetdisconnected') : route.continue()));
+    await goTo(page, '/operator/prices');
+    await page.getByRole('heading', { level: 1, name: 'Prices' }).waitFor();
+    expect(dropped).toBeGreaterThan(1);
+    expect(tab.faults).toEqual([expect.stringMatching(/^lost: .*prices-page-/)]);
+    await tab.close();
+  });
+
   it('leads to the log-in where the key is refused, and back to the same page after it', async () => {
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
     const { page } = tab;

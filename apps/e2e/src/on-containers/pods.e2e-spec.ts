@@ -51,7 +51,11 @@ describeWhere(podmanLacks(), 'pods as real containers', () => {
     call<Body & Refusal>(method, path, { url: platform.url, key, ...(body !== undefined && { body }) });
   const create = async (command: string[], more: object = {}) => {
     const pod = { team_id: tenant.teamId, subscription_id: subscriptionId, name: 'train', image: podmanImage, memory_gb: 0.25 };
-    const { status, body } = await api<PodView>('POST', '/pods', { ...pod, command, ...more });
+    // On a busy machine the cluster may answer too late to be told from one that is away; it is back with the next look at it.
+    const { status, body } = await until(
+      () => api<PodView>('POST', '/pods', { ...pod, command, ...more }),
+      (answer) => answer.status !== 503,
+    );
     expect([status, body.detail]).toEqual([202, undefined]);
     return body;
   };
