@@ -50,10 +50,11 @@ describeWhere(browserLack(), 'the demo', () => {
             );
           }
           await tab.page.locator('.skeleton').first().waitFor({ state: 'detached' });
-          const titles = await tab.page.locator('.empty h3, .problem strong').allTextContents();
-          silent.push(
-            ...titles.filter((title) => !allowed.has(title)).map((title) => `${who} ${path.replace(/[0-9a-f-]{36}/, '')}: ${title}`),
-          );
+          const untrue = async () =>
+            (await tab.page.locator('.empty h3, .problem strong').allTextContents()).filter((title) => !allowed.has(title));
+          // What pods wrote is there some seconds after they run; the page asks again by itself.
+          const left = await until(untrue, (titles) => titles.length === 0, 30_000).catch(untrue);
+          silent.push(...left.map((title) => `${who} ${path.replace(/[0-9a-f-]{36}/, '')}: ${title}`));
           await picture(
             tab.page,
             `demo-${who}-${path
