@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router';
-import { unreachable } from '../api/problem.js';
+import { Problem, unreachable } from '../api/problem.js';
 import { Toasts } from '../parts/toasts.js';
 import { CrashPage, MissingPage } from '../pages/fault-pages.js';
 import { HomePage } from '../pages/home-page.js';
@@ -13,16 +13,13 @@ import { Shell } from '../shell/shell.js';
  * that is gone after an upgrade makes the router do that, once. One that was dropped on the way, as when a laptop changes its network, is asked for once
  * more first: who loads the console again is logged out of an API key.
  */
-export const lazyPage: typeof lazyRouteComponent = (importer, name) =>
-  lazyRouteComponent(
-    () =>
-      importer()
-        .catch(importer)
-        .catch((error: unknown) => {
-          throw navigator.onLine ? error : unreachable();
-        }),
-    name,
-  );
+export const lazyPage: typeof lazyRouteComponent = (importer, name) => {
+  const read: typeof importer = () =>
+    importer().catch((error: unknown) => {
+      throw navigator.onLine ? error : unreachable();
+    });
+  return lazyRouteComponent(() => read().catch((error: unknown) => (error instanceof Problem ? Promise.reject(error) : read())), name);
+};
 
 export const rootRoute = createRootRoute({
   component: () => (

@@ -44,7 +44,7 @@ describe('a one-time link', () => {
     const { email } = await somebody(fixture);
     const [first, second] = [await make(email), await make(email)];
     expect((await errorOf(use(first))).code).toBe('unauthenticated');
-    await fixture.query('UPDATE one_time_link SET expires_at = now() WHERE email = $1', [email]);
+    await fixture.query(`UPDATE one_time_link SET expires_at = now() - interval '1 millisecond' WHERE email = $1`, [email]);
     expect((await errorOf(use(second))).code).toBe('unauthenticated');
     const third = await make(email);
     await fixture.query(`UPDATE "user" SET email = 'moved-' || email WHERE email = $1`, [email]);

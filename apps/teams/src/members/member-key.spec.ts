@@ -163,10 +163,10 @@ describe('the expiry that a manager set on a key', () => {
     expect((await errorOf(issue({ ip_whitelist: '' }, whole))).code).toBe('forbidden');
     expect((await errorOf(issue({ expiry_date: inADay() }, whole))).code).toBe('forbidden');
     expect(await issue({}, whole)).toMatchObject({ expiry_date: bound.expiry_date, ip_whitelist: '203.0.113.0/24' });
-    await fixture.query(`UPDATE api_key SET expiry_date = now(), bound_until = now() WHERE team_id = $1 AND user_id = $2`, [
-      team_id,
-      user_id,
-    ]);
+    await fixture.query(
+      `UPDATE api_key SET expiry_date = now() - interval '1 millisecond', bound_until = now() - interval '1 millisecond' WHERE team_id = $1 AND user_id = $2`,
+      [team_id, user_id],
+    );
     expect((await errorOf(issue({}, whole))).message).toMatch(/expiry_date.*only a team_owner or a team_admin/);
     expect((await issue()).ip_whitelist).toBe('');
   });

@@ -137,7 +137,7 @@ describe('the directory of teams for other services', () => {
     expect((await live(...both, { kind: 'session', id: first }, { kind: 'key', id: unknownId })).toSorted()).toEqual(
       both.map(({ kind, id }) => `${kind} ${id}`).toSorted(),
     );
-    await fixture.query(`UPDATE api_key SET expiry_date = now() WHERE id = $1`, [first]);
+    await fixture.query(`UPDATE api_key SET expiry_date = now() - interval '1 second' WHERE id = $1`, [first]);
     expect(await live(...both)).toEqual([`key ${second}`]);
     await fixture.call(fixture.admin, members.revokeKey, { team_id: team.id, user_id: userId });
     expect(await live(...both)).toEqual([]);
@@ -147,7 +147,7 @@ describe('the directory of teams for other services', () => {
     const held = sessions.map(({ session_id: id }) => ({ kind: 'session' as const, id }));
     expect(await live(...held)).toHaveLength(3);
     await fixture.query(`UPDATE session SET ended_at = now(), end_reason = 'logged_out' WHERE id = $1`, [held[0]?.id]);
-    await fixture.query(`UPDATE session SET idle_until = now() WHERE id = $1`, [held[1]?.id]);
+    await fixture.query(`UPDATE session SET idle_until = now() - interval '1 second' WHERE id = $1`, [held[1]?.id]);
     expect(await live(...held)).toEqual([`session ${held[2]?.id}`]);
   });
 
