@@ -5,7 +5,8 @@ interface Table {
 
 /** Condition for rows without a valid claim. */
 const unclaimed = '(claimed_until IS NULL OR claimed_until < (SELECT now FROM clock))';
-const clock = 'clock AS MATERIALIZED (SELECT clock_timestamp() AS now)';
+/** Rounded as the columns are, which may be up: what was due when it was written is due for every look after that. */
+const clock = 'clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now)';
 
 /**
  * The distinct lanes of due rows, by one index probe per lane (a loose index scan), evaluated only as far as its reader
