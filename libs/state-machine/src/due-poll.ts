@@ -58,7 +58,7 @@ export class DuePoll {
     try {
       const name = `machines.${tables.map(({ table }) => table).join(',')}.due`;
       const due = new Set((await this.statements.query<{ place: number }>(name, dueSql(tables), [])).map(({ place }) => place));
-      for (const [place, [, onDue]] of machines.entries()) if (due.has(place)) onDue();
+      for (const [place, [machine, onDue]] of machines.entries()) if (due.has(place) && this.polled.has(machine)) onDue();
     } catch (error) {
       this.logger.warn(`Cannot look for due rows; retrying: ${messageOf(error)}`);
     }
