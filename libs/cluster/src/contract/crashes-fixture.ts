@@ -19,7 +19,7 @@ interface Crash {
   readonly ofCluster: boolean;
 }
 
-const crashesMs = 90_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const crashesMs = 300_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
 const crashes = fc.array(fc.record({ afterMs: fc.nat(400), ofCluster: fc.boolean() }), { minLength: 1, maxLength: 3 });
 
 export function crashLaws(here: () => Installation): void {
