@@ -4,7 +4,7 @@ interface Table {
 }
 
 /** Condition for rows without a valid claim. */
-const unclaimed = '(claimed_until IS NULL OR claimed_until < (SELECT now FROM clock))';
+const unclaimed = '(claimed_until IS NULL OR claimed_until <= (SELECT now FROM clock))';
 /** Rounded as the columns are, which may be up: what was due when it was written is due for every look after that. */
 const clock = 'clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now)';
 
