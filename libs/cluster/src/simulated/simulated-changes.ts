@@ -1,4 +1,5 @@
 import type { Hint } from '../observations.js';
+import { Rounds } from './rounds.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 
 /** Between two looks, unless the next change is known to come earlier: for what other processes do. */
@@ -23,11 +24,9 @@ type Listener = (hint: Hint) => void;
 /** Looks for what has changed in all simulated clusters, once for all who watch. Nothing is looked at while nobody does. */
 export class SimulatedChanges {
   private readonly listeners = new Map<string, Set<Listener>>();
-  private timer: NodeJS.Timeout | undefined;
+  private readonly rounds = new Rounds(() => this.look());
   private seen = new Set<string>();
   private since: Date | undefined;
-  private round: Promise<void> | undefined;
-  private isAskedAgain = false;
 
   constructor(private readonly store: SimulatedStore) {}
 
@@ -55,22 +54,12 @@ export class SimulatedChanges {
   private add(cluster: string, listener: Listener): void {
     const of = this.listeners.get(cluster) ?? new Set();
     this.listeners.set(cluster, of.add(listener));
-    this.wake();
+    this.rounds.start();
   }
 
-  /** Something has changed, or will at an instant that was not known: looked at now, once for all who say so meanwhile. */
+  /** Something has changed, or will at an instant that was not known. */
   wake(): void {
-    if (this.listeners.size === 0) return;
-    if (this.round) {
-      this.isAskedAgain = true;
-      return;
-    }
-    clearTimeout(this.timer);
-    this.round = this.look().then((nextMs) => {
-      this.round = undefined;
-      if (this.listeners.size > 0) this.timer = setTimeout(() => this.wake(), this.isAskedAgain ? 0 : nextMs).unref();
-      this.isAskedAgain = false;
-    });
+    this.rounds.wake();
   }
 
   private drop(cluster: string, listener: Listener): void {
@@ -78,7 +67,7 @@ export class SimulatedChanges {
     of?.delete(listener);
     if (of?.size === 0) this.listeners.delete(cluster);
     if (this.listeners.size > 0) return;
-    clearTimeout(this.timer);
+    void this.rounds.stop();
     this.since = undefined;
   }
 

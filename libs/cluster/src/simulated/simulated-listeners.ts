@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { contextFor, listenTcp, listenUdp, type Behind, type Listener } from './pod-server.js';
+import { Rounds } from './rounds.js';
 import { scenarioOf } from './scenario.js';
 import { tlsPurpose, type SecretKeeper, type WantedDoor } from './simulated-doors.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
@@ -25,10 +26,7 @@ interface Open {
 export class SimulatedListeners {
   private readonly holder = randomUUID();
   private readonly open = new Map<string, Open>();
-  private timer: NodeJS.Timeout | undefined;
-  private round: Promise<void> | undefined;
-  private isStarted = false;
-  private isAskedAgain = false;
+  private readonly rounds = new Rounds(() => this.look());
   private renewedMs = 0;
 
   constructor(
@@ -40,31 +38,17 @@ export class SimulatedListeners {
   ) {}
 
   start(): void {
-    this.isStarted = true;
-    this.wake();
+    this.rounds.start();
   }
 
-  /** Something may have changed: looked at now, once for all who say so meanwhile. */
+  /** Something may have changed. */
   wake(): void {
-    if (!this.isStarted) return;
-    if (this.round) {
-      this.isAskedAgain = true;
-      return;
-    }
-    clearTimeout(this.timer);
-    this.round = this.look().then((nextMs) => {
-      this.round = undefined;
-      if (!this.isStarted) return;
-      this.timer = setTimeout(() => this.wake(), this.isAskedAgain ? 0 : nextMs);
-      this.isAskedAgain = false;
-    });
+    this.rounds.wake();
   }
 
   /** Closes all listeners and gives the claim to whoever comes. */
   async stop(): Promise<void> {
-    this.isStarted = false;
-    clearTimeout(this.timer);
-    await this.round;
+    await this.rounds.stop();
     await this.closeAll();
     await this.store.query(`DELETE FROM ${tables.claim} WHERE holder = $1`, [this.holder]).catch(() => undefined);
   }
