@@ -25,26 +25,24 @@ export interface PodmanFolder {
   readonly path: string;
   readonly root: string;
   readonly socketPath: string;
-  /** For the working directory of the service, into which conmon writes. */
-  readonly scratch: string;
-  /** What each `podman` command of this storage begins with. */
-  readonly flags: readonly string[];
+  /** What each command on this storage begins with: the program, then its words. */
+  readonly podman: readonly [string, ...string[]];
   readonly env: NodeJS.ProcessEnv;
 }
 
 let made = 0;
 
 export function createPodmanFolder({ registry, diskBytes }: PodmanOptions): PodmanFolder {
-  const folder = folderAt(mkdtempSync(join(tmpdir(), prefix)));
-  mkdirSync(folder.root);
-  mkdirSync(folder.scratch);
-  if (diskBytes) execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskBytes}`, 'tmpfs', folder.root]);
-  writeFileSync(join(folder.path, 'owner'), String(process.pid));
+  const path = mkdtempSync(join(tmpdir(), prefix));
+  const inside = (name: string) => join(path, name);
+  for (const name of ['root', 'scratch', 'networking']) mkdirSync(inside(name));
+  if (diskBytes) execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskBytes}`, 'tmpfs', inside('root')]);
+  writeFileSync(inside('owner'), String(process.pid));
   // Addresses of its own for each service: Podman avoids only those that are in use at the moment.
   made += 1;
-  writeFileSync(join(folder.path, 'containers.conf'), configuration(64 + ((process.pid + made) % 180)));
-  writeFileSync(join(folder.path, 'registries.conf'), registry ? `[[registry]]\nlocation = "${registry}"\ninsecure = true\n` : '');
-  return folder;
+  writeFileSync(inside('containers.conf'), configuration(64 + ((process.pid + made) % 180)));
+  writeFileSync(inside('registries.conf'), registry ? `[[registry]]\nlocation = "${registry}"\ninsecure = true\n` : '');
+  return folderAt(path);
 }
 
 function folderAt(path: string): PodmanFolder {
@@ -53,8 +51,9 @@ function folderAt(path: string): PodmanFolder {
     path,
     root: inside('root'),
     socketPath: inside('podman.sock'),
-    scratch: inside('scratch'),
-    flags: [
+    podman: [
+      // conmon writes into its working directory.
+      ...(['nsenter', `--mount=/proc/${mountsHolder(path)}/ns/mnt`, 'env', `--chdir=${inside('scratch')}`, 'podman'] as const),
       ...['--root', inside('root'), '--runroot', inside('run'), '--tmpdir', inside('tmp'), '--network-config-dir', inside('networks')],
       ...['--storage-driver', 'overlay', '--storage-opt', `overlay.imagestore=${imageStore}`],
     ],
@@ -65,6 +64,22 @@ function folderAt(path: string): PodmanFolder {
       TMPDIR: inside('scratch'),
     },
   };
+}
+
+/**
+ * Podman keeps the addresses and names of containers in one folder of the machine, and one server resolves the names of them all. It ends with an error where
+ * one of two services removes a network at the wrong moment, and then no name of the other one is resolved. So each service sees a folder of its own in its
+ * place, in mounts of its own that this process holds. Returns its id.
+ */
+function mountsHolder(path: string): number {
+  const file = join(path, 'holder');
+  const known = readNumber(file);
+  if (known !== undefined && commandOf(known).includes(path)) return known;
+  const hold =
+    'mkdir -p /run/containers && mount --bind "$0/networking" /run/containers && { tail -f "$0/owner" </dev/null >/dev/null 2>&1 & echo $!; }';
+  const holder = Number(execFileSync('unshare', ['--mount', 'sh', '-c', hold, path]));
+  writeFileSync(file, String(holder));
+  return holder;
 }
 
 /** Locks are files: in shared memory they are one table for all services of a machine, and a service that is killed leaks its entries. */
@@ -87,8 +102,10 @@ const removals = [
 ];
 
 /** Removes every container, volume and network, then the folder. */
-export async function removePodmanFolder({ path, flags, env }: PodmanFolder): Promise<void> {
-  for (const words of removals) await repeat(() => run('podman', [...flags, ...words], { env, cwd: path }));
+export async function removePodmanFolder({ path, podman, env }: PodmanFolder): Promise<void> {
+  const [program, ...flags] = podman;
+  for (const words of removals) await repeat(() => run(program, [...flags, ...words], { env }));
+  endHelpers(path);
   await repeat(async () => {
     for (const mount of mountsBelow(path)) await run('umount', ['--lazy', mount]).catch(() => undefined);
     await rm(path, { recursive: true, force: true });
@@ -112,15 +129,16 @@ async function repeat(attempt: () => Promise<unknown>): Promise<void> {
 }
 
 /** The same at the exit of the process, where nothing can be awaited. */
-export function removePodmanFolderNow({ path, flags, env }: PodmanFolder): void {
+export function removePodmanFolderNow({ path, podman: [program, ...flags], env }: PodmanFolder): void {
   const attempt = (command: string, words: readonly string[]) => {
     try {
-      execFileSync(command, words, { env, cwd: path, stdio: 'ignore', timeout: 30_000 });
+      execFileSync(command, words, { env, stdio: 'ignore', timeout: 30_000 });
     } catch {
       // What is left is removed by `removeLeftPodmanFolders` of a later run.
     }
   };
-  for (const words of removals) attempt('podman', [...flags, ...words]);
+  for (const words of removals) attempt(program, [...flags, ...words]);
+  endHelpers(path);
   for (const mount of mountsBelow(path)) attempt('umount', ['--lazy', mount]);
   rmSync(path, { recursive: true, force: true });
 }
@@ -128,11 +146,19 @@ export function removePodmanFolderNow({ path, flags, env }: PodmanFolder): void 
 /** Removes the folders of processes that were killed, with the services and containers that still run there. */
 export async function removeLeftPodmanFolders(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(prefix))) {
-    const folder = folderAt(join(tmpdir(), name));
-    if (!isAbandoned(folder)) continue;
-    const service = readNumber(join(folder.path, 'service'));
-    if (service && commandOf(service).includes(folder.path)) process.kill(service, 'SIGKILL');
-    await removePodmanFolder(folder);
+    const path = join(tmpdir(), name);
+    if (!isAbandoned(path)) continue;
+    const service = readNumber(join(path, 'service'));
+    if (service && commandOf(service).includes(path)) process.kill(service, 'SIGKILL');
+    await removePodmanFolder(folderAt(path));
+  }
+}
+
+/** Those who hold the mounts and resolve the names. */
+function endHelpers(path: string): void {
+  for (const file of ['holder', 'networking/networks/aardvark-dns/aardvark.pid']) {
+    const pid = readNumber(join(path, file));
+    if (pid && /^(tail|.*aardvark-dns)\0/.test(commandOf(pid))) process.kill(pid, 'SIGKILL');
   }
 }
 
@@ -145,7 +171,7 @@ function mountsBelow(path: string): string[] {
     .toReversed();
 }
 
-function isAbandoned({ path }: PodmanFolder): boolean {
+function isAbandoned(path: string): boolean {
   const owner = readNumber(join(path, 'owner'));
   return owner !== undefined && commandOf(owner) === '';
 }

@@ -64,6 +64,7 @@ export async function startPodman(options: PodmanOptions = {}): Promise<Podman> 
   const folder = createPodmanFolder(options);
   const removeWithUs = (): void => removePodmanFolderNow(folder);
   process.once('exit', removeWithUs);
+  const [program, ...flags] = folder.podman;
   let service = await startService(folder);
   return {
     socketPath: folder.socketPath,
@@ -71,7 +72,7 @@ export async function startPodman(options: PodmanOptions = {}): Promise<Podman> 
     get pid() {
       return service.pid ?? 0;
     },
-    cli: async (...words) => (await run('podman', [...folder.flags, ...words], { env: folder.env, cwd: folder.path })).stdout,
+    cli: async (...words) => (await run(program, [...flags, ...words], { env: folder.env })).stdout,
     kill: () => end(service),
     restart: async () => {
       await end(service);
@@ -87,9 +88,9 @@ export async function startPodman(options: PodmanOptions = {}): Promise<Podman> 
   };
 }
 
-async function startService({ path, flags, env, scratch, socketPath }: PodmanFolder): Promise<ChildProcess> {
+async function startService({ path, podman: [program, ...flags], env, socketPath }: PodmanFolder): Promise<ChildProcess> {
   const words = [...flags, 'system', 'service', '--time=0', `unix://${socketPath}`];
-  const child = spawn('podman', words, { env, cwd: scratch, stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+  const child = spawn(program, words, { env, stdio: ['ignore', 'ignore', 'pipe'], detached: true });
   writeFileSync(join(path, 'service'), String(child.pid));
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-4000)));
