@@ -26,7 +26,7 @@ export function clusterContract(name: string, lacking: string | undefined, optio
     const here = () => installation;
     const { capabilities, lacks = [] } = options;
     describe('installations', () => installationLaws(here, capabilities, lacks));
-    describe('crashes', () => crashLaws(here));
+    describe('crashes', () => crashLaws(here, lacks));
     describe('pods', () => podLaws(here));
     describe('doors', () => doorLaws(here, capabilities, lacks));
     if (capabilities.volumes) describe('volumes', () => volumeLaws(here, capabilities));

@@ -43,9 +43,10 @@ export interface ClusterUnderTest {
 
 /**
  * What no cluster of a kind has, beside what its capabilities say. `scripts`: bash, which the laws of shells run. `printed lines`: programs that write what
- * they are asked to. `broken watches`: something whose crash ends them. `doors by hand`: doors that an operator can stop without Atoll.
+ * they are asked to. `broken watches`: something whose crash ends them. `doors by hand`: doors that an operator can stop without Atoll. `cut requests`: a
+ * crash of what answers while it starts or removes something, after which it finds its way by itself.
  */
-export type Lack = 'scripts' | 'printed lines' | 'broken watches' | 'doors by hand';
+export type Lack = 'scripts' | 'printed lines' | 'broken watches' | 'doors by hand' | 'cut requests';
 
 /** Declared beforehand, so that specs are named by it. */
 export interface ContractOptions {

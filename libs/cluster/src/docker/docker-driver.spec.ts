@@ -3,4 +3,9 @@ import { clusterContract } from '../contract/cluster-contract-fixture.js';
 import { dockerCapabilities } from './docker-driver.js';
 import { startPodmanCluster } from './podman-cluster-fixture.js';
 
-clusterContract('docker driver on Podman', podmanLacks(), { capabilities: dockerCapabilities, start: () => startPodmanCluster() });
+clusterContract('docker driver on Podman', podmanLacks(), {
+  capabilities: dockerCapabilities,
+  // A start that is cut short leaves the forwarding of the door's port to an address that the door does not get again (containers/podman#27516).
+  lacks: ['cut requests'],
+  start: () => startPodmanCluster(),
+});
