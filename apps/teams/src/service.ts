@@ -1,3 +1,4 @@
+import { onceAvailable } from '@atoll/database';
 import { defineService } from '@atoll/service';
 import { teamsSchema } from './database/schema.js';
 import { secondFactorPurpose } from './model/second-factor.entity.js';
@@ -18,9 +19,9 @@ export const service = defineService({
     { table: 'second_factor', column: 'sealed', purposeBy: ['user_id'], purposeOf: secondFactorPurpose },
   ],
   started: async (app, { adminEmail, adminKey }) => {
-    const { apiKey, link } = await app
-      .get(Administrators)
-      .ensure({ email: adminEmail, ...(adminKey !== undefined && { apiKey: adminKey }) });
+    const administrators = app.get(Administrators);
+    const known = { email: adminEmail, ...(adminKey !== undefined && { apiKey: adminKey }) };
+    const { apiKey, link } = await onceAvailable(() => administrators.ensure(known));
     return { ...(apiKey !== undefined && { adminKey: apiKey }), ...(link !== undefined && { adminLink: link }) };
   },
 });

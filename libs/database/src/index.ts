@@ -8,6 +8,7 @@ export { isUniqueViolation, toAppError } from './database-errors.js';
 export { handleOnce } from './handle-once.js';
 export type { SignedCall } from './handle-once.js';
 export { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
+export { onceAvailable } from './once-available.js';
 export { connectDataSource, openDataSource } from './open-data-source.js';
 export { migrationDrift } from './migration-drift.js';
 export { newId } from './new-id.js';

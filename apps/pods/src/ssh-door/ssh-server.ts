@@ -1,3 +1,4 @@
+import { onceAvailable } from '@atoll/database';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
 import { Doorkeeper } from './doorkeeper.js';
@@ -27,7 +28,13 @@ export class SshServer implements OnApplicationBootstrap, OnModuleDestroy {
     const { sshHost: host, sshPort } = this.settings;
     if (sshPort === 'off') return;
     const { doorkeeper, guests } = this;
-    const door = (this.#door = new SshDoor({ host, port: Number(sshPort), hostKey: await this.hostKey.read(), doorkeeper, guests }));
+    const door = (this.#door = new SshDoor({
+      host,
+      port: Number(sshPort),
+      hostKey: await onceAvailable(() => this.hostKey.read()),
+      doorkeeper,
+      guests,
+    }));
     door
       .open()
       .catch((error: unknown) =>

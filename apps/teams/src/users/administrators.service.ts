@@ -47,18 +47,29 @@ export class Administrators {
     if (apiKey !== undefined && !isWellFormedApiKey(apiKey)) {
       throw new Error('ATOLL_ADMIN_KEY must be a well-formed key: atl_ and 38 letters or digits, of which the last six are a checksum.');
     }
-    const ensured = await this.transactions.run(async (manager) => {
+    // In one transaction: a key whose link fails would be kept, and never shown.
+    const { admin, replaced, ...shown } = await this.transactions.run(async (manager) => {
       await lockAdministrators(manager);
       const existing = await findAdministrator(manager);
       const admin = existing ?? (await this.create(manager, email));
-      if (apiKey !== undefined) return { admin, replaced: await this.take(manager, admin, apiKey), created: !existing };
-      if (existing) return { admin, replaced: false, created: false };
-      return { admin, replaced: true, created: true, apiKey: await replaceKey(manager, this.apiKeys, admin.id) };
+      const key = await this.firstKey(manager, admin, existing !== null, apiKey);
+      const link = await this.firstLink(manager, admin);
+      return { admin, created: !existing, ...key, ...(link !== undefined && { link }) };
     });
-    const { admin, replaced, ...result } = ensured;
     if (replaced) this.rpc.publish(credentialsChanged, { user_id: admin.id });
-    const link = await this.transactions.run((manager) => this.firstLink(manager, admin));
-    return { ...result, ...(link !== undefined && { link }) };
+    return shown;
+  }
+
+  /** The one brought along, or a new one for an operator who is new. */
+  private async firstKey(
+    manager: EntityManager,
+    admin: UserEntity,
+    exists: boolean,
+    brought: string | undefined,
+  ): Promise<{ replaced: boolean; apiKey?: string }> {
+    if (brought !== undefined) return { replaced: await this.take(manager, admin, brought) };
+    if (exists) return { replaced: false };
+    return { replaced: true, apiKey: await replaceKey(manager, this.apiKeys, admin.id) };
   }
 
   /** For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end at once. Throws an Error before the first start. */
@@ -70,7 +81,6 @@ export class Administrators {
 
   /** None where there is a password, or a link that another replica has made just now. */
   private async firstLink(manager: EntityManager, { id: userId, email }: UserEntity): Promise<string | undefined> {
-    await lockAdministrators(manager);
     const [row] = await manager.query<{ is_needed: boolean }[]>(
       `SELECT NOT EXISTS (SELECT FROM password WHERE user_id = $1) AND NOT EXISTS (
          SELECT FROM one_time_link WHERE user_id = $1 AND used_at IS NULL AND created_at > now() - interval '1 minute') AS is_needed`,

@@ -35,6 +35,17 @@ describe('the first start', () => {
     expect(ensured.filter(({ apiKey }) => apiKey)).toHaveLength(1);
   });
 
+  it('makes nothing where anything of it fails: a key that is kept has been returned', async () => {
+    await forgetEverybody();
+    await fixture.query('ALTER TABLE one_time_link RENAME TO hidden');
+    try {
+      await expect(administrators.ensure({ email: operatorEmail })).rejects.toThrow('one_time_link');
+    } finally {
+      await fixture.query('ALTER TABLE hidden RENAME TO one_time_link');
+    }
+    expect(await administrators.ensure({ email: operatorEmail })).toMatchObject({ created: true, apiKey: expect.any(String) });
+  });
+
   it('takes the key that the operator brings along, and does not return it', async () => {
     await forgetEverybody();
     const apiKey = createApiKey();

@@ -1,0 +1,41 @@
+import { expect, it } from '@jest/globals';
+import { AppError } from '@atoll/errors';
+import { onceAvailable } from './once-available.js';
+
+const busy = () => new AppError('unavailable', 'The database does not answer at the moment.');
+
+/** Fails so often, then gives 7. */
+function failing(error: () => unknown, times: number) {
+  const work = {
+    calls: 0,
+    run: async () => {
+      work.calls += 1;
+      if (work.calls <= times) throw error();
+      return Promise.resolve(7);
+    },
+  };
+  return work;
+}
+
+it('does the work again while the database does not answer', async () => {
+  const work = failing(busy, 2);
+  expect(await onceAvailable(work.run)).toBe(7);
+  expect(work.calls).toBe(3);
+});
+
+it('takes a refused connection for a database that does not answer', async () => {
+  const work = failing(() => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }), 1);
+  expect(await onceAvailable(work.run)).toBe(7);
+});
+
+it('throws anything else at once', async () => {
+  const work = failing(() => new AppError('conflict', 'It is there.'), 1);
+  await expect(onceAvailable(work.run)).rejects.toThrow('It is there.');
+  expect(work.calls).toBe(1);
+});
+
+it('gives up when its patience ends', async () => {
+  const work = failing(busy, Infinity);
+  await expect(onceAvailable(work.run, 250)).rejects.toThrow('The database does not answer');
+  expect(work.calls).toBeGreaterThan(1);
+});

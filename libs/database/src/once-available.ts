@@ -1,0 +1,24 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isAppError } from '@atoll/errors';
+import { backOffMs } from '@atoll/waiting';
+import { toAppError } from './database-errors.js';
+
+const pauses = { firstMs: 100, maxMs: 2_000 };
+
+/**
+ * What a service reads as it starts. While the database does not answer, it is tried again (for 30 s unless told otherwise), as connecting at the
+ * start is: a process that gives up sooner is started again, and again asks a database that is busy. Throws what the work throws otherwise.
+ */
+export async function onceAvailable<T>(work: () => Promise<T>, patienceMs = 30_000): Promise<T> {
+  const untilMs = Date.now() + patienceMs;
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      const pauseMs = backOffMs(pauses, failures);
+      const known = toAppError(error);
+      if (!isAppError(known) || known.code !== 'unavailable' || Date.now() + pauseMs > untilMs) throw error;
+      await delay(pauseMs);
+    }
+  }
+}
