@@ -10,25 +10,11 @@ export type Topology = (typeof topologies)[number];
 export const parts = ['others', 'on-containers'] as const;
 export type Part = (typeof parts)[number];
 
-/** `beside`: the suite of the other topology runs at the same time. So each line says whose it is, and stories wait twice as long for what must come. */
-interface E2eRun {
-  part?: Part;
-  beside?: boolean;
-}
-
 /** Runs the black-box suite, or a part of it, against one topology. Expects a build. */
-export async function runE2e(topology: Topology, options: string[] = [], { part, beside = false }: E2eRun = {}): Promise<Outcome> {
-  const factor = Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
-  const env = {
-    ATOLL_TOPOLOGY: topology,
-    ...(part && { ATOLL_E2E_PART: part }),
-    ...(beside && { ATOLL_TEST_TIMEOUT_FACTOR: String(2 * factor) }),
-  };
+export async function runE2e(topology: Topology, options: string[] = [], part?: Part): Promise<Outcome> {
+  const env = { ATOLL_TOPOLOGY: topology, ...(part && { ATOLL_E2E_PART: part }) };
   const network = part !== 'on-containers' && (await canHaveOwnNetwork()) ? ['sh tools/own-network.sh'] : [];
-  return run([...network, 'npm run --silent jest -- --config apps/e2e/jest.config.ts', ...options].join(' '), {
-    env,
-    ...(beside && { label: topology }),
-  });
+  return run([...network, 'npm run --silent jest -- --config apps/e2e/jest.config.ts', ...options].join(' '), { env });
 }
 
 /** Where what stories use runs in the machine's network, and where this is not root on Linux, they run there too. */
@@ -39,7 +25,7 @@ async function canHaveOwnNetwork(): Promise<boolean> {
 
 async function runAll(topology: Topology): Promise<boolean> {
   const outcomes: Outcome[] = [];
-  for (const part of parts) outcomes.push(await runE2e(topology, [], { part }));
+  for (const part of parts) outcomes.push(await runE2e(topology, [], part));
   return outcomes.every(({ ok }) => ok);
 }
 

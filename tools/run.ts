@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createInterface } from 'node:readline';
 
 export interface Outcome {
   ok: boolean;
@@ -21,8 +20,6 @@ export interface Tally {
 interface RunOptions {
   /** Keep what is printed instead of letting it through. */
   capture?: boolean;
-  /** Stands before each line that is printed: who says it, where several commands run at once. */
-  label?: string;
   env?: Record<string, string>;
 }
 
@@ -43,15 +40,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 export function run(command: string, options: RunOptions = {}): Promise<Outcome> {
   const [file = '', ...args] = command.split(' ');
   const startedAtMs = performance.now();
-  const stdio = options.capture || options.label ? 'pipe' : 'inherit';
+  const stdio = options.capture ? 'pipe' : 'inherit';
   const child = spawn(file, args, { cwd: root, env: { ...process.env, ...options.env }, stdio: ['ignore', stdio, stdio] });
   running.add(child);
   let output = '';
-  const take = (line: string) => {
-    if (options.capture) output += `${line}\n`;
-    else console.log(`${options.label}: ${line}`);
-  };
-  for (const stream of [child.stdout, child.stderr]) if (stream) createInterface(stream).on('line', take);
+  const collect = (chunk: Buffer) => (output += chunk.toString());
+  child.stdout?.on('data', collect);
+  child.stderr?.on('data', collect);
   return new Promise((resolve) => {
     const finish = (code: number | null) => {
       running.delete(child);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { check } from './check.ts';
-import { parts, runE2e, topologies, type Topology } from './e2e.ts';
+import { parts, runE2e, topologies } from './e2e.ts';
 import { root, run, type Outcome, type Tally } from './run.ts';
 
 /** The part of Jest's JSON report that is counted. */
@@ -86,20 +86,6 @@ async function schemathesis(): Promise<Tally> {
   return { passed: ok ? 1 : 0, failed: ok || code === cannotRun ? 0 : 1, skipped: code === cannotRun ? 1 : 0 };
 }
 
-/** Much of a story is waiting, so those of both topologies run at once, unless they would share what the environment names. */
-async function stories(): Promise<Tally[]> {
-  const beside = !process.env.DATABASE_URL && !process.env.ATOLL_E2E_URL;
-  const storiesOf = async (topology: Topology) => {
-    const tallies: Tally[] = [];
-    for (const part of parts) tallies.push(await jest((options) => runE2e(topology, options, { part, beside })));
-    return tallies;
-  };
-  if (beside) return (await Promise.all(topologies.map(storiesOf))).flat();
-  const tallies: Tally[] = [];
-  for (const topology of topologies) tallies.push(...(await storiesOf(topology)));
-  return tallies;
-}
-
 /** Everything there is to prove, in the order in which a failure is cheapest. Stops where nothing after it could run. */
 async function* everything(): AsyncGenerator<Tally> {
   for (const preparation of ['npm run --silent build', 'node dist/tools/nats-server.js']) {
@@ -111,8 +97,12 @@ async function* everything(): AsyncGenerator<Tally> {
   yield await check();
   console.log('\n== specs');
   yield await jest((options) => run(['npm run --silent jest --', ...options].join(' ')));
-  console.log('\n== e2e');
-  yield* await stories();
+  for (const topology of topologies) {
+    for (const part of parts) {
+      console.log(`\n== e2e, ${topology}, ${part}`);
+      yield await jest((options) => runE2e(topology, options, part));
+    }
+  }
   console.log('\n== schemathesis');
   yield await schemathesis();
 }

@@ -1,11 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from '@jest/globals';
-import { timeoutFactor } from '@atoll/testing';
 import { adminKey, fresh, platformUrl } from './client.js';
 
 const run = promisify(execFile);
@@ -62,6 +60,7 @@ async function sources(): Promise<Record<string, string>> {
 
 async function build(draft: string, files: Record<string, string>): Promise<void> {
   const bin = (name: string): string => resolve('node_modules/.bin', name);
+  mkdirSync(draft, { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(resolve(draft, name), text);
   await run(bin('openapi-typescript'), ['openapi.json', '--output', 'schema.ts'], { cwd: draft });
   await run(bin('openapi-ts'), ['--input', 'openapi.json', '--output', 'hey', '--client', '@hey-api/client-fetch', '--silent'], {
@@ -72,36 +71,18 @@ async function build(draft: string, files: Record<string, string>): Promise<void
   });
 }
 
-/** Both topologies have the same document, whose clients are built once, by the first of the two; then they call either. */
+/** Both topologies have the same document, whose clients are built for the first that is proven; then they call either. */
 beforeAll(async () => {
   const files = await sources();
   const made = createHash('sha256').update(JSON.stringify(files)).update(readFileSync('package-lock.json'));
-  const name = made.digest('hex').slice(0, 32);
-  folder = resolve(built, name);
-  const draft = `${folder}-draft`;
-  if (!existsSync(folder) && isOthersDraft(draft)) await waitFor(folder);
+  folder = resolve(built, made.digest('hex').slice(0, 32));
   if (existsSync(folder)) return;
-  for (const older of readdirSync(built)) if (!older.startsWith(name)) rmSync(resolve(built, older), { recursive: true, force: true });
-  await build(draft, files);
+  rmSync(built, { recursive: true, force: true });
   // Whole, or not at all.
+  const draft = resolve(built, 'draft');
+  await build(draft, files);
   renameSync(draft, folder);
 });
-
-function isOthersDraft(draft: string): boolean {
-  mkdirSync(built, { recursive: true });
-  try {
-    mkdirSync(draft);
-    return false;
-  } catch {
-    return true;
-  }
-}
-
-/** Or until it is clear that whoever made the draft was killed. */
-async function waitFor(path: string): Promise<void> {
-  const untilMs = Date.now() + 60_000 * timeoutFactor;
-  while (!existsSync(path) && Date.now() < untilMs) await delay(100);
-}
 
 it.each(clients)('a client generated for %s compiles, and gets what it asks for', async (client) => {
   const told = await storyOf(client);
