@@ -67,9 +67,9 @@ function folderAt(path: string): PodmanFolder {
 }
 
 /**
- * Podman keeps the addresses and names of containers in one folder of the machine, and one server resolves the names of them all. It ends with an error where
- * one of two services removes a network at the wrong moment, and then no name of the other one is resolved. So each service sees a folder of its own in its
- * place, in mounts of its own that this process holds. Returns its id.
+ * Podman keeps the addresses and names of containers in one folder of the machine, and one process resolves the names of them all. Where several services work
+ * at once it has ended, Podman takes it for alive by its pid file, and from then on no name is resolved for any of them. So each service sees a folder of its
+ * own in the place of that one, in mounts of its own that the process holds whose id this returns.
  */
 function mountsHolder(path: string): number {
   const file = join(path, 'holder');

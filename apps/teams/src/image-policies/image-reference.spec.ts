@@ -57,6 +57,8 @@ describe('an image reference', () => {
     'docker.io/nginx?x',
     'dоcker.io/nginx',
     '-host.example/nginx',
+    '[a]/nginx',
+    '[a]:5000/nginx',
     'f'.repeat(64),
     `a/${'b'.repeat(255)}`,
   ])('%j is refused', (text) => expect(parseImageReference(text)).toBeNull());

@@ -12,7 +12,7 @@ const registry = [
   String.raw`${label}(?:[.]${label})+(?::\d{1,5})?`,
   String.raw`${label}:\d{1,5}`,
   'localhost',
-  String.raw`\[[0-9A-Fa-f:]+\](?::\d{1,5})?`,
+  String.raw`\[[0-9A-Fa-f]*:[0-9A-Fa-f:]*\](?::\d{1,5})?`,
 ].join('|');
 const repository = `(?:(?:(?:${registry})/${part}|${partWithoutDot})(?:/${part})*|${part})`;
 const digest = 'sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}';
