@@ -5,6 +5,7 @@ import type { DataSource } from 'typeorm';
 import { Account, bankOptions } from './account-fixture.js';
 import { poolOf, type DatabaseOptions } from './data-source.js';
 import { DatabaseStatus } from './database-status.js';
+import { onceAvailable } from './once-available.js';
 import { openDataSource } from './open-data-source.js';
 import { Statements } from './statements.js';
 import { Transactions } from './transactions.js';
@@ -64,6 +65,19 @@ describe('when the server dies', () => {
     await recovery(new Statements(dataSource));
     await insert(transactions, 'after');
     expect(await names(dataSource)).toEqual(['after', 'before']);
+  });
+
+  it('what a service reads as it starts is read once the server is back', async () => {
+    const dataSource = await bank();
+    await server.kill();
+    let tries = 0;
+    const read = onceAvailable(() => {
+      tries += 1;
+      return names(dataSource);
+    });
+    await server.restart();
+    expect(await read).toContain('before');
+    expect(tries).toBeGreaterThan(1);
   });
 
   it('idle connections are thrown away and told of, and end nothing', async () => {
