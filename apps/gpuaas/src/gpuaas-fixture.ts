@@ -183,8 +183,8 @@ export class GpuaasFixture extends ServiceUnderTest {
   }
 
   /** Does what is due, until nothing is. */
-  async work(): Promise<void> {
-    for (const worker of this.get(MachineWorkers).workers) await worker.settle();
+  work(): Promise<void> {
+    return this.get(MachineWorkers).settle();
   }
 
   /** As if so much time had passed. */

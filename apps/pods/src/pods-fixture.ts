@@ -227,8 +227,8 @@ export class PodsFixture extends ServiceUnderTest {
     );
   }
 
-  async work(): Promise<void> {
-    for (const worker of this.get(MachineWorkers).workers) await worker.settle();
+  work(): Promise<void> {
+    return this.get(MachineWorkers).settle();
   }
 
   get simulated(): SetClusters {

@@ -64,9 +64,10 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     await this.statements.query(this.named('unpark'), unparkSql(this.machine), []);
   }
 
-  /** Touches rows that a sweep has found. */
-  async touch(keys: readonly string[]): Promise<void> {
+  /** Touches rows that a sweep has found. Returns whether there were any. */
+  async touch(keys: readonly string[]): Promise<boolean> {
     if (keys.length > 0) await this.statements.query(this.named('touch'), touchSql(this.machine), [keys, null]);
+    return keys.length > 0;
   }
 
   /**

@@ -52,13 +52,16 @@ export class DuePoll {
     }, this.pollMs);
   }
 
+  /** Those of the machines with rows that are due, parked until now, or past their deadline, and that nobody works at. */
+  async due<Of extends PolledTable>(machines: readonly Of[]): Promise<Of[]> {
+    const name = `machines.${machines.map(({ table }) => table).join(',')}.due`;
+    const due = new Set((await this.statements.query<{ place: number }>(name, dueSql(machines), [])).map(({ place }) => place));
+    return machines.filter((_, place) => due.has(place));
+  }
+
   private async look(): Promise<void> {
-    const machines = [...this.polled];
-    const tables = machines.map(([machine]) => machine);
     try {
-      const name = `machines.${tables.map(({ table }) => table).join(',')}.due`;
-      const due = new Set((await this.statements.query<{ place: number }>(name, dueSql(tables), [])).map(({ place }) => place));
-      for (const [place, [machine, onDue]] of machines.entries()) if (due.has(place) && this.polled.has(machine)) onDue();
+      for (const machine of await this.due([...this.polled.keys()])) this.polled.get(machine)?.();
     } catch (error) {
       this.logger.warn(`Cannot look for due rows; retrying: ${messageOf(error)}`);
     }

@@ -101,7 +101,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 
   /** Sweeps, then runs all due steps one after the other until none is due. For specs. */
   async settle(): Promise<void> {
-    await inBackground(() => this.sweep());
+    await this.sweep();
     while (await this.doNext());
   }
 
@@ -109,8 +109,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   doNext(): Promise<boolean> {
     return inBackground(async () => {
       await this.claims.unpark();
-      const [overdue] = await this.claims.makeOverdue(1, this.lanes);
-      const claim = overdue ?? (await this.claims.make(1, this.lanes))[0];
+      const claim = (await this.claims.makeOverdue(1, this.lanes))[0] ?? (await this.claims.make(1, this.lanes))[0];
       if (claim) await this.take(claim);
       return claim !== undefined;
     });
@@ -151,8 +150,9 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     return this.overdue < maxOverdue ? this.claims.makeOverdue(maxOverdue - this.overdue, this.lanes) : [];
   }
 
-  private async sweep(): Promise<void> {
-    await this.claims.touch(await this.machine.sweep());
+  /** Touches the rows that a sweep finds. Returns whether there were any. */
+  sweep(): Promise<boolean> {
+    return inBackground(async () => this.claims.touch(await this.machine.sweep()));
   }
 
   private begin(claim: Claim<Row>): void {

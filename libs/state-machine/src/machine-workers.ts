@@ -1,4 +1,4 @@
-import type { Transactions } from '@atoll/database';
+import { inBackground, type Transactions } from '@atoll/database';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { ClaimKeeper } from './claim-keeper.js';
@@ -7,9 +7,12 @@ import type { DurableMachine } from './durable-machine.js';
 import type { MachineRow } from './machine-row.js';
 import { MachineWorker, type WorkerOptions } from './machine-worker.js';
 
+type Worker = MachineWorker<MachineRow, string, string>;
+
 /** The workers of a service, one per machine. They start with the application and stop before its connections close. */
 export class MachineWorkers implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  readonly workers: readonly MachineWorker<MachineRow, string, string>[];
+  readonly workers: readonly Worker[];
+  private readonly duePoll: DuePoll;
 
   constructor(
     readonly machines: readonly DurableMachine<MachineRow>[],
@@ -20,8 +23,8 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
     },
   ) {
     const keeper = new ClaimKeeper(dataSource);
-    const duePoll = new DuePoll(dataSource, options.pollMs);
-    this.workers = machines.map((machine) => new MachineWorker(machine, dataSource, transactions, options, keeper, duePoll));
+    this.duePoll = new DuePoll(dataSource, options.pollMs);
+    this.workers = machines.map((machine) => new MachineWorker(machine, dataSource, transactions, options, keeper, this.duePoll));
   }
 
   onApplicationBootstrap(): void {
@@ -34,5 +37,20 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
 
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all(this.workers.map((worker) => worker.stop()));
+  }
+
+  /** Workers of the machines that have something to do. For specs. */
+  async due(): Promise<Worker[]> {
+    const machines = new Set(await inBackground(() => this.duePoll.due(this.machines)));
+    return this.machines.flatMap((machine, at) => (machines.has(machine) ? (this.workers[at] ?? []) : []));
+  }
+
+  /** Sweeps one machine after the other and runs its steps until none is due. For specs. */
+  async settle(): Promise<void> {
+    let due = await this.due();
+    for (const worker of this.workers) {
+      if (await worker.sweep()) due = await this.due();
+      while (due.includes(worker) && (await worker.doNext())) due = await this.due();
+    }
   }
 }

@@ -11,8 +11,7 @@ import {
 } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
-import type { MachineWorker } from '@atoll/state-machine';
-import type { MachineRow } from '@atoll/state-machine';
+import type { MachineWorkers } from '@atoll/state-machine';
 import { timeoutFactor } from '@atoll/testing';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import type { GpuaasSettings } from '../gpuaas-settings.js';
@@ -38,8 +37,8 @@ export class BaremetalFixture {
     return this.gpuaas.stop();
   }
 
-  get workers(): readonly MachineWorker<MachineRow, string, string>[] {
-    return this.gpuaas.get(BaremetalWorkers).workers;
+  private get workers(): MachineWorkers {
+    return this.gpuaas.get(BaremetalWorkers);
   }
 
   team(): Promise<ToldTeam> {
@@ -100,19 +99,19 @@ export class BaremetalFixture {
     let isDone = false;
     while (!isDone) {
       isDone = true;
-      for (const worker of this.workers) while (await worker.doNext()) isDone = false;
+      for (const worker of await this.workers.due()) while (await worker.doNext()) isDone = false;
     }
   }
 
   /** One due step of a machine, in the order in which workers would take it. Returns whether there was one. */
   async workOnce(): Promise<boolean> {
-    for (const worker of this.workers) if (await worker.doNext()) return true;
+    for (const worker of await this.workers.due()) if (await worker.doNext()) return true;
     return false;
   }
 
   /** What a sweep finds. */
-  async sweep(): Promise<void> {
-    for (const worker of this.workers) await worker.settle();
+  sweep(): Promise<void> {
+    return this.workers.settle();
   }
 
   async pass(seconds: number): Promise<void> {
