@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,6 +9,7 @@ import { createDatabase, freePort, type TestDatabase } from '@atoll/testing';
 import { Sealer } from '@atoll/seal';
 import pg from 'pg';
 import { until } from '../client.js';
+import { loadedPackages, tellingLoadedPackages } from '../loaded-packages.js';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
 import { fingerprintAt, IdleHook, makeSecrets, untilStatus } from '../sealed-secrets.js';
 
@@ -43,7 +44,7 @@ const env = (sealKeys: string) => ({
 
 async function start(sealKeys: string): Promise<void> {
   await platform?.stop();
-  platform = await startPlatform('one-process', env(sealKeys));
+  platform = await startPlatform('one-process', { ...env(sealKeys), ...tellingLoadedPackages(join(folder, 'packages.json')) });
 }
 
 async function ask<Body>(method: string, path: string, body?: object, key = adminKey): Promise<Body> {
@@ -147,4 +148,29 @@ it('a key that is missing is named, with the rows that need it', async () => {
   expect(code).toBe(1);
   expect(stderr).toMatch(/gpuaas: baremetal_node\.credential of \d+: .*"new".*ATOLL_SEAL_KEYS does not hold/);
   expect(stderr).toMatch(/Keep the other keys, and add the missing ones\.\n$/);
+});
+
+/** Of what is bundled, packages that others load for themselves, and that keep nothing which both would have to see. */
+const keepsNothing = [
+  '@fastify/error',
+  'debug',
+  'fast-decode-uri-component',
+  'fastify-plugin',
+  'fastq',
+  'has-flag',
+  'ms',
+  'reusify',
+  'supports-color',
+  'tslib',
+  'tweetnacl',
+];
+
+it('no package is there twice, bundled and for itself, where each would keep what the other has to know', async () => {
+  await platform?.stop();
+  platform = undefined;
+  const { packages: bundled } = JSON.parse(readFileSync('dist/apps/gateway/src/bundle/made.json', 'utf8')) as { packages: string[] };
+  expect(bundled).toContain('@nestjs/core');
+  const loaded = loadedPackages(join(folder, 'packages.json'));
+  expect(loaded).toContain('typeorm');
+  expect(loaded.filter((name) => bundled.includes(name) && !keepsNothing.includes(name))).toEqual([]);
 });
