@@ -15,8 +15,8 @@ export interface Programs {
   /** Ignores TERM. */
   readonly stubborn: Program;
   readonly exits: (code: number) => Program;
-  /** Writes `line 0` to `line <count - 1>` as fast as it can, even ones to stdout and odd ones to stderr, and ends. */
-  readonly prints: (count: number) => Program;
+  /** Writes `line 0` to `line <count - 1>`, even ones to stdout and odd ones to stderr, as fast as it can or with so long a pause after each, and ends. */
+  readonly prints: (count: number, pauseSeconds?: number) => Program;
   /** On TCP and UDP port 8080: says its pod's host name and a line break to each connection or packet, then everything that it receives. */
   readonly serves: Program;
   /** Ends with 0 where a TCP connection to this address opens, with 1 where it does not. */
@@ -44,9 +44,10 @@ export interface ClusterUnderTest {
 /**
  * What no cluster of a kind has, beside what its capabilities say. `scripts`: bash, which the laws of shells run. `printed lines`: programs that write what
  * they are asked to. `broken watches`: something whose crash ends them. `doors by hand`: doors that an operator can stop without Atoll. `cut requests`: a
- * crash of what answers while it starts or removes something, after which it finds its way by itself.
+ * crash of what answers while it starts or removes something, after which it finds its way by itself. `followed bursts`: whole logs for who reads them while
+ * a program writes as fast as it can.
  */
-export type Lack = 'scripts' | 'printed lines' | 'broken watches' | 'doors by hand' | 'cut requests';
+export type Lack = 'scripts' | 'printed lines' | 'broken watches' | 'doors by hand' | 'cut requests' | 'followed bursts';
 
 /** Declared beforehand, so that specs are named by it. */
 export interface ContractOptions {

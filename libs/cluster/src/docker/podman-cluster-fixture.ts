@@ -12,8 +12,12 @@ const programs: Omit<Programs, 'missingImage'> = {
   idle: script('trap "exit 0" TERM; sleep infinity & wait'),
   stubborn: script('trap "" TERM; while true; do sleep 1; done'),
   exits: (code) => script('exit "$1"', String(code)),
-  prints: (count) =>
-    script('for ((i = 0; i < $1; i++)); do if ((i % 2)); then echo "line $i" >&2; else echo "line $i"; fi; done', String(count)),
+  prints: (count, pauseSeconds) =>
+    script(
+      'for ((i = 0; i < $1; i++)); do if ((i % 2)); then echo "line $i" >&2; else echo "line $i"; fi; [[ -z $2 ]] || sleep "$2"; done',
+      String(count),
+      pauseSeconds === undefined ? '' : String(pauseSeconds),
+    ),
   serves: script(
     'say="hostname; cat"; socat UDP-LISTEN:8080,fork,reuseaddr SYSTEM:"$say" & exec socat -t 10 TCP-LISTEN:8080,fork,reuseaddr,backlog=512 SYSTEM:"$say"',
   ),
