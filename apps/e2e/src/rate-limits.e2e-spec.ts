@@ -68,7 +68,9 @@ it('keys that nobody has lock nobody out, not even at their own address', async 
   // 503: a platform that is too busy to look for a key sheds the call.
   const answered = Map.groupBy(await flood, (status) => (status === 503 ? 'shed' : status));
   expect([...answered.keys()].filter((answer) => answer !== 'shed').sort()).toEqual([401, 429]);
-  expect(answered.get(401)?.length).toBeLessThanOrEqual(100);
+  // While NATS does not answer in time, as on a busy machine, a gateway counts by itself: then that bucket may be used up beside the shared one.
+  const buckets = platform.output().includes('limits are local') ? 2 : 1;
+  expect(answered.get(401)?.length).toBeLessThanOrEqual(100 * buckets);
 });
 
 const compatUrl = () => `http://127.0.0.1:${compatPort}`;
