@@ -49,15 +49,18 @@ describeWhere(podmanLacks(), 'pods as real containers', () => {
 
   const api = <Body>(method: string, path: string, body?: unknown, key = tenant.key) =>
     call<Body & Refusal>(method, path, { url: platform.url, key, ...(body !== undefined && { body }) });
-  const create = async (command: string[], more: object = {}) => {
-    const pod = { team_id: tenant.teamId, subscription_id: subscriptionId, name: 'train', image: podmanImage, memory_gb: 0.25 };
-    // On a busy machine the cluster may answer too late to be told from one that is away; it is back with the next look at it.
+  /** On a busy machine the cluster may answer too late to be told from one that is away; it is back with the next look at it. */
+  const accepted = async <Body>(path: string, asked: object) => {
     const { status, body } = await until(
-      () => api<PodView>('POST', '/pods', { ...pod, command, ...more }),
+      () => api<Body>('POST', path, asked),
       (answer) => answer.status !== 503,
     );
     expect([status, body.detail]).toEqual([202, undefined]);
     return body;
+  };
+  const create = (command: string[], more: object = {}) => {
+    const pod = { team_id: tenant.teamId, subscription_id: subscriptionId, name: 'train', image: podmanImage, memory_gb: 0.25 };
+    return accepted<PodView>('/pods', { ...pod, command, ...more });
   };
   const comesTo = async ({ pod_name }: PodView, status: string) =>
     (
@@ -101,9 +104,7 @@ describeWhere(podmanLacks(), 'pods as real containers', () => {
     const pod = await create(['bash', '-c', serve], { name: 'web' });
     await comesTo(pod, 'running');
     const terms = { pod_name: pod.pod_name, service_name: 'web', port: 8080, protocol: 'HTTP', ssl_enabled: false };
-    const made = await api<ServiceView>('POST', '/pods/expose-service', terms);
-    expect([made.status, made.body.detail]).toEqual([202, undefined]);
-    const { service_id } = made.body;
+    const { service_id } = await accepted<ServiceView>('/pods/expose-service', terms);
     const status = () => api<ServiceView>('GET', `/pods/expose-service/status?service_id=${service_id}&pod_name=${pod.pod_name}`);
     const active = async () => (await until(status, ({ body }) => body.status === 'active', patienceMs)).body;
     const first = await active();

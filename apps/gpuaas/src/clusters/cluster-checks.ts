@@ -1,6 +1,8 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { openDocker, type ClusterDriver, type DockerSettings } from '@atoll/cluster';
 import { clusterChanged, clusterPurpose, type Cluster } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { systemContext } from '@atoll/rpc';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
@@ -23,6 +25,7 @@ type Found = Pick<ClusterEntity, 'status' | 'checks' | 'identity'>;
 export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(ClusterChecks.name);
   private timer: NodeJS.Timeout | undefined;
+  private readonly stopping = new AbortController();
   private readonly underWay = new Set<Promise<void>>();
 
   constructor(
@@ -41,6 +44,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
 
   async beforeApplicationShutdown(): Promise<void> {
     clearInterval(this.timer);
+    this.stopping.abort();
     await this.settled();
   }
 
@@ -50,8 +54,22 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   /** Checks one cluster, keeps what was found, and returns it. One that hangs takes `clusterPatienceMs`, and nobody else waits for it. */
-  async check({ gpuaasId, ...asked }: ClusterEntity): Promise<ClusterEntity> {
-    const found = await this.look({ gpuaasId, ...asked });
+  async check(asked: ClusterEntity): Promise<ClusterEntity> {
+    return this.keep(asked, await this.look(asked));
+  }
+
+  /** An engine that restarts, or whose host is busy for some seconds, is not away: one that answered is asked again before pods are refused. */
+  private async checkTwice(asked: ClusterEntity): Promise<void> {
+    let found = await this.look(asked);
+    if (found.status === 'unreachable' && asked.status !== 'unreachable') {
+      const { clusterAgainMs, clusterPatienceMs } = this.settings;
+      await wait(clusterAgainMs, undefined, { signal: this.stopping.signal });
+      found = await this.look(asked, 2 * clusterPatienceMs);
+    }
+    await this.keep(asked, found);
+  }
+
+  private async keep({ gpuaasId, ...asked }: ClusterEntity, found: Found): Promise<ClusterEntity> {
     return this.transactions.run(async (manager) => {
       const cluster = await this.rows.read(manager, gpuaasId, 'change');
       // Set anew meanwhile: what was found is of what it was before.
@@ -68,12 +86,15 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     });
   }
 
-  private async look(cluster: ClusterEntity): Promise<Found> {
+  private async look(cluster: ClusterEntity, patienceMs = this.settings.clusterPatienceMs): Promise<Found> {
     if (cluster.driver !== 'docker') return simulated;
-    const patience = AbortSignal.timeout(this.settings.clusterPatienceMs);
+    const patience = AbortSignal.any([AbortSignal.timeout(patienceMs), this.stopping.signal]);
     const late = Promise.withResolvers<Found>();
     patience.addEventListener('abort', () => late.resolve(unreachable('The engine does not answer.', lookAtEngine)));
-    return Promise.race([late.promise, this.ask(cluster, patience)]);
+    const found = await Promise.race([late.promise, this.ask(cluster, patience)]);
+    // What a service that stops did not wait for tells nothing of the cluster.
+    if (this.stopping.signal.aborted) throw new AppError('unavailable', 'The service stops.');
+    return found;
   }
 
   private async ask(cluster: ClusterEntity, signal: AbortSignal): Promise<Found> {
@@ -117,7 +138,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
         );
         return rows;
       });
-      for (const cluster of due) this.track(this.check(cluster).then(() => undefined));
+      for (const cluster of due) this.track(this.checkTwice(cluster));
     } catch (error) {
       this.logger.warn(`Cannot look for clusters to check; retrying: ${error instanceof Error ? error.message : String(error)}`);
     }
@@ -125,7 +146,9 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
 
   private track(work: Promise<void>): void {
     const tracked = work
-      .catch((error: unknown) => this.logger.warn(`Cannot keep the check of a cluster; retrying: ${String(error)}`))
+      .catch((error: unknown) => {
+        if (!this.stopping.signal.aborted) this.logger.warn(`Cannot keep the check of a cluster; retrying: ${String(error)}`);
+      })
       .finally(() => this.underWay.delete(tracked));
     this.underWay.add(tracked);
   }

@@ -50,6 +50,7 @@ beforeAll(async () => {
     dockerSockets: `/var/run/other.sock, ${engine.socket}`,
     doorImage: 'localhost/atoll-door:1',
     clusterPatienceMs: 1_500,
+    clusterAgainMs: 20,
   });
 });
 afterAll(async () => {
@@ -72,9 +73,10 @@ const told = async (gpuaasId: string) => {
     .map(({ payload }) => payload as { revision: number; setting: number; is_unreachable: boolean })
     .toSorted((one, other) => one.revision - other.revision);
 };
-/** All rounds of checks that are due now, to their end. */
-const round = async () => {
-  await fixture.query('UPDATE cluster SET next_check_at = clock_timestamp()');
+/** A round of checks in which this one alone is due, to its end. */
+const round = async (gpuaasId: string) => {
+  const due = `CASE WHEN gpuaas_id = $1 THEN clock_timestamp() ELSE 'infinity' END`;
+  await fixture.query(`UPDATE cluster SET next_check_at = ${due}`, [gpuaasId]);
   await fixture.get(ClusterChecks).round();
   await fixture.get(ClusterChecks).settled();
 };
@@ -214,13 +216,28 @@ describe('the cluster of a GPU service', () => {
     engine.mode = 'hangs';
     const { since, status } = await fixture.call(clusters.check, { gpuaas_id });
     expect([status, await refusal()]).toEqual(['unreachable', { code: 'unavailable', message: expect.stringContaining(since ?? 'never') }]);
-    await round();
+    await round(gpuaas_id);
     // It was so before.
     expect((await fixture.call(clusters.get, { gpuaas_id })).since).toBe(since);
     engine.mode = 'answers';
-    await round();
+    await round(gpuaas_id);
     expect([(await fixture.call(clusters.get, { gpuaas_id })).status, await refusal()]).toEqual(['ok', null]);
     expect((await told(gpuaas_id)).map(({ is_unreachable }) => is_unreachable)).toEqual([false, false, true, false]);
+  });
+
+  it('is asked again before a round refuses new pods: an engine that restarts, or is slow once, is not away', async () => {
+    const gpuaas_id = await gpuaas();
+    const { since } = await set(gpuaas_id, docker());
+    for (const mode of ['hangs', 'hangs up'] as const) {
+      engine.once = mode;
+      await round(gpuaas_id);
+      expect([engine.once, await fixture.call(clusters.get, { gpuaas_id })]).toMatchObject([undefined, { status: 'ok', since }]);
+    }
+    engine.mode = 'hangs';
+    await round(gpuaas_id);
+    expect((await fixture.call(clusters.get, { gpuaas_id })).status).toBe('unreachable');
+    engine.mode = 'answers';
+    expect((await told(gpuaas_id)).map(({ is_unreachable }) => is_unreachable)).toEqual([false, false, true]);
   });
 
   it('is not used where another engine answers at its address, until it is set again', async () => {
@@ -243,7 +260,10 @@ describe('checks', () => {
     for (let count = 0; count < 40; count += 1) hanging.push(await gpuaas());
     const well = await gpuaas();
     await set(well, docker());
-    await fixture.query(`UPDATE cluster SET driver = 'docker', socket = $1 WHERE gpuaas_id = ANY ($2::bigint[])`, [silent, hanging]);
+    await fixture.query(`UPDATE cluster SET driver = 'docker', status = 'unreachable', socket = $1 WHERE gpuaas_id = ANY ($2::bigint[])`, [
+      silent,
+      hanging,
+    ]);
     await fixture.query('UPDATE cluster SET next_check_at = clock_timestamp(), since = NULL');
     for (let rounds = 0; rounds < 12; rounds += 1) {
       await fixture.get(ClusterChecks).round();

@@ -10,12 +10,17 @@ export class EngineFixture {
   readonly #server: Server;
   /** `hangs`: takes connections and requests, and says nothing. */
   mode: 'answers' | 'hangs' = 'answers';
+  /** What happens to the next request alone. */
+  once: 'hangs' | 'hangs up' | undefined;
   id = 'engine-1';
   hasDoorImage = true;
 
   private constructor() {
     this.#server = createServer((request, response) => {
-      if (this.mode === 'hangs') return;
+      const { once = this.mode } = this;
+      this.once = undefined;
+      if (once === 'hangs up') request.destroy();
+      if (once !== 'answers') return;
       const path = (request.url ?? '').replace(/^\/v[\d.]+|\?.*$/g, '');
       const isMissing = path.startsWith('/images/') && !this.hasDoorImage;
       response.writeHead(isMissing ? 404 : 200, { 'content-type': 'application/json' });
