@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createApiKey } from '@atoll/api-keys';
-import { freePort } from '@atoll/testing';
+import { chromiumPath, freePort } from '@atoll/testing';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { drawnAfterData, firstLoad, framesOfScrolling, heapMb, type FirstLoad } from './console-page.js';
 import { serveEmptyPage } from './empty-page.js';
@@ -17,7 +17,6 @@ import { firstLine, start, stopAll, untilReady } from './processes.js';
  * forward; its calls are real.
  */
 const { values } = parseArgs({ options: { loads: { type: 'string', default: '7' }, minutes: { type: 'string', default: '60' } } });
-const executablePath = process.env.ATOLL_TEST_CHROMIUM ?? '/usr/bin/chromium';
 const pollMs = 10_000;
 const settleMs = 60;
 const logLines = 10_000;
@@ -154,7 +153,7 @@ async function reportHeap(browser: Browser, demo: Demo): Promise<void> {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
-const browser = await chromium.launch({ executablePath });
+const browser = await chromium.launch({ executablePath: chromiumPath() });
 try {
   const [load = 0] = loadavg();
   console.log(`${cpus().length} cores, load ${load.toFixed(1)}, Chromium ${browser.version()}`);

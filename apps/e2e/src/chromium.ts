@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
+import { chromiumPath } from '@atoll/testing';
 import { chromium, type Browser, type BrowserContext, type CDPSession, type Page } from 'playwright-core';
 import { platformUrl } from './client.js';
 
-const executablePath = process.env.ATOLL_TEST_CHROMIUM ?? '/usr/bin/chromium';
+const executablePath = chromiumPath();
 
 /** What this machine lacks for stories in a browser; undefined for nothing. */
 export const chromiumLacking = existsSync(executablePath) ? undefined : 'Chromium is not installed; run: npm run test:setup';
