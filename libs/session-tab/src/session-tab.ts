@@ -146,7 +146,8 @@ export class SessionTab {
     this.#lookForLogOut();
     if (!this.#held) throw new NoSession();
     if (this.#held.expiresAtMs - marginMs < Date.now()) await this.#refresh();
-    const { token } = this.#held;
+    const token = this.#held?.token;
+    if (token === undefined) throw new NoSession();
     const headers = new Headers(init.headers);
     headers.set('authorization', `Bearer ${token}`);
     const response = await fetch(this.#api + path, { ...init, headers });
@@ -199,12 +200,21 @@ export class SessionTab {
       throw new NoSession();
     }
     const response = await this.#post('/user/refresh', undefined);
+    const answer = response.ok ? ((await response.json()) as LoggedIn) : undefined;
+    if (this.#held !== before) {
+      // Left or logged in anew meanwhile: the answer is about a session that is no longer this tab's.
+      if (this.#held) return;
+      throw new NoSession();
+    }
     if (response.status === 401) {
       this.#leave('ended');
       throw new NoSession();
     }
-    if (!response.ok) throw new Error(`The session cannot be refreshed at the moment (${response.status}).`);
-    const answer = (await response.json()) as LoggedIn;
+    if (!answer) throw new Error(`The session cannot be refreshed at the moment (${response.status}).`);
+    if (stamp !== browser.localStorage.getItem(stampKey)) {
+      this.#leave('logged_out');
+      throw new NoSession();
+    }
     if (before && before.user.id !== answer.user.id) {
       this.#leave('other_user');
       throw new NoSession();
