@@ -8,6 +8,9 @@ try {
   const gatewayEnv = loadEnv(GatewayEnv);
   const logger = createLogger({ service: 'gateway', level: env.ATOLL_LOG_LEVEL });
   logger.info({ version }, 'starting');
+  // A start that waits for its broker ends at once by a signal, as that of a service does.
+  let stop = (): Promise<unknown> => Promise.resolve();
+  onShutdown(logger, () => stop());
   const transport = natsTransport({ servers: env.NATS_URL, name: 'gateway', secrets: env.ATOLL_BUS_SECRET });
   const gateway = await createGateway({
     ...optionsFrom(gatewayEnv),
@@ -19,10 +22,10 @@ try {
   });
   const { ATOLL_COMPAT_PORT: compatPort } = gatewayEnv;
   const compat = compatPort === undefined ? undefined : await listenCompat(gateway, { port: compatPort, host });
-  onShutdown(logger, async () => {
+  stop = async () => {
     await Promise.all([gateway.close(), compat?.close()]);
     await transport.close();
-  });
+  };
   await gateway.listen(port, host);
   logger.info({ port, host, ...(compatPort !== undefined && { compat_port: compatPort }) }, 'ready');
 } catch (error) {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createApiKey } from '@atoll/api-keys';
+import { spawnTypescript } from '@atoll/testing';
 import { createLogger, NestLogger } from './logger.js';
 
 function recorded(): { lines: string[]; logger: ReturnType<typeof createLogger> } {
@@ -45,5 +47,17 @@ describe('logs', () => {
     expect(lines.join('')).not.toContain(key);
     expect(lines.join('')).not.toContain('hunter2');
     expect(lines.join('')).toContain('"context":"Database"');
+  });
+
+  it('keep no process alive that a signal ends: whether somebody reads them, or nobody any more', async () => {
+    for (const isHeard of [true, false]) {
+      const process = spawnTypescript(new URL('./logger-process-fixture.ts', import.meta.url));
+      while (process.lines.length === 0) await delay(10);
+      if (!isHeard) process.stopListening();
+      process.kill('SIGTERM');
+      expect(await process.ended).toBe(0);
+      const said = process.lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+      expect(said).toEqual(isHeard ? ['there', 'stopping', 'stopped'] : ['there']);
+    }
   });
 });

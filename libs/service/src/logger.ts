@@ -39,11 +39,17 @@ function redactText(text: string): string {
   return secretTexts.reduce((redacted, [pattern, replacement]) => redacted.replace(pattern, replacement), text);
 }
 
-/** Written in one go for many lines, a tenth of a second late at most; what is left goes out as the process ends. */
+/**
+ * Written in one go for many lines, a tenth of a second late at most; what is left goes out as the process ends. Where nobody reads it any more, `flushSync` would try for
+ * ever, so `flush` goes before it: by that pino notices, and makes `flushSync` do nothing.
+ */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: true, minLength: bufferedBytes });
   setInterval(() => output.flush(), flushEveryMs).unref();
-  process.once('exit', () => output.flushSync());
+  process.once('exit', () => {
+    output.flush();
+    output.flushSync();
+  });
   return output;
 }
 

@@ -18,6 +18,10 @@ export async function runService<Settings extends object>(definition: ServiceDef
     const settings = loadEnv(definition.settings);
     const logger = createLogger({ service: name, level: env.ATOLL_LOG_LEVEL });
     logger.info({ version }, 'starting');
+    // Until there is something to stop, a signal ends the process at once: a start may wait for its broker for ever, and the first process of a
+    // container outlives a signal that it does not handle.
+    let stop = (): Promise<void> => Promise.resolve();
+    onShutdown(logger, () => stop());
     const transport = natsTransport({ servers: env.NATS_URL, name, secrets: env.ATOLL_BUS_SECRET, stream: streamOf(env) });
     const module = moduleOf(definition, { settings, databaseUrl: env.DATABASE_URL, transport });
     const service = await startService({ name, module, transport, logger });
@@ -26,11 +30,11 @@ export async function runService<Settings extends object>(definition: ServiceDef
     observeEvents(metrics, [service]);
     observeFigures(metrics, service, definition.figures);
     const health = await startHealthServer({ port: env.HEALTH_PORT, host: env.HOST, checks, metrics });
-    onShutdown(logger, async () => {
+    stop = async () => {
       await service.stop();
       await transport.close();
       await health.close();
-    });
+    };
     const { adminKey, adminLink } = (await definition.started?.(service.app, settings)) ?? {};
     if (adminKey) console.log(`\nAdmin key: ${adminKey}\nShown this once; it does not expire.\n`);
     if (adminLink) console.log(`\nThe operator sets a password here, within 24 hours: ${adminLink}\n`);

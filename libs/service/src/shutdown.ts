@@ -7,7 +7,7 @@ const patienceMs = 25_000;
  * Runs `stop` once, at the first SIGTERM or SIGINT, then ends the process with code 0. A second signal, a stop that fails, or one that takes
  * longer than 25 seconds ends it with code 1.
  */
-export function onShutdown(logger: Logger, stop: () => Promise<void>): void {
+export function onShutdown(logger: Logger, stop: () => Promise<unknown>): void {
   let stopping = false;
   const end = (signal: NodeJS.Signals) => {
     if (stopping) process.exit(1);

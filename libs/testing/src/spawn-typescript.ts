@@ -7,8 +7,10 @@ export interface SpawnedProcess {
   readonly lines: string[];
   /** Sends it a signal. */
   kill(signal: NodeJS.Signals): void;
-  /** Resolves when it has ended, whatever by. */
-  readonly ended: Promise<void>;
+  /** Nobody reads what it says from then on. */
+  stopListening(): void;
+  /** Its exit code when it has ended; null where a signal ended it. */
+  readonly ended: Promise<number | null>;
 }
 
 /** Runs a TypeScript file of this repository, a fixture, in a process of its own. What it writes to standard error is shown. */
@@ -24,6 +26,7 @@ export function spawnTypescript(file: URL, argv: readonly string[] = []): Spawne
   return {
     lines,
     kill: (signal) => void child.kill(signal),
-    ended: new Promise((resolve) => child.once('close', () => resolve())),
+    stopListening: () => void child.stdout?.destroy(),
+    ended: new Promise((resolve) => child.once('close', resolve)),
   };
 }

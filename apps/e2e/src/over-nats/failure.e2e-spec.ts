@@ -1,5 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { timeoutFactor } from '@atoll/testing';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Sealer } from '@atoll/seal';
+import { createDatabase, freePort, timeoutFactor } from '@atoll/testing';
 import { OwnPlatform, until } from '../own-platform.js';
 import type { RunningPlatform } from '../running-platform.js';
 
@@ -114,6 +117,34 @@ describe('services over NATS', () => {
       await load;
       expect([...answers.keys()]).toEqual(['200']);
       expect(answers.get('200')).toBeGreaterThan(100);
+    },
+    startTimeoutMs,
+  );
+
+  it.each(['gateway', 'teams'])(
+    'end by themselves at a signal while they wait for their broker in the middle of a start: %s',
+    async (name) => {
+      const database = await createDatabase();
+      const env = {
+        ...process.env,
+        DATABASE_URL: database.url,
+        NATS_URL: `nats://127.0.0.1:${await freePort()}`,
+        ATOLL_BUS_SECRET: 'a bus secret of the stories',
+        ATOLL_KEY_PEPPER: 'a pepper of the stories',
+        ATOLL_SEAL_KEYS: Sealer.createKeys(),
+        PORT: '0',
+      };
+      const starting = spawn(process.execPath, [`dist/apps/${name}/src/main.js`], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+      const ended = once(starting, 'exit');
+      let output = '';
+      for await (const chunk of starting.stdout.setEncoding('utf8')) {
+        output += chunk;
+        if (output.includes('NATS does not answer')) break;
+      }
+      starting.kill('SIGTERM');
+      // By its own hand, and not by that of the system, which never kills the first process of a container for lack of a handler.
+      expect(await ended).toEqual([0, null]);
+      await database.drop();
     },
     startTimeoutMs,
   );
