@@ -24,7 +24,7 @@ const config: Config = {
   globalSetup: '<rootDir>/libs/testing/src/jest-run-setup.ts',
   globalTeardown: '<rootDir>/libs/testing/src/jest-run-teardown.ts',
   setupFilesAfterEnv: ['<rootDir>/libs/testing/src/jest-error-log.ts'],
-  testTimeout: 120_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1),
+  testTimeout: 240_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1),
   // A spec waits about as long as it computes.
   maxWorkers: 2 * Math.min(availableParallelism(), 4),
   // A worker with more than this is replaced by a new one, which loads everything again.

@@ -8,7 +8,7 @@ import { call, createTeam, succeed, until } from './client.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const longMs = 120_000 * timeoutFactor;
+const longMs = 240_000 * timeoutFactor;
 const lacking = hostsLack() ?? (spawnSync('ssh', ['-V']).error ? 'OpenSSH’s client was not found' : undefined);
 
 interface NodeView {

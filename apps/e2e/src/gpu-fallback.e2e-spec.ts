@@ -3,7 +3,7 @@ import { timeoutFactor } from '@atoll/testing';
 import { until } from './client.js';
 import { createNode, createPool, createTenant, type GpuView } from './gpu-inventory.js';
 
-const timeoutMs = 120_000 * timeoutFactor;
+const timeoutMs = 240_000 * timeoutFactor;
 
 /** A node of one GPU, in a pool that cuts it by these terms and lets it fall back. */
 async function poolOf(terms: object, name?: string) {

@@ -10,7 +10,7 @@ import { createDatabase, timeoutFactor, type TestDatabase } from '@atoll/testing
 import { call, until, type Operated } from './client.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
-const startTimeoutMs = 120_000 * timeoutFactor;
+const startTimeoutMs = 240_000 * timeoutFactor;
 
 interface Kept {
   folder: string;

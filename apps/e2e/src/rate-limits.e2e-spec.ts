@@ -26,6 +26,9 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.stop());
 
+/** While NATS does not answer in time, as on a busy machine, a gateway counts by itself: then that bucket may be used up beside the shared one. */
+const buckets = () => (platform.output().includes('limits are local') ? 2 : 1);
+
 const statusOf = async (path: string, key: string): Promise<number> => (await call('GET', path, { url: platform.url, key })).status;
 
 it('a member who rotates the key six times gets no more calls than without', async () => {
@@ -39,10 +42,9 @@ it('a member who rotates the key six times gets no more calls than without', asy
     const path = `/team/${team.id}/members/${ids.team_owner}/api-key`;
     key = (await succeed<MemberView>('POST', path, { url: platform.url, key: platform.adminKey, body: {} })).api_key ?? '';
   }
-  expect([...answered].sort()).toEqual([
-    [200, memberLimit],
-    [429, 5 * memberLimit],
-  ]);
+  expect([...answered.keys()].sort()).toEqual([200, 429]);
+  expect(answered.get(200)).toBeGreaterThanOrEqual(memberLimit);
+  expect(answered.get(200)).toBeLessThanOrEqual(memberLimit * buckets());
 });
 
 it('an operator bills 60 customers in a row, and looks at 100 teams 20 at a time', async () => {
@@ -68,9 +70,7 @@ it('keys that nobody has lock nobody out, not even at their own address', async 
   // 503: a platform that is too busy to look for a key sheds the call.
   const answered = Map.groupBy(await flood, (status) => (status === 503 ? 'shed' : status));
   expect([...answered.keys()].filter((answer) => answer !== 'shed').sort()).toEqual([401, 429]);
-  // While NATS does not answer in time, as on a busy machine, a gateway counts by itself: then that bucket may be used up beside the shared one.
-  const buckets = platform.output().includes('limits are local') ? 2 : 1;
-  expect(answered.get(401)?.length).toBeLessThanOrEqual(100 * buckets);
+  expect(answered.get(401)?.length).toBeLessThanOrEqual(100 * buckets());
 });
 
 const compatUrl = () => `http://127.0.0.1:${compatPort}`;

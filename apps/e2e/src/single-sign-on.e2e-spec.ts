@@ -9,7 +9,7 @@ import { call, type TeamView } from './client.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const longMs = 120_000 * timeoutFactor;
+const longMs = 240_000 * timeoutFactor;
 // The provider speaks of what it does for development.
 jest.spyOn(console, 'warn').mockImplementation(() => undefined);
 jest.spyOn(console, 'info').mockImplementation(() => undefined);

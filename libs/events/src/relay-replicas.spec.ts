@@ -70,15 +70,16 @@ describe('the relay', () => {
     expect(notifyingSessions).toEqual([]);
   });
 
-  it('gets one notification for many commits of another replica', async () => {
+  it('gets one notification for all commits of another replica within 20 ms', async () => {
     await world.startReplica('orders');
     const commits = 400;
+    const began = performance.now();
     const writer = async (first: number) => {
       for (let number = first; number < commits; number += 8) await place(number, number % 2);
     };
     await Promise.all(Array.from({ length: 8 }, (_, first) => writer(first)));
     await eventually(async () => expect(await world.noted('letters')).toHaveLength(commits));
     expect(notifyingSessions.length).toBeGreaterThan(0);
-    expect(notifyingSessions.length).toBeLessThan(commits / 4);
+    expect(notifyingSessions.length).toBeLessThanOrEqual(1 + (performance.now() - began) / 20);
   });
 });

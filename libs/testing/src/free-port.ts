@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
 
 /**
  * Below the range from which systems pick ports for outgoing connections and for listeners that take any port: none of those takes a port
@@ -9,11 +12,39 @@ const ports = { first: 10_000, count: 11_000 };
 /** Processes that ask at the same time begin apart. */
 let asked = process.pid * 37;
 
-/** A port of loopback that nobody listens on at present. Another one at each call. */
-export async function freePort(): Promise<number> {
+/** A file for each port that was given away, with the number of the process that has it. */
+const claims = join(tmpdir(), `atoll-ports-${userInfo().username}`);
+
+/**
+ * A port of loopback that nobody listens on at present. Another one at each call, and no process that asks here has it while this one runs: what it is
+ * for may take long to listen. `from`: where to begin to look.
+ */
+export async function freePort(from?: number): Promise<number> {
+  asked = from ?? asked;
+  mkdirSync(claims, { recursive: true });
   for (;;) {
     const port = ports.first + (asked++ % ports.count);
-    if (await isFree(port)) return port;
+    if (isClaimed(port) && (await isFree(port))) return port;
+  }
+}
+
+/** Of two processes that find the claim of a dead one at the same moment both may have it; that is as rare as harmless. */
+function isClaimed(port: number): boolean {
+  const claim = join(claims, String(port));
+  try {
+    writeFileSync(claim, String(process.pid), { flag: 'wx' });
+  } catch {
+    if (isAlive(Number(readFileSync(claim, 'utf8')))) return false;
+    writeFileSync(claim, String(process.pid));
+  }
+  return true;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
   }
 }
 

@@ -8,7 +8,7 @@ import { startPostgres, timeoutFactor } from '@atoll/testing';
 import { OwnPlatform, until } from '../own-platform.js';
 import { startPlatform } from '../running-platform.js';
 
-const startTimeoutMs = 120_000 * timeoutFactor;
+const startTimeoutMs = 240_000 * timeoutFactor;
 const own = new OwnPlatform();
 
 /** Callers are limited, in the words of the reference. */

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { freePort, timeoutFactor } from '@atoll/testing';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
 
-const timeoutMs = 120_000 * timeoutFactor;
+const timeoutMs = 240_000 * timeoutFactor;
 let folder = '';
 let platform: RunningPlatform | undefined;
 

@@ -17,7 +17,7 @@ interface ClusterView {
 }
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const startMs = 120_000 * timeoutFactor;
+const startMs = 240_000 * timeoutFactor;
 
 describeWhere(podmanLacks(), 'clusters of several kinds, side by side', () => {
   let podman: Podman;

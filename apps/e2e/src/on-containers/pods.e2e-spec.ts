@@ -24,7 +24,7 @@ interface ServiceView {
 
 const patienceMs = 30_000;
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const startMs = 120_000 * timeoutFactor;
+const startMs = 240_000 * timeoutFactor;
 
 describeWhere(podmanLacks(), 'pods as real containers', () => {
   let podman: Podman;

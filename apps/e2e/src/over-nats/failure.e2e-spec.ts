@@ -6,7 +6,7 @@ import { createDatabase, freePort, timeoutFactor } from '@atoll/testing';
 import { OwnPlatform, until } from '../own-platform.js';
 import type { RunningPlatform } from '../running-platform.js';
 
-const startTimeoutMs = 120_000 * timeoutFactor;
+const startTimeoutMs = 240_000 * timeoutFactor;
 const own = new OwnPlatform('a file');
 let started: RunningPlatform;
 
