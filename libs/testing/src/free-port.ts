@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
@@ -13,7 +13,7 @@ const ports = { first: 10_000, count: 11_000 };
 let asked = process.pid * 37;
 
 /** A file for each port that was given away, with the number of the process that has it. */
-const claims = join(tmpdir(), `atoll-ports-${userInfo().username}`);
+const claims = join(tmpdir(), `atoll-ports-${process.getuid?.() ?? 'windows'}`);
 
 /**
  * A port of loopback that nobody listens on at present. Another one at each call, and no process that asks here has it while this one runs: what it is

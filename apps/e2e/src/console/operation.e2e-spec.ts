@@ -21,9 +21,9 @@ describeWhere(browserLack(), 'an operator who looks for what went wrong', () => 
   }, longMs);
   afterAll(async () => {
     await closeBrowser();
-    await client.end();
-    await platform.stop();
-    await database.drop();
+    await client?.end();
+    await platform?.stop();
+    await database?.drop();
   });
 
   it(
