@@ -21,6 +21,15 @@ const ready = (name: string, replaced?: string) =>
     return Promise.resolve(isReady ? pid : undefined);
   });
 
+/** What the platform logged of the request that was answered so. */
+const logOf = (answer: string) => {
+  const [, id] = /"request_id":"([^"]+)"/.exec(answer) ?? [];
+  return started
+    .output()
+    .split('\n')
+    .filter((line) => id !== undefined && line.includes(id));
+};
+
 beforeAll(async () => {
   started = await own.start('services', { ATOLL_REPLICAS: 'teams=2' });
 }, startTimeoutMs);
@@ -115,7 +124,7 @@ describe('services over NATS', () => {
       }
       loading = false;
       await load;
-      expect([...answers.keys()]).toEqual(['200']);
+      expect([...answers.keys()].flatMap((told) => [told, ...logOf(told)])).toEqual(['200']);
       expect(answers.get('200')).toBeGreaterThan(100);
     },
     startTimeoutMs,
