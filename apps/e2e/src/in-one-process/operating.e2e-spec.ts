@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createApiKey } from '@atoll/api-keys';
-import { createDatabase, freePort, timeoutFactor, type TestDatabase } from '@atoll/testing';
+import { createDatabase, freePort, type TestDatabase } from '@atoll/testing';
 import { Sealer } from '@atoll/seal';
 import pg from 'pg';
 import { until } from '../client.js';
@@ -15,7 +15,6 @@ import { fingerprintAt, IdleHook, makeSecrets, untilStatus } from '../sealed-sec
 
 const [old, fresh] = [Sealer.createKeys('old'), Sealer.createKeys('new')];
 const adminKey = createApiKey();
-const storyMs = 180_000 * timeoutFactor;
 
 let folder: string;
 let database: TestDatabase;
@@ -91,46 +90,42 @@ async function reseal(sealKeys: string): Promise<{ declared: Record<string, numb
   return { declared: Object.fromEntries(columns), output };
 }
 
-it(
-  'a sealing key is replaced: what it sealed is sealed again beside the running platform, which then runs without it',
-  async () => {
-    const hook = new IdleHook();
-    const hookUrl = await hook.start();
-    await start(old);
-    const secrets = await makeSecrets({ url: platform?.url ?? '', adminKey }, hook, hookUrl);
-    hook.stop();
-    const { instanceId, accessToken, podName, externalPort, reinstall } = secrets;
-    const credentials = () => ask<{ ssh_password: string }>('GET', `/baremetal/${instanceId}/credentials`);
-    const { ssh_password } = await credentials();
-    const fingerprint = await fingerprintAt(externalPort);
-    const sealed = await underTheOldKey();
+it('a sealing key is replaced: what it sealed is sealed again beside the running platform, which then runs without it', async () => {
+  const hook = new IdleHook();
+  const hookUrl = await hook.start();
+  await start(old);
+  const secrets = await makeSecrets({ url: platform?.url ?? '', adminKey }, hook, hookUrl);
+  hook.stop();
+  const { instanceId, accessToken, podName, externalPort, reinstall } = secrets;
+  const credentials = () => ask<{ ssh_password: string }>('GET', `/baremetal/${instanceId}/credentials`);
+  const { ssh_password } = await credentials();
+  const fingerprint = await fingerprintAt(externalPort);
+  const sealed = await underTheOldKey();
 
-    await start(`${fresh},${old}`);
-    const { declared, output } = await reseal(`${fresh},${old}`);
-    // A column that holds sealed texts and is not declared would keep the old key alive; one that is declared and holds none is not proven here.
-    expect(Object.keys(declared).toSorted()).toEqual(sealed);
-    expect(Object.entries(declared).filter(([, count]) => count === 0)).toEqual([]);
-    expect(output).toMatch(/Everything is sealed under the first key. The others may be taken away.\n$/);
-    expect(await underTheOldKey()).toEqual([]);
+  await start(`${fresh},${old}`);
+  const { declared, output } = await reseal(`${fresh},${old}`);
+  // A column that holds sealed texts and is not declared would keep the old key alive; one that is declared and holds none is not proven here.
+  expect(Object.keys(declared).toSorted()).toEqual(sealed);
+  expect(Object.entries(declared).filter(([, count]) => count === 0)).toEqual([]);
+  expect(output).toMatch(/Everything is sealed under the first key. The others may be taken away.\n$/);
+  expect(await underTheOldKey()).toEqual([]);
 
-    await start(fresh);
-    const operated = { url: platform?.url ?? '', adminKey };
-    expect((await credentials()).ssh_password).toBe(ssh_password);
-    // The key that signs is the one of before: nobody has to log in again.
-    expect(await ask('GET', '/user/profile', undefined, accessToken)).toMatchObject({ email: 'admin@atoll.local' });
-    await until(
-      () => fingerprintAt(externalPort).catch(() => ''),
-      (found) => found === fingerprint,
-    );
-    await ask('POST', '/pods/action', { pod_name: podName, action: 'restart' });
-    await untilStatus(operated, `/pods/${podName}`, 'running');
-    await ask('POST', '/baremetal/reinstall-callback', { token: reinstall.token, status: 'done' });
-    await untilStatus(operated, `/baremetal/node/${reinstall.nodeId}`, 'Available');
-    await ask('DELETE', `/baremetal/${instanceId}`);
-    await untilStatus(operated, `/baremetal/${instanceId}`, 'Released');
-  },
-  storyMs,
-);
+  await start(fresh);
+  const operated = { url: platform?.url ?? '', adminKey };
+  expect((await credentials()).ssh_password).toBe(ssh_password);
+  // The key that signs is the one of before: nobody has to log in again.
+  expect(await ask('GET', '/user/profile', undefined, accessToken)).toMatchObject({ email: 'admin@atoll.local' });
+  await until(
+    () => fingerprintAt(externalPort).catch(() => ''),
+    (found) => found === fingerprint,
+  );
+  await ask('POST', '/pods/action', { pod_name: podName, action: 'restart' });
+  await untilStatus(operated, `/pods/${podName}`, 'running');
+  await ask('POST', '/baremetal/reinstall-callback', { token: reinstall.token, status: 'done' });
+  await untilStatus(operated, `/baremetal/node/${reinstall.nodeId}`, 'Available');
+  await ask('DELETE', `/baremetal/${instanceId}`);
+  await untilStatus(operated, `/baremetal/${instanceId}`, 'Released');
+});
 
 it('nodes in maintenance are counted by their cause in the figures of the platform', async () => {
   const { data } = await ask<{ data: { node_id: string }[] }>('GET', '/baremetal/node');
