@@ -1,9 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { timeoutFactor } from '@atoll/testing';
 import { until } from './client.js';
 import { createNode, createPool, createTenant, type GpuView } from './gpu-inventory.js';
-
-const timeoutMs = 240_000 * timeoutFactor;
 
 /** A node of one GPU, in a pool that cuts it by these terms and lets it fall back. */
 async function poolOf(terms: object, name?: string) {
@@ -25,69 +22,65 @@ const temporal = { mode: 'Temporal', origin: 'dynamic_fallback', transition: nul
 const spatial = { mode: 'Spatial', origin: 'configured', transition: null, reason: null, tenants: [] };
 
 describe('a GPU that MPS cuts in two', () => {
-  it(
-    'with overcommit is lent in turns when a third workload comes, and cut again when one of them stops',
-    async () => {
-      // Its switches take so long that they can be seen.
-      const pool = await poolOf({ mechanism: 'mps', replicas: 2, overcommit: 2, temporal_replicas: 4 }, 'gpu-01.switch-slow');
-      const tenant = await createTenant('Fallback');
-      const { subscription_id: id } = (await tenant.subscribe({ pool_id: pool.poolId, vgpus: 3 })).body;
-      const tooMany = await tenant.subscribe({ pool_id: pool.poolId, vgpus: 2 });
-      expect([tooMany.status, tooMany.body.code]).toEqual([422, 'insufficient_capacity']);
-      expect(tooMany.body.detail).toContain('Available: 1 of mps-2.');
-      expect((await tenant.subscribe({ pool_id: pool.poolId, vgpus: 1 })).status).toBe(202);
-      const soldOut = await tenant.subscribe({ pool_id: pool.poolId, vgpus: 1 });
-      expect([soldOut.status, soldOut.body.code]).toEqual([422, 'insufficient_capacity']);
-      expect(soldOut.body.detail).toContain('Available: nothing.');
+  it('with overcommit is lent in turns when a third workload comes, and cut again when one of them stops', async () => {
+    // Its switches take so long that they can be seen.
+    const pool = await poolOf({ mechanism: 'mps', replicas: 2, overcommit: 2, temporal_replicas: 4 }, 'gpu-01.switch-slow');
+    const tenant = await createTenant('Fallback');
+    const { subscription_id: id } = (await tenant.subscribe({ pool_id: pool.poolId, vgpus: 3 })).body;
+    const tooMany = await tenant.subscribe({ pool_id: pool.poolId, vgpus: 2 });
+    expect([tooMany.status, tooMany.body.code]).toEqual([422, 'insufficient_capacity']);
+    expect(tooMany.body.detail).toContain('Available: 1 of mps-2.');
+    expect((await tenant.subscribe({ pool_id: pool.poolId, vgpus: 1 })).status).toBe(202);
+    const soldOut = await tenant.subscribe({ pool_id: pool.poolId, vgpus: 1 });
+    expect([soldOut.status, soldOut.body.code]).toEqual([422, 'insufficient_capacity']);
+    expect(soldOut.body.detail).toContain('Available: nothing.');
 
-      await tenant.subscribed(id);
-      const one = (await tenant.start(id)).body.workload_id;
-      const two = (await tenant.start(id)).body.workload_id;
-      await tenant.runs(one);
-      await tenant.runs(two);
-      const cut = await pool.gpu();
-      expect(cut).toMatchObject(spatial);
-      expect(cut.slices.map(({ start, state }) => [start, state]).toSorted()).toEqual([
-        [0, 'occupied'],
-        [1, 'occupied'],
-      ]);
+    await tenant.subscribed(id);
+    const one = (await tenant.start(id)).body.workload_id;
+    const two = (await tenant.start(id)).body.workload_id;
+    await tenant.runs(one);
+    await tenant.runs(two);
+    const cut = await pool.gpu();
+    expect(cut).toMatchObject(spatial);
+    expect(cut.slices.map(({ start, state }) => [start, state]).toSorted()).toEqual([
+      [0, 'occupied'],
+      [1, 'occupied'],
+    ]);
 
-      const three = await tenant.start(id);
-      const waiting = { status: 'pending', reason: 'Waiting for a GPU to change its sharing mode.' };
-      expect([three.status, three.body]).toMatchObject([202, waiting]);
-      expect(await pool.gpu()).toMatchObject({ mode: 'Spatial', transition: 'to_temporal' });
-      expect(await tenant.workload(three.body.workload_id)).toMatchObject(waiting);
-      await tenant.runs(three.body.workload_id);
-      const lent = await pool.atRestIn('Temporal');
-      expect(lent).toMatchObject(temporal);
-      expect(workloadsOf(lent.tenants)).toEqual([one, two, three.body.workload_id].toSorted());
+    const three = await tenant.start(id);
+    const waiting = { status: 'pending', reason: 'Waiting for a GPU to change its sharing mode.' };
+    expect([three.status, three.body]).toMatchObject([202, waiting]);
+    expect(await pool.gpu()).toMatchObject({ mode: 'Spatial', transition: 'to_temporal' });
+    expect(await tenant.workload(three.body.workload_id)).toMatchObject(waiting);
+    await tenant.runs(three.body.workload_id);
+    const lent = await pool.atRestIn('Temporal');
+    expect(lent).toMatchObject(temporal);
+    expect(workloadsOf(lent.tenants)).toEqual([one, two, three.body.workload_id].toSorted());
 
-      expect((await tenant.stop(three.body.workload_id)).status).toBe(202);
-      expect(await until(pool.gpu, ({ transition }) => transition !== null)).toMatchObject({
-        mode: 'Temporal',
-        origin: 'dynamic_fallback',
-        transition: 'to_spatial',
-      });
-      // It meets the GPU on its way back, where both halves are taken: it waits, and the GPU falls back once more.
-      const four = await tenant.start(id);
-      expect([four.status, four.body]).toMatchObject([202, waiting]);
-      await tenant.runs(four.body.workload_id);
-      const again = await pool.atRestIn('Temporal');
-      expect(workloadsOf(again.tenants)).toEqual([one, two, four.body.workload_id].toSorted());
-      await tenant.stop(four.body.workload_id);
-      const back = await pool.atRestIn('Spatial');
-      expect(back).toMatchObject(spatial);
-      expect(workloadsOf(back.slices)).toEqual([one, two].toSorted());
+    expect((await tenant.stop(three.body.workload_id)).status).toBe(202);
+    expect(await until(pool.gpu, ({ transition }) => transition !== null)).toMatchObject({
+      mode: 'Temporal',
+      origin: 'dynamic_fallback',
+      transition: 'to_spatial',
+    });
+    // It meets the GPU on its way back, where both halves are taken: it waits, and the GPU falls back once more.
+    const four = await tenant.start(id);
+    expect([four.status, four.body]).toMatchObject([202, waiting]);
+    await tenant.runs(four.body.workload_id);
+    const again = await pool.atRestIn('Temporal');
+    expect(workloadsOf(again.tenants)).toEqual([one, two, four.body.workload_id].toSorted());
+    await tenant.stop(four.body.workload_id);
+    const back = await pool.atRestIn('Spatial');
+    expect(back).toMatchObject(spatial);
+    expect(workloadsOf(back.slices)).toEqual([one, two].toSorted());
 
-      await tenant.stop(one);
-      await tenant.runs(one, 'stopped');
-      const next = await tenant.start(id);
-      expect(next.status).toBe(202);
-      await tenant.runs(next.body.workload_id);
-      expect(await pool.gpu()).toMatchObject(spatial);
-    },
-    timeoutMs,
-  );
+    await tenant.stop(one);
+    await tenant.runs(one, 'stopped');
+    const next = await tenant.start(id);
+    expect(next.status).toBe(202);
+    await tenant.runs(next.body.workload_id);
+    expect(await pool.gpu()).toMatchObject(spatial);
+  });
 
   it('without overcommit is lent in turns to a third subscription, and cut again when one of them ends', async () => {
     const pool = await poolOf({ mechanism: 'mps', replicas: 2, temporal_replicas: 3 });

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { createApiKey } from '@atoll/api-keys';
 import { runningPostgresUrl } from '@atoll/database';
-import { timeoutFactor } from '@atoll/testing';
 import { call, until, type Operated } from './client.js';
 import { createNode, createPool, createTenant } from './gpu-inventory.js';
 import { killEverything } from './mortal-platform.js';
@@ -15,7 +14,6 @@ import type { RunningPlatform, Topology } from './running-platform.js';
 import { recoveryMs, subscriber } from './subscriber.js';
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const storyMs = 180_000 * timeoutFactor;
 /** A worker's claim, the longest back-off of a step, and that of asking again. */
 const deletionMs = 60_000;
 
@@ -38,7 +36,7 @@ async function start(): Promise<void> {
 beforeAll(async () => {
   own.folder = folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
   await start();
-}, storyMs);
+});
 
 async function query(sql: string, values: unknown[] = []): Promise<void> {
   const client = new pg.Client({ connectionString: runningPostgresUrl(folder) });
@@ -110,35 +108,27 @@ async function podsUnderWay() {
   };
 }
 
-it(
-  'Ctrl-C in a terminal lets what is under way end, and leaves no process behind',
-  async () => {
-    const ended = once(platform.process, 'exit');
-    // As a terminal does: to the whole group.
-    process.kill(-(platform.process.pid ?? 0), 'SIGINT');
-    expect(await ended).toEqual([0, null]);
-    await expect(fetch(`${platform.url}/livez`)).rejects.toThrow();
-    expect(platform.output()).not.toMatch(/"level":"(error|fatal)"/);
-    await start();
-  },
-  storyMs,
-);
+it('Ctrl-C in a terminal lets what is under way end, and leaves no process behind', async () => {
+  const ended = once(platform.process, 'exit');
+  // As a terminal does: to the whole group.
+  process.kill(-(platform.process.pid ?? 0), 'SIGINT');
+  expect(await ended).toEqual([0, null]);
+  await expect(fetch(`${platform.url}/livez`)).rejects.toThrow();
+  expect(platform.output()).not.toMatch(/"level":"(error|fatal)"/);
+  await start();
+});
 
-it(
-  'everything comes back and goes on where all processes are killed at once, PostgreSQL too',
-  async () => {
-    const [pods, team] = await Promise.all([podsUnderWay(), deletion()]);
-    const begun = await pods.begin();
-    await killEverything(platform);
+it('everything comes back and goes on where all processes are killed at once, PostgreSQL too', async () => {
+  const [pods, team] = await Promise.all([podsUnderWay(), deletion()]);
+  const begun = await pods.begin();
+  await killEverything(platform);
 
-    const startMs = performance.now();
-    await start();
-    const readyMs = performance.now() - startMs;
-    await begun.comeBack();
-    const doneMs = performance.now() - startMs;
-    process.stdout.write(`Killed at once: ready after ${Math.round(readyMs)} ms, all work done after ${Math.round(doneMs)} ms.\n`);
-    await begun.areAsBefore();
-    await team.ends();
-  },
-  storyMs,
-);
+  const startMs = performance.now();
+  await start();
+  const readyMs = performance.now() - startMs;
+  await begun.comeBack();
+  const doneMs = performance.now() - startMs;
+  process.stdout.write(`Killed at once: ready after ${Math.round(readyMs)} ms, all work done after ${Math.round(doneMs)} ms.\n`);
+  await begun.areAsBefore();
+  await team.ends();
+});

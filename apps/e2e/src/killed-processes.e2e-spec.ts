@@ -1,13 +1,10 @@
 import { expect, it } from '@jest/globals';
 import { generateKeyPair } from '@atoll/ssh';
-import { timeoutFactor } from '@atoll/testing';
 import { createTeam, fresh, succeed, until } from './client.js';
 import { createNode } from './gpu-inventory.js';
 import { aSubscription, aSwitch } from './killed-gpus.js';
 import { killedTogether, MortalPlatform, type Dies } from './mortal-platform.js';
 import { recoveryMs, subscriber } from './subscriber.js';
-
-const storyMs = 180_000 * timeoutFactor;
 
 const mortal = new MortalPlatform();
 const { operated } = mortal;
@@ -239,12 +236,8 @@ const deaths =
         },
       ];
 
-it.each(deaths)(
-  'what $victim does when it dies ends as it was to: $what',
-  async ({ victim, stories }) => {
-    await mortal.start();
-    const dies = killedTogether(stories.length, () => mortal.kill(victim));
-    await Promise.all(stories.map((story) => story(dies)));
-  },
-  storyMs,
-);
+it.each(deaths)('what $victim does when it dies ends as it was to: $what', async ({ victim, stories }) => {
+  await mortal.start();
+  const dies = killedTogether(stories.length, () => mortal.kill(victim));
+  await Promise.all(stories.map((story) => story(dies)));
+});

@@ -3,14 +3,13 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createDatabase, timeoutFactor, type TestDatabase } from '@atoll/testing';
+import { createDatabase, type TestDatabase } from '@atoll/testing';
 import pg from 'pg';
 import { call, createTeam, succeed, until, type Operated, type Refusal, type TeamView } from './client.js';
 import { createNode } from './gpu-inventory.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const storyMs = 180_000 * timeoutFactor;
 /** Longer than PostgreSQL leaves a transaction idle (20 s), and between processes than JetStream waits for an acknowledgement (30 s). */
 const frozenForMs = topology === 'services' ? 40_000 : 25_000;
 
@@ -37,7 +36,7 @@ beforeAll(async () => {
   platform = await startPlatform(topology, { DATABASE_URL: database.url });
   client = new pg.Client({ connectionString: database.url });
   await client.connect();
-}, storyMs);
+});
 afterAll(async () => {
   await client.end();
   await platform.stop();
@@ -50,33 +49,29 @@ const letters = (query = '') => succeed<Letters>('GET', `/operator/dead-letters$
 const count = async (from: string) => (await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${from}`)).rows[0]?.count;
 
 /** The first of these stories: no service has a dead letter yet. */
-it(
-  'a service whose process is frozen for longer than anything waits for it takes every event once it goes on, and none becomes a dead letter',
-  async () => {
-    // All of the platform where it is one process, else the service that consumes.
-    const pid = topology === 'services' ? Number(/billing: process (\d+)/.exec(platform.output())?.[1]) : platform.process.pid!;
-    const createTeams = async (name: string) => {
-      for (let at = 0; at < 40; at += 1) await succeed('POST', '/team', { ...access(), body: { name: `${name} ${at}` } });
-    };
-    await createTeams('Before');
-    process.kill(pid, 'SIGSTOP');
-    try {
-      if (topology === 'services') await createTeams('Meanwhile');
-      await delay(frozenForMs);
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
-    const teams = await count('teams.team');
-    for (const service of ['billing', 'gpuaas']) {
-      await until(
-        () => count(`${service}.team WHERE revision > 0`),
-        (known) => known === teams,
-      );
-    }
-    for (const service of ['teams', 'billing', 'gpuaas']) expect(await count(`${service}.dead_letter`)).toBe(0);
-  },
-  storyMs,
-);
+it('a service whose process is frozen for longer than anything waits for it takes every event once it goes on, and none becomes a dead letter', async () => {
+  // All of the platform where it is one process, else the service that consumes.
+  const pid = topology === 'services' ? Number(/billing: process (\d+)/.exec(platform.output())?.[1]) : platform.process.pid!;
+  const createTeams = async (name: string) => {
+    for (let at = 0; at < 40; at += 1) await succeed('POST', '/team', { ...access(), body: { name: `${name} ${at}` } });
+  };
+  await createTeams('Before');
+  process.kill(pid, 'SIGSTOP');
+  try {
+    if (topology === 'services') await createTeams('Meanwhile');
+    await delay(frozenForMs);
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  const teams = await count('teams.team');
+  for (const service of ['billing', 'gpuaas']) {
+    await until(
+      () => count(`${service}.team WHERE revision > 0`),
+      (known) => known === teams,
+    );
+  }
+  for (const service of ['teams', 'billing', 'gpuaas']) expect(await count(`${service}.dead_letter`)).toBe(0);
+});
 
 /** What other services tell: here a line in the outbox stands for them. */
 describe('what others tell of a team', () => {
@@ -95,43 +90,35 @@ describe('what others tell of a team', () => {
     return { code, output };
   }
 
-  it(
-    'shows in the team and in the profile of its people',
-    async () => {
-      const { id } = await succeed<TeamView>('POST', '/team', { ...access(), body: { name: 'Holders' } });
-      await tell({ team_id: id, revision: 2, gpu_ids: [7, 8, 9], has_pool_subscription: true });
-      await tell({ team_id: id, revision: 1, gpu_ids: [], has_pool_subscription: false });
-      await until(
-        () => succeed<TeamView>('GET', `/team/${id}`, access()),
-        (team) => team.has_pool_subscription,
-      );
-      expect(await succeed('GET', '/user/profile', access())).toMatchObject({ card_count: 3 });
-      expect(await call('DELETE', `/team/${id}`, access())).toMatchObject({ status: 409, body: { code: 'conflict' } });
-    },
-    storyMs,
-  );
+  it('shows in the team and in the profile of its people', async () => {
+    const { id } = await succeed<TeamView>('POST', '/team', { ...access(), body: { name: 'Holders' } });
+    await tell({ team_id: id, revision: 2, gpu_ids: [7, 8, 9], has_pool_subscription: true });
+    await tell({ team_id: id, revision: 1, gpu_ids: [], has_pool_subscription: false });
+    await until(
+      () => succeed<TeamView>('GET', `/team/${id}`, access()),
+      (team) => team.has_pool_subscription,
+    );
+    expect(await succeed('GET', '/user/profile', access())).toMatchObject({ card_count: 3 });
+    expect(await call('DELETE', `/team/${id}`, access())).toMatchObject({ status: 409, body: { code: 'conflict' } });
+  });
 
   // Between processes each has its figures at a port of its own.
   if (topology === 'one-process') {
-    it(
-      'waits among the dead letters where it cannot be read, and is handled by hand once that is mended',
-      async () => {
-        const { id } = await succeed<TeamView>('POST', '/team', { ...access(), body: { name: 'Patient' } });
-        await tell({ team_id: id, revision: 0, gpu_ids: [7], has_pool_subscription: true });
-        const figures = async () => (await fetch(`${platform.url}/metrics`)).text();
-        await until(figures, (text) => text.includes('atoll_dead_letters{service="teams"} 1'));
-        const { output } = await run();
-        const [, letter = ''] = /^teams (\S+) gpuaas\.team_capacity_changed → .*revision/m.exec(output) ?? [];
-        expect(await run('retry', 'teams', letter)).toMatchObject({ code: 1, output: expect.stringContaining('failed again') });
+    it('waits among the dead letters where it cannot be read, and is handled by hand once that is mended', async () => {
+      const { id } = await succeed<TeamView>('POST', '/team', { ...access(), body: { name: 'Patient' } });
+      await tell({ team_id: id, revision: 0, gpu_ids: [7], has_pool_subscription: true });
+      const figures = async () => (await fetch(`${platform.url}/metrics`)).text();
+      await until(figures, (text) => text.includes('atoll_dead_letters{service="teams"} 1'));
+      const { output } = await run();
+      const [, letter = ''] = /^teams (\S+) gpuaas\.team_capacity_changed → .*revision/m.exec(output) ?? [];
+      expect(await run('retry', 'teams', letter)).toMatchObject({ code: 1, output: expect.stringContaining('failed again') });
 
-        await client.query(`UPDATE teams.dead_letter SET payload = payload || '{"revision": 1}'`);
-        expect(await run('retry', 'teams', letter)).toEqual({ code: 0, output: 'Handled.\n' });
-        expect(await succeed('GET', `/team/${id}`, access())).toMatchObject({ has_pool_subscription: true });
-        expect(await run()).toEqual({ code: 0, output: expect.stringMatching(/^(\w+: none\n){3,}$/) });
-        await until(figures, (text) => text.includes('atoll_dead_letters{service="teams"} 0'));
-      },
-      storyMs,
-    );
+      await client.query(`UPDATE teams.dead_letter SET payload = payload || '{"revision": 1}'`);
+      expect(await run('retry', 'teams', letter)).toEqual({ code: 0, output: 'Handled.\n' });
+      expect(await succeed('GET', `/team/${id}`, access())).toMatchObject({ has_pool_subscription: true });
+      expect(await run()).toEqual({ code: 0, output: expect.stringMatching(/^(\w+: none\n){3,}$/) });
+      await until(figures, (text) => text.includes('atoll_dead_letters{service="teams"} 0'));
+    });
   }
 });
 

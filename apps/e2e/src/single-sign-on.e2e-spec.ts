@@ -2,14 +2,13 @@ import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeWhere, freePort, OidcProvider, timeoutFactor, type OidcPerson } from '@atoll/testing';
+import { describeWhere, freePort, OidcProvider, type OidcPerson } from '@atoll/testing';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { chromiumLacking, launchChromium } from './chromium.js';
 import { call, type TeamView } from './client.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const longMs = 240_000 * timeoutFactor;
 // The provider speaks of what it does for development.
 jest.spyOn(console, 'warn').mockImplementation(() => undefined);
 jest.spyOn(console, 'info').mockImplementation(() => undefined);
@@ -49,7 +48,7 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
     writeFileSync(file, JSON.stringify({ providers: [corp, away] }), { mode: 0o600 });
     platform = await startPlatform(topology, { ...env, ATOLL_ADMIN_KEY: first.adminKey, ATOLL_SSO_FILE: file });
     browser = await launchChromium();
-  }, longMs);
+  });
   beforeEach(async () => {
     provider.misbehave = () => undefined;
     provider.people.set(ada.sub, { ...ada, groups: ['ml'] });
@@ -95,104 +94,84 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
     await page.getByRole('link', { name: 'Log in with Corp' }).waitFor();
   }
 
-  it(
-    'logs in through the provider, to the page of the platform, with the roles that the mapping gives at each log-in',
-    async () => {
-      await logIn();
-      await isInside();
-      expect(new URL(page.url()).origin).toBe(home);
-      expect(page.url()).not.toMatch(/code|state|token|eyJ/);
-      const kept = await page.evaluate('JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + document.cookie');
-      expect(String(kept)).not.toMatch(/eyJ|[\w-]{43}/);
-      expect(await roleOfAda()).toBe('member');
-      await page.reload();
-      await isInside();
+  it('logs in through the provider, to the page of the platform, with the roles that the mapping gives at each log-in', async () => {
+    await logIn();
+    await isInside();
+    expect(new URL(page.url()).origin).toBe(home);
+    expect(page.url()).not.toMatch(/code|state|token|eyJ/);
+    const kept = await page.evaluate('JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + document.cookie');
+    expect(String(kept)).not.toMatch(/eyJ|[\w-]{43}/);
+    expect(await roleOfAda()).toBe('member');
+    await page.reload();
+    await isInside();
 
-      setGroups('leads', 'ml');
-      await page.getByRole('button', { name: 'Log out' }).click();
-      await page.getByText('You are logged out.').waitFor();
-      // The provider knows the browser still.
+    setGroups('leads', 'ml');
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('You are logged out.').waitFor();
+    // The provider knows the browser still.
+    await choose();
+    await isInside();
+    expect(await roleOfAda()).toBe('team_admin');
+
+    setGroups();
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await choose();
+    await isInside();
+    expect(await roleOfAda()).toBeUndefined();
+  });
+
+  it('goes on when the provider has replaced its keys: at worst one log-in is refused, on a page that says so', async () => {
+    await logIn();
+    await isInside();
+    await provider.rotate();
+    await context.clearCookies();
+    await logIn();
+    const refused = page.getByRole('heading', { name: 'You are not logged in' });
+    await refused.or(page.locator('nav[aria-label=Main]')).waitFor({ state: 'attached' });
+    if (await refused.isVisible()) {
+      await page.getByRole('link', { name: 'Log in another way' }).click();
       await choose();
-      await isInside();
-      expect(await roleOfAda()).toBe('team_admin');
+    }
+    await isInside();
+  });
 
-      setGroups();
-      await page.getByRole('button', { name: 'Log out' }).click();
-      await choose();
-      await isInside();
-      expect(await roleOfAda()).toBeUndefined();
-    },
-    longMs,
-  );
-
-  it(
-    'goes on when the provider has replaced its keys: at worst one log-in is refused, on a page that says so',
-    async () => {
-      await logIn();
-      await isInside();
-      await provider.rotate();
+  it('tells on a page that the provider is slow, has a fault or answers nonsense, and works again afterwards', async () => {
+    await page.goto('/sign-in');
+    for (const trouble of ['hang', { status: 500, body: '{}' }, { status: 200, body: '<html>' }] as const) {
+      provider.misbehave = (path) => (path === '/token' ? trouble : undefined);
+      await expectRefusal(503, /^Corp cannot be reached/, logIn);
+      provider.misbehave = () => undefined;
       await context.clearCookies();
-      await logIn();
-      const refused = page.getByRole('heading', { name: 'You are not logged in' });
-      await refused.or(page.locator('nav[aria-label=Main]')).waitFor({ state: 'attached' });
-      if (await refused.isVisible()) {
-        await page.getByRole('link', { name: 'Log in another way' }).click();
-        await choose();
-      }
-      await isInside();
-    },
-    longMs,
-  );
+    }
+    await logIn();
+    await isInside();
+  });
 
-  it(
-    'tells on a page that the provider is slow, has a fault or answers nonsense, and works again afterwards',
-    async () => {
-      await page.goto('/sign-in');
-      for (const trouble of ['hang', { status: 500, body: '{}' }, { status: 200, body: '<html>' }] as const) {
-        provider.misbehave = (path) => (path === '/token' ? trouble : undefined);
-        await expectRefusal(503, /^Corp cannot be reached/, logIn);
-        provider.misbehave = () => undefined;
-        await context.clearCookies();
-      }
-      await logIn();
-      await isInside();
-    },
-    longMs,
-  );
+  it('takes an answer in the browser that asked, and once', async () => {
+    let answer = '';
+    page.on('request', (request) => {
+      if (request.url().startsWith(`${home}/api/user/sso/corp/callback`)) answer = request.url();
+    });
+    await logIn();
+    await isInside();
+    expect(answer).toContain('code=');
+    const first = context;
+    context = await browser.newContext({ baseURL: home });
+    page = await context.newPage();
+    await expectRefusal(401, /not begun in this browser/, () => page.goto(answer));
+    // The one who began it uses it a second time.
+    page = await first.newPage();
+    await page.goto(answer);
+    await page.getByRole('heading', { name: 'You are not logged in' }).waitFor();
+    await page.goto('/');
+    await isInside();
+  });
 
-  it(
-    'takes an answer in the browser that asked, and once',
-    async () => {
-      let answer = '';
-      page.on('request', (request) => {
-        if (request.url().startsWith(`${home}/api/user/sso/corp/callback`)) answer = request.url();
-      });
-      await logIn();
-      await isInside();
-      expect(answer).toContain('code=');
-      const first = context;
-      context = await browser.newContext({ baseURL: home });
-      page = await context.newPage();
-      await expectRefusal(401, /not begun in this browser/, () => page.goto(answer));
-      // The one who began it uses it a second time.
-      page = await first.newPage();
-      await page.goto(answer);
-      await page.getByRole('heading', { name: 'You are not logged in' }).waitFor();
-      await page.goto('/');
-      await isInside();
-    },
-    longMs,
-  );
-
-  it(
-    'tells on a page that the person did not consent, and that the provider is down',
-    async () => {
-      await page.goto('/sign-in');
-      await choose();
-      await expectRefusal(401, /^Corp did not log you in/, () => page.getByRole('link', { name: 'Cancel' }).click());
-      await page.goto('/sign-in');
-      await expectRefusal(503, /^Away cannot be reached/, () => choose('Away'));
-    },
-    longMs,
-  );
+  it('tells on a page that the person did not consent, and that the provider is down', async () => {
+    await page.goto('/sign-in');
+    await choose();
+    await expectRefusal(401, /^Corp did not log you in/, () => page.getByRole('link', { name: 'Cancel' }).click());
+    await page.goto('/sign-in');
+    await expectRefusal(503, /^Away cannot be reached/, () => choose('Away'));
+  });
 });

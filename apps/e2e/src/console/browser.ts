@@ -10,8 +10,6 @@ export function browserLack(): string | undefined {
   return chromiumLacking;
 }
 
-/** How long a story may take, and how long a page may take to show what is waited for: both end as soon as it is there. */
-export const longMs = 180_000 * timeoutFactor;
 const patienceMs = 60_000 * timeoutFactor;
 
 let browser: Browser | undefined;

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { call, succeed, until } from '../client.js';
-import { browserLack, closeBrowser, logInWithKey, longMs, openBrowser, openTab, picture, type Tab } from './browser.js';
+import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, type Tab } from './browser.js';
 import { startDemo, type DemoPlatform } from './demo.js';
 
 /** What is truly empty in the demo. */
@@ -22,55 +22,51 @@ describeWhere(browserLack(), 'the demo', () => {
   beforeAll(async () => {
     demo = await startDemo();
     await openBrowser();
-  }, longMs);
+  });
   afterAll(async () => {
     await closeBrowser();
     await demo.platform.stop();
   });
 
-  it(
-    'has something true to say on every page, to each of its teams and to the operator',
-    async () => {
-      const silent: string[] = [];
-      for (const [who, key] of [...Object.entries(demo.keys), ['operator', demo.platform.adminKey] as const]) {
-        const tab = await openTab(demo.platform.url, { viewport: { width: 1440, height: 900 } });
-        await logInWithKey(tab.page, key);
-        await tab.page.locator('.side a').first().waitFor();
-        const links = await Promise.all((await tab.page.locator('.side a').all()).map((link) => link.getAttribute('href')));
-        const paths = links.filter((link): link is string => link !== null && /^\/(?!api\/|$)/.test(link));
-        expect(paths.length).toBeGreaterThan(8);
-        for (const [at, path] of paths.entries()) {
-          const [before, isElsewhere] = [await tab.page.title(), at > 0];
-          await tab.page.locator(`.side a[href="${path}"]`).click();
-          // The page before stays until this one is there.
-          if (isElsewhere) {
-            await until(
-              () => tab.page.title(),
-              (title) => title !== before,
-            );
-          }
-          await tab.page.locator('.skeleton').first().waitFor({ state: 'detached' });
-          const untrue = async () =>
-            (await tab.page.locator('.empty h3, .problem strong').allTextContents()).filter((title) => !allowed.has(title));
-          // What pods wrote is there some seconds after they run; the page asks again by itself.
-          const left = await until(untrue, (titles) => titles.length === 0, 30_000).catch(untrue);
-          silent.push(...left.map((title) => `${who} ${path.replace(/[0-9a-f-]{36}/, '')}: ${title}`));
-          await picture(
-            tab.page,
-            `demo-${who}-${path
-              .split('/')
-              .slice(-2)
-              .join('-')
-              .replace(/[0-9a-f-]{36}/, 'team')}`,
+  it('has something true to say on every page, to each of its teams and to the operator', async () => {
+    const silent: string[] = [];
+    for (const [who, key] of [...Object.entries(demo.keys), ['operator', demo.platform.adminKey] as const]) {
+      const tab = await openTab(demo.platform.url, { viewport: { width: 1440, height: 900 } });
+      await logInWithKey(tab.page, key);
+      await tab.page.locator('.side a').first().waitFor();
+      const links = await Promise.all((await tab.page.locator('.side a').all()).map((link) => link.getAttribute('href')));
+      const paths = links.filter((link): link is string => link !== null && /^\/(?!api\/|$)/.test(link));
+      expect(paths.length).toBeGreaterThan(8);
+      for (const [at, path] of paths.entries()) {
+        const [before, isElsewhere] = [await tab.page.title(), at > 0];
+        await tab.page.locator(`.side a[href="${path}"]`).click();
+        // The page before stays until this one is there.
+        if (isElsewhere) {
+          await until(
+            () => tab.page.title(),
+            (title) => title !== before,
           );
         }
-        expect(tab.faults).toEqual([]);
-        await tab.close();
+        await tab.page.locator('.skeleton').first().waitFor({ state: 'detached' });
+        const untrue = async () =>
+          (await tab.page.locator('.empty h3, .problem strong').allTextContents()).filter((title) => !allowed.has(title));
+        // What pods wrote is there some seconds after they run; the page asks again by itself.
+        const left = await until(untrue, (titles) => titles.length === 0, 30_000).catch(untrue);
+        silent.push(...left.map((title) => `${who} ${path.replace(/[0-9a-f-]{36}/, '')}: ${title}`));
+        await picture(
+          tab.page,
+          `demo-${who}-${path
+            .split('/')
+            .slice(-2)
+            .join('-')
+            .replace(/[0-9a-f-]{36}/, 'team')}`,
+        );
       }
-      expect(silent).toEqual([]);
-    },
-    longMs,
-  );
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    }
+    expect(silent).toEqual([]);
+  });
 
   it('leaves nothing without a price but what is a trial', async () => {
     const { data } = await succeed<{ data: { id: string; name: string }[] }>('GET', '/team', {

@@ -3,7 +3,7 @@ import { describeWhere } from '@atoll/testing';
 import type { Route } from 'playwright-core';
 import { adminKey, platformUrl, until } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, goTo, logInWithKey, longMs, openBrowser, openTab, picture, violations } from './browser.js';
+import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
 
 const id = '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10';
 const ofTeam = [
@@ -30,7 +30,7 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
     await openBrowser();
     const { teamId } = await createTenant('Faults', ['team_owner']);
     pages = [...ofTeam.map((path) => `/teams/${teamId}${path}`), ...ofOperator.map((path) => `/operator/${path}`), '/profile/ssh-keys'];
-  }, longMs);
+  });
   afterAll(closeBrowser);
 
   const refuse = (status: Status) => (route: Route) => {
@@ -65,45 +65,40 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
       expect(tab.faults).toEqual([]);
       await tab.close();
     },
-    longMs,
   );
 
-  it(
-    'says that there is no network on every page, and goes on by itself when there is one again',
-    async () => {
-      const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
-      const { page } = tab;
-      await logInWithKey(page, adminKey, '/profile');
-      // Their scripts are here before the network goes, but for the last one.
-      for (const path of pages.slice(0, -1)) {
-        const before = await page.title();
-        await goTo(page, path);
-        await until(
-          () => page.title(),
-          (title) => title !== before,
-        );
-      }
-      await page.context().setOffline(true);
-      const silent: string[] = [];
-      for (const path of pages) {
-        await goTo(page, `${path}?ended=yes&window=last_30d&page=2`);
-        // At the latest when the page asks again: what it has may be fresh.
-        const note = page.getByText('No connection').first();
-        await note.waitFor({ timeout: 40_000 }).catch(() => silent.push(path));
-      }
-      await picture(page, 'story-offline');
-      expect(silent).toEqual([]);
-      await page.context().setOffline(false);
-      await goTo(page, pages[0] ?? '');
-      await page.getByRole('heading', { level: 1, name: 'Faults' }).waitFor();
-      await page.getByText('No connection').first().waitFor({ state: 'detached' });
-      // What the router says of the page whose script was out of reach.
-      const told = /^lost: |^console: Problem: The platform cannot be reached\./;
-      expect(tab.faults.filter((fault) => !told.test(fault))).toEqual([]);
-      await tab.close();
-    },
-    longMs,
-  );
+  it('says that there is no network on every page, and goes on by itself when there is one again', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithKey(page, adminKey, '/profile');
+    // Their scripts are here before the network goes, but for the last one.
+    for (const path of pages.slice(0, -1)) {
+      const before = await page.title();
+      await goTo(page, path);
+      await until(
+        () => page.title(),
+        (title) => title !== before,
+      );
+    }
+    await page.context().setOffline(true);
+    const silent: string[] = [];
+    for (const path of pages) {
+      await goTo(page, `${path}?ended=yes&window=last_30d&page=2`);
+      // At the latest when the page asks again: what it has may be fresh.
+      const note = page.getByText('No connection').first();
+      await note.waitFor({ timeout: 40_000 }).catch(() => silent.push(path));
+    }
+    await picture(page, 'story-offline');
+    expect(silent).toEqual([]);
+    await page.context().setOffline(false);
+    await goTo(page, pages[0] ?? '');
+    await page.getByRole('heading', { level: 1, name: 'Faults' }).waitFor();
+    await page.getByText('No connection').first().waitFor({ state: 'detached' });
+    // What the router says of the page whose script was out of reach.
+    const told = /^lost: |^console: Problem: The platform cannot be reached\./;
+    expect(tab.faults.filter((fault) => !told.test(fault))).toEqual([]);
+    await tab.close();
+  });
 
   it('asks for the script of a page once more where it was dropped on the way, and stays logged in', async () => {
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });

@@ -2,48 +2,44 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { adminKey, platformUrl, succeed } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, longMs, openBrowser, openTab, picture, violations } from './browser.js';
+import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
 
 describeWhere(browserLack(), 'a form in the console', () => {
   beforeAll(openBrowser);
   afterAll(closeBrowser);
 
-  it(
-    'begins anew each time that it is opened: what was cancelled is gone, and a second creation is another one',
-    async () => {
-      const tenant = await createTenant('Form users', ['team_owner']);
-      const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
-      const { page } = tab;
-      const dialog = page.getByRole('dialog');
-      await logInWithKey(page, tenant.keys.team_owner ?? '', `/teams/${tenant.teamId}/settings`);
-      const workspaces = page.getByRole('region', { name: 'Workspaces' });
-      for (const name of ['training', 'serving']) {
-        await workspaces.getByRole('button', { name: 'Create' }).click();
-        expect(await dialog.getByLabel('Name').inputValue()).toBe('');
-        await dialog.getByLabel('Name').fill(name);
-        await dialog.getByRole('button', { name: 'Save' }).click();
-        await workspaces.getByText(name, { exact: true }).waitFor();
-      }
-      await page.getByRole('region', { name: 'Team', exact: true }).getByRole('button', { name: 'Edit' }).click();
-      await dialog.getByLabel('Name').fill('Never saved');
-      await dialog.getByRole('button', { name: 'Cancel' }).click();
-      await page.getByRole('button', { name: 'Edit' }).click();
-      const { name } = await succeed<{ name: string }>('GET', `/team/${tenant.teamId}`, { key: adminKey });
-      expect(await dialog.getByLabel('Name').inputValue()).toBe(name);
-      await page.keyboard.press('Escape');
+  it('begins anew each time that it is opened: what was cancelled is gone, and a second creation is another one', async () => {
+    const tenant = await createTenant('Form users', ['team_owner']);
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const dialog = page.getByRole('dialog');
+    await logInWithKey(page, tenant.keys.team_owner ?? '', `/teams/${tenant.teamId}/settings`);
+    const workspaces = page.getByRole('region', { name: 'Workspaces' });
+    for (const name of ['training', 'serving']) {
+      await workspaces.getByRole('button', { name: 'Create' }).click();
+      expect(await dialog.getByLabel('Name').inputValue()).toBe('');
+      await dialog.getByLabel('Name').fill(name);
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await workspaces.getByText(name, { exact: true }).waitFor();
+    }
+    await page.getByRole('region', { name: 'Team', exact: true }).getByRole('button', { name: 'Edit' }).click();
+    await dialog.getByLabel('Name').fill('Never saved');
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const { name } = await succeed<{ name: string }>('GET', `/team/${tenant.teamId}`, { key: adminKey });
+    expect(await dialog.getByLabel('Name').inputValue()).toBe(name);
+    await page.keyboard.press('Escape');
 
-      await page.getByRole('button', { name: 'Delete the team' }).click();
-      await dialog.getByLabel(/^Type /).fill('Another name');
-      await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
-      await dialog.getByRole('alert').getByText('The name is another one.').waitFor();
-      expect(await dialog.getByText('No connection').count()).toBe(0);
-      expect(await violations(page, ['[aria-hidden="true"]'])).toEqual([]);
-      await picture(page, 'story-form-refused');
-      expect(tab.faults).toEqual([]);
-      await tab.close();
-    },
-    longMs,
-  );
+    await page.getByRole('button', { name: 'Delete the team' }).click();
+    await dialog.getByLabel(/^Type /).fill('Another name');
+    await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+    await dialog.getByRole('alert').getByText('The name is another one.').waitFor();
+    expect(await dialog.getByText('No connection').count()).toBe(0);
+    expect(await violations(page, ['[aria-hidden="true"]'])).toEqual([]);
+    await picture(page, 'story-form-refused');
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
 
   it('takes any name as a text, and refuses one of 10,000 characters beside its field, at a desk and on a telephone', async () => {
     const tenant = await createTenant('Name users', ['team_owner']);

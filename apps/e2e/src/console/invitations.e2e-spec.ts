@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { createTeam, freshEmail, platformUrl, succeed } from '../client.js';
-import { browserLack, closeBrowser, logInWithKey, longMs, openBrowser, openTab, picture, violations } from './browser.js';
+import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
 
 const password = 'correct horse battery staple';
 
@@ -9,75 +9,71 @@ describeWhere(browserLack(), 'an invitation in the console', () => {
   beforeAll(openBrowser);
   afterAll(closeBrowser);
 
-  it(
-    'is listed, sent again and used by its last link alone, or revoked',
-    async () => {
-      const { team, keys } = await createTeam('Inviting');
-      const owner = keys.team_owner ?? '';
-      const [ada, bob] = [freshEmail('ada'), freshEmail('bob')];
-      const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
-      const { page } = tab;
-      await logInWithKey(page, owner, `/teams/${team.id}/members`);
-      const links: string[] = [];
-      for (const [email, name] of [
-        [ada, 'Ada Invited'],
-        [bob, 'Bob Invited'],
-      ]) {
-        await page.getByRole('button', { name: 'Add a member' }).click();
-        const dialog = page.getByRole('dialog');
-        await dialog.getByLabel('E-mail').fill(email ?? '');
-        await dialog.getByLabel('Name').fill(name ?? '');
-        await dialog.getByRole('button', { name: 'Add', exact: true }).click();
-        const [key = '', url = ''] = [
-          await dialog.locator('.secret code').first().textContent(),
-          await dialog.locator('.secret code').last().textContent(),
-        ].map(String);
-        expect(key).toMatch(/^atl_/);
-        links.push(url);
-        await dialog.getByRole('button', { name: 'Done' }).click();
-      }
-      const row = (name: string) => page.getByRole('region', { name: 'Invitations' }).last().getByRole('row').filter({ hasText: name });
-      await row('Ada Invited').getByRole('button', { name: 'Resend' }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Send a new link' }).click();
-      const link = (await page.getByRole('dialog').locator('.secret code').textContent()) ?? '';
-      expect(link).not.toBe(links[0]);
-      await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
-      for (const theme of ['Light', 'Dark']) {
-        await page.getByRole('radio', { name: theme }).click();
-        expect(await violations(page)).toEqual([]);
-      }
-      await picture(page, 'story-invitations');
-      await page.setViewportSize({ width: 360, height: 740 });
-      expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(360);
-      await page.setViewportSize({ width: 1440, height: 900 });
-      await row('Bob Invited').getByRole('button', { name: 'Revoke' }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-      await row('Bob Invited').waitFor({ state: 'detached' });
-      const { data } = await succeed<{ data: { email: string }[] }>('GET', `/team/${team.id}/invitations`, { key: owner });
-      expect(data.map(({ email }) => email)).toContain(ada);
-      expect(data.map(({ email }) => email)).not.toContain(bob);
+  it('is listed, sent again and used by its last link alone, or revoked', async () => {
+    const { team, keys } = await createTeam('Inviting');
+    const owner = keys.team_owner ?? '';
+    const [ada, bob] = [freshEmail('ada'), freshEmail('bob')];
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithKey(page, owner, `/teams/${team.id}/members`);
+    const links: string[] = [];
+    for (const [email, name] of [
+      [ada, 'Ada Invited'],
+      [bob, 'Bob Invited'],
+    ]) {
+      await page.getByRole('button', { name: 'Add a member' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('E-mail').fill(email ?? '');
+      await dialog.getByLabel('Name').fill(name ?? '');
+      await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+      const [key = '', url = ''] = [
+        await dialog.locator('.secret code').first().textContent(),
+        await dialog.locator('.secret code').last().textContent(),
+      ].map(String);
+      expect(key).toMatch(/^atl_/);
+      links.push(url);
+      await dialog.getByRole('button', { name: 'Done' }).click();
+    }
+    const row = (name: string) => page.getByRole('region', { name: 'Invitations' }).last().getByRole('row').filter({ hasText: name });
+    await row('Ada Invited').getByRole('button', { name: 'Resend' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Send a new link' }).click();
+    const link = (await page.getByRole('dialog').locator('.secret code').textContent()) ?? '';
+    expect(link).not.toBe(links[0]);
+    await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
+    for (const theme of ['Light', 'Dark']) {
+      await page.getByRole('radio', { name: theme }).click();
+      expect(await violations(page)).toEqual([]);
+    }
+    await picture(page, 'story-invitations');
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(360);
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await row('Bob Invited').getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await row('Bob Invited').waitFor({ state: 'detached' });
+    const { data } = await succeed<{ data: { email: string }[] }>('GET', `/team/${team.id}/invitations`, { key: owner });
+    expect(data.map(({ email }) => email)).toContain(ada);
+    expect(data.map(({ email }) => email)).not.toContain(bob);
 
-      const invited = await openTab(platformUrl);
-      const open = async (url: string) => {
-        await invited.page.goto('about:blank');
-        await invited.page.goto(url.replace(new URL(url).origin, platformUrl));
-        await invited.page.getByLabel('Password').fill(password);
-        await invited.page.getByLabel('Name, if you are new').fill('Ada');
-        await invited.page.getByRole('button', { name: 'Set it' }).click();
-      };
-      await open(links[1] ?? '');
-      await invited.page.getByRole('alert').waitFor();
-      expect(await violations(invited.page)).toEqual([]);
-      await open(link);
-      await invited.page.getByText(`Log in as ${ada}.`).waitFor();
-      expect(invited.page.url()).toBe(`${platformUrl}/link`);
-      await picture(invited.page, 'story-link');
-      await invited.page.goto('/login');
-      await invited.page.getByRole('heading', { name: 'Log in to Atoll' }).waitFor();
-      expect([...tab.faults, ...invited.faults]).toEqual([]);
-      await invited.close();
-      await tab.close();
-    },
-    longMs,
-  );
+    const invited = await openTab(platformUrl);
+    const open = async (url: string) => {
+      await invited.page.goto('about:blank');
+      await invited.page.goto(url.replace(new URL(url).origin, platformUrl));
+      await invited.page.getByLabel('Password').fill(password);
+      await invited.page.getByLabel('Name, if you are new').fill('Ada');
+      await invited.page.getByRole('button', { name: 'Set it' }).click();
+    };
+    await open(links[1] ?? '');
+    await invited.page.getByRole('alert').waitFor();
+    expect(await violations(invited.page)).toEqual([]);
+    await open(link);
+    await invited.page.getByText(`Log in as ${ada}.`).waitFor();
+    expect(invited.page.url()).toBe(`${platformUrl}/link`);
+    await picture(invited.page, 'story-link');
+    await invited.page.goto('/login');
+    await invited.page.getByRole('heading', { name: 'Log in to Atoll' }).waitFor();
+    expect([...tab.faults, ...invited.faults]).toEqual([]);
+    await invited.close();
+    await tab.close();
+  });
 });

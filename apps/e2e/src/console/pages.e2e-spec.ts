@@ -3,7 +3,7 @@ import { describeWhere } from '@atoll/testing';
 import type { Locator } from 'playwright-core';
 import { adminKey, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, goTo, logInWithKey, longMs, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
+import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
 
 describeWhere(browserLack(), 'every page of the console', () => {
   let teamId: string;
@@ -30,7 +30,7 @@ describeWhere(browserLack(), 'every page of the console', () => {
       () => succeed<{ status: string }>('GET', `/pods/${podName}`, { key: ownerKey }),
       ({ status }) => status === 'running',
     );
-  }, longMs);
+  });
   afterAll(closeBrowser);
 
   /** Visits pages as a person does, in one tab: by the palette's own navigation, without loading again. */
@@ -105,7 +105,6 @@ describeWhere(browserLack(), 'every page of the console', () => {
       expect(tab.faults).toEqual([]);
       await tab.close();
     },
-    longMs,
   );
 
   /** What is read once it is in view may be below all that other stories have made. */
@@ -119,29 +118,25 @@ describeWhere(browserLack(), 'every page of the console', () => {
     }
   }
 
-  it(
-    'draws below a GPU how its holders used it, over the window in the address, to the team and to the operator',
-    async () => {
-      const use = (tab: Tab) => tab.page.getByRole('img', { name: /^GPU use on GPU \d+: subscription \d+ from [\d.]+% to [\d.]+%/ });
-      for (const [key, path] of [
-        [ownerKey, `/teams/${teamId}/pools`],
-        [adminKey, `/operator/nodes/${nodeId}`],
-      ] as const) {
-        const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
-        await logInWithKey(tab.page, key, `${path}?window=last_1h`);
-        await scrollTo(tab, use(tab));
-        await tab.page.getByRole('button', { name: /Last hour/ }).click();
-        const asked = tab.page.waitForResponse((response) => response.url().endsWith('/utilization?metric_window=last_7d'));
-        await tab.page.getByRole('option', { name: 'Last 7 days' }).click();
-        expect((await asked).status()).toBe(200);
-        expect(new URL(tab.page.url()).search).toBe('?window=last_7d');
-        await scrollTo(tab, use(tab));
-        expect(tab.faults).toEqual([]);
-        await tab.close();
-      }
-    },
-    longMs,
-  );
+  it('draws below a GPU how its holders used it, over the window in the address, to the team and to the operator', async () => {
+    const use = (tab: Tab) => tab.page.getByRole('img', { name: /^GPU use on GPU \d+: subscription \d+ from [\d.]+% to [\d.]+%/ });
+    for (const [key, path] of [
+      [ownerKey, `/teams/${teamId}/pools`],
+      [adminKey, `/operator/nodes/${nodeId}`],
+    ] as const) {
+      const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+      await logInWithKey(tab.page, key, `${path}?window=last_1h`);
+      await scrollTo(tab, use(tab));
+      await tab.page.getByRole('button', { name: /Last hour/ }).click();
+      const asked = tab.page.waitForResponse((response) => response.url().endsWith('/utilization?metric_window=last_7d'));
+      await tab.page.getByRole('option', { name: 'Last 7 days' }).click();
+      expect((await asked).status()).toBe(200);
+      expect(new URL(tab.page.url()).search).toBe('?window=last_7d');
+      await scrollTo(tab, use(tab));
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    }
+  });
 
   it('takes a broken or outdated address as far as it can be read, and leads back to what there is', async () => {
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });

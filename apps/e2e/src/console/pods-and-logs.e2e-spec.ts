@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { describeWhere } from '@atoll/testing';
 import { adminKey, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, longMs, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
+import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
 
 describeWhere(browserLack(), 'pods and their logs in the console', () => {
   let tenant: Awaited<ReturnType<typeof createTenant>>;
@@ -21,7 +21,7 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
       () => succeed<{ status: string }>('GET', `/shared-volumes/${volume_id}`, { key: tenant.keys.member }),
       ({ status }) => status === 'active',
     );
-  }, longMs);
+  });
   beforeEach(async () => {
     tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 }, permissions: ['clipboard-read', 'clipboard-write'] });
   });
@@ -57,106 +57,98 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
     return podName;
   }
 
-  it(
-    'a pod is created, its log is followed as it is written, searched, and a link leads to one line of it',
-    async () => {
-      const { page } = tab;
-      const podName = await createPod('trainer');
-      await picture(page, 'story-pod');
-      await page.getByRole('link', { name: 'Logs' }).last().click();
-      await page.getByRole('heading', { level: 1, name: 'Logs' }).waitFor();
-      await drawn().filter({ hasText: 'torch.cuda.device_count' }).waitFor();
-      const before = await rowCount();
-      while ((await rowCount()) < before + 2) await page.waitForTimeout(100);
+  it('a pod is created, its log is followed as it is written, searched, and a link leads to one line of it', async () => {
+    const { page } = tab;
+    const podName = await createPod('trainer');
+    await picture(page, 'story-pod');
+    await page.getByRole('link', { name: 'Logs' }).last().click();
+    await page.getByRole('heading', { level: 1, name: 'Logs' }).waitFor();
+    await drawn().filter({ hasText: 'torch.cuda.device_count' }).waitFor();
+    const before = await rowCount();
+    while ((await rowCount()) < before + 2) await page.waitForTimeout(100);
 
-      await page.getByLabel('Lines that contain').fill('loss');
-      await page.getByRole('button', { name: 'Search' }).click();
-      await page.waitForURL(/[?&]q=loss/);
-      await drawn().first().waitFor();
-      for (const text of await drawn().allTextContents()) expect(text).toContain('loss');
+    await page.getByLabel('Lines that contain').fill('loss');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.waitForURL(/[?&]q=loss/);
+    await drawn().first().waitFor();
+    for (const text of await drawn().allTextContents()) expect(text).toContain('loss');
 
-      const chosen = drawn().nth(1);
-      const [time, message] = [await chosen.getByRole('link').textContent(), await chosen.locator('td').last().textContent()];
-      await chosen.getByRole('link').click();
-      const selected = page.getByRole('region', { name: 'Selected line' });
-      expect(await selected.locator('pre').textContent()).toBe(message);
-      await selected.getByRole('button', { name: 'Copy the link' }).click();
-      await page.getByText('The link was copied.').waitFor();
-      await picture(page, 'story-logs');
-      const link = await page.evaluate<string>('navigator.clipboard.readText()');
-      expect(new URL(link).searchParams.get('pod')).toBe(podName);
+    const chosen = drawn().nth(1);
+    const [time, message] = [await chosen.getByRole('link').textContent(), await chosen.locator('td').last().textContent()];
+    await chosen.getByRole('link').click();
+    const selected = page.getByRole('region', { name: 'Selected line' });
+    expect(await selected.locator('pre').textContent()).toBe(message);
+    await selected.getByRole('button', { name: 'Copy the link' }).click();
+    await page.getByText('The link was copied.').waitFor();
+    await picture(page, 'story-logs');
+    const link = await page.evaluate<string>('navigator.clipboard.readText()');
+    expect(new URL(link).searchParams.get('pod')).toBe(podName);
 
-      const other = await openTab(platformUrl);
-      await logInWithKey(other.page, tenant.keys.team_owner ?? '', link.slice(platformUrl.length));
-      const there = other.page.locator('tr[aria-current]');
-      expect([await there.getByRole('link').textContent(), await there.locator('td').last().textContent()]).toEqual([time, message]);
-      expect(other.faults).toEqual([]);
-      await other.close();
+    const other = await openTab(platformUrl);
+    await logInWithKey(other.page, tenant.keys.team_owner ?? '', link.slice(platformUrl.length));
+    const there = other.page.locator('tr[aria-current]');
+    expect([await there.getByRole('link').textContent(), await there.locator('td').last().textContent()]).toEqual([time, message]);
+    expect(other.faults).toEqual([]);
+    await other.close();
 
-      const viewer = await openTab(platformUrl);
-      await logInWithKey(viewer.page, tenant.keys.viewer ?? '', link.slice(platformUrl.length));
-      await viewer.page.getByRole('alert').getByText('You may not do this').waitFor();
-      await viewer.close();
-    },
-    longMs,
-  );
+    const viewer = await openTab(platformUrl);
+    await logInWithKey(viewer.page, tenant.keys.viewer ?? '', link.slice(platformUrl.length));
+    await viewer.page.getByRole('alert').getByText('You may not do this').waitFor();
+    await viewer.close();
+  });
 
-  it(
-    'a log of 10,000 lines is drawn by the rows in view alone, read back while it is scrolled, and stays where its reader is',
-    async () => {
-      const { page } = tab;
-      const total = 12_000;
-      const startMs = Date.parse('2026-11-01T00:00:00Z');
-      await page.route('**/api/logs/pods?**', async (route) => {
-        const query = new URL(route.request().url()).searchParams;
-        const limit = Number(query.get('limit'));
-        const isBack = query.get('order') === 'desc';
-        const until = query.get('until');
-        const end = Number(query.get('cursor') ?? (until === null ? total : Date.parse(until) - startMs));
-        const from = isBack ? Math.max(0, end - limit) : total;
-        const numbers = Array.from({ length: isBack ? end - from : 0 }, (_, at) => end - 1 - at);
-        const data = numbers.map((no) => ({
-          timestamp: new Date(startMs + no).toISOString(),
-          pod_name: 'trainer-abcde',
-          container: 'main',
-          stream: no % 50 === 0 ? 'stderr' : 'stdout',
-          message: `line ${no} <b>&amp;</b> ${'x'.repeat(no % 200)}`,
-          gpuaas_id: '1',
-        }));
-        await route.fulfill({ json: { data, next_cursor: isBack && from === 0 ? null : String(from) } });
-      });
-      await logInWithKey(page, tenant.keys.member ?? '', `/teams/${tenant.teamId}/logs?pod=trainer-abcde`);
-      await drawn().filter({ hasText: 'line 11998 <b>' }).waitFor();
-      const top = () =>
-        drawn()
-          .filter({ hasText: /line \d+/ })
-          .nth(14)
-          .locator('td')
-          .last()
-          .textContent();
-      while ((await rowCount()) <= 10_000) {
-        const count = await rowCount();
-        await lines().evaluate((element) => (element as unknown as { scrollTo(at: object): void }).scrollTo({ top: 0 }));
-        while ((await rowCount()) === count) await page.waitForTimeout(20);
-        expect(await top()).toMatch(/^(?:stderr)?line \d+ <b>&amp;<\/b>/);
-      }
-      expect(await rowCount()).toBe(10_001);
-      expect(await drawn().count()).toBeLessThan(100);
-      await page.getByText('These are as many lines as fit.').waitFor();
-      await page.getByRole('button', { name: 'Go to the newest line' }).click();
-      await drawn().filter({ hasText: 'line 11998 <b>' }).waitFor();
-      await page.setViewportSize({ width: 360, height: 740 });
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
-      await picture(page, 'logs-of-10000-lines-360');
-      await page.setViewportSize({ width: 1440, height: 900 });
-      for (const theme of ['Light', 'Dark']) {
-        await page.getByRole('radio', { name: theme }).click();
-        expect(await violations(page)).toEqual([]);
-        await picture(page, `logs-of-10000-lines-${theme}`);
-      }
-    },
-    longMs,
-  );
+  it('a log of 10,000 lines is drawn by the rows in view alone, read back while it is scrolled, and stays where its reader is', async () => {
+    const { page } = tab;
+    const total = 12_000;
+    const startMs = Date.parse('2026-11-01T00:00:00Z');
+    await page.route('**/api/logs/pods?**', async (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      const limit = Number(query.get('limit'));
+      const isBack = query.get('order') === 'desc';
+      const until = query.get('until');
+      const end = Number(query.get('cursor') ?? (until === null ? total : Date.parse(until) - startMs));
+      const from = isBack ? Math.max(0, end - limit) : total;
+      const numbers = Array.from({ length: isBack ? end - from : 0 }, (_, at) => end - 1 - at);
+      const data = numbers.map((no) => ({
+        timestamp: new Date(startMs + no).toISOString(),
+        pod_name: 'trainer-abcde',
+        container: 'main',
+        stream: no % 50 === 0 ? 'stderr' : 'stdout',
+        message: `line ${no} <b>&amp;</b> ${'x'.repeat(no % 200)}`,
+        gpuaas_id: '1',
+      }));
+      await route.fulfill({ json: { data, next_cursor: isBack && from === 0 ? null : String(from) } });
+    });
+    await logInWithKey(page, tenant.keys.member ?? '', `/teams/${tenant.teamId}/logs?pod=trainer-abcde`);
+    await drawn().filter({ hasText: 'line 11998 <b>' }).waitFor();
+    const top = () =>
+      drawn()
+        .filter({ hasText: /line \d+/ })
+        .nth(14)
+        .locator('td')
+        .last()
+        .textContent();
+    while ((await rowCount()) <= 10_000) {
+      const count = await rowCount();
+      await lines().evaluate((element) => (element as unknown as { scrollTo(at: object): void }).scrollTo({ top: 0 }));
+      while ((await rowCount()) === count) await page.waitForTimeout(20);
+      expect(await top()).toMatch(/^(?:stderr)?line \d+ <b>&amp;<\/b>/);
+    }
+    expect(await rowCount()).toBe(10_001);
+    expect(await drawn().count()).toBeLessThan(100);
+    await page.getByText('These are as many lines as fit.').waitFor();
+    await page.getByRole('button', { name: 'Go to the newest line' }).click();
+    await drawn().filter({ hasText: 'line 11998 <b>' }).waitFor();
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+    await picture(page, 'logs-of-10000-lines-360');
+    await page.setViewportSize({ width: 1440, height: 900 });
+    for (const theme of ['Light', 'Dark']) {
+      await page.getByRole('radio', { name: theme }).click();
+      expect(await violations(page)).toEqual([]);
+      await picture(page, `logs-of-10000-lines-${theme}`);
+    }
+  });
 
   it('an SSH key is added, refused in the platform’s words where it is none, renamed and removed', async () => {
     const { page } = tab;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { TOTP } from 'otpauth';
 import { adminKey, call, createTeam, platformUrl, succeed } from '../client.js';
-import { browserLack, closeBrowser, longMs, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
+import { browserLack, closeBrowser, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
 
 const password = 'correct horse battery staple';
 
@@ -14,7 +14,7 @@ describeWhere(browserLack(), 'a session in the console', () => {
     email = team.members[0]?.email ?? '';
     const { url } = await succeed<{ url: string }>('POST', '/user/login-link', { key: adminKey, body: { email } });
     await succeed('POST', '/user/link', { body: { token: new URL(url).hash.slice(1), password } });
-  }, longMs);
+  });
   afterAll(closeBrowser);
 
   async function logIn({ page }: Tab): Promise<void> {
@@ -94,69 +94,65 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await tab.close();
   });
 
-  it(
-    'takes a code of an authenticator once one is set up, or a recovery code, until it is removed',
-    async () => {
-      const { team } = await createTeam('Second factors', ['team_owner']);
-      const own = team.members[0]?.email ?? '';
-      const { url } = await succeed<{ url: string }>('POST', '/user/login-link', { key: adminKey, body: { email: own } });
-      await succeed('POST', '/user/link', { body: { token: new URL(url).hash.slice(1), password } });
-      const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
-      const { page } = tab;
-      const enter = async () => {
-        await page.getByLabel('E-mail').fill(own);
-        await page.getByLabel('Password', { exact: true }).fill(password);
-        await page.getByRole('button', { name: 'Log in', exact: true }).click();
-      };
-      await page.goto('/profile');
-      await enter();
-      const card = page.getByRole('region', { name: 'Second factor' });
-      await card.getByText('not set up', { exact: true }).waitFor();
-      for (const theme of ['Light', 'Dark']) {
-        await page.getByRole('radio', { name: theme }).click();
-        expect(await violations(page)).toEqual([]);
-      }
-      await picture(page, 'story-profile');
-      await card.getByRole('button', { name: 'Set up' }).click();
-      const dialog = page.getByRole('dialog');
-      await dialog.getByRole('button', { name: 'Begin' }).click();
-      const secret = (await dialog.locator('.secret code').textContent()) ?? '';
-      await dialog.getByLabel('Code').fill('000000');
-      await dialog.getByRole('button', { name: 'Confirm' }).click();
-      await dialog.getByRole('alert').waitFor();
-      await dialog.getByLabel('Code').fill(new TOTP({ secret }).generate());
-      await dialog.getByRole('button', { name: 'Confirm' }).click();
-      const codes = dialog.locator('li code');
-      await codes.first().waitFor();
-      expect(await violations(page, ['[aria-hidden="true"]'])).toEqual([]);
-      const [first = '', second = ''] = await codes.allTextContents();
-      await dialog.getByRole('button', { name: 'Done' }).click();
-      expect(await page.content()).not.toContain(secret);
-      await card.getByText('set up', { exact: true }).waitFor();
-      await card.getByText('10 recovery codes are left').waitFor();
-      await page.setViewportSize({ width: 360, height: 740 });
-      expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(360);
-      await picture(page, 'story-profile-360');
-      await page.setViewportSize({ width: 1440, height: 900 });
+  it('takes a code of an authenticator once one is set up, or a recovery code, until it is removed', async () => {
+    const { team } = await createTeam('Second factors', ['team_owner']);
+    const own = team.members[0]?.email ?? '';
+    const { url } = await succeed<{ url: string }>('POST', '/user/login-link', { key: adminKey, body: { email: own } });
+    await succeed('POST', '/user/link', { body: { token: new URL(url).hash.slice(1), password } });
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const enter = async () => {
+      await page.getByLabel('E-mail').fill(own);
+      await page.getByLabel('Password', { exact: true }).fill(password);
+      await page.getByRole('button', { name: 'Log in', exact: true }).click();
+    };
+    await page.goto('/profile');
+    await enter();
+    const card = page.getByRole('region', { name: 'Second factor' });
+    await card.getByText('not set up', { exact: true }).waitFor();
+    for (const theme of ['Light', 'Dark']) {
+      await page.getByRole('radio', { name: theme }).click();
+      expect(await violations(page)).toEqual([]);
+    }
+    await picture(page, 'story-profile');
+    await card.getByRole('button', { name: 'Set up' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Begin' }).click();
+    const secret = (await dialog.locator('.secret code').textContent()) ?? '';
+    await dialog.getByLabel('Code').fill('000000');
+    await dialog.getByRole('button', { name: 'Confirm' }).click();
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByLabel('Code').fill(new TOTP({ secret }).generate());
+    await dialog.getByRole('button', { name: 'Confirm' }).click();
+    const codes = dialog.locator('li code');
+    await codes.first().waitFor();
+    expect(await violations(page, ['[aria-hidden="true"]'])).toEqual([]);
+    const [first = '', second = ''] = await codes.allTextContents();
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    expect(await page.content()).not.toContain(secret);
+    await card.getByText('set up', { exact: true }).waitFor();
+    await card.getByText('10 recovery codes are left').waitFor();
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(360);
+    await picture(page, 'story-profile-360');
+    await page.setViewportSize({ width: 1440, height: 900 });
 
-      await page.getByRole('button', { name: 'Log out' }).click();
-      await enter();
-      await page.getByLabel('Code').fill(first);
-      await page.getByRole('button', { name: 'Confirm' }).click();
-      await page.getByRole('link', { name: 'SSH keys' }).waitFor();
-      await page.goto('/profile');
-      await card.getByText('9 recovery codes are left').waitFor();
-      await card.getByRole('button', { name: 'Remove' }).click();
-      await dialog.getByLabel('Code').fill(second);
-      await dialog.getByRole('button', { name: 'Remove' }).click();
-      await page.getByText('The second factor was removed.').waitFor();
-      await card.getByText('not set up', { exact: true }).waitFor();
-      await page.getByRole('button', { name: 'Log out' }).click();
-      await enter();
-      await page.getByRole('link', { name: 'SSH keys' }).waitFor();
-      expect(tab.faults).toEqual([]);
-      await tab.close();
-    },
-    longMs,
-  );
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await enter();
+    await page.getByLabel('Code').fill(first);
+    await page.getByRole('button', { name: 'Confirm' }).click();
+    await page.getByRole('link', { name: 'SSH keys' }).waitFor();
+    await page.goto('/profile');
+    await card.getByText('9 recovery codes are left').waitFor();
+    await card.getByRole('button', { name: 'Remove' }).click();
+    await dialog.getByLabel('Code').fill(second);
+    await dialog.getByRole('button', { name: 'Remove' }).click();
+    await page.getByText('The second factor was removed.').waitFor();
+    await card.getByText('not set up', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await enter();
+    await page.getByRole('link', { name: 'SSH keys' }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
 });

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { describeWhere } from '@atoll/testing';
 import { call, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, longMs, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
+import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
 
 describeWhere(browserLack(), 'a terminal in the console', () => {
   let tenant: Awaited<ReturnType<typeof createTenant>>;
@@ -20,7 +20,7 @@ describeWhere(browserLack(), 'a terminal in the console', () => {
       () => succeed<{ status: string }>('GET', `/pods/${podName}`, { key: tenant.keys.member }),
       ({ status }) => status === 'running',
     );
-  }, longMs);
+  });
   beforeEach(async () => {
     tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
   });
@@ -34,41 +34,37 @@ describeWhere(browserLack(), 'a terminal in the console', () => {
   const row = (text: string | RegExp) => tab.page.locator('.xterm-rows > div').filter({ hasText: text });
   const isReady = () => tab.page.locator('.terminal-box .xterm.focus').waitFor();
 
-  it(
-    'is a shell in the pod, in the size of the page, which ends with `exit` and is opened again',
-    async () => {
-      const { page } = tab;
-      await logInWithKey(page, tenant.keys.member ?? '', path());
-      await page.getByRole('link', { name: 'Terminal' }).click();
-      await isReady();
-      await page.keyboard.type('echo one-two\n');
-      await row(/^one-two/).waitFor();
-      await page.keyboard.type('nvidia-smi -L\n');
-      await row(/GPU 0/).first().waitFor();
-      await picture(page, 'story-terminal');
-      for (const theme of ['Dark', 'Light']) {
-        await page.getByRole('radio', { name: theme }).click();
-        expect(await violations(page)).toEqual([]);
-      }
-      await page.setViewportSize({ width: 360, height: 740 });
-      expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(360);
-      await picture(page, 'story-terminal-360');
-      await page.setViewportSize({ width: 1440, height: 900 });
-      await page.locator('.terminal-box').click();
-      await page.keyboard.press('Control+Shift+E');
-      expect(await page.evaluate('document.activeElement.id')).toBe('leave-terminal');
-      await page.locator('.terminal-box').click();
-      await page.keyboard.type('exit\n');
-      await page.getByText(/The shell ended with code \d+\./).waitFor();
-      await page.getByRole('button', { name: 'Open another' }).click();
-      // The terminal of the shell that ended has the focus until the new one takes its place.
-      await page.getByText(/The shell ended with code \d+\./).waitFor({ state: 'detached' });
-      await isReady();
-      await page.keyboard.type('echo three-four\n');
-      await row(/^three-four/).waitFor();
-    },
-    longMs,
-  );
+  it('is a shell in the pod, in the size of the page, which ends with `exit` and is opened again', async () => {
+    const { page } = tab;
+    await logInWithKey(page, tenant.keys.member ?? '', path());
+    await page.getByRole('link', { name: 'Terminal' }).click();
+    await isReady();
+    await page.keyboard.type('echo one-two\n');
+    await row(/^one-two/).waitFor();
+    await page.keyboard.type('nvidia-smi -L\n');
+    await row(/GPU 0/).first().waitFor();
+    await picture(page, 'story-terminal');
+    for (const theme of ['Dark', 'Light']) {
+      await page.getByRole('radio', { name: theme }).click();
+      expect(await violations(page)).toEqual([]);
+    }
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(360);
+    await picture(page, 'story-terminal-360');
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.locator('.terminal-box').click();
+    await page.keyboard.press('Control+Shift+E');
+    expect(await page.evaluate('document.activeElement.id')).toBe('leave-terminal');
+    await page.locator('.terminal-box').click();
+    await page.keyboard.type('exit\n');
+    await page.getByText(/The shell ended with code \d+\./).waitFor();
+    await page.getByRole('button', { name: 'Open another' }).click();
+    // The terminal of the shell that ended has the focus until the new one takes its place.
+    await page.getByText(/The shell ended with code \d+\./).waitFor({ state: 'detached' });
+    await isReady();
+    await page.keyboard.type('echo three-four\n');
+    await row(/^three-four/).waitFor();
+  });
 
   it('ends at once for a member who is removed, and says why', async () => {
     const { page } = tab;

@@ -5,10 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort, timeoutFactor } from '@atoll/testing';
+import { freePort } from '@atoll/testing';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
 
-const timeoutMs = 240_000 * timeoutFactor;
 let folder = '';
 let platform: RunningPlatform | undefined;
 
@@ -71,52 +70,40 @@ describe('a data folder', () => {
     expect(said).toEqual([`Atoll cannot start: port ${port} is taken by another program. Choose another: PORT=${port + 1} npm start`]);
   });
 
-  it(
-    'gets a key at its first start, printed with the documentation and a call that works; PORT=0 takes a free port, and all that is shown names it',
-    async () => {
-      let answered: Promise<number> | undefined;
-      const docs = /^ {2}Docs +(http\S+)\/api\/docs$/m;
-      const { code, output } = await run('apps/platform/src/main.js', { ...env(), PORT: '0', ATOLL_SSH_PORT: '0' }, (said, child) => {
-        const shown = /"Authorization: Bearer (\S+)" (\S+)\/api\/user\/profile\n/.exec(said);
-        if (shown) answered ??= statusWith(shown[1] ?? '', shown[2]).finally(() => child.kill('SIGTERM'));
-      });
-      expect({ answered: await answered, code, output }).toMatchObject({ answered: 200, code: 0 });
-      [first = ''] = anyKey.exec(output) ?? [];
-      const url = docs.exec(output)?.[1] ?? '';
-      expect(output).toContain(`curl -s -H "Authorization: Bearer ${first}" ${url}/api/user/profile`);
-      const { port } = new URL(url);
-      expect(Number(port)).toBeGreaterThan(0);
-      expect(output).toContain(`http://localhost:${port}/link#`);
-    },
-    timeoutMs,
-  );
+  it('gets a key at its first start, printed with the documentation and a call that works; PORT=0 takes a free port, and all that is shown names it', async () => {
+    let answered: Promise<number> | undefined;
+    const docs = /^ {2}Docs +(http\S+)\/api\/docs$/m;
+    const { code, output } = await run('apps/platform/src/main.js', { ...env(), PORT: '0', ATOLL_SSH_PORT: '0' }, (said, child) => {
+      const shown = /"Authorization: Bearer (\S+)" (\S+)\/api\/user\/profile\n/.exec(said);
+      if (shown) answered ??= statusWith(shown[1] ?? '', shown[2]).finally(() => child.kill('SIGTERM'));
+    });
+    expect({ answered: await answered, code, output }).toMatchObject({ answered: 200, code: 0 });
+    [first = ''] = anyKey.exec(output) ?? [];
+    const url = docs.exec(output)?.[1] ?? '';
+    expect(output).toContain(`curl -s -H "Authorization: Bearer ${first}" ${url}/api/user/profile`);
+    const { port } = new URL(url);
+    expect(Number(port)).toBeGreaterThan(0);
+    expect(output).toContain(`http://localhost:${port}/link#`);
+  });
 
-  it(
-    'keeps the key, which no later start prints',
-    async () => {
-      await startAgain();
-      expect(platform?.output()).toContain('npm run admin-key');
-      expect(platform?.output()).not.toMatch(anyKey);
-      expect(await statusWith(first)).toBe(200);
-    },
-    timeoutMs,
-  );
+  it('keeps the key, which no later start prints', async () => {
+    await startAgain();
+    expect(platform?.output()).toContain('npm run admin-key');
+    expect(platform?.output()).not.toMatch(anyKey);
+    expect(await statusWith(first)).toBe(200);
+  });
 
-  it(
-    'gets another key for its operator by hand, beside a running platform and without one',
-    async () => {
-      for (const running of [true, false]) {
-        if (!running) await platform?.stop();
-        const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: folder });
-        expect(code).toBe(0);
-        const [key = ''] = anyKey.exec(output) ?? [];
-        if (!running) await startAgain();
-        expect(await statusWith(key)).toBe(200);
-      }
-      await until(async () => (await statusWith(first)) === 401);
-    },
-    timeoutMs,
-  );
+  it('gets another key for its operator by hand, beside a running platform and without one', async () => {
+    for (const running of [true, false]) {
+      if (!running) await platform?.stop();
+      const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: folder });
+      expect(code).toBe(0);
+      const [key = ''] = anyKey.exec(output) ?? [];
+      if (!running) await startAgain();
+      expect(await statusWith(key)).toBe(200);
+    }
+    await until(async () => (await statusWith(first)) === 401);
+  });
 });
 
 describe('a start', () => {
@@ -143,25 +130,21 @@ describe('a start', () => {
     ]);
   });
 
-  it(
-    'that is told to stop before it is ready stops as cleanly, and loses nothing',
-    async () => {
-      let isTold = false;
-      const stopped = run(
-        'apps/platform/src/main.js',
-        { ATOLL_DATA_DIR: folder, PORT: String(await freePort()), ATOLL_SSH_PORT: '0' },
-        (output, child) => {
-          if (!isTold && output.includes('"msg":"starting"')) isTold = child.kill('SIGTERM');
-        },
-      );
-      const { code, output } = await stopped;
-      expect([code, output]).toEqual([0, expect.stringContaining('"msg":"stopped"')]);
-      expect(output).not.toMatch(/"level":"(error|fatal)"/);
-      platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder });
-      expect(await statusWith(platform.adminKey)).toBe(200);
-    },
-    timeoutMs,
-  );
+  it('that is told to stop before it is ready stops as cleanly, and loses nothing', async () => {
+    let isTold = false;
+    const stopped = run(
+      'apps/platform/src/main.js',
+      { ATOLL_DATA_DIR: folder, PORT: String(await freePort()), ATOLL_SSH_PORT: '0' },
+      (output, child) => {
+        if (!isTold && output.includes('"msg":"starting"')) isTold = child.kill('SIGTERM');
+      },
+    );
+    const { code, output } = await stopped;
+    expect([code, output]).toEqual([0, expect.stringContaining('"msg":"stopped"')]);
+    expect(output).not.toMatch(/"level":"(error|fatal)"/);
+    platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder });
+    expect(await statusWith(platform.adminKey)).toBe(200);
+  });
 
   it('no key is made where there is no platform', async () => {
     const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: join(folder, 'elsewhere') });

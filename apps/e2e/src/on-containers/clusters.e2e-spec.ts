@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { describeWhere, podmanImage, podmanLacks, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
+import { describeWhere, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
 import { call, until, type Refusal } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
 import { startPlatform, type RunningPlatform, type Topology } from '../running-platform.js';
@@ -17,7 +17,6 @@ interface ClusterView {
 }
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const startMs = 240_000 * timeoutFactor;
 
 describeWhere(podmanLacks(), 'clusters of several kinds, side by side', () => {
   let podman: Podman;
@@ -37,11 +36,11 @@ describeWhere(podmanLacks(), 'clusters of several kinds, side by side', () => {
     platform = await startPlatform(topology, { ATOLL_DOCKER_SOCKETS: podman.socketPath, ATOLL_DOOR_IMAGE: podmanImage });
     tenant = await createTenant('Both kinds', ['member'], platform);
     [real, simulated] = [await place(), await place()];
-  }, startMs);
+  });
   afterAll(async () => {
     await platform?.stop();
     await podman?.stop();
-  }, startMs);
+  });
 
   const api = <Body>(method: string, path: string, body?: unknown, key = tenant.key) =>
     call<Body & Refusal>(method, path, { url: platform.url, key, ...(body !== undefined && { body }) });

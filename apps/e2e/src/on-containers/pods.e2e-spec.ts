@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { generateKeyPair } from '@atoll/ssh';
-import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
+import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
 import ssh2 from 'ssh2';
 import { call, until, type Refusal } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
@@ -24,7 +24,6 @@ interface ServiceView {
 
 const patienceMs = 30_000;
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-const startMs = 240_000 * timeoutFactor;
 
 describeWhere(podmanLacks(), 'pods as real containers', () => {
   let podman: Podman;
@@ -41,11 +40,11 @@ describeWhere(podmanLacks(), 'pods as real containers', () => {
     const node = await createNode({ gpus: [{ board: 'A100-80GB', count: 1 }], platform });
     const { poolId } = await createPool(node, { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 4 }, platform);
     subscriptionId = (await tenant.subscribe({ pool_id: poolId, vgpus: 2 })).body.subscription_id;
-  }, startMs);
+  });
   afterAll(async () => {
     await platform?.stop();
     await podman?.stop();
-  }, startMs);
+  });
 
   const api = <Body>(method: string, path: string, body?: unknown, key = tenant.key) =>
     call<Body & Refusal>(method, path, { url: platform.url, key, ...(body !== undefined && { body }) });

@@ -32,33 +32,29 @@ const logOf = (answer: string) => {
 
 beforeAll(async () => {
   started = await own.start('services', { ATOLL_REPLICAS: 'teams=2' });
-}, startTimeoutMs);
+});
 
 describe('services over NATS', () => {
-  it(
-    'answer 503 at once while all replicas of one of them are dead, and go on when one is back',
-    async () => {
-      const team = await own.createTeam();
-      const killed = new Map(['teams', 'teams 2'].map((name) => [name, pidOf(name)]));
-      for (const pid of killed.values()) process.kill(Number(pid), 'SIGKILL');
+  it('answer 503 at once while all replicas of one of them are dead, and go on when one is back', async () => {
+    const team = await own.createTeam();
+    const killed = new Map(['teams', 'teams 2'].map((name) => [name, pidOf(name)]));
+    for (const pid of killed.values()) process.kill(Number(pid), 'SIGKILL');
 
-      const refused = await until(async () => {
-        const answer = await own.get(`/team/${team}`);
-        return answer.status === 200 ? undefined : answer;
-      });
-      expect(refused.status).toBe(503);
-      expect(await refused.json()).toMatchObject({ code: 'unavailable' });
-      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    const refused = await until(async () => {
+      const answer = await own.get(`/team/${team}`);
+      return answer.status === 200 ? undefined : answer;
+    });
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ code: 'unavailable' });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
 
-      const answered = await until(async () => {
-        const answer = await own.get(`/team/${team}`);
-        return answer.status === 200 ? answer : undefined;
-      });
-      expect(await answered.json()).toMatchObject({ name: 'Survivors' });
-      for (const [name, pid] of killed) await ready(name, pid);
-    },
-    startTimeoutMs,
-  );
+    const answered = await until(async () => {
+      const answer = await own.get(`/team/${team}`);
+      return answer.status === 200 ? answer : undefined;
+    });
+    expect(await answered.json()).toMatchObject({ name: 'Survivors' });
+    for (const [name, pid] of killed) await ready(name, pid);
+  });
 
   it(
     'bill every fact once that is told, and told again, while billing dies in the middle',
@@ -98,37 +94,33 @@ describe('services over NATS', () => {
     2 * startTimeoutMs,
   );
 
-  it(
-    'lose no request while one of two replicas is replaced under load',
-    async () => {
-      const team = await own.createTeam();
-      const pids = new Map([
-        ['teams', await ready('teams')],
-        ['teams 2', await ready('teams 2')],
-      ]);
-      const answers = new Map<string, number>();
-      let loading = true;
-      const load = Promise.all(
-        Array.from({ length: 16 }, async () => {
-          while (loading) {
-            const answer = await own.get(`/team/${team}`);
-            const told = answer.status === 200 ? '200' : await answer.text();
-            answers.set(told, (answers.get(told) ?? 0) + 1);
-          }
-        }),
-      );
-      for (const [name, pid] of pids) {
-        process.kill(Number(pid), 'SIGTERM');
-        // The next one goes when its successor answers.
-        await ready(name, pid);
-      }
-      loading = false;
-      await load;
-      expect([...answers.keys()].flatMap((told) => [told, ...logOf(told)])).toEqual(['200']);
-      expect(answers.get('200')).toBeGreaterThan(100);
-    },
-    startTimeoutMs,
-  );
+  it('lose no request while one of two replicas is replaced under load', async () => {
+    const team = await own.createTeam();
+    const pids = new Map([
+      ['teams', await ready('teams')],
+      ['teams 2', await ready('teams 2')],
+    ]);
+    const answers = new Map<string, number>();
+    let loading = true;
+    const load = Promise.all(
+      Array.from({ length: 16 }, async () => {
+        while (loading) {
+          const answer = await own.get(`/team/${team}`);
+          const told = answer.status === 200 ? '200' : await answer.text();
+          answers.set(told, (answers.get(told) ?? 0) + 1);
+        }
+      }),
+    );
+    for (const [name, pid] of pids) {
+      process.kill(Number(pid), 'SIGTERM');
+      // The next one goes when its successor answers.
+      await ready(name, pid);
+    }
+    loading = false;
+    await load;
+    expect([...answers.keys()].flatMap((told) => [told, ...logOf(told)])).toEqual(['200']);
+    expect(answers.get('200')).toBeGreaterThan(100);
+  });
 
   it.each(['gateway', 'teams'])(
     'end by themselves at a signal while they wait for their broker in the middle of a start: %s',
@@ -155,6 +147,5 @@ describe('services over NATS', () => {
       expect(await ended).toEqual([0, null]);
       await database.drop();
     },
-    startTimeoutMs,
   );
 });
