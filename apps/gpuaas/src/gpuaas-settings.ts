@@ -140,8 +140,8 @@ export class GpuaasSettings {
   clusterLookMs: number = 5_000;
   clusterPatienceMs: number = 4_000;
 
-  /** After which one that answered before, and now does not, is asked once more. */
-  clusterAgainMs: number = 5_000;
+  /** Clusters that one process checks by itself at once. */
+  clusterChecks: number = 64;
 
   get sockets(): readonly string[] {
     return this.dockerSockets

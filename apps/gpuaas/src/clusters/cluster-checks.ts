@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { openDocker, type ClusterDriver, type DockerSettings } from '@atoll/cluster';
 import { clusterChanged, clusterPurpose, type Cluster } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
@@ -14,8 +13,7 @@ import { ClusterEntity, clusterToTell } from '../model/cluster.entity.js';
 
 const wellMs = 60_000;
 const unreachableMs = 10_000;
-/** Checks that one process has under way by itself. */
-const checksAtOnce = 16;
+const againMs = 5_000;
 const longestDetail = 500;
 
 type Found = Pick<ClusterEntity, 'status' | 'checks' | 'identity'>;
@@ -25,6 +23,8 @@ type Found = Pick<ClusterEntity, 'status' | 'checks' | 'identity'>;
 export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(ClusterChecks.name);
   private timer: NodeJS.Timeout | undefined;
+  private claiming: Promise<void> | undefined;
+  private mayHaveMore = false;
   private readonly stopping = new AbortController();
   private readonly underWay = new Set<Promise<void>>();
 
@@ -39,7 +39,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
 
   onApplicationBootstrap(): void {
     if (this.settings.workers.isIdle) return;
-    this.timer = setInterval(() => this.track(this.round()), this.settings.clusterLookMs);
+    this.timer = setInterval(() => void this.round(), this.settings.clusterLookMs);
   }
 
   async beforeApplicationShutdown(): Promise<void> {
@@ -48,9 +48,9 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     await this.settled();
   }
 
-  /** Resolves when no check is under way that began by itself. */
+  /** Resolves when no check is under way that began by itself, and none is about to begin. */
   async settled(): Promise<void> {
-    while (this.underWay.size > 0) await Promise.all(this.underWay);
+    while (this.claiming || this.underWay.size > 0) await Promise.all([this.claiming, ...this.underWay]);
   }
 
   /** Checks one cluster, keeps what was found, and returns it. One that hangs takes `clusterPatienceMs`, and nobody else waits for it. */
@@ -58,15 +58,18 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     return this.keep(asked, await this.look(asked));
   }
 
-  /** An engine that restarts, or whose host is busy for some seconds, is not away: one that answered is asked again before pods are refused. */
-  private async checkTwice(asked: ClusterEntity): Promise<void> {
-    let found = await this.look(asked);
-    if (found.status === 'unreachable' && asked.status !== 'unreachable') {
-      const { clusterAgainMs, clusterPatienceMs } = this.settings;
-      await wait(clusterAgainMs, undefined, { signal: this.stopping.signal });
-      found = await this.look(asked, 2 * clusterPatienceMs);
-    }
-    await this.keep(asked, found);
+  /** Of a round. One that answered before is asked again before pods are refused: an engine that restarts, or whose host is busy, is not away. */
+  private async checkDue(asked: ClusterEntity): Promise<void> {
+    const { clusterPatienceMs } = this.settings;
+    const found = await this.look(asked, asked.hasMissed ? 2 * clusterPatienceMs : clusterPatienceMs);
+    const isFirstMiss = found.status === 'unreachable' && asked.status !== 'unreachable' && !asked.hasMissed;
+    await (isFirstMiss ? this.keepMiss(asked) : this.keep(asked, found));
+  }
+
+  /** In the row, so that the second look has its turn like others, and none waits here for it. */
+  private async keepMiss({ gpuaasId, setting }: ClusterEntity): Promise<void> {
+    const missed = { hasMissed: true, nextCheckAt: new Date(Date.now() + againMs) };
+    await this.transactions.run((manager) => manager.update(ClusterEntity, { gpuaasId, setting }, missed));
   }
 
   private async keep({ gpuaasId, ...asked }: ClusterEntity, found: Found): Promise<ClusterEntity> {
@@ -78,7 +81,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
       const { status, checks } = found;
       const everyMs = status === 'unreachable' ? unreachableMs : wellMs;
       const nextCheckAt = new Date(Date.now() + everyMs);
-      Object.assign(cluster, { status, checks, nextCheckAt, identity: cluster.identity ?? found.identity });
+      Object.assign(cluster, { status, checks, nextCheckAt, hasMissed: false, identity: cluster.identity ?? found.identity });
       if (hasChanged) Object.assign(cluster, { since: new Date(), revision: String(Number(cluster.revision) + 1) });
       await manager.save(cluster);
       if (hasChanged) await this.outbox.add(manager, clusterChanged, clusterToTell(cluster), systemContext('gpuaas'));
@@ -117,31 +120,42 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     return { url, ...(JSON.parse(tls) as Pick<DockerSettings, 'ca' | 'cert' | 'key'>), doorImage: image };
   }
 
-  /** Claimed in the database, so that each cluster is checked by one replica. A simulated one always answers. */
-  async round(): Promise<void> {
-    const room = checksAtOnce - this.underWay.size;
+  /** Begins checks of clusters that are due, as many as there is room for, and goes on as they end, until none is due. */
+  round(): Promise<void> {
+    this.claiming ??= this.begin().finally(() => (this.claiming = undefined));
+    return this.claiming;
+  }
+
+  private async begin(): Promise<void> {
+    const room = this.settings.clusterChecks - this.underWay.size;
     if (room <= 0) return;
     try {
-      const due = await this.transactions.run(async (manager) => {
-        const rows = await manager
-          .createQueryBuilder(ClusterEntity, 'cluster')
-          .where(`driver <> 'simulated' AND next_check_at <= clock_timestamp()`)
-          .orderBy('cluster.nextCheckAt')
-          .limit(room)
-          .setLock('pessimistic_write')
-          .setOnLocked('skip_locked')
-          .getMany();
-        const ids = rows.map(({ gpuaasId }) => gpuaasId);
-        await manager.query(
-          `UPDATE cluster SET next_check_at = clock_timestamp() + interval '1 minute' WHERE gpuaas_id = ANY ($1::bigint[])`,
-          [ids],
-        );
-        return rows;
-      });
-      for (const cluster of due) this.track(this.checkTwice(cluster));
+      const due = await this.claim(room);
+      this.mayHaveMore = due.length === room;
+      for (const cluster of due) this.track(this.checkDue(cluster));
     } catch (error) {
       this.logger.warn(`Cannot look for clusters to check; retrying: ${error instanceof Error ? error.message : String(error)}`);
     }
+  }
+
+  /** In the database, so that each cluster is checked by one replica. A simulated one always answers. */
+  private async claim(room: number): Promise<ClusterEntity[]> {
+    return this.transactions.run(async (manager) => {
+      const rows = await manager
+        .createQueryBuilder(ClusterEntity, 'cluster')
+        .where(`driver <> 'simulated' AND next_check_at <= clock_timestamp()`)
+        .orderBy('cluster.nextCheckAt')
+        .limit(room)
+        .setLock('pessimistic_write')
+        .setOnLocked('skip_locked')
+        .getMany();
+      const ids = rows.map(({ gpuaasId }) => gpuaasId);
+      await manager.query(
+        `UPDATE cluster SET next_check_at = clock_timestamp() + interval '1 minute' WHERE gpuaas_id = ANY ($1::bigint[])`,
+        [ids],
+      );
+      return rows;
+    });
   }
 
   private track(work: Promise<void>): void {
@@ -149,7 +163,12 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
       .catch((error: unknown) => {
         if (!this.stopping.signal.aborted) this.logger.warn(`Cannot keep the check of a cluster; retrying: ${String(error)}`);
       })
-      .finally(() => this.underWay.delete(tracked));
+      .finally(() => {
+        this.underWay.delete(tracked);
+        // One claim for many places, not one a place.
+        const hasRoom = 2 * this.underWay.size <= this.settings.clusterChecks;
+        if (this.mayHaveMore && hasRoom && !this.stopping.signal.aborted) void this.round();
+      });
     this.underWay.add(tracked);
   }
 }

@@ -46,6 +46,7 @@ export class ClusterRows {
       since: null,
       checks: [],
       nextCheckAt: new Date(),
+      hasMissed: false,
     };
   }
 }

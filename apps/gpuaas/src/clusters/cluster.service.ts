@@ -62,6 +62,7 @@ export class ClustersService {
         since: null,
         checks: [],
         nextCheckAt: new Date(),
+        hasMissed: false,
       } as const;
       const [setting, revision] = [known.setting, known.revision].map((count) => String(Number(count) + 1));
       Object.assign(known, { ...address, publicHost: public_host, setting, revision, ...unchecked });

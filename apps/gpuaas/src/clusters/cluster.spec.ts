@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -50,7 +49,6 @@ beforeAll(async () => {
     dockerSockets: `/var/run/other.sock, ${engine.socket}`,
     doorImage: 'localhost/atoll-door:1',
     clusterPatienceMs: 1_500,
-    clusterAgainMs: 20,
   });
 });
 afterAll(async () => {
@@ -225,21 +223,6 @@ describe('the cluster of a GPU service', () => {
     expect((await told(gpuaas_id)).map(({ is_unreachable }) => is_unreachable)).toEqual([false, false, true, false]);
   });
 
-  it('is asked again before a round refuses new pods: an engine that restarts, or is slow once, is not away', async () => {
-    const gpuaas_id = await gpuaas();
-    const { since } = await set(gpuaas_id, docker());
-    for (const mode of ['hangs', 'hangs up'] as const) {
-      engine.once = mode;
-      await round(gpuaas_id);
-      expect([engine.once, await fixture.call(clusters.get, { gpuaas_id })]).toMatchObject([undefined, { status: 'ok', since }]);
-    }
-    engine.mode = 'hangs';
-    await round(gpuaas_id);
-    expect((await fixture.call(clusters.get, { gpuaas_id })).status).toBe('unreachable');
-    engine.mode = 'answers';
-    expect((await told(gpuaas_id)).map(({ is_unreachable }) => is_unreachable)).toEqual([false, false, true]);
-  });
-
   it('is not used where another engine answers at its address, until it is set again', async () => {
     const gpuaas_id = await gpuaas();
     await set(gpuaas_id, docker());
@@ -247,34 +230,6 @@ describe('the cluster of a GPU service', () => {
     const replaced = await fixture.call(clusters.check, { gpuaas_id });
     expect([replaced.status, replaced.checks.at(-1)]).toMatchObject(['unreachable', { name: 'identity', ok: false }]);
     expect((await set(gpuaas_id, docker())).status).toBe('ok');
-  });
-});
-
-describe('checks', () => {
-  it('of many clusters that hang are bounded, at once and in time, and keep no other from its turn', async () => {
-    const held = new Set<Socket>();
-    const server = createServer((socket) => held.add(socket.on('error', () => undefined)));
-    const silent = join(folder, 'silent.sock');
-    await new Promise<void>((resolve) => server.listen(silent, resolve));
-    const hanging: string[] = [];
-    for (let count = 0; count < 40; count += 1) hanging.push(await gpuaas());
-    const well = await gpuaas();
-    await set(well, docker());
-    await fixture.query(`UPDATE cluster SET driver = 'docker', status = 'unreachable', socket = $1 WHERE gpuaas_id = ANY ($2::bigint[])`, [
-      silent,
-      hanging,
-    ]);
-    await fixture.query('UPDATE cluster SET next_check_at = clock_timestamp(), since = NULL');
-    for (let rounds = 0; rounds < 12; rounds += 1) {
-      await fixture.get(ClusterChecks).round();
-      await fixture.get(ClusterChecks).settled();
-    }
-    const unchecked = await fixture.query(`SELECT FROM cluster WHERE driver <> 'simulated' AND since IS NULL`);
-    expect(unchecked).toEqual([]);
-    expect((await fixture.call(clusters.get, { gpuaas_id: well })).status).toBe('ok');
-    expect((await fixture.call(clusters.get, { gpuaas_id: hanging[0] ?? '' })).status).toBe('unreachable');
-    for (const socket of held) socket.destroy();
-    await new Promise((resolve) => server.close(resolve));
   });
 });
 

@@ -11,7 +11,9 @@ export class EngineFixture {
   /** `hangs`: takes connections and requests, and says nothing. */
   mode: 'answers' | 'hangs' = 'answers';
   /** What happens to the next request alone. */
-  once: 'hangs' | 'hangs up' | undefined;
+  once: 'hangs' | 'hangs up' | 'is late' | undefined;
+  /** How late. */
+  lateMs = 0;
   id = 'engine-1';
   hasDoorImage = true;
 
@@ -20,11 +22,12 @@ export class EngineFixture {
       const { once = this.mode } = this;
       this.once = undefined;
       if (once === 'hangs up') request.destroy();
-      if (once !== 'answers') return;
+      if (once !== 'answers' && once !== 'is late') return;
       const path = (request.url ?? '').replace(/^\/v[\d.]+|\?.*$/g, '');
       const isMissing = path.startsWith('/images/') && !this.hasDoorImage;
       response.writeHead(isMissing ? 404 : 200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(isMissing ? { message: 'no such image' } : this.#answerTo(path)));
+      const body = JSON.stringify(isMissing ? { message: 'no such image' } : this.#answerTo(path));
+      setTimeout(() => response.end(body), once === 'is late' ? this.lateMs : 0);
     });
   }
 

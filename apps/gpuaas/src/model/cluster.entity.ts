@@ -57,6 +57,10 @@ export class ClusterEntity {
 
   @Column(instant)
   nextCheckAt!: Date;
+
+  /** Whether it did not answer when it was checked last, and is asked once more before it is `unreachable`. */
+  @Column('boolean', { default: false })
+  hasMissed!: boolean;
 }
 
 /** The row as other services are told of it. */

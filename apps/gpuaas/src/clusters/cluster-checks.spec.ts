@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { clusters, regions } from '@atoll/contracts/gpuaas';
+import { newId } from '@atoll/database';
+import { Outbox } from '@atoll/events';
+import { GpuaasFixture } from '../gpuaas-fixture.js';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import { ClusterChecks } from './cluster-checks.js';
+import { EngineFixture } from './engine-fixture.js';
+
+const patienceMs = 1_500;
+const checksAtOnce = 8;
+let engine: EngineFixture;
+let fixture: GpuaasFixture;
+beforeAll(async () => {
+  engine = await EngineFixture.start();
+  fixture = await GpuaasFixture.start({ dockerSockets: engine.socket, clusterPatienceMs: patienceMs, clusterChecks: checksAtOnce });
+});
+afterAll(async () => {
+  await fixture?.stop();
+  await engine?.stop();
+});
+
+async function gpuaas(): Promise<string> {
+  const { region_id } = await fixture.call(regions.create, { region_name: `region-${newId()}` });
+  return (await fixture.call(regions.createGpuaas, { region_id, name: 'a' })).gpuaas_id;
+}
+const set = (gpuaas_id: string) => fixture.call(clusters.set, { gpuaas_id, driver: 'docker', socket: engine.socket });
+/** Of this GPU service, in the order in which they were published. */
+const told = async (gpuaasId: string) => {
+  while ((await fixture.get(Outbox).pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  return fixture.events
+    .filter(({ name, payload }) => name === 'gpuaas.cluster_changed' && (payload as { gpuaas_id: string }).gpuaas_id === gpuaasId)
+    .map(({ payload }) => payload as { revision: number; is_unreachable: boolean })
+    .toSorted((one, other) => one.revision - other.revision)
+    .map(({ is_unreachable }) => is_unreachable);
+};
+/** A round in which these alone are due, to its end: it goes on until none is. */
+const round = async (...gpuaasIds: string[]) => {
+  const due = `CASE WHEN gpuaas_id = ANY ($1::bigint[]) THEN clock_timestamp() ELSE 'infinity' END`;
+  await fixture.query(`UPDATE cluster SET next_check_at = ${due}`, [gpuaasIds]);
+  await fixture.get(ClusterChecks).round();
+  await fixture.get(ClusterChecks).settled();
+};
+
+describe('a cluster that was well and misses a check', () => {
+  const known = async (gpuaasId: string) =>
+    (await fixture.query('SELECT has_missed, status FROM cluster WHERE gpuaas_id = $1', [gpuaasId]))[0];
+  const [well, missed] = [
+    { has_missed: false, status: 'ok' },
+    { has_missed: true, status: 'ok' },
+  ];
+
+  it.each(['hangs', 'hangs up'] as const)('is asked again soon before new pods are refused: one that %s once is not away', async (mode) => {
+    const gpuaas_id = await gpuaas();
+    await set(gpuaas_id);
+    engine.once = mode;
+    await round(gpuaas_id);
+    expect([engine.once, await known(gpuaas_id)]).toEqual([undefined, missed]);
+    const soon = `SELECT FROM cluster WHERE gpuaas_id = $1 AND next_check_at < clock_timestamp() + interval '5 seconds'`;
+    expect(await fixture.query(soon, [gpuaas_id])).toHaveLength(1);
+    await round(gpuaas_id);
+    expect([await known(gpuaas_id), await told(gpuaas_id)]).toEqual([well, [false, false]]);
+  });
+
+  it('is unreachable when it misses the second too', async () => {
+    const gpuaas_id = await gpuaas();
+    await set(gpuaas_id);
+    engine.mode = 'hangs';
+    await round(gpuaas_id);
+    expect(await known(gpuaas_id)).toEqual(missed);
+    await round(gpuaas_id);
+    engine.mode = 'answers';
+    expect([await known(gpuaas_id), await told(gpuaas_id)]).toEqual([{ has_missed: false, status: 'unreachable' }, [false, false, true]]);
+  });
+
+  it('has twice the time to answer the second', async () => {
+    const gpuaas_id = await gpuaas();
+    await set(gpuaas_id);
+    engine.lateMs = patienceMs + 100;
+    for (const found of [missed, well]) {
+      engine.once = 'is late';
+      await round(gpuaas_id);
+      expect(await known(gpuaas_id)).toEqual(found);
+    }
+  });
+
+  it.each(['check', 'set'] as const)('has missed none any more when an operator’s %s finds it well', async (how) => {
+    const gpuaas_id = await gpuaas();
+    await set(gpuaas_id);
+    engine.once = 'hangs';
+    await round(gpuaas_id);
+    await (how === 'set' ? set(gpuaas_id) : fixture.call(clusters.check, { gpuaas_id }));
+    expect(await known(gpuaas_id)).toEqual(well);
+  });
+});
+
+describe('checks', () => {
+  it('of many clusters that hang at once are bounded, and take turns until each has had its own', async () => {
+    const settings = fixture.get(GpuaasSettings);
+    settings.clusterPatienceMs = 300;
+    let [open, most] = [0, 0];
+    const held = new Set<Socket>();
+    const server = createServer((socket) => {
+      held.add(socket.on('error', () => undefined).on('close', () => (open -= 1)));
+      socket.resume();
+      most = Math.max(most, (open += 1));
+    });
+    const folder = await mkdtemp(join(tmpdir(), 'atoll-silent-'));
+    const silent = join(folder, 'silent.sock');
+    await new Promise<void>((resolve) => server.listen(silent, resolve));
+    const hanging: string[] = [];
+    for (let count = 0; count < 20; count += 1) hanging.push(await gpuaas());
+    const hang = `UPDATE cluster SET driver = 'docker', socket = $1, since = clock_timestamp() WHERE gpuaas_id = ANY ($2::bigint[])`;
+    await fixture.query(hang, [silent, hanging]);
+    const count = `SELECT status, has_missed, count(*)::int FROM cluster WHERE gpuaas_id = ANY ($1::bigint[]) GROUP BY 1, 2`;
+    const found = () => fixture.query(count, [hanging]);
+    await round(...hanging);
+    expect(await found()).toEqual([{ status: 'ok', has_missed: true, count: 20 }]);
+    await round(...hanging);
+    expect(await found()).toEqual([{ status: 'unreachable', has_missed: false, count: 20 }]);
+    expect(most).toBe(checksAtOnce);
+    settings.clusterPatienceMs = patienceMs;
+    for (const socket of held) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+    await rm(folder, { recursive: true });
+  });
+});
