@@ -12,6 +12,7 @@ export { onceAvailable } from './once-available.js';
 export { connectDataSource, openDataSource } from './open-data-source.js';
 export { migrationDrift } from './migration-drift.js';
 export { newId } from './new-id.js';
+export { openConnections } from './open-connections.js';
 export { readPage } from './page.js';
 export type { Page, PageQuery } from './page.js';
 export { rowsOf } from './query-rows.js';

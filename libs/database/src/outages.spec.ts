@@ -6,6 +6,7 @@ import { Account, bankOptions } from './account-fixture.js';
 import { poolOf, type DatabaseOptions } from './data-source.js';
 import { DatabaseStatus } from './database-status.js';
 import { onceAvailable } from './once-available.js';
+import { openConnections } from './open-connections.js';
 import { openDataSource } from './open-data-source.js';
 import { Statements } from './statements.js';
 import { Transactions } from './transactions.js';
@@ -126,6 +127,19 @@ describe('when the server is frozen', () => {
     await recovery(statements);
     const answers = await Promise.all([1, 2, 3, 4].map((number) => statements.query('echo', 'SELECT $1::int AS number', [number])));
     expect(answers).toEqual([1, 2, 3, 4].map((number) => [{ number }]));
+  });
+
+  it('a process that opens its connections goes on without them, and opens them when they are needed', async () => {
+    const dataSource = await bank({ timeouts });
+    server.pause();
+    await openConnections(dataSource);
+    const { idleCount } = poolOf(dataSource);
+    server.resume();
+    // The one that it had.
+    expect(idleCount).toBe(1);
+    await recovery(new Statements(dataSource));
+    await openConnections(dataSource);
+    expect(poolOf(dataSource).idleCount).toBe(10);
   });
 
   it('a transaction under way is rolled back once the server thaws', async () => {

@@ -6,7 +6,7 @@ import { createIdempotencyTable, DatabaseModule, dropIdempotencyTable } from '@a
 import { createEventTables, dropEventTables, eventEntities, EventsModule } from '@atoll/events';
 import { Handle, Rpc, systemContext, type Handlers } from '@atoll/rpc';
 import { createDatabase, startNats, type NatsServer } from '@atoll/testing';
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { readiness } from './health.js';
 import { createLogger } from './logger.js';
 import { startService, type RunningService } from './start-service.js';
@@ -30,10 +30,18 @@ class Closing implements OnApplicationShutdown {
 
 @Controller()
 class GreeterController implements Handlers<typeof greeter> {
+  constructor(private readonly dataSource: DataSource) {}
+
   @Handle(greeter.greet)
   async greet({ text }: Greeting, _context: CallContext): Promise<Greeting> {
+    if (text === 'connections') return { text: String(await this.connections()) };
     if (text === 'wait') await new Promise<void>((resolve) => (release = resolve));
     return { text: `Hello ${text}` };
+  }
+
+  private async connections(): Promise<number> {
+    const count = `SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'atoll-greeter'`;
+    return (await this.dataSource.query<{ count: number }[]>(count))[0]?.count ?? 0;
   }
 }
 
@@ -110,6 +118,19 @@ describe.each(transports)('a service $name', ({ open }) => {
     withRpc(async (rpc) => {
       expect(await rpc.call(greeter.greet, { text: 'Ada' }, systemContext('spec'))).toEqual({ text: 'Hello Ada' });
       await untilReady();
+    }));
+
+  it('has the connections of its pool open when it takes its first request', () =>
+    withRpc(async (rpc) => {
+      await service.stop();
+      const starting = startService({ name: 'greeter', module: greeterModule(transport), transport, logger });
+      let first: Greeting | undefined;
+      while (!first) {
+        first = await rpc.call(greeter.greet, { text: 'connections' }, systemContext('spec')).catch(() => undefined);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      service = await starting;
+      expect(Number(first.text)).toBeGreaterThanOrEqual(10);
     }));
 
   it('answers what is in flight before it stops, and is not ready meanwhile', () =>

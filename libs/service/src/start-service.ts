@@ -1,7 +1,8 @@
 import type { DynamicModule, INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Logger } from 'pino';
-import { DatabaseStatus, handleOnce, toAppError } from '@atoll/database';
+import { DataSource } from 'typeorm';
+import { DatabaseStatus, handleOnce, openConnections, toAppError } from '@atoll/database';
 import { isAppError, type AppError } from '@atoll/errors';
 import { DeadLetters, Events, Outbox } from '@atoll/events';
 import type { ReadinessCheck } from './health.js';
@@ -31,6 +32,7 @@ export async function startService(options: {
   const { name, module, transport, logger } = options;
   const server = transport.server({ service: name, mapError: asUnavailable, handleOnce });
   const app = await NestFactory.createMicroservice(module, { strategy: server, logger: new NestLogger(logger), abortOnError: false });
+  await openConnections(app.get(DataSource, { strict: false }));
   await app.listen();
   const database = app.get(DatabaseStatus, { strict: false });
   const events = app.get(Events, { strict: false });
