@@ -37,53 +37,59 @@ if [ ${#missing[@]} -gt 0 ]; then
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-if [ ! -f "$cache/$base.tar" ]; then
-  step "the base image"
-  tree=$(mktemp -d "$cache/$base.XXXXXX")
-  trap 'rm -rf "$tree"' EXIT
-  debootstrap --variant=minbase --include="$base_packages" bookworm "$tree" >"$cache/$base.log"
-  rm -rf "$tree"/var/cache/apt/* "$tree"/var/lib/apt/lists/* "$tree"/usr/share/{doc,man,locale}/*
-  tar --numeric-owner -C "$tree" -cf "$cache/$base.tar.new" .
-  mv "$cache/$base.tar.new" "$cache/$base.tar"
-  rm -rf "$tree"
-  trap - EXIT
-fi
-if [ ! -d "$cache/$base" ]; then
-  mkdir -p "$cache/$base.new"
-  tar --numeric-owner -C "$cache/$base.new" -xf "$cache/$base.tar"
-  mv "$cache/$base.new" "$cache/$base"
-fi
+make_base() (
+  if [ ! -f "$cache/$base.tar" ]; then
+    step "the base image"
+    tree=$(mktemp -d "$cache/$base.XXXXXX")
+    trap 'rm -rf "$tree"' EXIT
+    debootstrap --variant=minbase --include="$base_packages" bookworm "$tree" >"$cache/$base.log"
+    rm -rf "$tree"/var/cache/apt/* "$tree"/var/lib/apt/lists/* "$tree"/usr/share/{doc,man,locale}/*
+    tar --numeric-owner -C "$tree" -cf "$cache/$base.tar.new" .
+    mv "$cache/$base.tar.new" "$cache/$base.tar"
+    rm -rf "$tree"
+  fi
+  if [ ! -d "$cache/$base" ]; then
+    mkdir -p "$cache/$base.new"
+    tar --numeric-owner -C "$cache/$base.new" -xf "$cache/$base.tar"
+    mv "$cache/$base.new" "$cache/$base"
+  fi
+  if [ ! -d "$cache/$base.images" ]; then
+    step "the store of images that Podman reads in specs"
+    work=$(mktemp -d "$cache/$base.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    podman --root "$work/images" --runroot "$work/run" --tmpdir "$work/tmp" --storage-driver overlay import "$cache/$base.tar" localhost/atoll-base:1 >/dev/null
+    mv "$work/images" "$cache/$base.images"
+  fi
+)
 
-if [ ! -d "$cache/$base.images" ]; then
-  step "the store of images that Podman reads in specs"
-  work=$(mktemp -d "$cache/$base.XXXXXX")
-  trap 'rm -rf "$work"' EXIT
-  podman --root "$work/images" --runroot "$work/run" --tmpdir "$work/tmp" --storage-driver overlay import "$cache/$base.tar" localhost/atoll-base:1 >/dev/null
-  mv "$work/images" "$cache/$base.images"
-  rm -rf "$work"
-  trap - EXIT
-fi
-
-if [ ! -x "$cache/loki-$loki_version" ]; then
+build_loki() (
+  [ ! -x "$cache/loki-$loki_version" ] || exit 0
   if ! command -v go >/dev/null; then
     echo "Go was not found: Loki is not built, and the specs of logs in Loki will not run." >&2
-  else
-    step "Loki $loki_version (some minutes)"
-    build=$(mktemp -d "$cache/loki.XXXXXX")
-    trap 'rm -rf "$build"' EXIT
-    source=$(cd "$build" && go mod download -json "github.com/grafana/loki/v3@$loki_version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
-    # Loki's own module with its replacements, less those that point into its repository.
-    sed -e 's|^module .*|module atoll.dev/loki|' -e '/^ignore /d' -e '/pkg\/push => \.\/pkg\/push/d' "$source/go.mod" >"$build/go.mod"
-    cp "$source/go.sum" "$build/go.sum"
-    (
-      cd "$build"
-      go mod edit -require "github.com/grafana/loki/v3@$loki_version"
-      CGO_ENABLED=0 GOFLAGS=-mod=mod go build -trimpath -ldflags '-s -w' -o "$cache/loki-$loki_version.new" github.com/grafana/loki/v3/cmd/loki
-    )
-    mv "$cache/loki-$loki_version.new" "$cache/loki-$loki_version"
-    rm -rf "$build"
-    trap - EXIT
+    exit 0
   fi
-fi
+  step "Loki $loki_version (some minutes)"
+  build=$(mktemp -d "$cache/loki.XXXXXX")
+  trap 'rm -rf "$build"' EXIT
+  cd "$build"
+  source=$(go mod download -json "github.com/grafana/loki/v3@$loki_version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+  # Loki's own module with its replacements, less those that point into its repository.
+  sed -e 's|^module .*|module atoll.dev/loki|' -e '/^ignore /d' -e '/pkg\/push => \.\/pkg\/push/d' "$source/go.mod" >go.mod
+  cp "$source/go.sum" go.sum
+  go mod edit -require "github.com/grafana/loki/v3@$loki_version"
+  CGO_ENABLED=0 GOFLAGS=-mod=mod go build -trimpath -ldflags '-s -w' -o "$cache/loki-$loki_version.new" github.com/grafana/loki/v3/cmd/loki
+  mv "$cache/loki-$loki_version.new" "$cache/loki-$loki_version"
+)
+
+# One loads and computes while the other unpacks. What runs in the background does not hear of an interrupt by itself.
+trap 'kill 0' INT
+make_base &
+base_job=$!
+build_loki &
+loki_job=$!
+failed=0
+wait "$base_job" || failed=1
+wait "$loki_job" || failed=1
+[ "$failed" -eq 0 ] || exit 1
 
 step "ready"
