@@ -142,6 +142,22 @@ describe('when the server is frozen', () => {
     expect(poolOf(dataSource).idleCount).toBe(10);
   });
 
+  it('what a service reads as it starts is read once the server thaws', async () => {
+    const dataSource = await bank({ timeouts });
+    await insert(new Transactions(dataSource), 'read');
+    server.pause();
+    const triedAgain = Promise.withResolvers<void>();
+    let tries = 0;
+    const read = onceAvailable(() => {
+      tries += 1;
+      if (tries > 1) triedAgain.resolve();
+      return names(dataSource);
+    });
+    await triedAgain.promise;
+    server.resume();
+    expect(await read).toContain('read');
+  });
+
   it('a transaction under way is rolled back once the server thaws', async () => {
     const dataSource = await bank({ timeouts });
     const transactions = new Transactions(dataSource);

@@ -128,7 +128,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
 
   private async begin(): Promise<void> {
     const room = this.settings.clusterChecks - this.underWay.size;
-    if (room <= 0) return;
+    if (room <= 0 || this.stopping.signal.aborted) return;
     try {
       const due = await this.claim(room);
       this.mayHaveMore = due.length === room;
@@ -166,8 +166,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
       .finally(() => {
         this.underWay.delete(tracked);
         // One claim for many places, not one a place.
-        const hasRoom = 2 * this.underWay.size <= this.settings.clusterChecks;
-        if (this.mayHaveMore && hasRoom && !this.stopping.signal.aborted) void this.round();
+        if (this.mayHaveMore && 2 * this.underWay.size <= this.settings.clusterChecks) void this.round();
       });
     this.underWay.add(tracked);
   }
