@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { createLogger, loadEnv, onShutdown, version } from '@atoll/service';
 import { banner } from './banner.js';
 import { clusterInUse } from './cluster-in-use.js';
@@ -10,17 +11,25 @@ try {
   const env = loadEnv(PlatformEnv);
   const logger = createLogger({ service: 'atoll', level: env.ATOLL_LOG_LEVEL });
   logger.info({ version }, 'starting');
-  const starting = startPlatform(env, logger);
+  const stopping = new AbortController();
+  const starting = startPlatform(env, logger, stopping.signal);
   // A signal that comes during the start ends the platform as soon as it can be ended cleanly.
-  onShutdown(logger, async () => (await starting).stop());
+  onShutdown(logger, async () => {
+    stopping.abort();
+    await (await starting)?.stop();
+  });
   const platform = await starting;
+  if (platform) await show(platform, logger);
+} catch (error) {
+  console.error(`Atoll cannot start: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+}
+
+async function show(platform: RunningPlatform, logger: Logger): Promise<void> {
   logger.info({ url: platform.url }, 'ready');
   const readyAfterMs = performance.now();
   console.log(banner({ ...platform, readyAfterMs, cluster: await clusterInUse(process.env) }));
   if (process.argv.includes('--demo')) await showDemo(platform);
-} catch (error) {
-  console.error(`Atoll cannot start: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
 }
 
 /** `npm start -- --demo`. A platform that cannot be filled goes on as it is. */

@@ -32,8 +32,11 @@ export interface RunningPlatform {
 
 type Undo = () => Promise<void>;
 
-/** Starts everything in this process: the database, each service as an application of its own, and the gateway before them. */
-export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<RunningPlatform> {
+/**
+ * Starts everything in this process: the database, each service as an application of its own, and the gateway before them. Undefined where `stopping`
+ * was aborted meanwhile: the start goes no further then, and what has been started is stopped.
+ */
+export async function startPlatform(env: PlatformEnv, logger: Logger, stopping: AbortSignal): Promise<RunningPlatform | undefined> {
   const dataDir = resolve(env.ATOLL_DATA_DIR);
   const undo: Undo[] = [];
   const stop = async () => {
@@ -47,12 +50,14 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
     const transport = inProcessTransport(services.map(({ name }) => name));
     const running: RunningService[] = [];
     for (const definition of services) {
+      stopping.throwIfAborted();
       const settings = loadEnv(definition.settings, source);
       const module = moduleOf(definition, { settings, databaseUrl, transport });
       const service = await startService({ name: definition.name, module, transport, logger });
       running.push(service);
       undo.push(() => service.stop());
     }
+    stopping.throwIfAborted();
     const metrics = createMetrics('atoll');
     const gatewayEnv = loadEnv(GatewayEnv, source);
     observeEvents(metrics, running);
@@ -70,11 +75,13 @@ export async function startPlatform(env: PlatformEnv, logger: Logger): Promise<R
     await gateway.listen(port, env.HOST);
     const { ATOLL_COMPAT_PORT: compatPort } = gatewayEnv;
     if (compatPort !== undefined) compat = await listenCompat(gateway, { port: compatPort, host: env.HOST });
+    stopping.throwIfAborted();
     // Last of all: a key that is made now is shown once, and not lost to anything that fails after it.
     const { adminKey, adminLink } = await firstStart(running, source);
     return { url: urlOf(gateway, env.HOST), dataDir, adminKey, adminLink, stop };
   } catch (error) {
     await stop();
+    if (stopping.aborted && error === stopping.reason) return undefined;
     throw error;
   }
 }

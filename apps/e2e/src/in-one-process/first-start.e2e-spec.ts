@@ -142,6 +142,8 @@ describe('a start', () => {
     const { code, output } = await stopped;
     expect([code, output]).toEqual([0, expect.stringContaining('"msg":"stopped"')]);
     expect(output).not.toMatch(/"level":"(error|fatal)"/);
+    // It goes no further than it was.
+    expect(output).not.toContain('Migrated');
     platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder });
     expect(await statusWith(platform.adminKey)).toBe(200);
   });
