@@ -123,9 +123,12 @@ export interface Operated {
 
 export const underTest: Operated = { url: platformUrl, adminKey };
 
-/** What the call answers, which must be a success. */
+/** What the call answers, which must be a success. One that waited too long for its turn, on a machine that is busy, is made again, as its answer says. */
 export async function succeed<Body>(method: string, path: string, options: CallOptions = {}): Promise<Body> {
-  const { status, body } = await call<Body>(method, path, options);
+  const { status, body } = await until(
+    () => call<Body>(method, path, options),
+    (answer) => answer.status !== 429,
+  );
   if (status >= 300) throw new Error(`${method} ${path} answered ${status}: ${JSON.stringify(body)}`);
   return body;
 }

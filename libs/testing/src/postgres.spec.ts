@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createDatabase, createDatabaseFrom, startPostgres, type TestPostgres } from './postgres.js';
+import { timeoutFactor } from './timeout-factor.js';
 
-async function ask(url: string, sql: string): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: url, query_timeout: 300, connectionTimeoutMillis: 300 });
+async function ask(url: string, sql: string, patienceMs = 20_000 * timeoutFactor): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url, query_timeout: patienceMs, connectionTimeoutMillis: patienceMs });
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -70,7 +71,7 @@ describe('startPostgres', () => {
 
   it('freezes and thaws', async () => {
     server.pause();
-    await expect(ask(server.url, 'SELECT 1')).rejects.toThrow(/timeout/i);
+    await expect(ask(server.url, 'SELECT 1', 300)).rejects.toThrow(/timeout/i);
     server.resume();
     expect(await ask(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });

@@ -6,12 +6,13 @@ import { join } from 'node:path';
 import { clusters, regions } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { Outbox } from '@atoll/events';
+import { timeoutFactor } from '@atoll/testing';
 import { GpuaasFixture } from '../gpuaas-fixture.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { ClusterChecks } from './cluster-checks.js';
 import { EngineFixture } from './engine-fixture.js';
 
-const patienceMs = 1_500;
+const patienceMs = 1_500 * timeoutFactor;
 const checksAtOnce = 8;
 let engine: EngineFixture;
 let fixture: GpuaasFixture;

@@ -10,7 +10,7 @@ import { newId } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
-import { memberOf } from '@atoll/testing';
+import { memberOf, timeoutFactor } from '@atoll/testing';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { errorOf, GpuaasFixture } from '../gpuaas-fixture.js';
 import { ClusterChecks } from './cluster-checks.js';
@@ -48,7 +48,7 @@ beforeAll(async () => {
     sealKeys: Sealer.createKeys(),
     dockerSockets: `/var/run/other.sock, ${engine.socket}`,
     doorImage: 'localhost/atoll-door:1',
-    clusterPatienceMs: 1_500,
+    clusterPatienceMs: 1_500 * timeoutFactor,
   });
 });
 afterAll(async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pools, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
+import { timeoutFactor } from '@atoll/testing';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 
@@ -10,7 +11,7 @@ let nodeName: string;
 let pool: Pool & Inventory;
 let held: Subscription;
 beforeAll(async () => {
-  fixture = await GpuaasFixture.start({ workers: { isIdle: true, stepMs: 500 } });
+  fixture = await GpuaasFixture.start({ workers: { isIdle: true, stepMs: 500 * timeoutFactor } });
 });
 afterAll(() => fixture.stop());
 
