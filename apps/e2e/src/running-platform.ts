@@ -61,6 +61,8 @@ export async function startPlatform(
       ATOLL_ADMIN_KEY: adminKey,
       ATOLL_LIMITS: 'off',
       ATOLL_SSH_PORT: '0',
+      // A machine on which everything takes longer answers later too.
+      ATOLL_DEADLINE_MS: String(5_000 * timeoutFactor),
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
