@@ -1,6 +1,6 @@
 import { openDocker, type ClusterDriver, type DockerSettings } from '@atoll/cluster';
 import { clusterChanged, clusterPurpose, type Cluster } from '@atoll/contracts/gpuaas';
-import { Transactions } from '@atoll/database';
+import { inBackground, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { systemContext } from '@atoll/rpc';
@@ -58,11 +58,15 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     return this.keep(asked, await this.look(asked));
   }
 
-  /** Of a round. One that answered before is asked again before pods are refused: an engine that restarts, or whose host is busy, is not away. */
+  /**
+   * Of a round. One that answered before is asked again before pods are refused: an engine that restarts, or whose host is busy, is not away. What answers
+   * and is of no use, as another engine, is refused at once.
+   */
   private async checkDue(asked: ClusterEntity): Promise<void> {
     const { clusterPatienceMs } = this.settings;
     const found = await this.look(asked, asked.hasMissed ? 2 * clusterPatienceMs : clusterPatienceMs);
-    const isFirstMiss = found.status === 'unreachable' && asked.status !== 'unreachable' && !asked.hasMissed;
+    const isMiss = found.checks.some(({ name, ok }) => name === 'reachable' && !ok);
+    const isFirstMiss = isMiss && asked.status !== 'unreachable' && !asked.hasMissed;
     await (isFirstMiss ? this.keepMiss(asked) : this.keep(asked, found));
   }
 
@@ -120,9 +124,12 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     return { url, ...(JSON.parse(tls) as Pick<DockerSettings, 'ca' | 'cert' | 'key'>), doorImage: image };
   }
 
-  /** Begins checks of clusters that are due, as many as there is room for, and goes on as they end, until none is due. */
+  /**
+   * Begins checks of clusters that are due, as many as there is room for, and goes on as they end, until none is due. However many end at once, requests
+   * have connections to the database.
+   */
   round(): Promise<void> {
-    this.claiming ??= this.begin().finally(() => (this.claiming = undefined));
+    this.claiming ??= inBackground(() => this.begin()).finally(() => (this.claiming = undefined));
     return this.claiming;
   }
 

@@ -7,13 +7,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { clusters, podWorkloads, regions, type SetCluster } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
-import { Outbox } from '@atoll/events';
 import { systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
 import { memberOf, timeoutFactor } from '@atoll/testing';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { errorOf, GpuaasFixture } from '../gpuaas-fixture.js';
-import { ClusterChecks } from './cluster-checks.js';
+import { aGpuaas, roundOf, toldOf } from './cluster-fixture.js';
 import { ClusterRows } from './cluster-rows.js';
 import { EngineFixture } from './engine-fixture.js';
 
@@ -57,27 +56,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function gpuaas(): Promise<string> {
-  const { region_id } = await fixture.call(regions.create, { region_name: `region-${newId()}` });
-  return (await fixture.call(regions.createGpuaas, { region_id, name: 'a' })).gpuaas_id;
-}
+const gpuaas = () => aGpuaas(fixture);
 const set = (gpuaas_id: string, terms: Omit<SetCluster, 'gpuaas_id'>) => fixture.call(clusters.set, { gpuaas_id, ...terms });
 const docker = () => ({ driver: 'docker' as const, socket: engine.socket });
-/** Of this GPU service, in the order in which they were published. */
-const told = async (gpuaasId: string) => {
-  while ((await fixture.get(Outbox).pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
-  return fixture.events
-    .filter(({ name, payload }) => name === 'gpuaas.cluster_changed' && (payload as { gpuaas_id: string }).gpuaas_id === gpuaasId)
-    .map(({ payload }) => payload as { revision: number; setting: number; is_unreachable: boolean })
-    .toSorted((one, other) => one.revision - other.revision);
-};
-/** A round of checks in which this one alone is due, to its end. */
-const round = async (gpuaasId: string) => {
-  const due = `CASE WHEN gpuaas_id = $1 THEN clock_timestamp() ELSE 'infinity' END`;
-  await fixture.query(`UPDATE cluster SET next_check_at = ${due}`, [gpuaasId]);
-  await fixture.get(ClusterChecks).round();
-  await fixture.get(ClusterChecks).settled();
-};
+const told = (gpuaasId: string) => toldOf(fixture, gpuaasId);
 
 describe('the cluster of a GPU service', () => {
   it('is simulated until it is set, and then what was set, with what the check found', async () => {
@@ -214,11 +196,11 @@ describe('the cluster of a GPU service', () => {
     engine.mode = 'hangs';
     const { since, status } = await fixture.call(clusters.check, { gpuaas_id });
     expect([status, await refusal()]).toEqual(['unreachable', { code: 'unavailable', message: expect.stringContaining(since ?? 'never') }]);
-    await round(gpuaas_id);
+    await roundOf(fixture, gpuaas_id);
     // It was so before.
     expect((await fixture.call(clusters.get, { gpuaas_id })).since).toBe(since);
     engine.mode = 'answers';
-    await round(gpuaas_id);
+    await roundOf(fixture, gpuaas_id);
     expect([(await fixture.call(clusters.get, { gpuaas_id })).status, await refusal()]).toEqual(['ok', null]);
     expect((await told(gpuaas_id)).map(({ is_unreachable }) => is_unreachable)).toEqual([false, false, true, false]);
   });
