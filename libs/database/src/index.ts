@@ -19,6 +19,7 @@ export { rowsOf } from './query-rows.js';
 export { ReservedStatements } from './reserved-statements.js';
 export { inBackground } from './split-pool.js';
 export { Statements } from './statements.js';
+export { takeTurn } from './take-turn.js';
 export { afterCommit, Transactions } from './transactions.js';
 export type { OnceOptions } from './transactions.js';
 export { lockDataFolder, requireFreeDataFolder } from './embedded/data-lock.js';

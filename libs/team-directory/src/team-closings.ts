@@ -1,3 +1,4 @@
+import { takeTurn } from '@atoll/database';
 import type { EntityManager, QueryRunner } from 'typeorm';
 
 /** How long nothing new comes where the answer was that nothing is held: as long as a deletion that nobody concludes stays open. */
@@ -24,7 +25,7 @@ export async function dropClosingTables(runner: QueryRunner, schema: string): Pr
 
 /** Whoever is about to take something for the team (`TeamGate.holdOpen`) commits first, or finds it closed. */
 export async function lockForAnswer(manager: EntityManager, teamId: string): Promise<void> {
-  await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' team ' || $1::text, 0))`, [teamId]);
+  await takeTurn(manager, `team ${teamId}`);
 }
 
 /**

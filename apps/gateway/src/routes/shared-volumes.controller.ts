@@ -24,7 +24,7 @@ export class SharedVolumesController {
     202,
     SharedVolume,
     'Create a shared volume',
-    'Creates a volume in a region; it is billed from when it is `active` until it is deleted. Requires team_owner, team_admin or member.',
+    'Creates a volume in a region; it is billed from when it is `active` until it is deleted. A team has at most 1000. Requires team_owner, team_admin or member.',
   )
   @Refuses('not_supported')
   createSharedVolume(@Body() body: CreateSharedVolume, @Context() context: CallContext): Promise<SharedVolume> {

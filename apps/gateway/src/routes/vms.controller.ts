@@ -16,7 +16,7 @@ export class VmsController {
     202,
     Vm,
     'Create a VM',
-    'Creates a VM of a flavour in a region and starts it. It is billed while it runs. Requires team_owner, team_admin or member.',
+    'Creates a VM of a flavour in a region and starts it. It is billed while it runs. A team has at most 200. Requires team_owner, team_admin or member.',
   )
   @Refuses('not_supported')
   createVm(@Body() body: CreateVm, @Context() context: CallContext): Promise<Vm> {

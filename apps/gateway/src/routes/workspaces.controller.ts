@@ -31,7 +31,12 @@ export class WorkspacesController {
   }
 
   @Post()
-  @Answers(201, Workspace, 'Create a workspace', 'Creates a workspace in a team. Requires team_owner or team_admin.')
+  @Answers(
+    201,
+    Workspace,
+    'Create a workspace',
+    'Creates a workspace in a team, which has at most 1000. Requires team_owner or team_admin.',
+  )
   createWorkspace(@Body() body: CreateWorkspace, @Context() context: CallContext): Promise<Workspace> {
     return this.rpc.call(workspaces.create, body, context);
   }

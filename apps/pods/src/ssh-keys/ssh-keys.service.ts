@@ -8,7 +8,7 @@ import {
   type SshKeyPage,
   type SshKeyPath,
 } from '@atoll/contracts/pods';
-import { isUniqueViolation, newId, Transactions } from '@atoll/database';
+import { isUniqueViolation, newId, takeTurn, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Rpc } from '@atoll/rpc';
@@ -121,7 +121,7 @@ function readKey(text: string): PublicKey {
 
 /** Changes of the keys of one user come one after the other. */
 async function lockUser(manager: EntityManager, userId: string): Promise<void> {
-  await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' ssh_key ' || $1, 0))`, [userId]);
+  await takeTurn(manager, `ssh_key ${userId}`);
 }
 
 async function requireRoom(manager: EntityManager, userId: string): Promise<void> {

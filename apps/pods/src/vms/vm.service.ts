@@ -1,6 +1,6 @@
 import { notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import type { CreateVm, ListVms, UpdateVm, Vm, VmPage, VmPath } from '@atoll/contracts/pods';
-import { isUniqueViolation, newId, Statements, Transactions } from '@atoll/database';
+import { isUniqueViolation, newId, Statements, takeTurn, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
@@ -157,6 +157,7 @@ export class VmsService {
 }
 
 async function requireRoom(manager: EntityManager, teamId: string): Promise<void> {
+  await takeTurn(manager, `vm ${teamId}`);
   const [{ live = 0 } = {}] = await manager.query<{ live: number }[]>(
     `SELECT count(*)::int AS live FROM vm WHERE team_id = $1 AND state <> 'deleted'`,
     [teamId],

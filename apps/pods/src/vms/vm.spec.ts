@@ -210,6 +210,22 @@ describe('what refuses a VM', () => {
     fixture.neighbours.forbiddenImages.clear();
   });
 
+  it('is the most that a team may have, however many are created at once', async () => {
+    const full = await fixture.team('member', 100);
+    const { instance_id } = await running({}, full);
+    await fixture.query(
+      `INSERT INTO vm SELECT (jsonb_populate_record(v,
+         jsonb_build_object('instance_id', gen_random_uuid(), 'state', 'failed', 'name', 'vm-' || n))).*
+       FROM vm v, generate_series(1, 197) n WHERE instance_id = $1`,
+      [instance_id],
+    );
+    const create = () => fixture.createVm(full, { name: `vm-${newId()}` });
+    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, create));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    expect(await errorOf(create())).toMatchObject({ code: 'conflict', message: 'The team has 200 VMs, the most that a team may have.' });
+    await running({}, await fixture.team());
+  });
+
   it('is a role that may not use resources, and for another team it does not exist', async () => {
     const vm = await running();
     const stranger = await fixture.team();

@@ -34,6 +34,24 @@ describe('what refuses a volume', () => {
     await fixture.volume(team, { name: 'taken' });
   });
 
+  it('is the most that a team may have, however many are created at once', async () => {
+    const full = await fixture.team('member', 100);
+    const { volume_id } = await fixture.volume(full);
+    await fixture.query(
+      `INSERT INTO shared_volume OVERRIDING USER VALUE
+       SELECT (jsonb_populate_record(v, jsonb_build_object('state', 'failed', 'name', 'old-' || n))).*
+       FROM shared_volume v, generate_series(1, 997) n WHERE volume_id = $1`,
+      [volume_id],
+    );
+    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => fixture.createVolume(full, { name: newId() })));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    expect(await errorOf(fixture.createVolume(full))).toMatchObject({
+      code: 'conflict',
+      message: 'The team has 1000 shared volumes, the most that a team may have.',
+    });
+    await fixture.volume(await fixture.team());
+  });
+
   it('is a role that may not use resources, and for another team it does not exist', async () => {
     const volume = await fixture.volume(team);
     const stranger = await fixture.team();

@@ -7,7 +7,7 @@ import {
   type SharedVolumePage,
   type SharedVolumePath,
 } from '@atoll/contracts/pods';
-import { isUniqueViolation, Statements, Transactions } from '@atoll/database';
+import { isUniqueViolation, Statements, takeTurn, Transactions } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
@@ -116,6 +116,7 @@ export class VolumesService {
 }
 
 async function requireRoom(manager: EntityManager, teamId: string, name: string): Promise<void> {
+  await takeTurn(manager, `shared_volume ${teamId}`);
   const [{ live = 0, named = 0 } = {}] = await manager.query<{ live: number; named: number }[]>(
     `SELECT count(*)::int AS live, (count(*) FILTER (WHERE name = $2))::int AS named FROM shared_volume WHERE team_id = $1 AND state <> 'deleted'`,
     [teamId, name],
