@@ -36,7 +36,7 @@ export interface FieldOptions {
 }
 
 /** Applies the presence rule, the documentation and the given validators as one decorator. */
-function field(options: FieldOptions, documentation: ApiPropertyOptions, ...validators: PropertyDecorator[]): PropertyDecorator {
+export function field(options: FieldOptions, documentation: ApiPropertyOptions, ...validators: PropertyDecorator[]): PropertyDecorator {
   const { optional = false, nullable = false, description, example } = options;
   const documented = {
     ...documentation,
@@ -50,6 +50,11 @@ function field(options: FieldOptions, documentation: ApiPropertyOptions, ...vali
     ValidateIf((_object, value) => !(optional && value === undefined) && !(nullable && value === null))(target, property);
     for (const validator of validators) validator(target, property);
   };
+}
+
+/** Says how many entries a list may hold. */
+export function holdsAtMost(max: number): PropertyDecorator {
+  return ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` });
 }
 
 export interface TextOptions extends FieldOptions {
@@ -123,7 +128,7 @@ export function Uuids(options: FieldOptions & { max: number }): PropertyDecorato
     options,
     { type: 'array', items: { type: 'string', format: 'uuid' }, maxItems: max },
     IsArray({ message: '$property must be a list' }),
-    ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
+    holdsAtMost(max),
     IsUUID('loose', { each: true, message: 'each entry of $property must be a UUID' }),
   );
 }
@@ -193,7 +198,7 @@ export function ListOf(type: () => Wire, options: FieldOptions & { min?: number;
     { type: () => type(), isArray: true, ...(min > 0 && { minItems: min }), maxItems: max },
     IsArray({ message: '$property must be a list' }),
     ArrayMinSize(min, { message: `$property must hold at least ${min} ${min === 1 ? 'entry' : 'entries'}` }),
-    ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
+    holdsAtMost(max),
     // ValidateNested alone would take a list for an object, and look at the entries of that.
     IsObject({ each: true, message }),
     ValidateNested({ each: true, message }),
@@ -254,7 +259,7 @@ function isListOf(max: number): PropertyDecorator[] {
   return [
     IsArray({ message: '$property must be a list' }),
     ArrayMinSize(1, { message: '$property must not be empty' }),
-    ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
+    holdsAtMost(max),
     ArrayUnique({ message: '$property must not name anything twice' }),
   ];
 }

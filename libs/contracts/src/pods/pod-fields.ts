@@ -1,7 +1,6 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { ArrayMaxSize, IsArray, IsInt, IsNumber, IsString, Matches, Max, MaxLength, Min, ValidateBy, ValidateIf } from 'class-validator';
-import type { FieldOptions } from '../fields.js';
+import { IsArray, IsInt, IsNumber, IsString, Matches, Max, MaxLength, Min, ValidateBy } from 'class-validator';
+import { field, holdsAtMost, type FieldOptions } from '../fields.js';
 
 /** A DNS label (RFC 1123, section 2.1), in lower case. */
 export const dnsLabel = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
@@ -13,22 +12,14 @@ const variableName = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 /** What the platform and the container runtime set, or what changes which code runs before the image's own. */
 const reservedVariable = /^(?:NVIDIA_|LD_|ATOLL_)|^CUDA_VISIBLE_DEVICES$/i;
 
-function ifGiven(options: FieldOptions): PropertyDecorator {
-  return ValidateIf((_object, value) => !(options.optional && value === undefined) && !(options.nullable && value === null));
-}
-
-function apply(...decorators: PropertyDecorator[]): PropertyDecorator {
-  return (target, property) => decorators.forEach((decorator) => decorator(target, property));
-}
-
 /** Arguments of a process, each a text without NUL. */
 export function CommandLine(options: FieldOptions & { max: number }): PropertyDecorator {
-  const { max, optional = false, description, example } = options;
-  return apply(
-    ApiProperty({ type: String, isArray: true, maxItems: max, required: !optional, ...(description && { description }), example }),
-    ifGiven(options),
+  const { max } = options;
+  return field(
+    options,
+    { type: String, isArray: true, maxItems: max },
     IsArray({ message: '$property must be a list of texts' }),
-    ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
+    holdsAtMost(max),
     IsString({ each: true, message: 'each entry of $property must be a text' }),
     MaxLength(4_096, { each: true, message: 'each entry of $property must be at most 4096 characters long' }),
     // oxlint-disable-next-line no-control-regex -- NUL ends an argument for the kernel: what follows would be lost in silence.
@@ -38,13 +29,13 @@ export function CommandLine(options: FieldOptions & { max: number }): PropertyDe
 
 /** Port numbers, each from 1 to 65535. */
 export function PortNumbers(options: FieldOptions & { max: number }): PropertyDecorator {
-  const { max, optional = false, description, example } = options;
+  const { max } = options;
   const message = 'each entry of $property must be a whole number from 1 to 65535';
-  return apply(
-    ApiProperty({ type: 'integer', isArray: true, maxItems: max, required: !optional, ...(description && { description }), example }),
-    ifGiven(options),
+  return field(
+    options,
+    { type: 'integer', isArray: true, maxItems: max },
     IsArray({ message: '$property must be a list of port numbers' }),
-    ArrayMaxSize(max, { message: `$property must hold at most ${max} entries` }),
+    holdsAtMost(max),
     IsInt({ each: true, message }),
     Min(1, { each: true, message }),
     Max(65_535, { each: true, message }),
@@ -53,32 +44,18 @@ export function PortNumbers(options: FieldOptions & { max: number }): PropertyDe
 
 /** A port number: a JSON number, never a text. */
 export function PortNumber(options: FieldOptions = {}): PropertyDecorator {
-  const { optional = false, nullable = false, description, example } = options;
   const message = '$property must be a whole number from 1 to 65535';
-  return apply(
-    ApiProperty({
-      type: 'integer',
-      minimum: 1,
-      maximum: 65_535,
-      required: !optional,
-      nullable,
-      ...(description && { description }),
-      example,
-    }),
-    ifGiven(options),
-    IsInt({ message }),
-    Min(1, { message }),
-    Max(65_535, { message }),
-  );
+  const documentation = { type: 'integer', minimum: 1, maximum: 65_535 } as const;
+  return field(options, documentation, IsInt({ message }), Min(1, { message }), Max(65_535, { message }));
 }
 
 /** A decimal number, a JSON number with at most two decimals. */
 export function Amount(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
-  const { min, max, optional = false, nullable = false, description, example } = options;
+  const { min, max } = options;
   const message = `$property must be a number from ${min} to ${max} with at most two decimals`;
-  return apply(
-    ApiProperty({ type: Number, minimum: min, maximum: max, required: !optional, nullable, ...(description && { description }), example }),
-    ifGiven(options),
+  return field(
+    options,
+    { type: Number, minimum: min, maximum: max },
     IsNumber({ maxDecimalPlaces: 2, allowNaN: false, allowInfinity: false }, { message }),
     Min(min, { message }),
     Max(max, { message }),
@@ -87,15 +64,9 @@ export function Amount(options: FieldOptions & { min: number; max: number }): Pr
 
 /** Environment variables: an object of names and texts, at most 32 KiB in all. */
 export function Variables(options: FieldOptions): PropertyDecorator {
-  const { optional = false, description, example } = options;
-  return apply(
-    (optional ? ApiPropertyOptional : ApiProperty)({
-      type: 'object',
-      additionalProperties: { type: 'string' },
-      ...(description && { description }),
-      example,
-    }),
-    ifGiven(options),
+  return field(
+    options,
+    { type: 'object', additionalProperties: { type: 'string' } },
     // As it came: class-transformer would make an object of it that has lost its names.
     Transform(({ obj, key }: { obj: Record<string, unknown>; key: string }) => obj[key]),
     ValidateBy({
