@@ -65,12 +65,19 @@ it('keys that nobody has lock nobody out, not even at their own address', async 
   const { team, keys } = await createTeam('Beside a flood', ['viewer'], platform);
   const good = keys.viewer ?? '';
   expect(await statusOf(`/team/${team.id}`, good)).toBe(200);
-  const flood = Promise.all(Array.from({ length: 300 }, () => statusOf('/team', createApiKey())));
+  const statuses: number[] = [];
+  const flood = async (): Promise<void> => {
+    while (!statuses.includes(429) && statuses.length < 3_000) {
+      statuses.push(...(await Promise.all(Array.from({ length: 300 }, () => statusOf('/team', createApiKey())))));
+    }
+  };
+  const flooding = flood();
   for (let count = 0; count < 20; count++) expect(await statusOf(`/team/${team.id}`, good)).toBe(200);
-  // 503: a platform that is too busy to look for a key sheds the call.
-  const answered = Map.groupBy(await flood, (status) => (status === 503 ? 'shed' : status));
-  expect([...answered.keys()].filter((answer) => answer !== 'shed').sort()).toEqual([401, 429]);
-  expect(answered.get(401)?.length).toBeLessThanOrEqual(100 * buckets());
+  await flooding;
+  // 503: a platform that is too busy to look for a key sheds the call, which then counts as no failure.
+  const answers = statuses.filter((status) => status !== 503);
+  expect(new Set(answers)).toEqual(new Set([401, 429]));
+  expect(answers.filter((status) => status === 401).length).toBeLessThanOrEqual(100 * buckets());
 });
 
 const compatUrl = () => `http://127.0.0.1:${compatPort}`;
