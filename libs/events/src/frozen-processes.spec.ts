@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { createDatabase, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { DeadLetters } from './dead-letters.js';
 import { eventually } from './world/eventually-fixture.js';
 import { specRetries } from './world/shop-fixture.js';
@@ -22,11 +22,15 @@ afterAll(async () => {
   await database.drop();
 });
 
+/** Longer than a process that is not frozen is idle between two statements of a transaction. */
+const idleMs = 250 * timeoutFactor;
+
 /** What PostgreSQL does to a session that is idle in a transaction for 20 s. */
 async function endIdleTransactions(): Promise<void> {
   await world.observer.database.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-     WHERE datname = current_database() AND application_name = 'atoll-mail' AND state = 'idle in transaction'`,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'atoll-mail'
+     AND state = 'idle in transaction' AND state_change < clock_timestamp() - $1 * interval '1 millisecond'`,
+    [idleMs],
   );
 }
 

@@ -10,7 +10,8 @@ describe('simulated figures', () => {
       fc.constantFrom(...metricWindows),
       fc.nat().map(String),
       fc.uuid(),
-      fc.integer({ min: 0, max: 90 * 86_400 }),
+      // From its first second on: at the very instant it has no span to take an average of.
+      fc.integer({ min: 1, max: 90 * 86_400 }),
       fc.integer({ min: nowMs, max: 2 * nowMs }),
       async (window, id, gpuUuid, activeForS, atMs) => {
         const page = [subscription(id, [turn(gpuUuid)], activeForS)];
