@@ -27,7 +27,7 @@ type Probe = (stated: Stated) => [value: unknown, isAllowed: boolean] | undefine
 const here = import.meta.dirname;
 const paths = globSync('**/*.ts', { cwd: here }).filter((path) => !path.endsWith('.spec.ts'));
 const modules = (await Promise.all(paths.map((path) => import(pathToFileURL(join(here, path)).href)))) as Record<string, unknown>[];
-/** Without those that read themselves. */
+/** Without those that have a `fromWire` of their own. */
 const types = [...new Set(modules.flatMap((module) => Object.values(module)))].filter(
   (type) => isWire(type) && !('fromWire' in type),
 ) as Wire[];

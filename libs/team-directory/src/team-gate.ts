@@ -55,6 +55,7 @@ export class TeamGate {
     manager: EntityManager,
     all: readonly { readonly teamId: string; readonly workspaceId: string }[],
   ): Promise<(AppError | undefined)[]> {
+    // Shared, the lock that `lockForAnswer` takes alone.
     const [teamIds, workspaceIds] = [new Set(all.map(({ teamId }) => teamId)), new Set(all.map(({ workspaceId }) => workspaceId))];
     await manager.query(
       `SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' team ' || team_id, 0)) FROM unnest($1::text[]) team_id`,
