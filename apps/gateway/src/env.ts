@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { Type } from 'class-transformer';
 import { IsIn, IsInt, IsOptional, Matches, Max, Min, MinLength } from 'class-validator';
 import { IpWhitelist, whitelistEntries } from '@atoll/contracts';
-import { BusEnv, defaultPublicUrl, PublicUrl } from '@atoll/service';
+import { BusEnv, defaultDeadlineMs, defaultPublicUrl, PublicUrl, RequestDeadline } from '@atoll/service';
 import type { GatewayOptions, LimitStore } from './gateway-options.js';
 import { defaultLimits, limitForm, parseLimit, type Limit, type Limits } from './rate-limits/limits.js';
 
@@ -88,11 +88,8 @@ export class GatewayEnv {
   ATOLL_LIMIT_STORE: LimitStore = 'memory';
 
   /** How long a request may take before it is answered 504. */
-  @Type(() => Number)
-  @IsInt({ message: 'ATOLL_DEADLINE_MS must be whole milliseconds' })
-  @Min(100)
-  @Max(300_000)
-  ATOLL_DEADLINE_MS: number = 5_000;
+  @RequestDeadline()
+  ATOLL_DEADLINE_MS: number = defaultDeadlineMs;
 
   /** How long requests are still taken at shutdown while `/readyz` says no. Behind a load balancer: as long as it takes to notice. */
   @Type(() => Number)

@@ -24,6 +24,8 @@ export interface DatabaseOptions {
   /** Connections besides, for work that runs `inBackground`. Default 0: it shares those of `poolSize`. */
   backgroundPoolSize?: number;
   timeouts?: Partial<Timeouts>;
+  /** How long a request may take at most. With more than the default, 5000, all timeouts are longer in proportion, but that of the URL. */
+  deadlineMs?: number;
   /** Told when a connection of the pool is lost while idle. */
   onConnectionLost?: (error: Error) => void;
 }
@@ -37,7 +39,8 @@ export interface Timeouts {
   queryMs: number;
 }
 
-/** Together shorter than a request may take, so that its caller is told 503 and why, and not 504. */
+const defaultDeadlineMs = 5_000;
+/** Together shorter than a request may take by default, so that its caller is told 503 and why, and not 504. */
 const defaultTimeouts: Timeouts = { acquireMs: 1_500, statementMs: 2_800, queryMs: 3_200 };
 
 /** A client that died while it held a transaction must not hold its locks for ever. */
@@ -75,9 +78,11 @@ class Silent extends AbstractLogger {
   protected override writeLog(): void {}
 }
 
-/** How every connection of a service is made, by whichever pool. */
-export function clientOptions({ schema, url, timeouts }: Pick<DatabaseOptions, 'schema' | 'url' | 'timeouts'>): pg.PoolConfig {
-  const { acquireMs, statementMs, queryMs } = { ...defaultTimeouts, ...connectTimeoutOf(url), ...timeouts };
+/** How every connection of a service is made. */
+function clientOptions({ schema, url, timeouts, deadlineMs = defaultDeadlineMs }: DatabaseOptions): pg.PoolConfig {
+  const longer = (given: Partial<Timeouts> = {}): Partial<Timeouts> =>
+    Object.fromEntries(Object.entries(given).map(([name, ms]) => [name, ms * Math.max(1, deadlineMs / defaultDeadlineMs)]));
+  const { acquireMs, statementMs, queryMs } = { ...longer(defaultTimeouts), ...connectTimeoutOf(url), ...longer(timeouts) };
   return {
     Client: GuardedClient,
     connectionTimeoutMillis: acquireMs,
@@ -103,6 +108,11 @@ function connectTimeoutOf(url: string): Partial<Timeouts> {
  */
 const serverKeepAlive = ['tcp_keepalives_idle=10', 'tcp_keepalives_interval=5', 'tcp_keepalives_count=3', 'tcp_user_timeout=20000'];
 
+/** How the connections of a DataSource are made, for a pool beside its own. */
+export function clientOptionsOf(dataSource: DataSource): pg.PoolConfig {
+  return { ...(dataSource.options.extra as pg.PoolConfig), connectionString: urlOf(dataSource) };
+}
+
 /** The pg pool beneath a DataSource. */
 export function poolOf(dataSource: DataSource): pg.Pool {
   return (dataSource.driver as unknown as { master: pg.Pool }).master;
@@ -117,6 +127,6 @@ export function schemaOf({ options }: DataSource): string {
   return (options as PostgresDataSourceOptions).schema ?? 'public';
 }
 
-export function urlOf({ options }: DataSource): string {
+function urlOf({ options }: DataSource): string {
   return (options as PostgresDataSourceOptions).url ?? '';
 }

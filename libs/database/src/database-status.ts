@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 import { DataSource } from 'typeorm';
-import { clientOptions, schemaOf, urlOf } from './data-source.js';
+import { clientOptionsOf, schemaOf } from './data-source.js';
 
 const patienceMs = 1_000;
 
@@ -18,10 +18,11 @@ export class DatabaseStatus implements OnApplicationShutdown {
   private asking: Promise<Readiness> | undefined;
 
   constructor(dataSource: DataSource) {
-    const timeouts = { acquireMs: patienceMs, statementMs: patienceMs, queryMs: patienceMs };
     this.pool = new pg.Pool({
-      ...clientOptions({ schema: schemaOf(dataSource), url: urlOf(dataSource), timeouts }),
-      connectionString: urlOf(dataSource),
+      ...clientOptionsOf(dataSource),
+      connectionTimeoutMillis: patienceMs,
+      statement_timeout: patienceMs,
+      query_timeout: patienceMs,
       application_name: `atoll-${schemaOf(dataSource)}-status`,
       max: 1,
       allowExitOnIdle: true,

@@ -4,6 +4,7 @@ import { createDatabase, startPostgres, type TestDatabase, type TestPostgres } f
 import pg from 'pg';
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { bankOptions, CreateAccounts1790000000000 } from './account-fixture.js';
+import { clientOptionsOf, type DatabaseOptions } from './data-source.js';
 import { openDataSource } from './open-data-source.js';
 
 let database: TestDatabase;
@@ -53,6 +54,26 @@ describe('openDataSource', () => {
       { name: 'CreateAccounts1790000000000' },
       { name: 'IndexAccounts1790000000001' },
     ]);
+  });
+
+  it('waits longer for what requests wait longer for, in proportion, and never less than by default', async () => {
+    // That of specs is patient with a slow machine.
+    const url = database.url.replace(/\?.*/, '');
+    const patienceOf = async (options: Partial<DatabaseOptions>) => {
+      const dataSource = await start(bankOptions(url, options));
+      const { connectionTimeoutMillis: acquireMs, query_timeout: queryMs } = clientOptionsOf(dataSource);
+      const [row] = await dataSource.query<{ statement: string }[]>(`SELECT current_setting('statement_timeout') AS statement`);
+      return { acquireMs, statement: row?.statement, queryMs };
+    };
+    const byDefault = { acquireMs: 1_500, statement: '2800ms', queryMs: 3_200 };
+    expect(await patienceOf({})).toEqual(byDefault);
+    expect(await patienceOf({ deadlineMs: 1_000 })).toEqual(byDefault);
+    expect(await patienceOf({ deadlineMs: 20_000 })).toEqual({ acquireMs: 6_000, statement: '11200ms', queryMs: 12_800 });
+    expect(await patienceOf({ deadlineMs: 7_000, timeouts: { statementMs: 4_000 } })).toMatchObject({ statement: '5600ms' });
+    expect(await patienceOf({ deadlineMs: 20_000, url: `${url}?connect_timeout=7` })).toMatchObject({
+      acquireMs: 7_000,
+      statement: '11200ms',
+    });
   });
 
   it('finds the tables of its own schema without naming it, and not those of another', async () => {

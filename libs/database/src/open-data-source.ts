@@ -62,7 +62,7 @@ async function requireMigrated(dataSource: DataSource, schema: string): Promise<
 async function migrate(options: DatabaseOptions, patienceMs: number): Promise<void> {
   // A migration may take as long as it needs, and no caller waits for its connections. One holds the lock, one migrates.
   const timeouts = { ...options.timeouts, acquireMs: Math.min(patienceMs, bootAcquireMs), statementMs: 0, queryMs: 0 };
-  const dataSource = new DataSource({ ...dataSourceOptions({ ...options, timeouts, poolSize: 2 }), entities: [] });
+  const dataSource = new DataSource({ ...dataSourceOptions({ ...options, timeouts, deadlineMs: 0, poolSize: 2 }), entities: [] });
   await connect(dataSource, options.url, patienceMs);
   const guard = dataSource.createQueryRunner();
   try {

@@ -1,7 +1,7 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 import type { DataSource } from 'typeorm';
-import { clientOptions, schemaOf, urlOf } from './data-source.js';
+import { clientOptionsOf, schemaOf } from './data-source.js';
 import { Statements } from './statements.js';
 
 interface Reservation {
@@ -17,11 +17,9 @@ export class ReservedStatements extends Statements implements OnApplicationShutd
 
   constructor(dataSource: DataSource, { purpose, poolSize }: Reservation) {
     super(dataSource);
-    const [schema, url] = [schemaOf(dataSource), urlOf(dataSource)];
     this.pool = new pg.Pool({
-      ...clientOptions({ schema, url }),
-      connectionString: url,
-      application_name: `atoll-${schema}-${purpose}`,
+      ...clientOptionsOf(dataSource),
+      application_name: `atoll-${schemaOf(dataSource)}-${purpose}`,
       max: poolSize,
       allowExitOnIdle: true,
     });

@@ -10,6 +10,7 @@ export { natsAuthorization, natsUsers } from './nats-users.js';
 export type { NatsUser } from './nats-users.js';
 export { BusEnv, HttpEnv, ServiceEnv } from './process-env.js';
 export { defaultPublicUrl, PublicUrl } from './public-url.js';
+export { defaultDeadlineMs, RequestDeadline } from './request-deadline.js';
 export { runService } from './run-service.js';
 export { defineService, moduleOf } from './service-definition.js';
 export type { FirstStart, ServiceDefinition, ServiceSurroundings } from './service-definition.js';

@@ -1,6 +1,7 @@
 import { Type } from 'class-transformer';
 import { IsIn, IsInt, IsOptional, IsString, Matches, Max, Min, MinLength } from 'class-validator';
 import { logLevels, type LogLevel } from './logger.js';
+import { defaultDeadlineMs, RequestDeadline } from './request-deadline.js';
 
 /** The environment of every process. */
 class ProcessEnv {
@@ -44,6 +45,10 @@ export class ServiceEnv extends BusEnv {
   @Min(0, { message: 'HEALTH_PORT must be a port' })
   @Max(65_535, { message: 'HEALTH_PORT must be a port' })
   HEALTH_PORT: number = 8080;
+
+  /** How long a request may take, the same as the gateway's. Where it is more than the default, a service waits longer for its database. */
+  @RequestDeadline()
+  ATOLL_DEADLINE_MS: number = defaultDeadlineMs;
 
   /** Size in MiB at which the event stream takes no more. What an operator has set on the stream, else 1024, unless given. */
   @IsOptional()

@@ -23,7 +23,8 @@ export async function runService<Settings extends object>(definition: ServiceDef
     let stop = (): Promise<void> => Promise.resolve();
     onShutdown(logger, () => stop());
     const transport = natsTransport({ servers: env.NATS_URL, name, secrets: env.ATOLL_BUS_SECRET, stream: streamOf(env) });
-    const module = moduleOf(definition, { settings, databaseUrl: env.DATABASE_URL, transport });
+    const { DATABASE_URL: databaseUrl, ATOLL_DEADLINE_MS: deadlineMs } = env;
+    const module = moduleOf(definition, { settings, databaseUrl, deadlineMs, transport });
     const service = await startService({ name, module, transport, logger });
     const checks = [...transport.checks, ...service.checks];
     const metrics = createMetrics(name);

@@ -38,6 +38,8 @@ export interface ServiceDefinition<Settings extends object = object> {
 export interface ServiceSurroundings<Settings extends object> {
   readonly settings: Settings;
   readonly databaseUrl: string;
+  /** How long a request may take at most: see `DatabaseOptions`. */
+  readonly deadlineMs?: number;
   readonly transport: Pick<Transport, 'rpc' | 'courier'>;
   /** In place of providers of its module: for specs. */
   readonly providers?: readonly Provider[];
@@ -51,12 +53,12 @@ export function defineService<Settings extends object>(definition: ServiceDefini
 /** The module of a service with everything it stands on. */
 export function moduleOf<Settings extends object>(
   { name, settings: settingsClass, database, module }: ServiceDefinition<Settings>,
-  { settings, databaseUrl, transport, providers = [] }: ServiceSurroundings<Settings>,
+  { settings, databaseUrl, deadlineMs, transport, providers = [] }: ServiceSurroundings<Settings>,
 ): DynamicModule {
   return {
     module,
     imports: [
-      DatabaseModule.forRoot({ ...database, schema: name, url: databaseUrl }),
+      DatabaseModule.forRoot({ ...database, schema: name, url: databaseUrl, ...(deadlineMs && { deadlineMs }) }),
       EventsModule.forRoot({ service: name, courier: transport.courier }),
       transport.rpc,
     ],
