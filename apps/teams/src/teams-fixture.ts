@@ -15,11 +15,11 @@ import {
   type Credential,
   type Team,
 } from '@atoll/contracts/teams';
+import { Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
 import { BareServiceUnderTest, startServiceUnderTest, statementsOf, timeoutFactor, type StartedService } from '@atoll/testing';
-import { Writers } from './writers/writers.js';
 import { service } from './service.js';
 import type { TeamsSettings } from './teams-settings.js';
 import { Administrators } from './users/administrators.service.js';
@@ -55,7 +55,7 @@ export class TeamsFixture extends BareServiceUnderTest {
   /** `poolSize`: connections of the service, in place of its own number. */
   static async start({ poolSize, ...settings }: Partial<TeamsSettings> & { poolSize?: number } = {}): Promise<TeamsFixture> {
     const admin = createApiKey();
-    const given = { keyPepper: pepper, sealKeys: Sealer.createKeys(), deletionHolders: [], writerPatienceMs: 20_000, ...settings };
+    const given = { keyPepper: pepper, sealKeys: Sealer.createKeys(), deletionHolders: [], ...settings };
     const started = await startServiceUnderTest(
       { ...service, database: { ...service.database, ...(poolSize !== undefined && { poolSize }) } },
       { settings: given, listensTo: toldEvents },

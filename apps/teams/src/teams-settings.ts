@@ -86,7 +86,4 @@ export class TeamsSettings {
 
   /** How often deletions that are under way are looked at. */
   upkeepMs: number = 1_000;
-
-  /** How long a writer waits for its turn among those of its team. */
-  writerPatienceMs: number = 2_000;
 }

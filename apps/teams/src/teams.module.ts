@@ -6,7 +6,6 @@ import { CredentialsController } from './api-keys/credential.controller.js';
 import { CredentialsService } from './api-keys/credential.service.js';
 import { BatchesController } from './batches/batch.controller.js';
 import { BatchesService } from './batches/batch.service.js';
-import { Writers } from './writers/writers.js';
 import { ImagePoliciesController } from './image-policies/image-policy.controller.js';
 import { ImagePoliciesService } from './image-policies/image-policy.service.js';
 import { TeamImagesService } from './image-policies/team-images.service.js';
@@ -128,7 +127,6 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     UsersService,
     WorkspaceDeletionService,
     WorkspacesService,
-    Writers,
     {
       provide: ReservedStatements,
       inject: [DataSource],

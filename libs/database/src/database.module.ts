@@ -7,6 +7,7 @@ import { ExpiredRows } from './expired-rows.js';
 import { openDataSource } from './open-data-source.js';
 import { Statements } from './statements.js';
 import { Transactions } from './transactions.js';
+import { Writers } from './writers.js';
 
 /** A service's PostgreSQL: migrated at boot, and given to the whole of the service's module tree. */
 @Global()
@@ -35,11 +36,12 @@ export class DatabaseModule {
         { provide: DataSource, useExisting: getDataSourceToken(options.schema) },
         { provide: Symbol('closing'), useValue: closing },
         Transactions,
+        Writers,
         Statements,
         DatabaseStatus,
         ExpiredRows,
       ],
-      exports: [DataSource, Transactions, Statements, DatabaseStatus],
+      exports: [DataSource, Transactions, Writers, Statements, DatabaseStatus],
     };
   }
 }

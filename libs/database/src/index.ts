@@ -22,6 +22,7 @@ export { Statements } from './statements.js';
 export { takeTurn } from './take-turn.js';
 export { afterCommit, Transactions } from './transactions.js';
 export type { OnceOptions } from './transactions.js';
+export { Writers } from './writers.js';
 export { lockDataFolder, requireFreeDataFolder } from './embedded/data-lock.js';
 export { runningPostgresUrl, startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 export type { EmbeddedPostgres, EmbeddedPostgresOptions } from './embedded/embedded-postgres.js';

@@ -8,7 +8,7 @@ import {
   type SshKeyPage,
   type SshKeyPath,
 } from '@atoll/contracts/pods';
-import { isUniqueViolation, newId, takeTurn, Transactions } from '@atoll/database';
+import { isUniqueViolation, newId, takeTurn, Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Rpc } from '@atoll/rpc';
@@ -25,6 +25,7 @@ export class SshKeysService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly rpc: Rpc,
     private readonly outbox: Outbox,
   ) {}
@@ -32,8 +33,8 @@ export class SshKeysService {
   async add({ name, public_key }: AddSshKey, context: CallContext): Promise<SshKey> {
     const userId = wholeUser(context);
     const { comment, fingerprint, line: publicKey, type } = readKey(public_key);
-    const added = await this.transactions.once(context, async (manager) => {
-      await lockUser(manager, userId);
+    const added = await this.writers.once(turnOf(userId), context, async (manager) => {
+      await takeTurn(manager, turnOf(userId));
       await requireRoom(manager, userId);
       const values = { userId, name: name ?? (comment.slice(0, 100) || type), type, fingerprint, publicKey };
       const key = manager.create(SshKeyEntity, { sshKeyId: newId(), createdAt: new Date(), ...values });
@@ -75,8 +76,8 @@ export class SshKeysService {
   /** From then on the key opens nothing, and what it has opened is closed. */
   async remove({ ssh_key_id: sshKeyId }: SshKeyPath, context: CallContext): Promise<Nothing> {
     const userId = wholeUser(context);
-    await this.transactions.run(async (manager) => {
-      await lockUser(manager, userId);
+    await this.writers.run(turnOf(userId), context, async (manager) => {
+      await takeTurn(manager, turnOf(userId));
       const { affected } = await manager.delete(SshKeyEntity, { sshKeyId, userId });
       if (!affected) throw notFound('SSH key');
       await this.tell(manager, userId);
@@ -120,9 +121,7 @@ function readKey(text: string): PublicKey {
 }
 
 /** Changes of the keys of one user come one after the other. */
-async function lockUser(manager: EntityManager, userId: string): Promise<void> {
-  await takeTurn(manager, `ssh_key ${userId}`);
-}
+const turnOf = (userId: string): string => `ssh_key ${userId}`;
 
 async function requireRoom(manager: EntityManager, userId: string): Promise<void> {
   if ((await manager.countBy(SshKeyEntity, { userId })) < keysAtMost) return;

@@ -1,6 +1,6 @@
 import { notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import type { CreateVm, ListVms, UpdateVm, Vm, VmPage, VmPath } from '@atoll/contracts/pods';
-import { isUniqueViolation, newId, Statements, takeTurn, Transactions } from '@atoll/database';
+import { isUniqueViolation, newId, Statements, takeTurn, Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
@@ -27,6 +27,7 @@ export class VmsService {
   constructor(
     private readonly statements: Statements,
     private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly gate: TeamGate,
     private readonly teams: TeamDirectory,
     private readonly clusters: Clusters,
@@ -47,7 +48,7 @@ export class VmsService {
     const place = await this.gpuServices.find(asked.region_id, asked.gpuaas_id, context.requestId);
     await this.requireSupported(place.gpuaas_id);
     const reference = await this.starts.requireImage(teamId, image, context.requestId);
-    return this.transactions.once(context, async (manager) => {
+    return this.writers.once(turnOf(teamId), context, async (manager) => {
       await this.gate.holdOpen(manager, teamId, workspaceId);
       await requireRoom(manager, teamId);
       await this.mounts.hold(manager, { teamId, gpuaasId: place.gpuaas_id }, volumes);
@@ -156,8 +157,10 @@ export class VmsService {
   }
 }
 
+const turnOf = (teamId: string): string => `vm ${teamId}`;
+
 async function requireRoom(manager: EntityManager, teamId: string): Promise<void> {
-  await takeTurn(manager, `vm ${teamId}`);
+  await takeTurn(manager, turnOf(teamId));
   const [{ live = 0 } = {}] = await manager.query<{ live: number }[]>(
     `SELECT count(*)::int AS live FROM vm WHERE team_id = $1 AND state <> 'deleted'`,
     [teamId],

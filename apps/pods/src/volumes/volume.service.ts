@@ -7,7 +7,7 @@ import {
   type SharedVolumePage,
   type SharedVolumePath,
 } from '@atoll/contracts/pods';
-import { isUniqueViolation, Statements, takeTurn, Transactions } from '@atoll/database';
+import { isUniqueViolation, Statements, takeTurn, Transactions, Writers } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
@@ -30,6 +30,7 @@ export class VolumesService {
   constructor(
     private readonly statements: Statements,
     private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly gate: TeamGate,
     private readonly teams: TeamDirectory,
     private readonly clusters: Clusters,
@@ -46,7 +47,7 @@ export class VolumesService {
     const { gpuaas_id, region_id, region_name } = await this.gpuServices.find(asked.region_id, asked.gpuaas_id, context.requestId);
     await this.requireSupported(gpuaas_id);
     const place = { gpuaasId: gpuaas_id, regionId: region_id, regionName: region_name };
-    return this.transactions.once(context, async (manager) => {
+    return this.writers.once(turnOf(teamId), context, async (manager) => {
       await this.gate.holdOpen(manager, teamId, workspaceId);
       await requireRoom(manager, teamId, name);
       const values = { teamId, workspaceId, ...place, name, sizeGb, createdAt: new Date() };
@@ -115,8 +116,10 @@ export class VolumesService {
   }
 }
 
+const turnOf = (teamId: string): string => `shared_volume ${teamId}`;
+
 async function requireRoom(manager: EntityManager, teamId: string, name: string): Promise<void> {
-  await takeTurn(manager, `shared_volume ${teamId}`);
+  await takeTurn(manager, turnOf(teamId));
   const [{ live = 0, named = 0 } = {}] = await manager.query<{ live: number; named: number }[]>(
     `SELECT count(*)::int AS live, (count(*) FILTER (WHERE name = $2))::int AS named FROM shared_volume WHERE team_id = $1 AND state <> 'deleted'`,
     [teamId, name],

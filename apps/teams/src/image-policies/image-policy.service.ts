@@ -8,12 +8,11 @@ import {
   type NewImageObject,
   type UpdateImagePolicy,
 } from '@atoll/contracts/teams';
-import { newId, Statements, Transactions } from '@atoll/database';
+import { newId, Statements, Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { IsNull, type EntityManager } from 'typeorm';
 import type { PageRow } from '../sql/json.js';
-import { Writers } from '../writers/writers.js';
 import { fieldError, refuseFields, requireSomeField } from '../invalid-field.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { TeamEntity } from '../model/team.entity.js';

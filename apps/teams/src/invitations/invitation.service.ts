@@ -1,10 +1,9 @@
 import { notFound, requirePermission, type CallContext, type Nothing, type TeamPath } from '@atoll/contracts';
 import { type Invitation, type InvitationPath, type InvitationList, type SentInvitation } from '@atoll/contracts/teams';
-import { Statements } from '@atoll/database';
+import { Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { Writers } from '../writers/writers.js';
 import { instantJson } from '../sql/json.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { sentName } from '../views/member-query.js';

@@ -1,6 +1,6 @@
 import { notFound, requirePlatformAdmin, requireUser, type CallContext, type Nothing, type UserCaller } from '@atoll/contracts';
 import { credentialsChanged, type OnboardUser, type WelcomedUser, type WelcomeUser } from '@atoll/contracts/teams';
-import { Transactions } from '@atoll/database';
+import { Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
@@ -16,7 +16,6 @@ import { PasswordHashes } from '../passwords/password-hashes.service.js';
 import { PasswordsService } from '../passwords/password.service.js';
 import { LinkTokens } from '../tokens/link-tokens.js';
 import { UserRegistry } from '../users/user-registry.js';
-import { Writers } from '../writers/writers.js';
 
 /** Whether the user `$1` has a password, and a second factor. */
 const standingQuery = `SELECT EXISTS (SELECT FROM password WHERE user_id = $1) AS has_password,

@@ -12,7 +12,7 @@ import {
   type MemberPath,
   type TeamMember,
 } from '@atoll/contracts/teams';
-import { Statements } from '@atoll/database';
+import { Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
@@ -22,7 +22,6 @@ import { settleTerms } from '../api-keys/key-terms.js';
 import { requireIssuingCredential } from '../api-keys/live-credential.js';
 import { databaseNowMs } from '../sql/clock.js';
 import type { PageRow } from '../sql/json.js';
-import { Writers } from '../writers/writers.js';
 import { InvitationLinks } from '../links/invitation-links.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { UserRegistry } from '../users/user-registry.js';

@@ -1,11 +1,10 @@
 import { type CallContext, type TeamRole } from '@atoll/contracts';
 import { credentialsChanged } from '@atoll/contracts/teams';
-import { newId, Statements } from '@atoll/database';
+import { newId, Statements, Writers } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { Writers } from '../writers/writers.js';
 import { requireAnotherOwner } from '../members/member-rules.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 import { TeamChanges } from '../changes/team-changes.js';

@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type CallContext, type TeamPath } from '@atoll/contracts';
 import { credentialsChanged, teamDeletionRequested, type TeamDeletion, type TeamHolding } from '@atoll/contracts/teams';
-import { newId, Transactions } from '@atoll/database';
+import { newId, Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { remainingMs, Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { Writers } from '../writers/writers.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { HolderAnswers } from './holder-answers.js';
 import { TeamChanges } from '../changes/team-changes.js';

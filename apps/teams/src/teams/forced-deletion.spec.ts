@@ -27,7 +27,6 @@ beforeAll(async () => {
     deletionHolders: ['pods', 'gpuaas'],
     deletionPatienceMs: 2_000,
     upkeepMs: 20,
-    writerPatienceMs: 20_000,
   });
 });
 beforeEach(async () => {

@@ -1,12 +1,11 @@
 import { maskApiKey } from '@atoll/api-keys';
 import { notFound, requirePlatformAdmin, requireUser, type CallContext, type UserCaller } from '@atoll/contracts';
 import { credentialsChanged, type CreateTeamWithPolicy, type NewMember, type Team } from '@atoll/contracts/teams';
-import { newId } from '@atoll/database';
+import { newId, Writers } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { Writers } from '../writers/writers.js';
 import { ImagePolicyEntity } from '../model/image-policy.entity.js';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
 import { Enrolment, statusOf, type Enrolled } from '../members/enrolment.js';

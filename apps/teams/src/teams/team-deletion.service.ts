@@ -1,12 +1,11 @@
 import { requirePermission, type CallContext, type TeamPath } from '@atoll/contracts';
 import { credentialsChanged, teamDeletionRequested, type TeamDeletion } from '@atoll/contracts/teams';
-import { newId, Transactions } from '@atoll/database';
+import { newId, Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { Writers } from '../writers/writers.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { requireOwner } from '../members/member-rules.js';
 import { TeamsSettings } from '../teams-settings.js';

@@ -8,12 +8,11 @@ import {
   type TeamPath,
 } from '@atoll/contracts';
 import { credentialsChanged, type Team, type TeamPage, type UpdateTeam } from '@atoll/contracts/teams';
-import { Statements } from '@atoll/database';
+import { Statements, Writers } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { PageRow } from '../sql/json.js';
-import { Writers } from '../writers/writers.js';
 import { requireSomeField } from '../invalid-field.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { isAlive } from '../sessions/session-policy.js';

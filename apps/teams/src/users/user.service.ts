@@ -1,7 +1,7 @@
 import { maskApiKey } from '@atoll/api-keys';
 import { notFound, requireUser, type CallContext, type Nothing, type UserCaller } from '@atoll/contracts';
 import { credentialsChanged, type KeyTerms, type UpdateProfile, type User, type UserKey } from '@atoll/contracts/teams';
-import { Statements } from '@atoll/database';
+import { Statements, Writers } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { invalidField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
@@ -10,7 +10,6 @@ import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import { requireFreshCredential, requireIssuingCredential } from '../api-keys/live-credential.js';
 import { databaseNowMs } from '../sql/clock.js';
-import { Writers } from '../writers/writers.js';
 import { requireSomeField } from '../invalid-field.js';
 import { Timezones } from './timezones.js';
 import { userQuery } from '../views/user-query.js';

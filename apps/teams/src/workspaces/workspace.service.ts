@@ -6,12 +6,11 @@ import {
   type Workspace,
   type WorkspacePage,
 } from '@atoll/contracts/teams';
-import { newId, Statements } from '@atoll/database';
+import { newId, Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { Not } from 'typeorm';
 import { pageQuery, type PageRow } from '../sql/json.js';
-import { Writers } from '../writers/writers.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { findWorkspace, teamOfWorkspace } from './find-workspace.js';

@@ -1,17 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type CallContext } from '@atoll/contracts';
 import { members, teams, workspaces } from '@atoll/contracts/teams';
-import type { AppError } from '@atoll/errors';
+import { Writers } from '@atoll/database';
 import { DataSource } from 'typeorm';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
-import { Writers } from './writers.js';
 
 type PoolCounts = Record<'totalCount' | 'idleCount' | 'waitingCount', number>;
 
 let fixture: TeamsFixture;
 let writers: Writers;
 beforeAll(async () => {
-  fixture = await TeamsFixture.start({ poolSize: 4, writerPatienceMs: 20_000 });
+  fixture = await TeamsFixture.start({ poolSize: 4 });
   writers = fixture.app.get(Writers, { strict: false });
 });
 afterAll(() => fixture.stop());
@@ -62,53 +60,6 @@ describe('the writers of one team', () => {
     expect(pool.waitingCount).toBeGreaterThan(0);
     await release();
     await Promise.all(waiting);
-  });
-
-  it('are refused with 429 and a time to come again, over 32 that wait; the operator never is, and goes first', async () => {
-    const { team, keys } = await fixture.createTeam('team_owner');
-    const order: string[] = [];
-    const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
-    const contextOf = (key: string) => fixture.contextOf(key, teams.update, {});
-    const [owner, operator] = [await contextOf(keys[0] ?? ''), await contextOf(fixture.admin)];
-    const write = (name: string, context: CallContext) => writers.run(team.id, context, () => Promise.resolve(order.push(name)));
-    const first = writers.run(team.id, owner, () => finished);
-    const waiting = Array.from({ length: 32 }, (_, at) => write(`owner ${at}`, owner));
-    const refused: AppError = await errorOf(write('owner 32', owner));
-    expect(refused.toWire()).toEqual({
-      code: 'too_many_requests',
-      message: 'Too many requests. Please try again later.',
-      retryAfterSeconds: 1,
-    });
-    const byOperator = write('operator', operator);
-    finish();
-    await Promise.all([first, byOperator, ...waiting]);
-    expect(order).toEqual(['operator', ...Array.from({ length: 32 }, (_, at) => `owner ${at}`)]);
-    expect(await write('afterwards', owner)).toBe(34);
-  });
-
-  it('are refused when their patience ends before their turn comes, and hold up nobody afterwards', async () => {
-    const { team, keys } = await fixture.createTeam('team_owner');
-    const context = await fixture.contextOf(keys[0] ?? '', teams.update, {});
-    const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
-    const first = writers.run(team.id, context, () => finished);
-    const hasty = { ...context, deadlineAtMs: Date.now() + 1_050 };
-    const [refused, kept] = [
-      errorOf(writers.run(team.id, hasty, () => Promise.resolve())),
-      writers.run(team.id, context, () => Promise.resolve('kept')),
-    ];
-    expect((await refused).code).toBe('too_many_requests');
-    finish();
-    await first;
-    expect(await kept).toBe('kept');
-    expect(await writers.run(team.id, context, () => Promise.resolve('next'))).toBe('next');
-  });
-
-  it('leave their turn to the next one when they fail', async () => {
-    const { team } = await fixture.createTeam();
-    const context = await fixture.contextOf(fixture.admin, teams.update, {});
-    await errorOf(fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'default' }));
-    await expect(writers.run(team.id, context, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
-    expect(await writers.run(team.id, context, () => Promise.resolve('next'))).toBe('next');
   });
 
   it('with one Idempotency-Key get 409 at once while the first of them waits', async () => {

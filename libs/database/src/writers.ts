@@ -1,0 +1,91 @@
+import { isPlatformAdmin, type CallContext } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Transactions, type OnceOptions } from './transactions.js';
+
+type Work<T> = (manager: EntityManager) => Promise<T>;
+/** Called when it is this writer's turn. */
+type Waiting = () => void;
+
+/** Writers of one lane that may wait in this process; one more is refused at once. */
+const maxWaiting = 32;
+/** Of the time that the caller still waits, what the transaction itself may take. Of the rest, half is spent on waiting for the turn. */
+const workMs = 1_000;
+
+/**
+ * Transactions that wait for each other in the database: at the row of one team or user, or for a turn (`takeTurn`). In each replica those of
+ * one lane run one at a time and wait without a connection: however many they are, also while another replica is frozen in the middle of one
+ * of them, they hold one connection of the pool, and others find theirs.
+ */
+@Injectable()
+export class Writers {
+  private readonly lanes = new Map<string, Waiting[]>();
+  private readonly running = new Set<string>();
+
+  constructor(private readonly transactions: Transactions) {}
+
+  /**
+   * `Transactions.run`, when it is this writer's turn among those of `lane`, which is named by what is locked. Throws `too_many_requests` for
+   * a writer that would wait behind 32 others, or has waited in vain: for 2 s of a deadline of 5 s. The operator goes first and is not refused
+   * for the number of those who wait.
+   */
+  async run<T>(lane: string, context: CallContext, work: Work<T>): Promise<T> {
+    return this.inTurn(lane, context, () => this.transactions.run(work));
+  }
+
+  /** `Transactions.once`, as `run`. Throws `conflict` at once where a call with the same `Idempotency-Key` waits or runs here. */
+  async once<T extends object>(lane: string, context: CallContext, work: Work<T>, options?: OnceOptions<T>): Promise<T> {
+    const { idempotency } = context;
+    const call = () => this.inTurn(lane, context, () => this.transactions.once(context, work, options));
+    if (!idempotency) return call();
+    const key = `${idempotency.scope}\0${idempotency.key}`;
+    if (this.running.has(key)) throw new AppError('conflict', 'A request with this Idempotency-Key is still running.');
+    this.running.add(key);
+    try {
+      return await call();
+    } finally {
+      this.running.delete(key);
+    }
+  }
+
+  private async inTurn<T>(lane: string, context: CallContext, work: () => Promise<T>): Promise<T> {
+    if (!(await this.turn(lane, context))) {
+      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 });
+    }
+    try {
+      return await work();
+    } finally {
+      this.leave(lane);
+    }
+  }
+
+  private async turn(lane: string, context: CallContext): Promise<boolean> {
+    const waiting = this.lanes.get(lane);
+    if (!waiting) {
+      this.lanes.set(lane, []);
+      return true;
+    }
+    const isOperator = isPlatformAdmin(context.caller);
+    if (waiting.length >= maxWaiting && !isOperator) return false;
+    return new Promise<boolean>((resolve) => {
+      const patienceMs = Math.max(0, (context.deadlineAtMs - Date.now() - workMs) / 2);
+      const giveUp = setTimeout(() => {
+        waiting.splice(waiting.indexOf(called), 1);
+        resolve(false);
+      }, patienceMs);
+      const called: Waiting = () => {
+        clearTimeout(giveUp);
+        resolve(true);
+      };
+      if (isOperator) waiting.unshift(called);
+      else waiting.push(called);
+    });
+  }
+
+  private leave(lane: string): void {
+    const next = this.lanes.get(lane)?.shift();
+    if (next) next();
+    else this.lanes.delete(lane);
+  }
+}
