@@ -1,6 +1,9 @@
 import config from '../../jest.config.ts';
 
-const { ATOLL_TOPOLOGY: topology, ATOLL_E2E_PART: part } = process.env;
+const { ATOLL_TOPOLOGY: topology, ATOLL_E2E_PART: part, ATOLL_TEST_TIMEOUT_FACTOR: factor } = process.env;
+
+// A machine on which everything takes longer answers later too: for every process that a story starts.
+process.env.ATOLL_DEADLINE_MS ??= String(5_000 * Math.max(1, Number(factor) || 1));
 
 /** The set-up runs from the build: it starts the built platform, and Jest maps no aliases outside of specs. */
 export default {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { chromiumPath } from '@atoll/testing';
+import { chromiumPath, timeoutFactor } from '@atoll/testing';
 import { chromium, type Browser, type BrowserContext, type CDPSession, type Page } from 'playwright-core';
 import { platformUrl } from './client.js';
 
@@ -33,6 +33,7 @@ export class Person {
 
   static async arrive(browser: Browser): Promise<Person> {
     const person = new Person(await browser.newContext());
+    person.context.setDefaultTimeout(60_000 * timeoutFactor);
     await person.context.exposeFunction('breached', (what: string) => person.breaches.push(what));
     await person.context.addInitScript(
       `addEventListener('securitypolicyviolation', (event) => breached(event.violatedDirective + ' ' + event.blockedURI))`,

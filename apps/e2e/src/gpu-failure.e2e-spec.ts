@@ -74,7 +74,8 @@ describe('a device that fails once', () => {
         kind,
         times,
       ]);
-    return { node, tenant, subscribe, held, inject };
+    const mend = () => query('UPDATE gpuaas.simulated_fault SET times = 0 WHERE node_name = $1', [name]);
+    return { node, tenant, subscribe, held, inject, mend };
   }
 
   it('on its way to Temporal stays Spatial: who asked is told why, nobody else notices, and the next one who asks gets it', async () => {
@@ -94,13 +95,14 @@ describe('a device that fails once', () => {
   });
 
   it('to be free on its way back returns to Spatial as soon as it is', async () => {
-    const { node, tenant, subscribe, held, inject } = await start();
+    const { node, tenant, subscribe, held, inject, mend } = await start();
     const third = await subscribe();
     await tenant.subscribed(third);
-    await inject('observe', 'busy', 3);
+    await inject('observe', 'busy', 10_000);
     await tenant.unsubscribe(held[0] ?? '');
     const gpu = () => firstGpu(node);
     expect(await until(gpu, ({ reason }) => reason !== null)).toMatchObject({ transition: 'to_spatial' });
+    await mend();
     const back = await until(gpu, ({ mode }) => mode === 'Spatial');
     expect(back).toMatchObject({ origin: 'configured', transition: null, reason: null, tenants: [] });
     expect(back.slices.map(({ subscription_id }) => subscription_id).toSorted()).toEqual([held[1], third].toSorted());

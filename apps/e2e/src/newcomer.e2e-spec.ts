@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { adminKey, call, createTeam, freshEmail, platformUrl, type MemberView, type TeamView } from './client.js';
+import { adminKey, call, createTeam, freshEmail, platformUrl, until, type MemberView, type TeamView } from './client.js';
 
 /** That of a user tells no age. */
 const randomUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -86,6 +86,11 @@ describe('a newcomer', () => {
   });
 
   it('sees that the platform lives, is ready and can be measured', async () => {
-    for (const path of ['livez', 'readyz', 'metrics']) expect((await fetch(`${platformUrl}/${path}`)).status).toBe(200);
+    for (const path of ['livez', 'readyz', 'metrics']) {
+      await until(
+        () => fetch(`${platformUrl}/${path}`),
+        ({ status }) => status === 200,
+      );
+    }
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeWhere, freePort, OidcProvider, type OidcPerson } from '@atoll/testing';
+import { describeWhere, freePort, OidcProvider, timeoutFactor, type OidcPerson } from '@atoll/testing';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { chromiumLacking, launchChromium } from './chromium.js';
 import { call, type TeamView } from './client.js';
@@ -53,6 +53,7 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
     provider.misbehave = () => undefined;
     provider.people.set(ada.sub, { ...ada, groups: ['ml'] });
     context = await browser.newContext({ baseURL: home });
+    context.setDefaultTimeout(60_000 * timeoutFactor);
     page = await context.newPage();
   });
   afterAll(async () => {
@@ -157,6 +158,7 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
     expect(answer).toContain('code=');
     const first = context;
     context = await browser.newContext({ baseURL: home });
+    context.setDefaultTimeout(60_000 * timeoutFactor);
     page = await context.newPage();
     await expectRefusal(401, /not begun in this browser/, () => page.goto(answer));
     // The one who began it uses it a second time.

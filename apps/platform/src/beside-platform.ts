@@ -24,12 +24,13 @@ export async function besidePlatform(command: (beside: Beside) => Promise<void>)
   let hasBegun = false;
   try {
     const env = loadEnv(PlatformEnv);
+    const { ATOLL_DEADLINE_MS: deadlineMs } = env;
     const dataDir = resolve(env.ATOLL_DATA_DIR);
     const url = env.DATABASE_URL ?? (await databaseOf(dataDir, undo));
     const connect = async (name: string) => {
       const definition = services.find((service) => service.name === name);
       if (!definition) throw new Error(`there is no service ${name}; there is: ${services.map((service) => service.name).join(', ')}`);
-      const dataSource = await connectDataSource({ ...definition.database, schema: name, url });
+      const dataSource = await connectDataSource({ ...definition.database, schema: name, url, deadlineMs });
       undo.push(() => dataSource.destroy());
       return dataSource;
     };

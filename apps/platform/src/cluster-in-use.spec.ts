@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { timeoutFactor } from '@atoll/testing';
 import { clusterInUse } from './cluster-in-use.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-sockets-'));
@@ -22,7 +23,7 @@ afterAll(() => {
 });
 
 it('an engine that answers and is not used is named, with what uses it', async () => {
-  expect(await clusterInUse({}, [missing, hanging, engine])).toMatch(
+  expect(await clusterInUse({}, [missing, hanging, engine], 2_000 * timeoutFactor)).toMatch(
     new RegExp(
       `^simulated, .*answers at ${engine} and is not used:\\s+ATOLL_CLUSTER=docker ATOLL_DOCKER_SOCKETS=${engine} uses it\\.$`,
       's',

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 
-const patienceMs = 500;
+const defaultPatienceMs = 500;
 
 export interface ClusterEnv {
   readonly ATOLL_CLUSTER?: string | undefined;
@@ -14,7 +14,7 @@ function usualSockets({ XDG_RUNTIME_DIR: own }: ClusterEnv): string[] {
 }
 
 /** A sentence for a person: what runs the pods of new GPU services, and of an engine on this machine that is not used. */
-export async function clusterInUse(env: ClusterEnv, sockets = usualSockets(env)): Promise<string> {
+export async function clusterInUse(env: ClusterEnv, sockets = usualSockets(env), patienceMs = defaultPatienceMs): Promise<string> {
   const named = (env.ATOLL_DOCKER_SOCKETS ?? '')
     .split(',')
     .map((socket) => socket.trim())
@@ -22,7 +22,7 @@ export async function clusterInUse(env: ClusterEnv, sockets = usualSockets(env))
   if (env.ATOLL_CLUSTER === 'docker') return `containers of the engine at ${named[0]}, for new GPU services`;
   const simulated = 'simulated, for new GPU services';
   if (named.length > 0) return `${simulated}; the API can set a cluster on ${named.join(', ')}`;
-  const answers = await Promise.all(sockets.map(isEngine));
+  const answers = await Promise.all(sockets.map((socket) => isEngine(socket, patienceMs)));
   const found = sockets.find((_socket, at) => answers[at]);
   return found === undefined
     ? simulated
@@ -30,7 +30,7 @@ export async function clusterInUse(env: ClusterEnv, sockets = usualSockets(env))
 }
 
 /** Whether the Docker Engine API answers there. A socket that hangs does not. */
-function isEngine(socketPath: string): Promise<boolean> {
+function isEngine(socketPath: string, patienceMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const asked = request({ socketPath, path: '/_ping', signal: AbortSignal.timeout(patienceMs) }, (response) => {
       response.resume();

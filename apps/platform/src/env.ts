@@ -1,6 +1,6 @@
 import { IsString } from 'class-validator';
 import { Text } from '@atoll/contracts';
-import { HttpEnv, loadLocalSecrets } from '@atoll/service';
+import { defaultDeadlineMs, HttpEnv, loadLocalSecrets, RequestDeadline } from '@atoll/service';
 
 /** The environment of the platform in one process. Everything has a default. The services and the gateway read their own settings besides. */
 export class PlatformEnv extends HttpEnv {
@@ -11,6 +11,10 @@ export class PlatformEnv extends HttpEnv {
   /** Takes the place of the embedded PostgreSQL. */
   @Text({ max: 2048, optional: true })
   DATABASE_URL: string | undefined = undefined;
+
+  /** How long a request may take: the gateway reads it too. */
+  @RequestDeadline()
+  ATOLL_DEADLINE_MS: number = defaultDeadlineMs;
 }
 
 /** Where settings are read: the environment, and the secrets of the data folder where it has none. */

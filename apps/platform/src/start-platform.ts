@@ -46,20 +46,20 @@ export async function startPlatform(env: PlatformEnv, logger: Logger, stopping: 
     requireFreeDataFolder(dataDir);
     const port = await requireFreePort(env.PORT, env.HOST, 'npm start');
     const source: NodeJS.ProcessEnv = { ATOLL_PUBLIC_URL: `http://${publicHost(env.HOST)}:${port}`, ...settingsSource(dataDir) };
-    const gatewayEnv = loadEnv(GatewayEnv, source);
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(services.map(({ name }) => name));
     const running: RunningService[] = [];
     for (const definition of services) {
       stopping.throwIfAborted();
       const settings = loadEnv(definition.settings, source);
-      const module = moduleOf(definition, { settings, databaseUrl, deadlineMs: gatewayEnv.ATOLL_DEADLINE_MS, transport });
+      const module = moduleOf(definition, { settings, databaseUrl, deadlineMs: env.ATOLL_DEADLINE_MS, transport });
       const service = await startService({ name: definition.name, module, transport, logger });
       running.push(service);
       undo.push(() => service.stop());
     }
     stopping.throwIfAborted();
     const metrics = createMetrics('atoll');
+    const gatewayEnv = loadEnv(GatewayEnv, source);
     observeEvents(metrics, running);
     for (const [at, service] of running.entries()) observeFigures(metrics, service, services[at]?.figures);
     const gateway = await createGateway({

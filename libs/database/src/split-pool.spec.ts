@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { timeoutFactor } from '@atoll/testing';
 import { openBank, type Bank } from './account-fixture.js';
 import type { DatabaseOptions } from './data-source.js';
 import { inBackground } from './split-pool.js';
@@ -11,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => bank.close());
 
-const open = (options: Partial<DatabaseOptions>) => openBank({ timeouts: { acquireMs: 100 }, ...options });
+const open = (options: Partial<DatabaseOptions>) => openBank({ timeouts: { acquireMs: 100 * timeoutFactor }, ...options });
 const one = () => new Statements(bank.dataSource).query<{ one: number }>('one', 'SELECT 1 AS one', []);
 const found = [{ one: 1 }];
 

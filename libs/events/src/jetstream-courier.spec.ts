@@ -8,7 +8,7 @@ import { CourierAway } from './courier.js';
 import { Events } from './events.js';
 import { JetStreamCourier } from './jetstream-courier.js';
 import { eventually } from './world/eventually-fixture.js';
-import { ackWaitMs, duplicateWindowMs, managerOf, overJetStream, secret, stream } from './world/topology-fixture.js';
+import { ackWaitMs, duplicateWindowMs, managerOf, overJetStream, overJetStreamWith, secret, stream } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
 let database: TestDatabase;
@@ -66,11 +66,14 @@ describe('the JetStream courier', () => {
 
   it('publishes an event once within the duplicate window', async () => {
     await world.start();
+    // Longer than any machine takes for this.
+    await world.restartWith(overJetStreamWith({ duplicateWindowMs: 120_000 }));
     await world.crashDuring('afterPublish', [1]);
     const { state } = await streamInfo();
     expect(state.messages).toBe(1);
     await jetstream(world.observer.nats).publish('events.orders.placed', '', { msgID: (await world.waiting())[0]?.id ?? '' });
     expect((await streamInfo()).state.messages).toBe(1);
+    await world.restartWith(overJetStream);
   });
 
   it('goes on when the broker was killed and came back', async () => {

@@ -66,7 +66,7 @@ describe('the settings of the JetStream courier', () => {
     };
     await world.orders.place([1]);
     await eventually(async () => expect(await world.noted('letters')).toEqual([1]));
-    expect(entered).toBe(2);
+    expect(entered).toBeGreaterThanOrEqual(2);
   });
 
   it('do not repeat the delivery of a process that is still at it, however long that takes', async () => {

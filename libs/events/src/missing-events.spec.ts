@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createDatabase, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { createDatabase, expectErrors, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import fc from 'fast-check';
 import { Events } from './events.js';
 import { eventually } from './world/eventually-fixture.js';
@@ -37,38 +37,42 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 const fate = fc.constantFrom<Fate>('delivered', 'dropped', 'doubled', 'held');
 
 describe('a consumer', () => {
-  it('has the effect of every committed event once, whatever is dropped, doubled, reordered or wiped between outbox and inbox', async () => {
-    let fates: Iterator<Fate> = [][Symbol.iterator]();
-    const courier = new LossyCourier(() => (fates.next().value as Fate | undefined) ?? 'dropped');
-    const topology: Topology = { ...inProcess, openCourier: () => ({ courier, close: () => Promise.resolve() }) };
-    const world = await World.open(topology, { database: database.url, broker: nats.url });
-    try {
-      await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 8 }), fc.array(fate, { maxLength: 40 }), async (steps, given) => {
-          await world.reset();
-          world.recovery = specRecovery;
-          fates = given[Symbol.iterator]();
-          await world.start();
-          let number = 0;
-          for (const each of steps) {
-            if (each === 'release') courier.release();
-            else if (each === 'wipe') courier.wipe();
-            else if (each === 'restart') {
-              await world.stop();
-              await world.start();
-            } else await world.orders.place(Array.from({ length: each.place }, () => (number += 1)));
-          }
-          await expectEachOnce(world);
-          courier.release();
-          await expectEachOnce(world);
-          expect(world.app('mail').get(Events).missing()).toBe(0);
-        }),
-        { numRuns: 25 },
-      );
-    } finally {
-      await world.close();
-    }
-  }, 300_000);
+  it(
+    'has the effect of every committed event once, whatever is dropped, doubled, reordered or wiped between outbox and inbox',
+    async () => {
+      let fates: Iterator<Fate> = [][Symbol.iterator]();
+      const courier = new LossyCourier(() => (fates.next().value as Fate | undefined) ?? 'dropped');
+      const topology: Topology = { ...inProcess, openCourier: () => ({ courier, close: () => Promise.resolve() }) };
+      const world = await World.open(topology, { database: database.url, broker: nats.url });
+      try {
+        await fc.assert(
+          fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 8 }), fc.array(fate, { maxLength: 40 }), async (steps, given) => {
+            await world.reset();
+            world.recovery = specRecovery;
+            fates = given[Symbol.iterator]();
+            await world.start();
+            let number = 0;
+            for (const each of steps) {
+              if (each === 'release') courier.release();
+              else if (each === 'wipe') courier.wipe();
+              else if (each === 'restart') {
+                await world.stop();
+                await world.start();
+              } else await world.orders.place(Array.from({ length: each.place }, () => (number += 1)));
+            }
+            await expectEachOnce(world);
+            courier.release();
+            await expectEachOnce(world);
+            expect(world.app('mail').get(Events).missing()).toBe(0);
+          }),
+          { numRuns: 25 },
+        );
+      } finally {
+        await world.close();
+      }
+    },
+    300_000 * timeoutFactor,
+  );
 });
 
 describe('a service over JetStream', () => {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { connect, createInbox, headers } from '@nats-io/transport-node';
-import { startNats, type NatsServer } from '@atoll/testing';
+import { startNats, timeoutFactor, type NatsServer } from '@atoll/testing';
 import { NatsLink } from './nats-link.js';
 import { SecretCheck } from './secret-check.js';
 import type { Secrets } from './signature.js';
@@ -30,9 +30,12 @@ describe('whether a process shares its secret with the others', () => {
     jest.restoreAllMocks();
   });
 
-  async function start(name: string, secret: Secrets): Promise<SecretCheck> {
+  /** The others answer sooner, and are not asked again meanwhile, however busy the machine is. */
+  const patient = { answerWindowMs: 500 * timeoutFactor, everyMs: 120_000 };
+
+  async function start(name: string, secret: Secrets, pace = patient): Promise<SecretCheck> {
     const link = NatsLink.open({ servers: server.url, name });
-    const check = new SecretCheck(link, secret);
+    const check = new SecretCheck(link, secret, pace);
     opened.push({ link, check });
     await link.connected();
     await link.flush();
@@ -95,8 +98,9 @@ describe('whether a process shares its secret with the others', () => {
   });
 
   it('makes both not ready where there are but two, and neither once one of them has the right one', async () => {
-    const gateway = await start('gateway', right);
-    const teams = await start('teams', wrong);
+    const again = { ...patient, everyMs: 5_000 };
+    const gateway = await start('gateway', right, again);
+    const teams = await start('teams', wrong, again);
     await until(() => gateway.reason() !== null && teams.reason() !== null && gateway.reason() !== unknown && teams.reason() !== unknown);
     expect([gateway.reason(), teams.reason()]).toEqual([
       'ATOLL_BUS_SECRET is another one than that of teams',

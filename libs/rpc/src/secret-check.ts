@@ -9,10 +9,13 @@ import { Signer, type Secrets, type SignedAnswer } from './signature.js';
 import { ThrottledLog } from './throttled-log.js';
 
 const subject = 'hello';
-/** How long answers are awaited; each service that runs sends one. */
-const answerWindowMs = 500;
-/** Between two questions at least. */
-const everyMs = 5_000;
+interface Pace {
+  /** How long answers are awaited, in milliseconds; each service that runs sends one. */
+  answerWindowMs: number;
+  /** Between two questions at least, in milliseconds. */
+  everyMs: number;
+}
+const usualPace: Pace = { answerWindowMs: 500, everyMs: 5_000 };
 
 /**
  * Finds out whether this process shares a secret with the others, since it would otherwise only look as if they were away. It asks all
@@ -34,6 +37,7 @@ export class SecretCheck {
   constructor(
     private readonly link: NatsLink,
     secret: Secrets,
+    private readonly pace = usualPace,
   ) {
     this.#signer = new Signer(secret);
     this.#subscription = link.subscribe(subject, link.name, (message) => this.#answer(message));
@@ -48,7 +52,7 @@ export class SecretCheck {
   /** Asks the others, at once or 5 s after the last time. */
   ask(): void {
     if (this.#question ?? this.#timer) return;
-    this.#timer = setTimeout(() => this.#ask(), Math.max(0, this.#askedAtMs + everyMs - performance.now())).unref();
+    this.#timer = setTimeout(() => this.#ask(), Math.max(0, this.#askedAtMs + this.pace.everyMs - performance.now())).unref();
   }
 
   async close(): Promise<void> {
@@ -65,9 +69,9 @@ export class SecretCheck {
     if (!connection) return;
     this.#askedAtMs = performance.now();
     const inbox = newInbox(this.link.name);
-    const sealed = seal(this.#signer, subject, inbox, systemContext(this.link.name, { deadlineMs: answerWindowMs }), '');
+    const sealed = seal(this.#signer, subject, inbox, systemContext(this.link.name, { deadlineMs: this.pace.answerWindowMs }), '');
     const answers = this.link.subscribe(`${inbox}.*.*`, undefined, (message) => this.#hear(message, sealed.signature));
-    const window = setTimeout(() => this.#conclude(), answerWindowMs).unref();
+    const window = setTimeout(() => this.#conclude(), this.pace.answerWindowMs).unref();
     const end = (): void => {
       clearTimeout(window);
       void answers.drain();

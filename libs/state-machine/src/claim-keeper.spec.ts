@@ -114,7 +114,7 @@ it('a step that takes much longer than a claim keeps its row from other workers'
   let answer: (outcome: { event: 'DREDGED' }) => void = () => undefined;
   harbour.machine.does.dredging = () => new Promise((resolve) => (answer = resolve));
   const [id] = [await harbour.ask()];
-  const settled = harbour.worker({}, harbour.machine, keeper).settle();
+  const settled = harbour.worker({ stepMs: 3_600_000 }, harbour.machine, keeper).settle();
   await harbour.eventuallyBegun(1);
   const first = (await harbour.read(id)).claimedUntil;
   await eventually(async () => ((await harbour.read(id)).claimedUntil?.getTime() ?? 0) > (first?.getTime() ?? 0) + 2 * claimMs);

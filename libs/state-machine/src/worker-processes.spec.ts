@@ -1,9 +1,6 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { spawnTypescript, type SpawnedProcess } from '@atoll/testing';
 import { BerthEntity, eventually, Harbour } from './berth-fixture.js';
-
-// A process takes seconds to start on a busy machine.
-jest.setTimeout(120_000);
 
 /** A harbour, with workers in this process and in others. Each spec has its own, so that all wait for claims to run out at the same time. */
 class Scene {

@@ -89,7 +89,7 @@ describe('a resource that is held still', () => {
     for (const { start, end, partial, items } of intervals) {
       const held = Math.max(0, Math.min(hoursBetween(start, as_of), 1));
       expect(items.map(({ unit_hours }) => unit_hours)).toEqual(held > 0 ? [expect.closeTo(held, 8)] : []);
-      expect(partial).toBe(start <= as_of && as_of < end);
+      expect(partial).toBe(Date.parse(start) <= Date.parse(as_of) && Date.parse(as_of) < Date.parse(end));
     }
   });
 

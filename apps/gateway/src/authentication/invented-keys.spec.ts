@@ -116,7 +116,7 @@ describe('keys that nobody has', () => {
   });
 
   it('are refused with 503 where they would wait too long, and that costs no token', async () => {
-    await start(1);
+    await start(1, { deadlineMs: 60_000 });
     const lookUp = holdLookUps(() => true);
     const first = [1, 2, 3, 4].map((host) => status(createApiKey(), `10.1.0.${host}`));
     await until(() => lookUp.held() === 4);

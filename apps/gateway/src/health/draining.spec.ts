@@ -24,7 +24,7 @@ function get(agent: Agent, port: number, path: string, key?: string): Promise<An
 
 describe('a gateway that is told to stop', () => {
   it('says so, answers what is open, closes kept connections, and only then ends', async () => {
-    const gateway = await startGateway({ drainDelayMs: 1_000 * timeoutFactor });
+    const gateway = await startGateway({ drainDelayMs: 1_000 * timeoutFactor, deadlineMs: 60_000 * timeoutFactor });
     const key = gateway.services.key();
     let release = (): void => undefined;
     const reached = new Promise<void>((resolve) => {

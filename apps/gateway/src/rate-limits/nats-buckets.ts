@@ -14,6 +14,8 @@ export interface NatsBucketsOptions {
   now: () => number;
   /** Buckets that are not touched for this long are full and may be forgotten. */
   longestRefillMs: number;
+  /** How long an answer of NATS is waited for. Default 300. */
+  answerWithinMs?: number;
 }
 
 interface Waiting {
@@ -24,7 +26,7 @@ interface Waiting {
 }
 
 const bucketName = 'atoll_rate_limits';
-const answerWithinMs = 300;
+const defaultAnswerWithinMs = 300;
 const attempts = 8;
 /** After a failure the store is left alone for a moment, so that not every request waits for it. */
 const pauseMs = 1_000;
@@ -122,7 +124,7 @@ export class NatsBuckets implements Buckets {
     const connection = this.options.connection();
     if (!connection) return Promise.reject(new Error('NATS is not connected'));
     if (this.#store?.connection !== connection) {
-      const manager = new Kvm(jetstream(connection, { timeout: answerWithinMs }));
+      const manager = new Kvm(jetstream(connection, { timeout: this.options.answerWithinMs ?? defaultAnswerWithinMs }));
       const kv = manager.create(bucketName, {
         history: 1,
         ttl: Math.max(60_000, 2 * this.options.longestRefillMs),

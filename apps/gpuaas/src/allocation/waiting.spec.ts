@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { workloads, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
-import { timeoutFactor } from '@atoll/testing';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import { maxWaiting } from './admission.js';
@@ -15,7 +14,7 @@ const terms = { mechanism: 'mps', replicas: 2, overcommit: 8, allow_fallback: tr
 const reason = 'Waiting for a GPU to change its sharing mode.';
 
 beforeAll(async () => {
-  fixture = await GpuaasFixture.start({ workers: { isIdle: true, stepMs: 500 * timeoutFactor } });
+  fixture = await GpuaasFixture.start({ workers: { isIdle: true } });
 });
 afterAll(() => fixture.stop());
 

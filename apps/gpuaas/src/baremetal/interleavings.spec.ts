@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, it, jest } from '@jest/globals';
-import { runs } from '@atoll/testing';
+import { runs, timeoutFactor } from '@atoll/testing';
 import fc from 'fast-check';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
@@ -43,23 +43,27 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-it('law: whatever the order of requests, releases, failures and crashes, host and database agree, hosts are given in the order of arrival, and all comes to rest', async () => {
-  const someRequests = fc.array(request, { minLength: 2, maxLength: 4 });
-  const commands = fc.tuple(someRequests, fc.array(command, { minLength: 8, maxLength: 20 })).map((parts) => parts.flat());
-  await fc.assert(
-    fc.asyncProperty(fc.tuple(faults, faults), commands, async (begun, all) => {
-      const world = await World.create(fixture, team, begun);
-      world.watch();
-      try {
-        for (const next of all) {
-          await world.obey(next);
-          await world.check();
+it(
+  'law: whatever the order of requests, releases, failures and crashes, host and database agree, hosts are given in the order of arrival, and all comes to rest',
+  async () => {
+    const someRequests = fc.array(request, { minLength: 2, maxLength: 4 });
+    const commands = fc.tuple(someRequests, fc.array(command, { minLength: 8, maxLength: 20 })).map((parts) => parts.flat());
+    await fc.assert(
+      fc.asyncProperty(fc.tuple(faults, faults), commands, async (begun, all) => {
+        const world = await World.create(fixture, team, begun);
+        world.watch();
+        try {
+          for (const next of all) {
+            await world.obey(next);
+            await world.check();
+          }
+          await world.checkEnd();
+        } finally {
+          jest.restoreAllMocks();
         }
-        await world.checkEnd();
-      } finally {
-        jest.restoreAllMocks();
-      }
-    }),
-    runs(15),
-  );
-}, 600_000);
+      }),
+      runs(15),
+    );
+  },
+  600_000 * timeoutFactor,
+);

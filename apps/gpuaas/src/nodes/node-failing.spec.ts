@@ -35,12 +35,12 @@ describe('a node that cannot be initialised', () => {
     for (let failures = 1; failures <= 7; failures += 1) {
       await fixture.work();
       const [wait] = await fixture.query<{ seconds: number; state: string }>(
-        'SELECT state, round(extract(epoch FROM parked_until - entered_at))::int AS seconds FROM node WHERE node_id = $1',
+        'SELECT state, 10 * round(extract(epoch FROM parked_until - entered_at) / 10)::int AS seconds FROM node WHERE node_id = $1',
         [node.node_id],
       );
       expect(wait?.state).toBe('init_failed');
       waits.push(wait?.seconds ?? 0);
-      await fixture.pass((wait?.seconds ?? 0) + 1);
+      await fixture.pass((wait?.seconds ?? 0) + 10);
     }
     expect(waits).toEqual([30, 60, 120, 240, 480, 600, 600]);
     await desk.mend(node);

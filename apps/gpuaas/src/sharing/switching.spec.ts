@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pools, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
-import { timeoutFactor } from '@atoll/testing';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 
@@ -11,7 +10,7 @@ let nodeName: string;
 let pool: Pool & Inventory;
 let held: Subscription;
 beforeAll(async () => {
-  fixture = await GpuaasFixture.start({ workers: { isIdle: true, stepMs: 500 * timeoutFactor } });
+  fixture = await GpuaasFixture.start({ workers: { isIdle: true } });
 });
 afterAll(() => fixture.stop());
 

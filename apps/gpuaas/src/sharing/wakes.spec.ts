@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { workloads, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
-import { timeoutFactor } from '@atoll/testing';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 
@@ -13,7 +12,7 @@ let held: Subscription;
 const terms = { mechanism: 'mps', replicas: 2, overcommit: 8, allow_fallback: true, temporal_replicas: 4 } as const;
 
 beforeAll(async () => {
-  fixture = await GpuaasFixture.start({ workers: { isIdle: true, stepMs: 500 * timeoutFactor } });
+  fixture = await GpuaasFixture.start({ workers: { isIdle: true } });
 });
 afterAll(() => fixture.stop());
 

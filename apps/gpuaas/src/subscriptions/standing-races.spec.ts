@@ -13,7 +13,7 @@ let nodeName: string;
 const terms = { mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 4 } as const;
 
 beforeAll(async () => {
-  fixture = await GpuaasFixture.start({ workers: { isIdle: true, stepMs: 2_000 } });
+  fixture = await GpuaasFixture.start({ workers: { isIdle: true } });
 });
 afterEach(() => void jest.restoreAllMocks());
 afterAll(() => fixture.stop());

@@ -76,7 +76,7 @@ describe('a subscription that its node does not grant', () => {
   it('says while it waits what it waits for', async () => {
     const nodeName = `node-${newId()}`;
     const { pool_id } = await fixture.pool({ profiles: ['1g.10gb'] }, { nodeName });
-    await fixture.get(SimulatedFaults).inject(nodeName, 'confirm', 'refuse', 1);
+    await fixture.get(SimulatedFaults).inject(nodeName, 'confirm', 'refuse', 4);
     const held = await fixture.subscribe(team, { pool_id });
     await fixture.work();
     expect(await fixture.subscription(team, held)).toMatchObject({ status: 'subscribing', reason: 'The node refused: confirm.' });

@@ -285,10 +285,11 @@ describe('services that are away', () => {
     expect(await fixture.pod(pod)).toMatchObject({ status: 'pending', reason: 'A service of the platform does not answer at the moment.' });
     fixture.neighbours.failing = undefined;
     await fixture.until(pod, 'running');
-    await fixture.simulated.world.faults.inject('gpuaas-1', 'stop', 'away');
+    await fixture.simulated.world.faults.inject('gpuaas-1', 'stop', 'away', 100);
     await fixture.act(pod, 'stop', team);
     await fixture.work();
     expect(await fixture.pod(pod)).toMatchObject({ status: 'stopping', reason: 'The cluster does not answer.' });
+    await fixture.simulated.world.faults.mend('gpuaas-1');
     await fixture.until(pod, 'stopped');
   });
 });

@@ -266,10 +266,11 @@ describe('what refuses a VM', () => {
   });
 
   it('is a cluster that does not answer for a while, which only delays it', async () => {
-    await fixture.simulated.world.faults.inject('gpuaas-1', 'start', 'away');
+    await fixture.simulated.world.faults.inject('gpuaas-1', 'start', 'away', 100);
     const vm = await fixture.createVm(team, { name: `vm-${newId()}` });
     await fixture.work();
     expect(await fixture.vm(vm)).toMatchObject({ status: 'pending', reason: 'The cluster does not answer.' });
+    await fixture.simulated.world.faults.mend('gpuaas-1');
     await fixture.untilVm(vm, isRunning);
     await fixture.simulated.world.faults.inject('gpuaas-1', 'stop', 'refuse', 1);
     await remove(vm);

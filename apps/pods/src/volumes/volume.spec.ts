@@ -188,10 +188,11 @@ describe('a cluster that does not do what is requested', () => {
   const inject = (times: number) => fixture.simulated.world.faults.inject('gpuaas-1', 'volume', 'refuse', times);
 
   it('is asked again, and says meanwhile why', async () => {
-    await inject(1);
+    await inject(100);
     const volume = await fixture.createVolume(team);
     await fixture.work();
     expect(await get(volume)).toMatchObject({ status: 'pending', reason: 'The cluster has no space left.' });
+    await fixture.simulated.world.faults.mend('gpuaas-1');
     expect((await fixture.untilVolume(volume, isActive)).reason).toBeNull();
   });
 

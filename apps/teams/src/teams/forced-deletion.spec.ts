@@ -12,6 +12,7 @@ import {
 } from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
+import { timeoutFactor } from '@atoll/testing';
 import { DataSource, type EntityManager } from 'typeorm';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
 import { TeamsSettings } from '../teams-settings.js';
@@ -25,7 +26,7 @@ let team_id: string;
 beforeAll(async () => {
   fixture = await TeamsFixture.start({
     deletionHolders: ['pods', 'gpuaas'],
-    deletionPatienceMs: 2_000,
+    deletionPatienceMs: 2_000 * timeoutFactor,
     upkeepMs: 20,
   });
 });

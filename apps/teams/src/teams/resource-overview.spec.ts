@@ -140,9 +140,11 @@ describe('what a team holds', () => {
     });
     const { team } = await fixture.createTeam();
     const context = await fixture.contextOf(fixture.admin, teams.resourceOverview, {});
-    for (const leftMs of [15_000, 2_400]) {
-      await errorOf(fixture.ask(teams.resourceOverview, { team_id: team.id }, { ...context, deadlineAtMs: Date.now() + leftMs }));
-    }
+    const ask = (leftMs: number) =>
+      errorOf(fixture.ask(teams.resourceOverview, { team_id: team.id }, { ...context, deadlineAtMs: Date.now() + leftMs }));
+    await ask(15_000);
+    // A call that is too late when it comes asks for nothing.
+    while (patience.length < 2) await ask(2_400);
     expect(patience[0]).toBeLessThanOrEqual(2_000);
     expect(patience[1]).toBeLessThanOrEqual(1_900);
   });
