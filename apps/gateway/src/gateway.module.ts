@@ -1,6 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import { NatsLink } from '@atoll/rpc';
+import { NatsLink, Rpc } from '@atoll/rpc';
 import { LargeAnswers, UnreadLimits } from './answers/large-answers.js';
 import { Authenticator } from './authentication/authenticator.js';
 import { Attempts } from './authentication/attempts.js';
@@ -19,6 +19,7 @@ import { NatsBuckets } from './rate-limits/nats-buckets.js';
 import { RateLimits, throttlersOf } from './rate-limits/rate-limits.js';
 import { ThrottlerModule } from './rate-limits/throttler.js';
 import { Admission } from './requests/admission.js';
+import { directRpc, FairRpc } from './requests/fair-rpc.js';
 import { ReadRequest } from './requests/read-request.js';
 import { BaremetalController } from './routes/baremetal.controller.js';
 import { BaremetalNodesController } from './routes/baremetal-nodes.controller.js';
@@ -53,6 +54,10 @@ import { WorkspacesController } from './routes/workspaces.controller.js';
 import { SessionCookie } from './sessions/session-cookie.js';
 import { SsoCookie } from './sessions/sso-cookie.js';
 
+/** The way to other services by a name of its own, so that the gateway can put another before it. */
+@Module({ providers: [{ provide: directRpc, useExisting: Rpc }], exports: [directRpc] })
+class DirectRpcModule {}
+
 @Module({})
 export class GatewayModule {
   static register(options: GatewayOptions): DynamicModule {
@@ -61,7 +66,7 @@ export class GatewayModule {
     return {
       module: GatewayModule,
       imports: [
-        options.rpc,
+        { module: DirectRpcModule, imports: [options.rpc] },
         ThrottlerModule.forRootAsync({
           inject: [{ token: NatsLink, optional: true }],
           useFactory: (link?: NatsLink) => ({ throttlers: throttlersOf(settings.limits), storage: openBuckets(settings, store, link) }),
@@ -103,6 +108,7 @@ export class GatewayModule {
       ],
       providers: [
         { provide: GatewaySettings, useValue: settings },
+        { provide: Rpc, inject: [directRpc], useFactory: (direct: Rpc) => new FairRpc(direct, settings) },
         // In this order.
         { provide: APP_GUARD, useClass: DenyByDefault },
         { provide: APP_GUARD, useClass: ReadRequest },

@@ -26,11 +26,11 @@ export async function createCompat(gateway: NestFastifyApplication): Promise<Nes
     refuseUnmatched: refuseNotServed,
   });
   const adapter = createAdapter(partsOf);
-  const app = await NestFactory.create<NestFastifyApplication>(
-    CompatModule.register({ settings, rpc: gateway.get(Rpc, { strict: false }) }),
-    adapter,
-    { abortOnError: false, bodyParser: false, logger: new NestLogger(settings.logger) },
-  );
+  const app = await NestFactory.create<NestFastifyApplication>(CompatModule.register({ settings, rpc: gateway.get(Rpc) }), adapter, {
+    abortOnError: false,
+    bodyParser: false,
+    logger: new NestLogger(settings.logger),
+  });
   app.setGlobalPrefix('api');
   app.useGlobalFilters(app.get(OldErrorFilter));
   const instance = adapter.getInstance();

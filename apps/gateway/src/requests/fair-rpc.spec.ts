@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { teams } from '@atoll/contracts/teams';
+import { newId } from '@atoll/database';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { aTeam } from '../testing/team-fixture.js';
+
+let gateway: GatewayUnderTest;
+/** Names of the teams that are asked for at this moment, in the order in which they were. */
+let asked: string[];
+let answers: (() => void)[];
+
+async function start(deadlineMs = 600_000): Promise<void> {
+  const off = { count: 999_999_999, seconds: 1 };
+  gateway = await startGateway({ limits: { key: { ...off, burst: off.count }, team: off, admin: off }, deadlineMs });
+  gateway.services.answer(teams.get, async ({ team_id }) => {
+    asked.push(team_id);
+    await new Promise<void>((resolve) => answers.push(resolve));
+    return aTeam({ id: team_id });
+  });
+}
+beforeEach(() => {
+  [asked, answers] = [[], []];
+});
+afterEach(async () => {
+  release();
+  await gateway.close();
+});
+
+const release = () => answers.splice(0).forEach((answer) => answer());
+const until = async (holds: () => boolean) => {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+};
+const memberOf = (...ids: string[]) => ids.map((team_id) => ({ team_id, role: 'viewer' as const, lacks_second_factor: false }));
+const keyTo = (team: string) => gateway.services.key({ user_id: newId(), scope: 'membership', teams: memberOf(team) });
+const keyOfUser = (...ids: string[]) => gateway.services.key({ user_id: newId(), teams: memberOf(...ids) });
+const get = async (key: string, team: string) => (await gateway.call('GET', `/api/team/${team}`, { key })).status;
+
+/** As many calls at once as any service has connections, with keys of many members and of a user: 8 of them are under way. */
+async function flood(team: string): Promise<Promise<number>[]> {
+  const keys = [...Array.from({ length: 9 }, () => keyTo(team)), keyOfUser(team)];
+  const calls = keys.flatMap((key) => [1, 2].map(() => get(key, team)));
+  await until(() => asked.length === 8);
+  return calls;
+}
+
+describe('calls of one team', () => {
+  it('are under way eight at a time, whoever of it calls; those of other teams, of who is in several, and of the operator do not wait for them', async () => {
+    await start();
+    const [busy, quiet] = [newId(), newId()];
+    const flooding = await flood(busy);
+    const others = [keyTo(quiet), keyOfUser(busy, quiet), gateway.services.key({ platform_admin: true })].map((key) => get(key, quiet));
+    await until(() => asked.length === 11);
+    expect(asked).toEqual([...Array<string>(8).fill(busy), ...Array<string>(3).fill(quiet)]);
+    release();
+    await until(() => asked.length === 11 + 8);
+    release();
+    await until(() => asked.length === 11 + 12);
+    release();
+    expect(new Set(await Promise.all([...flooding, ...others]))).toEqual(new Set([200]));
+  });
+
+  it('leave their place where they fail, and take none where the input is refused', async () => {
+    await start();
+    const [busy, key] = [newId(), keyOfUser()];
+    expect(await Promise.all(Array.from({ length: 30 }, () => get(key, 'no-id')))).toEqual(Array(30).fill(400));
+    gateway.services.stop(teams.get);
+    expect(await Promise.all(Array.from({ length: 30 }, () => get(keyTo(busy), busy)))).toEqual(Array(30).fill(503));
+  });
+
+  it('are refused with 429 and a time to come again where they have waited for half of the deadline', async () => {
+    await start(1_000);
+    const busy = newId();
+    const flooding = await flood(busy);
+    const { status, headers, body } = await gateway.call('GET', `/api/team/${busy}`, { key: keyTo(busy) });
+    expect([status, headers['retry-after'], body.code]).toEqual([429, '1', 'too_many_requests']);
+    release();
+    const statuses = await Promise.all(flooding);
+    // On a machine that is busy the first of them may be answered too late as well.
+    expect(statuses.filter((one) => one === 429)).toHaveLength(12);
+  });
+});

@@ -1,0 +1,69 @@
+import type { BroadcastType, CallContext, Caller, Operation } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { Rpc, type JsonText, type Readiness } from '@atoll/rpc';
+import { Lanes } from '../authentication/lanes.js';
+import type { GatewaySettings } from '../gateway-options.js';
+
+/** Half of the connections that a service has for requests; and no team that keeps within its limits needs more. */
+const width = 8;
+
+/** The token of the way to other services without turns. */
+export const directRpc = Symbol('direct rpc');
+
+/**
+ * The way to other services, on which calls of one team take turns: 8 are under way at once from one gateway, and the rest wait here in the
+ * order in which they came. Whatever a team asks for at once within its limits, a call of another team waits behind 8 of it and not behind
+ * all. A call that has waited for half of the usual deadline is refused as `too_many_requests`. The operator and services wait for nobody.
+ */
+export class FairRpc extends Rpc {
+  /** What waits is bounded by the buckets that let it in. None where nothing is limited. */
+  readonly #lanes: Lanes | null;
+
+  constructor(
+    private readonly direct: Rpc,
+    { limits, deadlineMs }: Pick<GatewaySettings, 'limits' | 'deadlineMs'>,
+  ) {
+    super();
+    this.#lanes = limits && new Lanes({ width, maxWaiting: Infinity, patienceMs: deadlineMs / 2 }, tooMany);
+  }
+
+  override call<Input extends object, Output extends object>(
+    operation: Operation<Input, Output>,
+    input: Input,
+    context: CallContext,
+  ): Promise<Output> {
+    return this.#inTurn(context, () => this.direct.call(operation, input, context));
+  }
+
+  override callForJson<Input extends object>(operation: Operation<Input>, input: Input, context: CallContext): Promise<JsonText> {
+    return this.#inTurn(context, () => this.direct.callForJson(operation, input, context));
+  }
+
+  override publish<Payload extends object>(type: BroadcastType<Payload>, payload: Payload): void {
+    this.direct.publish(type, payload);
+  }
+
+  override listen<Payload extends object>(type: BroadcastType<Payload>, listener: (payload: Payload) => void): () => void {
+    return this.direct.listen(type, listener);
+  }
+
+  override status(): Readiness {
+    return this.direct.status();
+  }
+
+  #inTurn<T>({ caller }: CallContext, work: () => Promise<T>): Promise<T> {
+    const lane = laneOf(caller);
+    return this.#lanes && lane !== undefined ? this.#lanes.run(lane, work) : work();
+  }
+}
+
+/** A user who is in one team alone stands with it, by whatever credential; one who is in several holds up none of them. */
+function laneOf(caller: Caller): string | undefined {
+  if (caller.kind === 'system' || caller.platformAdmin) return undefined;
+  const [team, another] = caller.teams;
+  return team && !another ? team.teamId : caller.userId;
+}
+
+function tooMany(): AppError {
+  return new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 });
+}
