@@ -8,17 +8,23 @@ export interface Phase {
   latenciesMs: number[];
   /** Those of them that were not answered with 2xx. */
   refusals: number;
-  /** Answers to the updates of the busy team, by status. */
-  updates: Record<number, number>;
+  /** Answers to the busy team, by status. */
+  busy: Record<number, number>;
 }
 
 /** What a member's limit of 600 a minute allows. */
 const updatesPerSecond = 10;
 const callsPerSecond = 5;
+/** What a member may ask for at once. */
+const burstOfOne = 60;
 
 /** For so many seconds, every caller reads its team five times a second and changes it once in two; `writers` of the busy team do what they may. */
-export async function runPhase(url: string, { callers, writers }: Neighbours, load: { seconds: number; writers: number }): Promise<Phase> {
-  const phase: Phase = { latenciesMs: [], refusals: 0, updates: {} };
+export async function runPhase(
+  url: string,
+  { callers, writers }: Neighbours,
+  load: { seconds: number; writers: number; burst?: number },
+): Promise<Phase> {
+  const phase: Phase = { latenciesMs: [], refusals: 0, busy: {} };
   const agent = new Agent({ keepAlive: true });
   const endAtMs = performance.now() + load.seconds * 1000;
   const call = async (caller: Member, round: number) => {
@@ -28,12 +34,18 @@ export async function runPhase(url: string, { callers, writers }: Neighbours, lo
     phase.latenciesMs.push(performance.now() - beganMs);
     if (status >= 300) phase.refusals++;
   };
-  const write = async (writer: Member) => {
-    const status = await update(agent, url, writer);
-    phase.updates[status] = (phase.updates[status] ?? 0) + 1;
+  const count = (status: number) => void (phase.busy[status] = (phase.busy[status] ?? 0) + 1);
+  const write = async (writer: Member) => count(await update(agent, url, writer));
+  /** In the middle of the phase all of them at once, each as often as its bucket holds. */
+  const burst = async (readers: readonly Member[]) => {
+    await delay((load.seconds * 1000) / 2);
+    await Promise.all(
+      readers.flatMap((reader) => Array.from({ length: burstOfOne }, async () => count(await send(agent, url, 'GET', reader)))),
+    );
   };
   await Promise.all([
     ...callers.map((caller, at) => paced(callsPerSecond, at / callers.length, endAtMs, (round) => call(caller, round + at))),
+    burst(writers.slice(0, load.burst ?? 0)),
     ...writers.slice(0, load.writers).map((writer, at) => paced(updatesPerSecond, at / load.writers, endAtMs, () => write(writer))),
   ]);
   agent.destroy();

@@ -13,7 +13,8 @@ import { withClient } from './with-client.js';
 
 /**
  * `npm run bench:neighbours`: how long others wait beside one team that does what its rate limits allow, with the
- * limits of production. The team has 991 workspaces, and each of its writers changes the team's description ten times a second.
+ * limits of production. The team has 991 workspaces, and each of its writers changes the team's description ten times a second. With
+ * `--burst 50` so many of its members read the team 60 times each, all at once.
  */
 const { values } = parseArgs({
   options: {
@@ -24,6 +25,7 @@ const { values } = parseArgs({
     /** Members of the busy team that write, in turn. */
     writers: { type: 'string', default: '1,5' },
     workspaces: { type: 'string', default: '990' },
+    burst: { type: 'string' },
   },
 });
 const wanted = (name: string) => values.only === undefined || values.only === name;
@@ -58,12 +60,12 @@ async function written(databaseUrl: string): Promise<{ events: number; walMb: nu
   });
 }
 
-function show(name: string, { latenciesMs, refusals, updates }: Phase, quietMs: number, events: number, walMb: number): void {
+function show(name: string, { latenciesMs, refusals, busy }: Phase, quietMs: number, events: number, walMb: number): void {
   const [p50, p95, p99] = [50, 95, 99].map((at) => percentile(latenciesMs, at)) as [number, number, number];
-  const statuses = Object.entries(updates).map(([status, count]) => `${count} × ${status}`);
+  const statuses = Object.entries(busy).map(([status, count]) => `${count} × ${status}`);
   console.log(
-    `  ${name.padEnd(22)} p50 ${p50.toFixed(1)} ms (${(p50 / quietMs).toFixed(2)} × undisturbed), p95 ${p95.toFixed(1)}, p99 ${p99.toFixed(1)}; ` +
-      `${refusals} of ${latenciesMs.length} refused; updates: ${statuses.join(', ') || 'none'}; ${events} events, ${walMb.toFixed(0)} MB of WAL`,
+    `  ${name.padEnd(22)} p50 ${p50.toFixed(1)} ms (${(p50 / quietMs).toFixed(2)} × undisturbed), p95 ${p95.toFixed(1)}, p99 ${p99.toFixed(1)}, most ${Math.max(...latenciesMs).toFixed(0)}; ` +
+      `${refusals} of ${latenciesMs.length} refused; the busy team: ${statuses.join(', ') || 'nothing'}; ${events} events, ${walMb.toFixed(0)} MB of WAL`,
   );
 }
 
@@ -72,24 +74,24 @@ async function measure(name: string, databaseUrl: string, url: string): Promise<
   await untilOperator(url, environment.ATOLL_ADMIN_KEY);
   const neighbours: Neighbours = await makeNeighbours(url, databaseUrl, environment.ATOLL_ADMIN_KEY, {
     callers: Number(values.callers),
-    writers: 5,
+    writers: Math.max(5, Number(values.burst ?? 0)),
     workspaces: Number(values.workspaces),
   });
   console.log(name);
   await runPhase(url, neighbours, { seconds: 3, writers: 0 });
   let quietMs = 0;
-  for (const writers of [0, ...values.writers.split(',').map(Number), 0]) {
+  const quiet = { what: 'undisturbed', writers: 0, burst: 0 };
+  const updates = values.writers.split(',').map(Number);
+  const loads =
+    values.burst === undefined
+      ? updates.map((writers) => ({ what: `${writers * 10} updates a second`, writers, burst: 0 }))
+      : [{ what: `${values.burst} members at once`, writers: 0, burst: Number(values.burst) }];
+  for (const { what, ...load } of [quiet, ...loads, quiet]) {
     const before = await written(databaseUrl);
-    const phase = await runPhase(url, neighbours, { seconds, writers });
+    const phase = await runPhase(url, neighbours, { seconds, ...load });
     const after = await written(databaseUrl);
     quietMs ||= percentile(phase.latenciesMs, 50);
-    show(
-      writers === 0 ? 'undisturbed' : `${writers * 10} updates a second`,
-      phase,
-      quietMs,
-      after.events - before.events,
-      after.walMb - before.walMb,
-    );
+    show(what, phase, quietMs, after.events - before.events, after.walMb - before.walMb);
   }
   await stopAll();
 }
