@@ -108,7 +108,8 @@ export class GatewayModule {
       ],
       providers: [
         { provide: GatewaySettings, useValue: settings },
-        { provide: Rpc, inject: [directRpc], useFactory: (direct: Rpc) => new FairRpc(direct, settings) },
+        { provide: FairRpc, inject: [directRpc], useFactory: (direct: Rpc) => new FairRpc(direct, settings) },
+        { provide: Rpc, useExisting: FairRpc },
         // In this order.
         { provide: APP_GUARD, useClass: DenyByDefault },
         { provide: APP_GUARD, useClass: ReadRequest },

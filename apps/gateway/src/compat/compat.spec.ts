@@ -37,6 +37,30 @@ describe('who may come in', () => {
     expect(answer.headers['www-authenticate']).toBe('Bearer');
   });
 
+  it('calls of one team take turns with those of the main API', async () => {
+    const limited = await startCompat({ limits: {}, deadlineMs: 600_000 });
+    const { services } = limited.gateway;
+    const asked: (() => void)[] = [];
+    services.answer(teams.get, async () => {
+      await new Promise<void>((resolve) => asked.push(resolve));
+      return aTeam();
+    });
+    const member = services.key({ scope: 'membership', teams: [{ team_id: teamId, role: 'viewer', lacks_second_factor: false }] });
+    const calls = [1, 2, 3, 4, 5, 6].flatMap(() => [limited, limited.gateway].map((mount) => mount.call('GET', path, { key: member })));
+    const until = async (count: number) => {
+      while (asked.length < count) await new Promise((resolve) => setImmediate(resolve));
+    };
+    await until(6);
+    // Time for a seventh, were there one.
+    for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(asked).toHaveLength(6);
+    asked.forEach((answer) => answer());
+    await until(12);
+    asked.forEach((answer) => answer());
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(Array(12).fill(200));
+    await limited.close();
+  });
+
   it('one old call takes one token, from the bucket of the main API', async () => {
     const limited = await startCompat({ limits: { key: { count: 3, seconds: 60 } } });
     const { services } = limited.gateway;

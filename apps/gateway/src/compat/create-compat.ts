@@ -1,11 +1,11 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { Rpc } from '@atoll/rpc';
 import { NestLogger } from '@atoll/service';
 import { createAdapter } from '../adapter.js';
 import { GatewaySettings } from '../gateway-options.js';
 import { Draining } from '../health/draining.js';
 import { serveDocumentation } from '../openapi/documentation.js';
+import { FairRpc } from '../requests/fair-rpc.js';
 import { hookPartsOf, installHooks, type HookParts } from '../requests/hooks.js';
 import { CompatModule } from './compat.module.js';
 import { compatDocument } from './http/document.js';
@@ -26,7 +26,7 @@ export async function createCompat(gateway: NestFastifyApplication): Promise<Nes
     refuseUnmatched: refuseNotServed,
   });
   const adapter = createAdapter(partsOf);
-  const app = await NestFactory.create<NestFastifyApplication>(CompatModule.register({ settings, rpc: gateway.get(Rpc) }), adapter, {
+  const app = await NestFactory.create<NestFastifyApplication>(CompatModule.register({ settings, rpc: gateway.get(FairRpc) }), adapter, {
     abortOnError: false,
     bodyParser: false,
     logger: new NestLogger(settings.logger),

@@ -4,16 +4,17 @@ import { Rpc, type JsonText, type Readiness } from '@atoll/rpc';
 import { Lanes } from '../authentication/lanes.js';
 import type { GatewaySettings } from '../gateway-options.js';
 
-/** Half of the connections that a service has for requests; and no team that keeps within its limits needs more. */
-const width = 8;
+/** Of the 16 connections that pods and gpuaas keep for requests two gateways leave some to others; and who keeps within the limits needs no more. */
+const width = 6;
 
 /** The token of the way to other services without turns. */
 export const directRpc = Symbol('direct rpc');
 
 /**
- * The way to other services, on which calls of one team take turns: 8 are under way at once from one gateway, and the rest wait here in the
- * order in which they came. Whatever a team asks for at once within its limits, a call of another team waits behind 8 of it and not behind
- * all. A call that has waited for half of the usual deadline is refused as `too_many_requests`. The operator and services wait for nobody.
+ * The way to other services, on which calls of one team take turns: to each service 6 are under way at once from one gateway, and the rest
+ * wait here in the order in which they came. Whatever a team asks for at once within its limits, a call of another team waits behind 6 of it
+ * and not behind all. A call that has waited for half of the usual deadline is refused as `too_many_requests`. The operator and services wait
+ * for nobody.
  */
 export class FairRpc extends Rpc {
   /** What waits is bounded by the buckets that let it in. None where nothing is limited. */
@@ -32,11 +33,11 @@ export class FairRpc extends Rpc {
     input: Input,
     context: CallContext,
   ): Promise<Output> {
-    return this.#inTurn(context, () => this.direct.call(operation, input, context));
+    return this.#inTurn(operation, context, () => this.direct.call(operation, input, context));
   }
 
   override callForJson<Input extends object>(operation: Operation<Input>, input: Input, context: CallContext): Promise<JsonText> {
-    return this.#inTurn(context, () => this.direct.callForJson(operation, input, context));
+    return this.#inTurn(operation, context, () => this.direct.callForJson(operation, input, context));
   }
 
   override publish<Payload extends object>(type: BroadcastType<Payload>, payload: Payload): void {
@@ -51,14 +52,14 @@ export class FairRpc extends Rpc {
     return this.direct.status();
   }
 
-  #inTurn<T>({ caller }: CallContext, work: () => Promise<T>): Promise<T> {
-    const lane = laneOf(caller);
-    return this.#lanes && lane !== undefined ? this.#lanes.run(lane, work) : work();
+  #inTurn<T>({ service }: Operation, { caller }: CallContext, work: () => Promise<T>): Promise<T> {
+    const holder = holderOf(caller);
+    return this.#lanes && holder !== undefined ? this.#lanes.run(`${service} ${holder}`, work) : work();
   }
 }
 
 /** A user who is in one team alone stands with it, by whatever credential; one who is in several holds up none of them. */
-function laneOf(caller: Caller): string | undefined {
+function holderOf(caller: Caller): string | undefined {
   if (caller.kind === 'system' || caller.platformAdmin) return undefined;
   const [team, another] = caller.teams;
   return team && !another ? team.teamId : caller.userId;
