@@ -47,14 +47,18 @@ const defaultTimeouts: Timeouts = { acquireMs: 1_500, statementMs: 2_800, queryM
 const idleInTransactionMs = 20_000;
 
 /** Background work may wait longer for a connection, since nobody waits for it; and a frozen process must not hold up another replica's. */
-const backgroundTimeouts = { connectionTimeoutMillis: 8_000, idle_in_transaction_session_timeout: 4_000 };
+const backgroundOptions = ({ connectionTimeoutMillis = 0 }: pg.PoolConfig): pg.PoolConfig => ({
+  connectionTimeoutMillis: Math.max(8_000, connectionTimeoutMillis),
+  idle_in_transaction_session_timeout: 4_000,
+});
 
 /** What TypeORM takes for pg. */
 const driver = Object.create(pg, { Pool: { value: SplitPool } }) as typeof pg;
 
 export function dataSourceOptions(options: DatabaseOptions): PostgresDataSourceOptions {
   const { schema, url, entities, migrations, poolSize = 10, backgroundPoolSize = 0, onConnectionLost = () => undefined } = options;
-  const background = backgroundPoolSize > 0 && { ...backgroundTimeouts, max: backgroundPoolSize };
+  const client = clientOptions(options);
+  const background = backgroundPoolSize > 0 && { ...backgroundOptions(client), max: backgroundPoolSize };
   return {
     type: 'postgres',
     driver,
@@ -69,7 +73,7 @@ export function dataSourceOptions(options: DatabaseOptions): PostgresDataSourceO
     installExtensions: false,
     logger: new Silent(),
     poolErrorHandler: onConnectionLost,
-    extra: { ...clientOptions(options), max: poolSize, ...(background && { background }) },
+    extra: { ...client, max: poolSize, ...(background && { background }) },
   };
 }
 

@@ -3,12 +3,20 @@ export interface LaneBounds {
   width: number;
   /** Work that waits, in all lanes together. */
   maxWaiting: number;
-  /** How long work waits before it is refused. */
+  /** How long work waits before it is refused, unless it brings its own patience. */
   patienceMs: number;
+}
+
+/** Why work is refused. */
+export interface Refused {
+  /** While it waited no place of its lane came free: what runs there does not come to an end. */
+  stalled: boolean;
 }
 
 interface Lane {
   running: number;
+  /** Places that have been handed over. */
+  served: number;
   /** In the order in which they came. */
   waiting: Set<() => void>;
 }
@@ -21,13 +29,13 @@ export class Lanes {
   constructor(
     private readonly bounds: LaneBounds,
     /** Made for work that waited too long, or found too much waiting. */
-    private readonly refusal: () => Error,
+    private readonly refusal: (why: Refused) => Error,
   ) {}
 
-  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
+  async run<T>(name: string, work: () => Promise<T>, patienceMs = this.bounds.patienceMs): Promise<T> {
     const lane = this.#laneOf(name);
     if (lane.running < this.bounds.width) lane.running += 1;
-    else await this.#turn(lane);
+    else await this.#turn(lane, patienceMs);
     try {
       return await work();
     } finally {
@@ -37,13 +45,14 @@ export class Lanes {
 
   #laneOf(name: string): Lane {
     let lane = this.#lanes.get(name);
-    if (!lane) this.#lanes.set(name, (lane = { running: 0, waiting: new Set() }));
+    if (!lane) this.#lanes.set(name, (lane = { running: 0, served: 0, waiting: new Set() }));
     return lane;
   }
 
   /** Resolves when the place of work that is done is handed over. */
-  #turn({ waiting }: Lane): Promise<void> {
-    if (this.#waiting >= this.bounds.maxWaiting) return Promise.reject(this.refusal());
+  #turn(lane: Lane, patienceMs: number): Promise<void> {
+    if (this.#waiting >= this.bounds.maxWaiting) return Promise.reject(this.refusal({ stalled: false }));
+    const { served, waiting } = lane;
     return new Promise((resolve, reject) => {
       const leaveLine = (): void => {
         clearTimeout(timer);
@@ -56,8 +65,8 @@ export class Lanes {
       };
       const timer = setTimeout(() => {
         leaveLine();
-        reject(this.refusal());
-      }, this.bounds.patienceMs);
+        reject(this.refusal({ stalled: lane.served === served }));
+      }, patienceMs);
       waiting.add(enter);
       this.#waiting += 1;
     });
@@ -65,6 +74,7 @@ export class Lanes {
 
   #leave(name: string, lane: Lane): void {
     const [next] = lane.waiting;
+    lane.served += 1;
     if (next) next();
     else if ((lane.running -= 1) === 0) this.#lanes.delete(name);
   }

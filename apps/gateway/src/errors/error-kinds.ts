@@ -108,7 +108,8 @@ export const errorKinds = {
   too_many_requests: {
     status: 429,
     title: 'Too many requests',
-    advice: 'Wait for the seconds in `Retry-After`. `RateLimit` and `RateLimit-Policy` tell which limit it was and what is left of it.',
+    advice:
+      'Wait for the seconds in `Retry-After`. `RateLimit` and `RateLimit-Policy` tell which limit was used up. Where none was, too much of your team was under way at once: ask for less at a time.',
   },
   internal: {
     status: 500,

@@ -13,7 +13,8 @@ export function callContext(request: FastifyRequest, caller: UserCaller, deadlin
   return {
     requestId: request.id,
     deadlineAtMs: Date.now() + deadlineMs,
-    caller,
+    // An object of this request alone, by which all of its calls are known as of one request.
+    caller: { ...caller },
     ...(traceparent && { traceparent }),
     ...(idempotency && { idempotency }),
   };

@@ -1,7 +1,7 @@
 import type { BroadcastType, CallContext, Caller, Operation } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
-import { Rpc, type JsonText, type Readiness } from '@atoll/rpc';
-import { Lanes } from '../authentication/lanes.js';
+import { remainingMs, Rpc, type JsonText, type Readiness } from '@atoll/rpc';
+import { Lanes, type Refused } from '../authentication/lanes.js';
 import type { GatewaySettings } from '../gateway-options.js';
 
 /** Of the 16 connections that pods and gpuaas keep for requests two gateways leave some to others; and who keeps within the limits needs no more. */
@@ -13,19 +13,22 @@ export const directRpc = Symbol('direct rpc');
 /**
  * The way to other services, on which calls of one team take turns: to each service 6 are under way at once from one gateway, and the rest
  * wait here in the order in which they came. Whatever a team asks for at once within its limits, a call of another team waits behind 6 of it
- * and not behind all. A call that has waited for half of the usual deadline is refused as `too_many_requests`. The operator and services wait
- * for nobody.
+ * and not behind all. A request waits with its first call alone, so that what it has begun it can end, or undo. One that has waited for half
+ * of its deadline is refused: as `too_many_requests`, or as `unavailable` where none of the others was answered meanwhile. The operator and
+ * services wait for nobody.
  */
 export class FairRpc extends Rpc {
   /** What waits is bounded by the buckets that let it in. None where nothing is limited. */
   readonly #lanes: Lanes | null;
+  /** Those of requests that have had their turn, or wait for it: each request has an object of its own. */
+  readonly #callers = new WeakSet<Caller>();
 
   constructor(
     private readonly direct: Rpc,
     { limits, deadlineMs }: Pick<GatewaySettings, 'limits' | 'deadlineMs'>,
   ) {
     super();
-    this.#lanes = limits && new Lanes({ width, maxWaiting: Infinity, patienceMs: deadlineMs / 2 }, tooMany);
+    this.#lanes = limits && new Lanes({ width, maxWaiting: Infinity, patienceMs: deadlineMs / 2 }, refusal);
   }
 
   override call<Input extends object, Output extends object>(
@@ -52,9 +55,12 @@ export class FairRpc extends Rpc {
     return this.direct.status();
   }
 
-  #inTurn<T>({ service }: Operation, { caller }: CallContext, work: () => Promise<T>): Promise<T> {
+  #inTurn<T>({ service }: Operation, context: CallContext, work: () => Promise<T>): Promise<T> {
+    const { caller } = context;
     const holder = holderOf(caller);
-    return this.#lanes && holder !== undefined ? this.#lanes.run(`${service} ${holder}`, work) : work();
+    if (!this.#lanes || holder === undefined || this.#callers.has(caller)) return work();
+    this.#callers.add(caller);
+    return this.#lanes.run(`${service} ${holder}`, work, remainingMs(context) / 2);
   }
 }
 
@@ -65,6 +71,9 @@ function holderOf(caller: Caller): string | undefined {
   return team && !another ? team.teamId : caller.userId;
 }
 
-function tooMany(): AppError {
-  return new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 });
+/** A service that hangs is no fault of those who wait for it. */
+function refusal({ stalled }: Refused): AppError {
+  return stalled
+    ? new AppError('unavailable', 'Earlier calls of your team have not been answered yet.', { retryAfterSeconds: 2 })
+    : new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 });
 }

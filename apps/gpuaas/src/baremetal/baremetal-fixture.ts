@@ -28,12 +28,7 @@ export class BaremetalFixture {
   ) {}
 
   static async start(options: Partial<GpuaasSettings> & { isRunning?: boolean } = {}): Promise<BaremetalFixture> {
-    const gpuaas = await GpuaasFixture.start({
-      sealKeys: Sealer.createKeys(),
-      allowLoopbackHosts: true,
-      hostStepSeconds: 0.5 * timeoutFactor,
-      ...options,
-    });
+    const gpuaas = await GpuaasFixture.start({ sealKeys: Sealer.createKeys(), allowLoopbackHosts: true, ...options });
     const { region_id } = await gpuaas.call(regions.create, { region_name: `region-${newId()}` });
     return new BaremetalFixture(gpuaas, region_id);
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { baremetal } from '@atoll/contracts/gpuaas';
-import { memberOf } from '@atoll/testing';
+import { memberOf, timeoutFactor } from '@atoll/testing';
 import { errorOf, type ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
 
@@ -58,6 +58,18 @@ describe('a request that a free node fits', () => {
   });
 });
 
+/** Provisions on a node with this fault, which fails at the step after so many tries of it. */
+async function expectUndone(fault: string, code: string, step: string, tries: number): Promise<void> {
+  const { node, ask } = await alone(fault, `M-${fault}`);
+  const instance = await fixture.settled(team, ask);
+  expect(instance).toMatchObject({ status: 'Failed', error: { code, step } });
+  expect(instance.attempts.filter((attempt) => attempt.step === step)).toHaveLength(tries);
+  expect(instance.attempts.at(-1)?.action).toBe(step === 'reach' ? 'provision' : 'rollback');
+  expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', instance_id: null });
+  expect(await fixture.usersOf(node)).toEqual({});
+  expect(await fixture.factsOf(instance)).toEqual([]);
+}
+
 describe('provisioning that fails', () => {
   it.each([
     ['reach-refuse', 'host_refused', 'reach', 4],
@@ -67,16 +79,18 @@ describe('provisioning that fails', () => {
     ['password-fail', 'password_failed', 'set_password', 1],
     ['password-lie', 'password_refused', 'verify', 4],
     ['user-drop', 'connection_lost', 'create_user', 4],
-    ['verify-hang', 'timeout', 'verify', 4],
-  ])('by %s ends as Failed with its reason; the node is Available again, and nothing was billed', async (fault, code, step, tries) => {
-    const { node, ask } = await alone(fault, `M-${fault}`);
-    const instance = await fixture.settled(team, ask);
-    expect(instance).toMatchObject({ status: 'Failed', error: { code, step } });
-    expect(instance.attempts.filter((attempt) => attempt.step === step)).toHaveLength(tries);
-    expect(instance.attempts.at(-1)?.action).toBe(step === 'reach' ? 'provision' : 'rollback');
-    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', instance_id: null });
-    expect(await fixture.usersOf(node)).toEqual({});
-    expect(await fixture.factsOf(instance)).toEqual([]);
+  ])('by %s ends as Failed with its reason; the node is Available again, and nothing was billed', expectUndone);
+
+  it('by a host that hangs does so too: each try is cut off', async () => {
+    const others = [fixture, team] as const;
+    fixture = await BaremetalFixture.start({ hostStepSeconds: timeoutFactor });
+    try {
+      team = await fixture.team();
+      await expectUndone('verify-hang', 'timeout', 'verify', 4);
+    } finally {
+      await fixture.stop();
+      [fixture, team] = others;
+    }
   });
 
   it('and cannot be undone ends as Failed all the same; the node is in maintenance and cleaned in the background', async () => {
