@@ -1,2 +1,3 @@
 export { backOffMs, type BackOff } from './back-off.js';
+export { Lanes, type Refused } from './lanes.js';
 export { WakeUp } from './wake-up.js';

@@ -4,11 +4,11 @@ import { addressAllowed } from '@atoll/contracts';
 import { credentials, credentialsChanged, sessions, type Credential, type SessionCredential } from '@atoll/contracts/teams';
 import { AppError, isAppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
+import { Lanes } from '@atoll/waiting';
 import { GatewaySettings } from '../gateway-options.js';
 import { policiesOf } from '../rate-limits/limits.js';
 import { unknownAddress } from '../http/client-address.js';
 import { CredentialCache, type Verified } from './credential-cache.js';
-import { Lanes } from './lanes.js';
 import { RecentSet } from './recent-set.js';
 import { isSessionToken, SessionTokens, type AccessClaims } from './session-tokens.js';
 

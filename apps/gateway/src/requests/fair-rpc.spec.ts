@@ -41,7 +41,7 @@ const keyTo = (team: string) => gateway.services.key({ user_id: newId(), scope: 
 const keyOfUser = (...ids: string[]) => gateway.services.key({ user_id: newId(), teams: rolesIn(...ids) });
 const get = async (key: string, team: string) => (await gateway.call('GET', `/api/team/${team}`, { key })).status;
 
-/** As many calls at once as any service has connections, with keys of many members and of a user: 6 of them are under way. */
+/** Twenty calls of a team at once, with keys of nine members and of a user: 6 of them are under way. */
 async function flood(team: string): Promise<Promise<number>[]> {
   const keys = [...Array.from({ length: 9 }, () => keyTo(team)), keyOfUser(team)];
   const calls = keys.flatMap((key) => [1, 2].map(() => get(key, team)));

@@ -1,7 +1,7 @@
 import type { BroadcastType, CallContext, Caller, Operation } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { remainingMs, Rpc, type JsonText, type Readiness } from '@atoll/rpc';
-import { Lanes, type Refused } from '../authentication/lanes.js';
+import { Lanes, type Refused } from '@atoll/waiting';
 import type { GatewaySettings } from '../gateway-options.js';
 
 /** Of the 16 connections that pods and gpuaas keep for requests two gateways leave some to others; and who keeps within the limits needs no more. */

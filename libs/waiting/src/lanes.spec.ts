@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { Lanes } from './lanes.js';
+import { Lanes, type Refused } from './lanes.js';
 
 const refused = new Error('refused');
 
@@ -78,6 +78,35 @@ describe('lanes', () => {
       third.end();
       expect([await running, await next]).toEqual(['first', 'third']);
       expect(log).toEqual(['first', 'third']);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it('refuse what waited for as long as it may itself, and tell whether the lane stands still or moves on', async () => {
+    jest.useFakeTimers();
+    try {
+      const told: Refused[] = [];
+      const lanes = new Lanes({ width: 2, maxWaiting: 10, patienceMs: 60_000 }, (why) => {
+        told.push(why);
+        return refused;
+      });
+      const log: string[] = [];
+      const [first, second, third] = [work(log, 'first'), work(log, 'second'), work(log, 'third')];
+      const running = [first, second].map(({ run }) => lanes.run('a', run));
+      const hasty = expect(lanes.run('a', third.run, 1_000)).rejects.toBe(refused);
+      jest.advanceTimersByTime(1_000);
+      await hasty;
+      const next = lanes.run('a', third.run);
+      const late = expect(lanes.run('a', third.run, 1_000)).rejects.toBe(refused);
+      first.end();
+      await running[0];
+      jest.advanceTimersByTime(1_000);
+      await late;
+      expect(told).toEqual([{ stalled: true }, { stalled: false }]);
+      second.end();
+      third.end();
+      expect([await running[1], await next]).toEqual(['second', 'third']);
     } finally {
       jest.useRealTimers();
     }

@@ -3,7 +3,7 @@ export interface LaneBounds {
   width: number;
   /** Work that waits, in all lanes together. */
   maxWaiting: number;
-  /** How long work waits before it is refused, unless it brings its own patience. */
+  /** How long work waits before it is refused, in milliseconds, unless it brings a patience of its own. */
   patienceMs: number;
 }
 
@@ -21,7 +21,10 @@ interface Lane {
   waiting: Set<() => void>;
 }
 
-/** Work by lanes: in each at most `width` runs at once, and the rest waits for its turn, first come, first served. */
+/**
+ * Work by lanes, within one process: in each at most `width` runs at once, and the rest waits for its turn, first come, first served. What
+ * waits too long, or finds too much waiting, is not run and throws the refusal. A lane is forgotten when nothing runs in it.
+ */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   #waiting = 0;
