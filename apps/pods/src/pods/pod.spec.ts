@@ -214,8 +214,7 @@ describe('what refuses a pod', () => {
     ...['', 'Job', 'a_b', '-a', 'a-', 'a.b', 'http://a', 'a;b', '$(a)', 'a\nb', '169.254.169.254', 'a'.repeat(58)].map(
       (name): [string, object] => ['name', { name }],
     ),
-    ['image', { image: 'nginx\nx' }],
-    ['image', { image: '' }],
+    ...['nginx\nx', '', 'Nginx', 'a b'].map((image): [string, object] => ['image', { image }]),
     ['command', { command: 'python train.py' }],
     ['command', { command: [1] }],
     ['command', { command: ['a\0b'] }],

@@ -280,7 +280,7 @@ describe('what refuses a VM', () => {
 
   const bad: [string, Partial<Record<keyof CreateVm, unknown>>][] = [
     ...['', 'Vm', '-a', 'a.b', 'a;b', '169.254.169.254', 'a'.repeat(58)].map((name): [string, object] => ['name', { name }]),
-    ['image', { image: 'debian\nx' }],
+    ...['debian\nx', 'Debian', 'a b'].map((image): [string, object] => ['image', { image }]),
     ['auto_restart', { auto_restart: 'yes' }],
     ...['/', '/proc', '/a/../b', 'data'].map((path): [string, object] => ['volumes.0.path', { volumes: [{ volume_id: '1', path }] }]),
   ];

@@ -1,6 +1,7 @@
 import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { imageReference } from '../image-reference.js';
 import { IncludeEnded, PageFromOne, PageOf } from '../page.js';
 import { Amount, CommandLine, dnsLabel, dnsLabelHint, PortNumbers, Variables } from './pod-fields.js';
 
@@ -12,7 +13,7 @@ const nameField = {
   example: 'notebook',
   description: 'Shown beside `pod_name`, which is this and a suffix of five letters.',
 };
-const imageField = { max: 512, example: 'docker.io/library/python:3.13', description: 'An image that the team’s policy allows.' };
+const imageField = { ...imageReference, example: 'docker.io/library/python:3.13', description: 'An image that the team’s policy allows.' };
 /** Absolute, of plain segments, and nowhere in what the system of the image needs: neither `/` nor below /proc, /sys, /dev. */
 const mountPath = /^(?!\/(?:proc|sys|dev|etc|run|var\/run)(?:\/|$))(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/;
 

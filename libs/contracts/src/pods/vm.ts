@@ -1,6 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, event, operation } from '../contract.js';
 import { Flag, Instant, ListOf, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { imageReference } from '../image-reference.js';
 import { PageFromOne, PageOf } from '../page.js';
 import { ListInRegion } from './list-in-region.js';
 import { Amount, dnsLabel, dnsLabelHint } from './pod-fields.js';
@@ -14,7 +15,7 @@ const nameField = {
   description: 'Name of the VM, unique in its team.',
 };
 const flavourField = { max: 40, pattern: dnsLabel, patternHint: dnsLabelHint, example: 'small' };
-const imageField = { max: 512, example: 'docker.io/library/debian:13', description: 'An image that the team’s policy allows.' };
+const imageField = { ...imageReference, example: 'docker.io/library/debian:13', description: 'An image that the team’s policy allows.' };
 
 /** What a VM is made of. Its SKU is `vm.` and its name. */
 export class CreateFlavour {

@@ -1,30 +1,9 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Flag, Instant, ListOf, Text, Uuid } from '../fields.js';
+import { imageReference } from '../image-reference.js';
 import { ListOrPageOf, Nothing, PageFromOne, PageFromOneOrAll, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
-
-const label = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?';
-const part = '[a-z0-9]+(?:(?:[.]|_{1,2}|-+)[a-z0-9]+)*';
-/** A first part with a dot or a port is a registry, and localhost is; any other belongs to the path. */
-const partWithoutDot = '[a-z0-9]+(?:(?:_{1,2}|-+)[a-z0-9]+)*';
-const registry = [
-  String.raw`${label}(?:[.]${label})+(?::\d{1,5})?`,
-  String.raw`${label}:\d{1,5}`,
-  'localhost',
-  String.raw`\[[0-9A-Fa-f]*:[0-9A-Fa-f:]*\](?::\d{1,5})?`,
-].join('|');
-const repository = `(?:(?:(?:${registry})/${part}|${partWithoutDot})(?:/${part})*|${part})`;
-const digest = 'sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}';
-
-/** The grammar of image references (https://github.com/distribution/reference); the teams service reads them in full. */
-const reference = {
-  max: 512,
-  pattern: new RegExp(String.raw`^${repository}(?::\w[\w.-]{0,127})?(?:@(?:${digest}))?$`),
-  patternHint: 'an image reference such as docker.io/library/nginx:1.29',
-  example: 'docker.io/library/nginx:1.29',
-  description: 'Reference of an image; `nginx` is read as `docker.io/library/nginx`.',
-};
 
 export class ImagePolicyPath {
   @Uuid({ description: 'Id of the image policy.' })
@@ -35,7 +14,7 @@ export class NewImageObject {
   @Text({ max: 100, example: 'nginx' })
   name!: string;
 
-  @Text(reference)
+  @Text(imageReference)
   reference!: string;
 }
 
@@ -99,7 +78,7 @@ export class ListTeamImages extends IntersectionType(TeamPath, PageFromOneOrAll)
 export class TeamImages extends ListOrPageOf(() => ImageObject, { max: 1000 }) {}
 
 export class CheckImage extends TeamPath {
-  @Text(reference)
+  @Text(imageReference)
   image!: string;
 }
 
