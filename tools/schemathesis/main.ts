@@ -66,49 +66,75 @@ async function createWorld(platform: Installation): Promise<World> {
 
 /** These two end the key that asks: they come last, and by themselves. */
 const ofOwnKeys = ['issueUserKey', 'revokeUserKeys'];
-const runs = [
-  ofOwnKeys.flatMap((id) => ['--exclude-operation-id', id]),
-  ['--phases', 'examples,coverage,fuzzing', ...ofOwnKeys.flatMap((id) => ['--include-operation-id', id])],
+const others = ofOwnKeys.flatMap((id) => ['--exclude-operation-id', id]);
+const alone = ofOwnKeys.flatMap((id) => ['--include-operation-id', id]);
+/** Runs one after the other on one platform; the shares beside each other, for each takes one processor. */
+const shares = [
+  [['--phases', 'examples,coverage', ...others]],
+  [
+    ['--phases', 'fuzzing,stateful', ...others],
+    ['--phases', 'examples,coverage,fuzzing', ...alone],
+  ],
 ];
 
-/** Runs Schemathesis, its output passed through; false where it found something. */
-function run(url: string, key: string, world: World, options: readonly string[]): Promise<boolean> {
+/** Runs Schemathesis, and shows its output when it is over, so that nobody else's stands between; false where it found something. */
+async function run(url: string, key: string, world: World, options: readonly string[], folder: string): Promise<boolean> {
   const args = [
     ...['--config-file', join(sources, 'schemathesis.toml'), 'run', `${url}/api/openapi.json`],
     ...['-H', `Authorization: Bearer ${key}`, '--max-examples', values['max-examples'], ...options],
   ];
+  mkdirSync(folder, { recursive: true });
   const child = spawn(join(environment, 'bin/st'), args, {
-    cwd: runFolder,
+    cwd: folder,
     env: {
       ...process.env,
       ATOLL_WORLD: JSON.stringify(world),
       SCHEMATHESIS_HOOKS: join(sources, 'hooks.py'),
       PYTHONDONTWRITEBYTECODE: '1',
     },
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  return new Promise((settle) => child.once('exit', (code) => settle(code === 0)));
+  const output: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk));
+  const code = await new Promise<number | null>((settle) => child.once('close', settle));
+  process.stdout.write(Buffer.concat(output));
+  return code === 0;
 }
 
-/** Whether the platform keeps what its document promises, and refuses what it does not. */
-async function check(): Promise<boolean> {
-  const postgres = await startPostgres();
+/** One share of the runs, against a platform of its own. */
+async function runShare(databaseUrl: string, name: string, share: readonly (readonly string[])[]): Promise<boolean> {
   const dataDir = mkdtempSync(join(tmpdir(), 'atoll-schemathesis-'));
-  mkdirSync(runFolder, { recursive: true });
   try {
     const key = createApiKey();
-    const platform = await Installation.start(await createDatabase(postgres.url, 'schemathesis'), dataDir, key);
+    const platform = await Installation.start(databaseUrl, dataDir, key);
     try {
       const world = await createWorld(platform);
       let isGood = true;
-      for (const options of runs) isGood = (await run(platform.url, key, world, options)) && isGood;
+      for (const options of share) isGood = (await run(platform.url, key, world, options, join(runFolder, name))) && isGood;
       return isGood;
     } finally {
       await platform.stop();
     }
   } finally {
-    await postgres.stop();
     rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** Whether the platform keeps what its document promises, and refuses what it does not. */
+async function check(): Promise<boolean> {
+  const postgres = await startPostgres();
+  try {
+    const outcomes = await Promise.allSettled(
+      shares.map(async (share, index) => {
+        const name = `schemathesis_${index + 1}`;
+        return runShare(await createDatabase(postgres.url, name), name, share);
+      }),
+    );
+    const broken = outcomes.find(({ status }) => status === 'rejected');
+    if (broken?.status === 'rejected') throw broken.reason;
+    return outcomes.every((outcome) => outcome.status === 'fulfilled' && outcome.value);
+  } finally {
+    await postgres.stop();
   }
 }
 
