@@ -14,11 +14,14 @@ if apt-cache show chromium-headless-shell >/dev/null 2>&1; then packages+=(chrom
 # Together in one tree: pods and doors run from it as an image, bare-metal hosts as a chroot.
 base_packages=ca-certificates,procps,sudo,openssh-server,nginx-light,libnginx-mod-stream,socat,busybox-static,wget
 
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
 step() { printf '\n== %s\n' "$1"; }
 
 cat <<TEXT
 This installs, by apt: ${packages[*]}
-and makes, in $cache: a base image (Debian, with $base_packages) and Grafana Loki $loki_version, which is built where Go is found.
+and makes, in $cache: a base image (Debian, with $base_packages), an environment of Python with Schemathesis, and Grafana Loki $loki_version, which is built
+where Go is found.
 TEXT
 
 mkdir -p "$cache"
@@ -81,15 +84,32 @@ build_loki() (
   mv "$cache/loki-$loki_version.new" "$cache/loki-$loki_version"
 )
 
+# By its requirements. An environment of Python cannot be moved once it is made: it is whole when the marker is there.
+install_schemathesis() (
+  environment=$cache/schemathesis-$(sha256sum tools/schemathesis/requirements.txt | cut -c1-16)
+  [ ! -f "$environment/installed" ] || exit 0
+  step "Schemathesis"
+  rm -rf "$environment"
+  requirements=(--quiet --no-cache-dir --disable-pip-version-check --requirement tools/schemathesis/requirements.txt)
+  if python3 -m venv "$environment" && "$environment/bin/pip" install "${requirements[@]}"; then
+    touch "$environment/installed"
+  else
+    echo "Schemathesis was not installed; npm test will try again, and say so where it cannot." >&2
+  fi
+)
+
 # One loads and computes while the other unpacks. What runs in the background does not hear of an interrupt by itself.
 trap 'kill 0' INT
 make_base &
 base_job=$!
 build_loki &
 loki_job=$!
+install_schemathesis &
+schemathesis_job=$!
 failed=0
 wait "$base_job" || failed=1
 wait "$loki_job" || failed=1
+wait "$schemathesis_job" || failed=1
 [ "$failed" -eq 0 ] || exit 1
 
 step "ready"

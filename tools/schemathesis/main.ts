@@ -1,26 +1,31 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createApiKey } from '@atoll/api-keys';
-import { startPostgres } from '@atoll/testing';
+import { cachePath, startPostgres } from '@atoll/testing';
 import { createDatabase } from '../bench/databases.js';
 import { Installation } from '../bench/installation.js';
 
 /**
  * `npm run schemathesis`: holds the platform against its OpenAPI document with generated requests, valid and invalid ones.
- * Schemathesis comes from PyPI into the checkout's `.tools`; where it cannot be had, one line says so.
+ * `npm run test:setup` keeps Schemathesis; where it did not, it comes from PyPI into the checkout's `.tools`, and where it cannot be had, one line says so.
  */
 const { values } = parseArgs({ options: { 'max-examples': { type: 'string', default: '25' } } });
 const sources = resolve('tools/schemathesis');
-const environment = resolve('.tools/schemathesis');
+const requirements = readFileSync(join(sources, 'requirements.txt'), 'utf8');
+/** As tools/test-setup.sh names it. */
+const kept = cachePath(`schemathesis-${createHash('sha256').update(requirements).digest('hex').slice(0, 16)}`);
+const isKept = existsSync(join(kept, 'installed'));
+const environment = isKept ? kept : resolve('.tools/schemathesis');
 const runFolder = resolve('.tools/schemathesis-run');
 
 /** Why it could not be installed; undefined where it is there. */
 function install(): string | undefined {
-  const requirements = readFileSync(join(sources, 'requirements.txt'), 'utf8');
+  if (isKept) return undefined;
   const installed = join(environment, 'requirements.txt');
   if (existsSync(installed) && readFileSync(installed, 'utf8') === requirements) return undefined;
   rmSync(environment, { recursive: true, force: true });
