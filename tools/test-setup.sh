@@ -84,10 +84,13 @@ build_loki() (
   mv "$cache/loki-$loki_version.new" "$cache/loki-$loki_version"
 )
 
-# By its requirements. An environment of Python cannot be moved once it is made: it is whole when the marker is there.
+# By its requirements. An environment of Python cannot be moved once it is made, so one set-up at a time makes it, and it is whole when the marker is there.
+# That of a former Python finds its packages no more.
 install_schemathesis() (
   environment=$cache/schemathesis-$(sha256sum tools/schemathesis/requirements.txt | cut -c1-16)
-  [ ! -f "$environment/installed" ] || exit 0
+  exec 9>"$environment.lock"
+  flock 9
+  if [ -f "$environment/installed" ] && "$environment/bin/python" -c 'import schemathesis' 2>/dev/null; then exit 0; fi
   step "Schemathesis"
   rm -rf "$environment"
   requirements=(--quiet --no-cache-dir --disable-pip-version-check --requirement tools/schemathesis/requirements.txt)
