@@ -87,13 +87,14 @@ const shares = [
 async function run(url: string, key: string, world: World, options: readonly string[], folder: string): Promise<boolean> {
   const args = [
     ...['--config-file', join(sources, 'schemathesis.toml'), 'run', `${url}/api/openapi.json`],
-    ...['-H', `Authorization: Bearer ${key}`, '--max-examples', values['max-examples'], ...options],
+    ...['--max-examples', values['max-examples'], ...options],
   ];
   mkdirSync(folder, { recursive: true });
   const child = spawn(join(environment, 'bin/st'), args, {
     cwd: folder,
     env: {
       ...process.env,
+      ATOLL_OPERATOR_KEY: key,
       ATOLL_WORLD: JSON.stringify(world),
       SCHEMATHESIS_HOOKS: join(sources, 'hooks.py'),
       PYTHONDONTWRITEBYTECODE: '1',
