@@ -20,7 +20,7 @@ interface Row {
   isClaimed: boolean;
 }
 
-const claims = () => new Claims(harbour.machine, harbour.dataSource, 4_000);
+const claims = () => new Claims(harbour.machine, harbour.dataSource, 3_600_000);
 const idle = (concurrency = 100, laneConcurrency = 100) => new Lanes({ concurrency, laneConcurrency });
 
 async function insert(rows: readonly Partial<Row>[]): Promise<void> {

@@ -31,7 +31,7 @@ const year = { start_date: '2024-01-01T00:00:00', end_date: '2025-01-01T00:00:00
 
 async function json(operation: 'team' | 'pools' | 'storage', interval: 'hourly' | 'monthly'): Promise<JsonText> {
   const query = { ...year, interval, team_id: team.id };
-  const context = { ...contextOf(memberOf(team.id)), deadlineAtMs: Date.now() + 60_000 };
+  const context = { ...contextOf(memberOf(team.id)), deadlineAtMs: Date.now() + 60_000 * timeoutFactor };
   slices.length = 0;
   if (operation === 'team') return billing.get(Rpc).callForJson(billingReports.team, query, context);
   return billing.get(Rpc).callForJson(billingReports[operation], { ...query, region_id: 'all' }, context);

@@ -85,7 +85,7 @@ describe('a service that is away', () => {
 
 describe('a service that does not answer', () => {
   it('is a 504 at the deadline', async () => {
-    const impatient = await startGateway({ deadlineMs: 100 });
+    const impatient = await startGateway({ deadlineMs: 500 });
     impatient.services.answer(teams.get, () => new Promise(() => undefined));
     const { status, body } = await impatient.call('GET', url, { key: impatient.services.key() });
     expect([status, body.code]).toEqual([504, 'deadline_exceeded']);

@@ -2,7 +2,7 @@ import { nodes, subscriptions, type CreatePool, type Pool } from '@atoll/contrac
 import { Statements, type Transactions } from '@atoll/database';
 import { isAppError, type AppError } from '@atoll/errors';
 import { MachineWorker, MachineWorkers, type DurableMachine, type MachineRow } from '@atoll/state-machine';
-import { allowErrors } from '@atoll/testing';
+import { allowErrors, timeoutFactor } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
 import { GpuSteps } from '../sharing/gpu-steps.js';
@@ -11,7 +11,7 @@ import { NodeSteps } from '../nodes/node-steps.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { WorkloadSteps } from '../subscriptions/workload-steps.js';
 
-const stepMs = 400;
+const stepMs = 400 * timeoutFactor;
 
 /** The name by which PostgreSQL knows a statement. */
 const statementNames = new Map<string, string>();

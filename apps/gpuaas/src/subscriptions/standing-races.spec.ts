@@ -98,6 +98,10 @@ describe('a step that looks at leases while another replica changes them', () =>
             .then((moved) => expect(moved?.state).toBe('spatial')),
         ),
     );
+    // Only what is to happen between the two moves the GPU.
+    await fixture.query(`UPDATE gpu SET due_at = NULL, parked_until = clock_timestamp() + interval '30 seconds' WHERE gpu_id = $1`, [
+      gpu_id,
+    ]);
     await fixture.settle();
     expect(lost).toHaveBeenCalled();
     expect(await fixture.subscription(team, late)).toMatchObject({ status: 'failed', vgpus_allocated: 0 });

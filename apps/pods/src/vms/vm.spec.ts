@@ -97,7 +97,8 @@ describe('a VM', () => {
     ['crash', 'failed', 'Its guest crashed.'],
     ['oom', 'failed', 'Its guest was killed: out of memory.'],
   ])('(%s) is %s without auto_restart, and shows why', async (scenario, status, reason) => {
-    const vm = await running({ name: `${scenario}-${newId().slice(-8)}` });
+    // Its run lasts a second: on a busy machine it may have ended before anyone saw it.
+    const vm = await fixture.createVm(team, { name: `${scenario}-${newId().slice(-8)}` });
     expect(await fixture.untilVm(vm, (found) => found.status === status)).toMatchObject({ reason, restarts: 0 });
     expect((await factsOf(vm)).map(({ quantity }) => quantity)).toEqual(['1', '0']);
   });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type UserCaller } from '@atoll/contracts';
 import { links, sessions, type OpenedSession, type SessionCredential, type SessionOrigin } from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
+import { timeoutFactor } from '@atoll/testing';
 import type { TeamsFixture } from '../teams-fixture.js';
 
 /** Good for as long as any spec file takes. */
@@ -62,5 +63,5 @@ export async function contextOf(fixture: TeamsFixture, session: Pick<OpenedSessi
     timezone,
     teams: callerTeams,
   };
-  return { requestId: randomUUID(), deadlineAtMs: Date.now() + 15_000, caller };
+  return { requestId: randomUUID(), deadlineAtMs: Date.now() + 30_000 * timeoutFactor, caller };
 }

@@ -64,7 +64,7 @@ const isGone = async () => (await fixture.query('SELECT FROM team WHERE id = $1 
 
 describe('a deletion that is forced', () => {
   it('ends with the team where every holder answers in time that nothing is left', async () => {
-    patience(12_000);
+    patience(12_000 * timeoutFactor);
     const deleted = force();
     await answer('pods', null, []);
     await answer('gpuaas', '2 GPU pool subscriptions', subscriptions(2));
@@ -79,7 +79,7 @@ describe('a deletion that is forced', () => {
   });
 
   it('asks every holder to end what it holds, also what the team is known to hold', async () => {
-    patience(12_000);
+    patience(12_000 * timeoutFactor);
     await fixture.query(`INSERT INTO team_capacity VALUES ($1, '{1}', true, 1)`, [team_id]);
     const deleted = force();
     const [request] = await fixture.told(teamDeletionRequested, team_id, ({ length }) => length > 0);
@@ -184,7 +184,7 @@ describe('a deletion that is forced', () => {
   it('is joined by whoever asks once more, and refused to a deletion that is not forced', async () => {
     const first = await force();
     expect(first.deleting?.remaining).toHaveLength(2);
-    patience(12_000);
+    patience(12_000 * timeoutFactor);
     const again = force(fixture.admin);
     const refused = await errorOf(fixture.call(made.keys[0] ?? '', teams.delete, { team_id }));
     expect([refused.code, refused.message]).toEqual(['conflict', 'The team is being deleted already.']);

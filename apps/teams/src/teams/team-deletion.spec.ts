@@ -20,9 +20,9 @@ import { TeamDeletionService } from './team-deletion.service.js';
 
 let fixture: TeamsFixture;
 beforeAll(async () => {
-  fixture = await TeamsFixture.start({ deletionHolders: ['pods', 'gpuaas'], deletionPatienceMs: 12_000 });
+  fixture = await TeamsFixture.start({ deletionHolders: ['pods', 'gpuaas'], deletionPatienceMs: 12_000 * timeoutFactor });
 });
-afterEach(() => void patience(12_000));
+afterEach(() => void patience(12_000 * timeoutFactor));
 afterAll(() => fixture.stop());
 
 /** How long a deletion waits for answers from now on. */

@@ -11,14 +11,15 @@ import {
 import { newId, Transactions } from '@atoll/database';
 import type { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
+import { timeoutFactor } from '@atoll/testing';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 import { TeamsSettings } from '../teams-settings.js';
 
 let fixture: TeamsFixture;
 beforeAll(async () => {
-  fixture = await TeamsFixture.start({ deletionHolders: ['pods', 'gpuaas'], deletionPatienceMs: 12_000 });
+  fixture = await TeamsFixture.start({ deletionHolders: ['pods', 'gpuaas'], deletionPatienceMs: 12_000 * timeoutFactor });
 });
-afterEach(() => void patience(12_000));
+afterEach(() => void patience(12_000 * timeoutFactor));
 afterAll(() => fixture.stop());
 
 /** How long a deletion waits for answers from now on. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { baseTree, describeWhere, freePort, podmanImage, podmanLacks } from '@atoll/testing';
+import { baseTree, describeWhere, freePort, podmanImage, podmanLacks, timeoutFactor } from '@atoll/testing';
 import { codeOf, eventually, Installation, soon } from '../contract/cluster-under-test-fixture.js';
 import type { PodRun, PodSlice } from '../objects.js';
 import type { Trouble } from '../observations.js';
@@ -32,7 +32,8 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
   beforeAll(async () => {
     cluster = await startPodmanCluster();
     // The driver whose slices are devices of a CDI file that this spec has made up.
-    const open = (id: string): DockerDriver => cluster.open(id, { cdiDeviceOf: ({ gpuUuid }) => `${kind}=${gpuUuid}`, pullStallMs: 3_000 });
+    const open = (id: string): DockerDriver =>
+      cluster.open(id, { cdiDeviceOf: ({ gpuUuid }) => `${kind}=${gpuUuid}`, pullStallMs: 3_000 * timeoutFactor });
     here = new Installation({ ...cluster, open });
     await mkdir(cdiFolder, { recursive: true });
     const devices = [
