@@ -189,14 +189,17 @@ export class GpuaasFixture extends ServiceUnderTest {
     return this.get(MachineWorkers).settle();
   }
 
-  /** As if so much time had passed. */
+  /** As if so much time had passed. Rows are locked in the order of their keys, as the service locks them. */
   async pass(seconds: number): Promise<void> {
     const back = `interval '${seconds} seconds'`;
     for (const table of machines) {
+      const key = `${table}_id`;
       await this.query(
         `UPDATE ${table} SET due_at = due_at - ${back}, parked_until = parked_until - ${back}, deadline_at = deadline_at - ${back},
            claimed_until = claimed_until - ${back}
-         WHERE due_at IS NOT NULL OR parked_until IS NOT NULL`,
+         WHERE ${key} IN (
+           SELECT ${key} FROM ${table} WHERE due_at IS NOT NULL OR parked_until IS NOT NULL ORDER BY ${key} FOR NO KEY UPDATE
+         )`,
       );
     }
     await this.query(`UPDATE simulated_device SET ready_at = ready_at - ${back} WHERE ready_at IS NOT NULL`);
