@@ -25,11 +25,11 @@ export interface CallOptions {
 export const platformUrl = process.env.ATOLL_E2E_URL ?? '';
 export const adminKey = process.env.ATOLL_E2E_ADMIN_KEY ?? '';
 /** The database of the platform under test, for what no call can bring about. */
-export async function query(sql: string, values: unknown[] = []): Promise<void> {
+export async function query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
   const client = new pg.Client({ connectionString: process.env.ATOLL_E2E_DATABASE_URL });
   await client.connect();
   try {
-    await client.query(sql, values);
+    return (await client.query<Row>(sql, values)).rows;
   } finally {
     await client.end();
   }
@@ -44,6 +44,9 @@ export const compatUrl = process.env.ATOLL_E2E_COMPAT_URL ?? '';
  */
 const mostTries = timeoutFactor > 1 ? 5 : 1;
 
+/** Said before anything is done. */
+const notBegun = new Set(['Too many people are logging in at the moment.', 'Credentials cannot be checked at the moment.']);
+
 /**
  * A call, byte for byte as written: no client normalises the path, joins headers or leaves out the body of a GET.
  * `path` is appended to `/api`, as the reference writes it.
@@ -52,8 +55,10 @@ export async function call<Body = Record<string, unknown>>(method: string, path:
   for (let tries = 1; ; tries += 1) {
     const answer = await send<Body>(method, path, options);
     const retryAfterS = Number(answer.headers['retry-after'] ?? 0);
-    const mayBeTwice = method !== 'POST' || Object.keys(options.headers ?? {}).some((name) => name.toLowerCase() === 'idempotency-key');
-    if (answer.status !== 503 || !mayBeTwice || retryAfterS === 0 || tries === mostTries) return answer;
+    if (answer.status !== 503) return answer;
+    const hasKey = Object.keys(options.headers ?? {}).some((name) => name.toLowerCase() === 'idempotency-key');
+    const mayBeTwice = method !== 'POST' || hasKey || notBegun.has((answer.body as { message?: string }).message ?? '');
+    if (!mayBeTwice || retryAfterS === 0 || tries === mostTries) return answer;
     await delay(retryAfterS * 1_000);
   }
 }
@@ -172,6 +177,16 @@ export async function userKeyOf(email: string): Promise<string> {
   const headers = { origin: platformUrl, 'sec-fetch-site': 'same-origin' };
   const { access_token: key } = await succeed<{ access_token: string }>('POST', '/user/login', { body: { email, password }, headers });
   return (await succeed<{ api_key: string }>('POST', '/user/api-key', { key, body: {} })).api_key;
+}
+
+/** Deletes a team with all that it holds, and waits until it is gone: a busy machine may take longer than the answer waits. */
+export async function endTeam(teamId: string, key: string): Promise<void> {
+  const { status, body } = await call('DELETE', `/team/${teamId}?force=true`, { key });
+  if (status !== 202 && status !== 204) throw new Error(`The deletion of the team answered ${status}: ${JSON.stringify(body)}`);
+  await until(
+    () => call('GET', `/team/${teamId}`, { key: adminKey }),
+    (found) => found.status === 404,
+  );
 }
 
 export interface Refusal {

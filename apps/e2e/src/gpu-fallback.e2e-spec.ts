@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { until } from './client.js';
+import { fresh, query, until } from './client.js';
 import { createNode, createPool, createTenant, type GpuView } from './gpu-inventory.js';
 
 /** A node of one GPU, in a pool that cuts it by these terms and lets it fall back. */
-async function poolOf(terms: object, name?: string) {
-  const node = await createNode({ ...(name !== undefined && { name }) });
+async function poolOf(terms: object) {
+  const name = fresh('gpu');
+  const node = await createNode({ name });
   const { poolId } = await createPool(node, { sharing_mode: 'Spatial', allow_fallback: true, ...terms });
   const gpu = async (): Promise<GpuView> => {
     const [found] = (await node.read()).gpus;
@@ -13,7 +14,24 @@ async function poolOf(terms: object, name?: string) {
   };
   /** The GPU when it is at rest in this mode. */
   const atRestIn = (mode: string) => until(gpu, (found) => found.mode === mode && found.transition === null);
-  return { ...node, poolId, gpu, atRestIn };
+  /** The next switch goes on until it is let go, so that it can be seen. */
+  const holdSwitch = () =>
+    query(
+      `INSERT INTO gpuaas.simulated_fault (node_name, operation, kind, times) VALUES ($1, 'switch', 'hang', 1)
+       ON CONFLICT (node_name, operation) DO UPDATE SET times = 1`,
+      [name],
+    );
+  const letGo = () =>
+    until(
+      () =>
+        query(
+          `UPDATE gpuaas.simulated_device device SET ready_at = clock_timestamp() FROM gpuaas.gpu
+           WHERE gpu.uuid = device.uuid AND gpu.gpu_id = $1 AND device.ready_at = 'infinity' RETURNING device.uuid`,
+          [node.gpuIds[0]],
+        ),
+      (found) => found.length === 1,
+    );
+  return { ...node, poolId, gpu, atRestIn, holdSwitch, letGo };
 }
 
 const workloadsOf = (held: GpuView['tenants']) => held.map(({ workload_id }) => workload_id).toSorted();
@@ -23,8 +41,7 @@ const spatial = { mode: 'Spatial', origin: 'configured', transition: null, reaso
 
 describe('a GPU that MPS cuts in two', () => {
   it('with overcommit is lent in turns when a third workload comes, and cut again when one of them stops', async () => {
-    // Its switches take so long that they can be seen.
-    const pool = await poolOf({ mechanism: 'mps', replicas: 2, overcommit: 2, temporal_replicas: 4 }, 'gpu-01.switch-slow');
+    const pool = await poolOf({ mechanism: 'mps', replicas: 2, overcommit: 2, temporal_replicas: 4 });
     const tenant = await createTenant('Fallback');
     const { subscription_id: id } = (await tenant.subscribe({ pool_id: pool.poolId, vgpus: 3 })).body;
     const tooMany = await tenant.subscribe({ pool_id: pool.poolId, vgpus: 2 });
@@ -47,16 +64,19 @@ describe('a GPU that MPS cuts in two', () => {
       [1, 'occupied'],
     ]);
 
+    await pool.holdSwitch();
     const three = await tenant.start(id);
     const waiting = { status: 'pending', reason: 'Waiting for a GPU to change its sharing mode.' };
     expect([three.status, three.body]).toMatchObject([202, waiting]);
     expect(await pool.gpu()).toMatchObject({ mode: 'Spatial', transition: 'to_temporal' });
     expect(await tenant.workload(three.body.workload_id)).toMatchObject(waiting);
+    await pool.letGo();
     await tenant.runs(three.body.workload_id);
     const lent = await pool.atRestIn('Temporal');
     expect(lent).toMatchObject(temporal);
     expect(workloadsOf(lent.tenants)).toEqual([one, two, three.body.workload_id].toSorted());
 
+    await pool.holdSwitch();
     expect((await tenant.stop(three.body.workload_id)).status).toBe(202);
     expect(await until(pool.gpu, ({ transition }) => transition !== null)).toMatchObject({
       mode: 'Temporal',
@@ -66,6 +86,7 @@ describe('a GPU that MPS cuts in two', () => {
     // It meets the GPU on its way back, where both halves are taken: it waits, and the GPU falls back once more.
     const four = await tenant.start(id);
     expect([four.status, four.body]).toMatchObject([202, waiting]);
+    await pool.letGo();
     await tenant.runs(four.body.workload_id);
     const again = await pool.atRestIn('Temporal');
     expect(workloadsOf(again.tenants)).toEqual([one, two, four.body.workload_id].toSorted());

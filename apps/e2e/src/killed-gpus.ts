@@ -70,7 +70,9 @@ export async function aSwitch(mortal: MortalPlatform, dies: Dies): Promise<void>
 
   const three = await dies('passes', async () => {
     const id = await subscribe();
-    expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: 'to_temporal' });
+    const { mode, transition } = await gpu();
+    // On a machine that is slow to ask it may be over.
+    expect(transition ?? mode).toMatch(/^(?:to_temporal|Temporal)$/);
     return id;
   });
   expect(await tenant.subscribed(three, 'active', recoveryMs)).toMatchObject({ vgpus_allocated: 1 });
@@ -80,7 +82,7 @@ export async function aSwitch(mortal: MortalPlatform, dies: Dies): Promise<void>
 
   await dies('passes', async () => {
     await tenant.unsubscribe(two);
-    await until(gpu, ({ transition }) => transition === 'to_spatial');
+    await until(gpu, ({ mode, transition }) => transition === 'to_spatial' || mode === 'Spatial');
   });
   const back = await until(gpu, ({ mode }) => mode === 'Spatial', recoveryMs);
   expect(back).toMatchObject({ origin: 'configured', transition: null, tenants: [] });

@@ -154,22 +154,23 @@ async function aHost(dies: Dies): Promise<void> {
   await priceBySecond(sku, 'host', team.id);
 
   const ours = () => ({ url: operated.url, key: keys.team_owner ?? '' });
-  const instance = (instance_id: string, status: string) =>
+  const instanceIs = (instance_id: string, isAsItShould: (status: string) => boolean) =>
     until(
       () => succeed<{ status: string }>('GET', `/baremetal/${instance_id}`, ours()),
-      (found) => found.status === status,
+      (found) => isAsItShould(found.status),
       recoveryMs,
     );
+  const instance = (instance_id: string, wanted: string) => instanceIs(instance_id, (status) => status === wanted);
   const instance_id = await dies('passes', async () => {
     const asked = { team_id: team.id, region_id, name: 'training', specs: { gpu_model: model } };
     const requested = await succeed<{ instance_id: string }>('POST', '/baremetal/request', { ...ours(), body: asked });
-    await instance(requested.instance_id, 'Provisioning');
+    await instanceIs(requested.instance_id, (status) => status !== 'Requested');
     return requested.instance_id;
   });
   await instance(instance_id, 'Active');
   await dies('passes', async () => {
     await succeed('DELETE', `/baremetal/${instance_id}`, ours());
-    await instance(instance_id, 'Releasing');
+    await instanceIs(instance_id, (status) => status !== 'Active');
   });
   await instance(instance_id, 'Released');
   expect((await node('Available')).instance_id).toBeNull();
