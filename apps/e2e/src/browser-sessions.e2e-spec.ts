@@ -77,8 +77,9 @@ describeWhere(chromiumLacking, 'in a browser', () => {
     });
     await tab.getByRole('button', { name: 'Add a passkey' }).click();
     await tab.getByRole('dialog').getByLabel('Name').fill('Laptop');
-    await tab.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
-    await isOut(tab, 'The passkey was added.');
+    const add = tab.getByRole('dialog').getByRole('button', { name: 'Add', exact: true });
+    // Waited for from before the click: it is gone after 6 s.
+    await Promise.all([isOut(tab, 'The passkey was added.'), add.click()]);
     await logOut(tab);
     await isOut(tab, 'You are logged out.');
     await tab.getByRole('button', { name: 'Log in with a passkey' }).click();

@@ -3,12 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeWhere, freePort, OidcProvider, timeoutFactor, type OidcPerson } from '@atoll/testing';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { chromiumLacking, launchChromium } from './chromium.js';
 import { call, type TeamView } from './client.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
+/** The platform waits 5 s for a provider, on every machine. */
+const mostTries = timeoutFactor > 1 ? 5 : 1;
 // The provider speaks of what it does for development.
 jest.spyOn(console, 'warn').mockImplementation(() => undefined);
 jest.spyOn(console, 'info').mockImplementation(() => undefined);
@@ -64,13 +66,25 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
   });
 
   const choose = (name = 'Corp') => page.getByRole('link', { name: `Log in with ${name}` }).click();
-  const isInside = () => page.locator('nav[aria-label=Main]').waitFor({ state: 'attached' });
+  /** What follows the choice of Corp; it is chosen again where a busy machine has made Corp too slow for the platform. */
+  async function comes(expected: Locator): Promise<void> {
+    const away = page.getByText(/^Corp cannot be reached/);
+    for (let tries = 1; tries < mostTries; tries += 1) {
+      await expected.or(away).first().waitFor({ state: 'attached' });
+      if (!(await away.isVisible())) break;
+      await page.getByRole('link', { name: 'Log in another way' }).click();
+      await choose();
+    }
+    await expected.waitFor({ state: 'attached' });
+  }
+  const isInside = () => comes(page.locator('nav[aria-label=Main]'));
   const setGroups = (...groups: string[]) => provider.people.set(ada.sub, { ...ada, groups });
 
   /** As somebody who has not logged in at the provider yet. */
   async function logIn(): Promise<void> {
     await page.goto('/sign-in');
     await choose();
+    await comes(page.locator('input[name=login]'));
     await page.locator('input[name=login]').fill(ada.sub);
     await page.locator('input[name=password]').fill('whatever');
     await page.locator('button[type=submit]').click();
@@ -172,7 +186,9 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
   it('tells on a page that the person did not consent, and that the provider is down', async () => {
     await page.goto('/sign-in');
     await choose();
-    await expectRefusal(401, /^Corp did not log you in/, () => page.getByRole('link', { name: 'Cancel' }).click());
+    const cancel = page.getByRole('link', { name: 'Cancel' });
+    await comes(cancel);
+    await expectRefusal(401, /^Corp did not log you in/, () => cancel.click());
     await page.goto('/sign-in');
     await expectRefusal(503, /^Away cannot be reached/, () => choose('Away'));
   });

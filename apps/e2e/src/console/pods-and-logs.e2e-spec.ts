@@ -73,13 +73,15 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
     await drawn().first().waitFor();
     for (const text of await drawn().allTextContents()) expect(text).toContain('loss');
 
-    const chosen = drawn().nth(1);
-    const [time, message] = [await chosen.getByRole('link').textContent(), await chosen.locator('td').last().textContent()];
+    // By its text: the position of a line changes with each that is written.
+    const message = (await drawn().last().locator('td').last().textContent()) ?? '';
+    const chosen = drawn().filter({ hasText: message });
+    const time = await chosen.getByRole('link').textContent();
     await chosen.getByRole('link').click();
     const selected = page.getByRole('region', { name: 'Selected line' });
     expect(await selected.locator('pre').textContent()).toBe(message);
-    await selected.getByRole('button', { name: 'Copy the link' }).click();
-    await page.getByText('The link was copied.').waitFor();
+    // Waited for from before the click: it is gone after 6 s.
+    await Promise.all([page.getByText('The link was copied.').waitFor(), selected.getByRole('button', { name: 'Copy the link' }).click()]);
     await picture(page, 'story-logs');
     const link = await page.evaluate<string>('navigator.clipboard.readText()');
     expect(new URL(link).searchParams.get('pod')).toBe(podName);

@@ -109,8 +109,8 @@ describeWhere(browserLack(), 'VMs in the console', () => {
       await head.getByRole('button', { name }).click();
       await dialog.getByRole('button', { name }).click();
     };
-    await confirm('Restart');
-    await page.getByText('head-node is being restarted.').waitFor();
+    // Waited for from before the click: it is gone after 6 s.
+    await Promise.all([page.getByText('head-node is being restarted.').waitFor(), confirm('Restart')]);
     await head.getByText('running', { exact: true }).waitFor();
     await confirm('Stop');
     await head.getByText('stopped', { exact: true }).waitFor();
@@ -123,8 +123,7 @@ describeWhere(browserLack(), 'VMs in the console', () => {
     expect((await call('GET', `/vm/${instanceId}`, { key: stranger.key })).status).toBe(404);
 
     await desk.page.getByRole('link', { name: 'Clusters' }).click();
-    await desk.page.getByRole('button', { name: 'Check' }).first().click();
-    await desk.page.getByText(/ was checked\./).waitFor();
+    await Promise.all([desk.page.getByText(/ was checked\./).waitFor(), desk.page.getByRole('button', { name: 'Check' }).first().click()]);
     expect(await violations(desk.page)).toEqual([]);
     await picture(desk.page, 'story-clusters');
     for (const each of [tab, looker, desk]) {
