@@ -45,11 +45,8 @@ afterAll(async () => {
 
 const access = () => ({ url: platform.url, key: platform.adminKey });
 /** Of all services: one that answers too late is left out, and said to be. */
-const letters = (query = '') =>
-  until(
-    () => succeed<Letters>('GET', `/operator/dead-letters${query}`, access()),
-    ({ services }) => services.every(({ status }) => status === 'ok'),
-  );
+const areAllOk = ({ services }: Pick<Letters, 'services'>) => services.every(({ status }) => status === 'ok');
+const letters = (query = '') => until(() => succeed<Letters>('GET', `/operator/dead-letters${query}`, access()), areAllOk);
 
 const count = async (from: string) => (await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${from}`)).rows[0]?.count;
 
@@ -178,11 +175,10 @@ describe('what the operator sees of all services', () => {
     const operated: Operated = { url: platform.url, adminKey: platform.adminKey };
     const node = await createNode({ name: 'gpu-07.init-refuse', platform: operated });
     await until(node.read, ({ status }) => status === 'init_failed');
-    const { data } = await succeed<{ data: { machine: string; state: string; kind: string; count: number }[] }>(
-      'GET',
-      '/operator/machines',
-      access(),
-    );
+    interface Machines extends Pick<Letters, 'services'> {
+      data: { machine: string; state: string; kind: string; count: number }[];
+    }
+    const { data } = await until(() => succeed<Machines>('GET', '/operator/machines', access()), areAllOk);
     expect(data).toContainEqual(
       expect.objectContaining({ service: 'gpuaas', machine: 'node', state: 'init_failed', kind: 'failed', count: 1 }),
     );

@@ -58,7 +58,11 @@ describeWhere(podmanLacks(), 'clusters of several kinds, side by side', () => {
     });
   };
   const running = async (where: { subscription_id: string }) => {
-    const { body } = await create(where);
+    // Refused, with nothing made, while a look at a cluster on a busy machine is late.
+    const { body } = await until(
+      () => create(where),
+      ({ status }) => status !== 503,
+    );
     await until(
       () => api<PodView>('GET', `/pods/${body.pod_name}`),
       (found) => found.body.status === 'running',
