@@ -5,12 +5,14 @@ import { GpuaasFixture } from '../gpuaas-fixture.js';
 import { NodeDriver, type DeviceLayout, type DeviceRef, type HeldSlice } from './node-driver.js';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from './simulated-faults.js';
 
+/** Longer than any spec here takes: devices arrive by what `pass` adds, and not before. */
+const switchSeconds = 600;
 let fixture: GpuaasFixture;
 let driver: NodeDriver;
 let faults: SimulatedFaults;
 let device: DeviceRef;
 beforeAll(async () => {
-  fixture = await GpuaasFixture.start({ simulatedSwitchMs: 5_000 });
+  fixture = await GpuaasFixture.start({ simulatedSwitchMs: 1_000 * switchSeconds });
   driver = fixture.get(NodeDriver);
   faults = fixture.get(SimulatedFaults);
 });
@@ -52,15 +54,15 @@ describe('a simulated device', () => {
   it('switches when it is asked to, after a while, and not before', async () => {
     await request('Temporal', 2);
     expect(await observe()).toMatchObject({ mode: 'Spatial', generation: 2, state: 'switching' });
-    await fixture.pass(4);
+    await fixture.pass(switchSeconds / 2);
     expect((await observe()).state).toBe('switching');
-    await fixture.pass(1);
+    await fixture.pass(switchSeconds / 2);
     expect(await observe()).toMatchObject({ mode: 'Temporal', generation: 2, state: 'settled' });
   });
 
   it('does nothing for a generation that it was asked for before, or for an older one', async () => {
     await request('Temporal', 4);
-    await fixture.pass(5);
+    await fixture.pass(switchSeconds);
     await request('Spatial', 4);
     await request('Spatial', 2);
     expect(await observe()).toMatchObject({ mode: 'Temporal', generation: 4, state: 'settled' });
@@ -69,7 +71,7 @@ describe('a simulated device', () => {
   it('asked for something newer while it switches goes there', async () => {
     await request('Temporal', 2);
     await request('Spatial', 3);
-    await fixture.pass(5);
+    await fixture.pass(switchSeconds);
     expect(await observe()).toMatchObject({ mode: 'Spatial', generation: 3, state: 'settled' });
   });
 
@@ -97,7 +99,7 @@ describe('a simulated device', () => {
 
   it('whose node is initialised keeps its mode and those who have a lease; whoever else held it is ended', async () => {
     await request('Temporal', 2);
-    await fixture.pass(5);
+    await fixture.pass(switchSeconds);
     await driver.occupy([slice('1'), slice('2')], signal);
     await driver.initialise(device, [device.uuid], ['2', '3'], signal);
     expect(await observe()).toMatchObject({ mode: 'Temporal', generation: 2, holders: ['2'] });
@@ -105,7 +107,7 @@ describe('a simulated device', () => {
 
   it('whose node is reset is as new, and remembers which generation it was asked for last', async () => {
     await request('Temporal', 2);
-    await fixture.pass(5);
+    await fixture.pass(switchSeconds);
     await driver.occupy([slice('1')], signal);
     await driver.reset(device, [device.uuid], signal);
     expect(await observe()).toEqual({ mode: 'Spatial', generation: 2, state: 'settled', reason: null, holders: [] });
@@ -135,7 +137,7 @@ describe('a switch that goes wrong', () => {
       await fixture.pass(86_400);
       expect((await observe()).state).toBe('switching');
       await end();
-      await fixture.pass(5);
+      await fixture.pass(switchSeconds);
       expect(await observe()).toMatchObject({ mode: 'Spatial', state: 'settled' });
     }
   });
@@ -143,7 +145,7 @@ describe('a switch that goes wrong', () => {
   it('is lied about: the device says that it is done, and stays where it was', async () => {
     await inject('switch', 'lie');
     await request('Temporal', 2);
-    await fixture.pass(5);
+    await fixture.pass(switchSeconds);
     expect(await observe()).toMatchObject({ mode: 'Spatial', generation: 2, state: 'settled', reason: null });
   });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pools, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
+import { MachineWorkers } from '@atoll/state-machine';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 
@@ -53,6 +54,20 @@ async function during(seconds: number): Promise<void> {
   }
   await fixture.work();
 }
+/** As `during`, until it holds, which may take so much virtual time at most. */
+async function until(holds: () => Promise<boolean>, seconds = 300): Promise<void> {
+  for (let passed = 0; passed < seconds; passed += 2) {
+    await fixture.work();
+    if (await holds()) return;
+    await fixture.pass(2);
+  }
+  throw new Error(`It does not come about within ${seconds} s.`);
+}
+/** One step of each machine that has something to do; `work` would go on with a device that has been asked meanwhile. */
+async function workOnce(): Promise<void> {
+  for (const worker of await fixture.get(MachineWorkers).due()) await worker.doNext();
+}
+const nodeIs = async (status: string) => (await fixture.node(pool.node_id)).status === status;
 const capacity = async () => {
   const { data } = await fixture.call(pools.available, { team_id: team.team_id, gpuaas_id: pool.gpuaas_id });
   return data[0]?.profiles[0]?.available_vgpus;
@@ -101,6 +116,8 @@ describe('a GPU in Spatial', () => {
     await fault('switch', 'fail', 1);
     const third = await start();
     await stop(first as Workload);
+    const park = `UPDATE gpu SET due_at = NULL, parked_until = clock_timestamp() + interval '30 seconds' WHERE pool_id = $1`;
+    await fixture.query(park, [pool.pool_id]);
     await fixture.settle();
     expect((await stateOf(third))[0]).toBe('running');
     expect(await gpu()).toMatchObject({ mode: 'Spatial', slices: [{ state: 'occupied' }, { state: 'occupied' }] });
@@ -110,13 +127,14 @@ describe('a GPU in Spatial', () => {
     const [first] = await running(2);
     await fault('switch', 'hang', 1);
     const third = await start();
-    await during(80);
+    await until(() => nodeIs('init_failed'));
     const { status, reason } = await fixture.node(pool.node_id);
     expect([status, reason]).toEqual(['init_failed', expect.stringContaining('GPU-')]);
     expect(await capacity()).toBe(0);
     expect((await stateOf(third))[0]).not.toBe('running');
     expect((await stateOf(first as Workload))[0]).toBe('running');
-    await during(60);
+    await until(() => nodeIs('ready'));
+    await fixture.settle();
     expect((await fixture.node(pool.node_id)).status).toBe('ready');
     expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null, slices: [{}, {}] });
     expect((await stateOf(third))[0]).toBe('failed');
@@ -127,7 +145,7 @@ describe('a GPU in Spatial', () => {
     await start();
     // The device has not heard of this switch: whatever it says is about an earlier one.
     await fixture.query(`UPDATE simulated_device SET mode = 'Temporal' WHERE uuid = $1`, [(await gpu()).uuid]);
-    await fixture.work();
+    await workOnce();
     expect(await gpu()).toMatchObject({ transition: 'to_temporal' });
     await fixture.settle();
     expect(await gpu()).toMatchObject({ mode: 'Temporal' });
@@ -173,9 +191,9 @@ describe('a GPU that fell back', () => {
     await during(20);
     expect(await gpu()).toMatchObject({ transition: 'to_spatial', reason: 'The device still holds memory of what has stopped.' });
     await fixture.query(`UPDATE simulated_device SET holders = '{}' WHERE uuid = $1`, [(await gpu()).uuid]);
-    await fault('switch', 'slow', 1);
     await fixture.pass(12);
-    await fixture.work();
+    do await workOnce();
+    while ((await gpu()).reason !== null);
     expect(await gpu()).toMatchObject({ transition: 'to_spatial', reason: null });
     await during(20);
     expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null, reason: null });
@@ -185,7 +203,7 @@ describe('a GPU that fell back', () => {
     const [first] = await running(3);
     await fault('vacate', 'busy', 1);
     await stop(first as Workload);
-    await during(70);
+    await until(async () => (await gpu()).transition === null);
     expect(await gpu()).toMatchObject({ mode: 'Temporal', transition: null, reason: expect.stringContaining('still holds memory') });
     const late = await start();
     await fixture.work();
@@ -213,8 +231,7 @@ describe('a GPU that fell back', () => {
     const [first, second] = await running(3);
     await fault('switch', 'fail', 1);
     await stop(first as Workload);
-    await during(10);
-    expect((await fixture.node(pool.node_id)).status).toBe('init_failed');
+    await until(() => nodeIs('init_failed'));
     expect(await capacity()).toBe(0);
     await during(60);
     expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null, slices: [{}, {}] });
