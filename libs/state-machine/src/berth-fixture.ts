@@ -164,10 +164,11 @@ export class Harbour {
     return this.end();
   }
 
+  /** Its claims outlast a freeze of the machine. A spec about claims that run out by themselves gives it a `keeper`. */
   worker(
     options: Partial<WorkerOptions> = {},
     machine = this.machine,
-    keeper = new ClaimKeeper(this.dataSource),
+    keeper = new ClaimKeeper(this.dataSource, 30_000),
   ): MachineWorker<BerthEntity, BerthState, BerthEvent> {
     return new MachineWorker(machine, this.dataSource, this.transactions, { service: 'harbour', pollMs: 20, ...options }, keeper);
   }
@@ -186,7 +187,8 @@ export class Harbour {
     // Cut off after a moment, and then dead.
     const options = { service: 'harbour', stepMs: point === 'before the step' ? 1 : 10_000 };
     const transactions = { run: point === 'before the step' ? die : run } as unknown as Transactions;
-    return new MachineWorker(machine, this.dataSource, transactions, options);
+    // `Harbour.pass(20)` outlasts its claims, and no freeze of the machine does.
+    return new MachineWorker(machine, this.dataSource, transactions, options, new ClaimKeeper(this.dataSource, 15_000));
   }
 
   async ask(ship = 'Kon-Tiki', ...piers: string[]): Promise<string> {
@@ -213,12 +215,13 @@ export class Harbour {
     return this.dataSource.manager.find(MachineHistory, { where: { instance: id }, order: { id: 'ASC' } });
   }
 
-  /** As if so much time had passed for all berths. */
+  /** As if so much time had passed for all berths. Locks them in the order in which everything does. */
   async pass(seconds: number): Promise<void> {
     const back = `interval '${seconds} seconds'`;
     await this.dataSource.query(
       `UPDATE berth SET due_at = due_at - ${back}, parked_until = parked_until - ${back}, deadline_at = deadline_at - ${back},
-         claimed_until = claimed_until - ${back}`,
+         claimed_until = claimed_until - ${back}
+       WHERE berth_id IN (SELECT berth_id FROM berth ORDER BY berth_id FOR NO KEY UPDATE)`,
     );
   }
 }

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { timeoutFactor } from '@atoll/testing';
 import fc from 'fast-check';
 import { eventually, Harbour } from './berth-fixture.js';
 import { stepTimeoutMs } from './run-step.js';
@@ -51,12 +52,15 @@ describe('a step runs until its deadline', () => {
       milliseconds,
     ]);
 
-  it.each([15_000, 10_000, 5_000, 3_000])('and is done with %i ms left', async (milliseconds) => {
-    const id = await harbour.ask();
-    await leave(id, milliseconds);
-    await harbour.worker().settle();
-    expect(await stateOf(id)).toBe('in_use');
-  });
+  it.each([15_000, 10_000, 5_000, 3_000].map((milliseconds) => milliseconds * timeoutFactor))(
+    'and is done with %i ms left',
+    async (milliseconds) => {
+      const id = await harbour.ask();
+      await leave(id, milliseconds);
+      await harbour.worker().settle();
+      expect(await stateOf(id)).toBe('in_use');
+    },
+  );
 
   it('and is aborted there if it takes longer: a state whose deadline is shorter than a step ends by it', async () => {
     let aborted: Promise<void> = Promise.resolve();

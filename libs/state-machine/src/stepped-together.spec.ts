@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { allowErrors, expectErrors } from '@atoll/testing';
 import { eventually, Harbour, itsDeath } from './berth-fixture.js';
+import { ClaimKeeper } from './claim-keeper.js';
 import { StepFailed } from './step-failed.js';
 
 let harbour: Harbour;
@@ -98,7 +99,8 @@ it('one that is moved meanwhile is left to that; the others go on', async () => 
     return { event: 'DREDGED' };
   };
   const ids = await ask();
-  const working = harbour.worker().settle();
+  // A beat of the keeper tells the step.
+  const working = harbour.worker({}, harbour.machine, new ClaimKeeper(harbour.dataSource)).settle();
   await eventually(() => harbour.machine.together.length > 0);
   await harbour.send(ids[1]!, 'CANCEL');
   isWaiting = false;

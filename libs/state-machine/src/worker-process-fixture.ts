@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Harbour } from './berth-fixture.js';
+import { ClaimKeeper } from './claim-keeper.js';
 
 /**
  * A worker in a process of its own, to be killed and frozen: `node worker-process-fixture.ts <url> <name> <behaviour>`.
@@ -44,5 +45,5 @@ harbour.machine.onEntered = async ({ ship, state }) => {
   say(`resumed ${ship}`);
 };
 // On a busy machine a step may take longer than the usual limit until its process is frozen.
-harbour.worker({ service: name, pollMs: 50, stepMs: 60_000 }).start();
+harbour.worker({ service: name, pollMs: 50, stepMs: 60_000 }, harbour.machine, new ClaimKeeper(harbour.dataSource)).start();
 say('ready');
