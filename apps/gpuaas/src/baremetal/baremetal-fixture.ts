@@ -17,7 +17,10 @@ import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import type { GpuaasSettings } from '../gpuaas-settings.js';
 import { BaremetalWorkers } from './baremetal-providers.js';
 
-const tables = ['baremetal_node', 'baremetal_instance'];
+const tables = [
+  ['baremetal_node', 'node_id'],
+  ['baremetal_instance', 'instance_id'],
+] as const;
 const someSpecs = { gpu_model: 'H100-80GB', gpu_count: 8, cpu_cores: 128, memory_gb: 1024 };
 
 /** Bare metal under test: `work` does what is due, `pass` lets time pass, `settle` both until all is at rest. */
@@ -114,12 +117,16 @@ export class BaremetalFixture {
     return this.workers.settle();
   }
 
+  /** As if so much time had passed. Locks the rows in the order in which the service does. */
   async pass(seconds: number): Promise<void> {
     const back = `interval '${seconds} seconds'`;
-    for (const table of tables) {
+    for (const [table, key] of tables) {
       await this.gpuaas.query(
         `UPDATE ${table} SET due_at = due_at - ${back}, parked_until = parked_until - ${back}, deadline_at = deadline_at - ${back},
-           claimed_until = claimed_until - ${back} WHERE due_at IS NOT NULL OR parked_until IS NOT NULL`,
+           claimed_until = claimed_until - ${back}
+         WHERE ${key} IN (
+           SELECT ${key} FROM ${table} WHERE due_at IS NOT NULL OR parked_until IS NOT NULL ORDER BY ${key} FOR NO KEY UPDATE
+         )`,
       );
     }
   }
