@@ -140,6 +140,9 @@ export class GpuaasSettings {
   clusterLookMs: number = 5_000;
   clusterPatienceMs: number = 4_000;
 
+  /** Milliseconds until a cluster that was well and missed a check is asked again. */
+  clusterAgainMs: number = 5_000;
+
   /** Clusters that one process checks by itself at once. */
   clusterChecks: number = 64;
 

@@ -13,7 +13,6 @@ import { ClusterEntity, clusterToTell } from '../model/cluster.entity.js';
 
 const wellMs = 60_000;
 const unreachableMs = 10_000;
-const againMs = 5_000;
 const longestDetail = 500;
 
 type Found = Pick<ClusterEntity, 'status' | 'checks' | 'identity'>;
@@ -72,7 +71,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
 
   /** In the row, so that the second look has its turn like others, and none waits here for it. */
   private async keepMiss({ gpuaasId, setting }: ClusterEntity): Promise<void> {
-    const missed = { hasMissed: true, nextCheckAt: new Date(Date.now() + againMs) };
+    const missed = { hasMissed: true, nextCheckAt: new Date(Date.now() + this.settings.clusterAgainMs) };
     await this.transactions.run((manager) => manager.update(ClusterEntity, { gpuaasId, setting }, missed));
   }
 

@@ -26,13 +26,13 @@ export interface PrometheusMetricsOptions {
   readonly deadlineMs?: number;
   /** How long a listing waits for it. Default 250 ms. */
   readonly patienceMs?: number;
+  /** How long the course of a subscription is waited for. Default 2 s. */
+  readonly coursePatienceMs?: number;
   readonly now?: () => number;
 }
 
 type PageMetrics = ReadonlyMap<string, SubscriptionMetrics>;
 
-/** How long the course of a subscription is waited for. */
-const coursePatienceMs = 2_000;
 /** Queries under way at once; while Prometheus is slow, one. */
 const maxQueries = 8;
 /** For this long after a listing has waited in vain, listings do not wait. */
@@ -72,16 +72,18 @@ export class PrometheusMetrics extends MetricsSource {
   readonly #client: PrometheusClient;
   readonly #now: () => number;
   readonly #patienceMs: number;
+  readonly #coursePatienceMs: number;
   /** By the page: one that is asked for again, or whose answer came too late for its listing, is not queried again. */
   readonly #recent = new RecentAnswers<PageMetrics>();
   #queries = 0;
   #slowUntilMs = 0;
   #isOut = false;
 
-  constructor({ url, deadlineMs = 10_000, patienceMs = 250, now = Date.now }: PrometheusMetricsOptions) {
+  constructor({ url, deadlineMs = 10_000, patienceMs = 250, coursePatienceMs = 2_000, now = Date.now }: PrometheusMetricsOptions) {
     super();
     this.#client = new PrometheusClient(url, deadlineMs);
     this.#patienceMs = patienceMs;
+    this.#coursePatienceMs = coursePatienceMs;
     this.#now = now;
   }
 
@@ -99,7 +101,7 @@ export class PrometheusMetrics extends MetricsSource {
     const isIdle = this.#queries < (isSlow ? 1 : maxQueries) && parts.some(({ spans }) => spans.length > 0);
     const asked = isIdle ? this.#askCourse(subscription, parts, window, nowMs) : Promise.resolve(null);
     const abandoned = new AbortController();
-    const late = delay(coursePatienceMs, null, { signal: abandoned.signal }).catch(() => null);
+    const late = delay(this.#coursePatienceMs, null, { signal: abandoned.signal }).catch(() => null);
     const percentOf = await Promise.race([asked, late]);
     abandoned.abort();
     return courseOf(parts, percentOf ?? (() => null));
