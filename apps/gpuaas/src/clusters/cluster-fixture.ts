@@ -19,9 +19,9 @@ export async function toldOf(fixture: GpuaasFixture, gpuaasId: string) {
     .toSorted((one, other) => one.revision - other.revision);
 }
 
-/** These alone are due to be checked. */
+/** These alone are due to be checked, and remain so if the clock of the machine is set back. */
 export async function makeDue(fixture: GpuaasFixture, ...gpuaasIds: string[]): Promise<void> {
-  const due = `CASE WHEN gpuaas_id = ANY ($1::bigint[]) THEN clock_timestamp() ELSE 'infinity' END`;
+  const due = `CASE WHEN gpuaas_id = ANY ($1::bigint[]) THEN clock_timestamp() - interval '1 hour' ELSE 'infinity' END`;
   await fixture.query(`UPDATE cluster SET next_check_at = ${due}`, [gpuaasIds]);
 }
 
