@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createHash } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { startNats, timeoutFactor, type NatsServer } from '@atoll/testing';
 import type { Demand } from './buckets.js';
@@ -53,12 +54,46 @@ describe('buckets in NATS', () => {
     expect((await second.incrementAll([wide, narrow])).map(({ isBlocked }) => isBlocked)).toEqual([false, true]);
   });
 
+  it('law: a bucket of which several replicas take all the time is shared all the same', async () => {
+    const replicas = [first, second, await open(), await open()];
+    const clients = replicas.flatMap((replica) => Array.from({ length: 10 }, () => replica));
+    const granted = await Promise.all(
+      clients.map(async (replica) => {
+        let tokens = 0;
+        for (let calls = 0; calls < 50; calls += 1) if (!(await take(replica, 'hot', 1_800)).isBlocked) tokens += 1;
+        return tokens;
+      }),
+    );
+    expect(granted.reduce((sum, tokens) => sum + tokens)).toBe(1_800);
+  });
+
   it('take a returned token back, so that another replica may take it', async () => {
     expect((await take(first, 'returned', 1)).isBlocked).toBe(false);
     expect((await take(second, 'returned', 1)).isBlocked).toBe(true);
     await second.decrement({ name: 'key', key: 'returned', capacity: 1, refillMs: 60_000 });
     expect((await take(first, 'returned', 1)).isBlocked).toBe(false);
     expect((await take(second, 'returned', 1)).isBlocked).toBe(true);
+  });
+
+  it('counts a bucket by itself that others change each time before it can, and shares the rest', async () => {
+    const local = new MemoryBuckets(() => nowMs);
+    const counted = jest.spyOn(local, 'increment');
+    const connection = await connect({ servers: server.url });
+    connections.push(connection);
+    const entry = `$KV.atoll_rate_limits.${createHash('sha256').update('crowded').digest('hex')}`;
+    let isCrowded = true;
+    // It asks for the time between its read of the bucket and its write.
+    const now = () => {
+      if (isCrowded) connection.publish(entry, String(nowMs));
+      return nowMs;
+    };
+    const late = await open({ connection: () => connection, local, now, answerWithinMs: 500 * timeoutFactor });
+    expect((await take(late, 'crowded', 2)).isBlocked).toBe(false);
+    expect(counted).toHaveBeenCalledTimes(1);
+    isCrowded = false;
+    expect((await take(late, 'rest', 1)).isBlocked).toBe(false);
+    expect((await take(second, 'rest', 1)).isBlocked).toBe(true);
+    expect(counted).toHaveBeenCalledTimes(1);
   });
 
   it('takes keys of any form', async () => {
