@@ -9,6 +9,7 @@ import { freePort, startNats } from '@atoll/testing';
 import { OwnProcesses } from './own-processes.js';
 import { readReplicas } from './replicas.js';
 import { serviceDefinitions } from './service-definitions.js';
+import { untilReady } from './until-ready.js';
 
 /**
  * `npm run start:services`: the platform as an operator runs it, on one machine. A process for each service and one for the gateway, over NATS.
@@ -132,12 +133,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => vo
 
 async function announce(): Promise<void> {
   const url = `http://127.0.0.1:${port}`;
-  for (const address of [url, ...healthPorts.map((healthPort) => `http://127.0.0.1:${healthPort}`)]) {
-    while (!(await fetch(`${address}/readyz`).catch(() => null))?.ok) await delay(100, undefined, { signal: stopping.signal });
-  }
-  const processes = healthPorts.length + 1;
+  await untilReady(new Map([...addresses, ['gateway', url]]), { signal: stopping.signal, tell: (line) => console.error(line) });
   console.log(`
-Atoll is ready, in ${processes} processes over ${process.env.NATS_URL ?? nats?.url}
+Atoll is ready, in ${addresses.size + 1} processes over ${process.env.NATS_URL ?? nats?.url}
 
   Console  ${url}/
   API      ${url}/api
@@ -146,14 +144,16 @@ Atoll is ready, in ${processes} processes over ${process.env.NATS_URL ?? nats?.u
 `);
 }
 
-const healthPorts: string[] = [];
+/** Of the services, by the name of the process. */
+const addresses = new Map<string, string>();
 for (const [service, count] of replicas) {
   for (let replica = 1; replica <= count; replica++) {
-    let healthPort = String(port);
-    // Nobody listens on the ones before yet, so they are free too.
-    while (healthPort === String(port) || healthPorts.includes(healthPort)) healthPort = String(await freePort());
-    healthPorts.push(healthPort);
-    void keepRunning(service, { ...envOf(service), HEALTH_PORT: healthPort }, replica === 1 ? service : `${service} ${replica}`);
+    // Nobody listens on the gateway's yet, so it looks free too.
+    let healthPort = port;
+    while (healthPort === port) healthPort = await freePort();
+    const name = replica === 1 ? service : `${service} ${replica}`;
+    addresses.set(name, `http://127.0.0.1:${healthPort}`);
+    void keepRunning(service, { ...envOf(service), HEALTH_PORT: String(healthPort) }, name);
   }
 }
 void keepRunning('gateway', envOf('gateway'));

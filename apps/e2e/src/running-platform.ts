@@ -42,7 +42,10 @@ async function untilReady(platform: RunningPlatform): Promise<void> {
     if (isAnswered) return;
     await delay(50);
   }
-  throw new Error(`The platform did not become ready:\n${platform.output()}`);
+  // The end first: it says what is waited for, and reports are cut.
+  throw new Error(
+    `The platform did not become ready. Newest line first:\n${platform.output().trimEnd().split('\n').toReversed().join('\n')}`,
+  );
 }
 
 /**
