@@ -91,7 +91,11 @@ export class TeamsFixture extends BareServiceUnderTest {
   }
 
   verify(key: string): Promise<Credential> {
-    return this.ask(credentials.verify, { digest: digestApiKey(key, pepper) }, systemContext('gateway'));
+    return this.ask(
+      credentials.verify,
+      { digest: digestApiKey(key, pepper) },
+      systemContext('gateway', { deadlineMs: 15_000 * timeoutFactor }),
+    );
   }
 
   async callerOf(key: string): Promise<UserCaller> {

@@ -84,6 +84,9 @@ export class TeamsSettings {
   /** How long the answer to a forced deletion waits for its end; then it says what is left. */
   forcedDeletionPatienceMs: number = 8_000;
 
+  /** How long each question to a provider of single sign-on may take. */
+  ssoPatienceMs: number = 5_000;
+
   /** How often deletions that are under way are looked at. */
   upkeepMs: number = 1_000;
 }

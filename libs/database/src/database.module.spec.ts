@@ -65,7 +65,7 @@ describe('DatabaseModule', () => {
 
   it('closes every connection when the service stops', async () => {
     const { status, statements } = await start('bank');
-    await status.ready();
+    while (!(await status.ready()).ready);
     const left = `SELECT count(*)::int AS left FROM pg_stat_activity 
       WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`;
     expect(await statements.query('left', left, [])).not.toEqual([{ left: 0 }]);

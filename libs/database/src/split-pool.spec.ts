@@ -22,7 +22,8 @@ async function hold(): Promise<() => Promise<void>> {
   const released = new Promise<void>((resolve) => (letGo = resolve));
   let held: Promise<void> = Promise.resolve();
   await new Promise<void>((begun) => {
-    held = new Transactions(bank.dataSource).run(async () => {
+    held = new Transactions(bank.dataSource).run(async (manager) => {
+      await manager.query('SET LOCAL idle_in_transaction_session_timeout = 0');
       begun();
       await released;
     });

@@ -103,7 +103,7 @@ describe('Transactions.run', () => {
     };
     await Promise.all([crossing('ada', 'bob'), crossing('bob', 'ada')]);
     expect(await balances()).toEqual({ ada: 2, bob: 2 });
-    expect(runs).toBe(3);
+    expect(runs).toBeGreaterThanOrEqual(3);
   });
 
   it('gives up as unavailable when the conflict does not end', async () => {

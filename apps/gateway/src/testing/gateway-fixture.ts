@@ -2,7 +2,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { InjectOptions } from 'fastify';
 import { InProcessBus, RpcModule } from '@atoll/rpc';
 import { createLogger, createMetrics } from '@atoll/service';
-import { recordError } from '@atoll/testing';
+import { recordError, timeoutFactor } from '@atoll/testing';
 import { createGateway } from '../create-gateway.js';
 import type { Problem } from '../errors/problem.js';
 import type { GatewayOptions } from '../gateway-options.js';
@@ -49,6 +49,7 @@ export async function startGateway(options: Partial<GatewayOptions> = {}): Promi
     logger: createLogger({ service: 'gateway', level: 'info', destination: { write: keep } }),
     metrics: createMetrics('gateway'),
     limits: 'off',
+    deadlineMs: 5_000 * timeoutFactor,
     now: () => clock.nowMs,
     ...options,
   });

@@ -6,13 +6,13 @@ import { clusterChanged } from '@atoll/contracts/gpuaas';
 import { pods, sharedVolumes, sshKeys, type CreatePod, type Pod } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
-import { describeWhere, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
+import { describeWhere, podmanImage, podmanLacks, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
 import ssh2 from 'ssh2';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { SshServer } from '../ssh-door/ssh-server.js';
 import { Clusters } from './clusters.js';
 
-const patienceMs = 90_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const patienceMs = 90_000 * timeoutFactor;
 
 describeWhere(podmanLacks(), 'pods on a real container engine', () => {
   let podman: Podman;
@@ -40,13 +40,16 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
     }
   };
   const running = async (more: Partial<CreatePod> = {}) => comesTo(await create(idle, more), ({ status }) => status === 'running');
+  const stops = async (pod: Pod) => {
+    await fixture.act(pod, 'stop', team);
+    await comesTo(pod, ({ status }) => status === 'stopped');
+  };
   const containers = async () => (await podman.cli('ps', '--format', '{{.Names}} {{.Image}}')).split('\n').filter(Boolean);
 
   it('run as containers of their image, and are gone with their pod', async () => {
     const pod = await running();
     expect(await containers()).toEqual([expect.stringMatching(new RegExp(`^atoll-.*-pod-${pod.pod_id}-1 ${podmanImage}$`))]);
-    await fixture.act(pod, 'stop', team);
-    await comesTo(pod, ({ status }) => status === 'stopped');
+    await stops(pod);
     expect(await containers()).toEqual([]);
   });
 
@@ -55,7 +58,7 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
     expect(await comesTo(failing, ({ status }) => status === 'failed')).toMatchObject({ exit_code: 3, restarts: 0 });
     const again = await create(['bash', '-c', 'exit 4'], { restart: 'always' });
     expect(await comesTo(again, ({ restarts }) => restarts >= 2)).toMatchObject({ exit_code: 4 });
-    await fixture.act(again, 'stop', team);
+    await stops(again);
   });
 
   it('say that their image cannot be had', async () => {
@@ -72,7 +75,7 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
     await podman.cli('rm', '--force', '--time', '0', name);
     await comesTo(removed, ({ status, restarts }) => status === 'running' && restarts === 1);
     expect(await comesTo(staying, ({ status }) => status === 'running')).toMatchObject({ restarts: 0 });
-    for (const pod of [staying, removed]) await fixture.act(pod, 'stop', team);
+    for (const pod of [staying, removed]) await stops(pod);
   });
 
   it('share a volume, which is gone when it is deleted, and not before', async () => {
@@ -111,7 +114,7 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
     const closed = once(client, 'close');
     await fixture.call(sshKeys.remove, { ssh_key_id }, user);
     await closed;
-    await fixture.act(pod, 'stop', team);
+    await stops(pod);
   });
 
   it('run beside simulated ones of another GPU service', async () => {
@@ -119,8 +122,7 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
     const [real, simulated] = [await running(), await fixture.create(team, { subscription_id })];
     await comesTo(simulated, ({ status }) => status === 'running');
     expect(await containers()).toEqual([expect.stringContaining(real.pod_id)]);
-    for (const pod of [real, simulated]) await fixture.act(pod, 'stop', team);
-    for (const pod of [real, simulated]) await comesTo(pod, ({ status }) => status === 'stopped');
+    for (const pod of [real, simulated]) await stops(pod);
   });
 
   it('are not looked for on another engine that took the place of theirs, until the cluster is set again', async () => {

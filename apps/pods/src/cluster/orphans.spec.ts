@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { openDocker, type ClusterDriver, type Door, type ObjectRef, type PodRun } from '@atoll/cluster';
 import { exposedServices, pods, vms } from '@atoll/contracts/pods';
-import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
+import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { PodsSettings } from '../pods-settings.js';
 import { Clusters } from './clusters.js';
 import { Orphans } from './orphans.js';
 
-const soon = () => AbortSignal.timeout(30_000);
+const soon = () => AbortSignal.timeout(30_000 * timeoutFactor);
 const owner = { teamId: randomUUID(), workspaceId: randomUUID() };
 const command = ['bash', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
 const rest = { env: new Map<string, string>(), cpu: null, memoryGb: 0.2, slices: [], volumes: [], authorizedKeys: [], command };

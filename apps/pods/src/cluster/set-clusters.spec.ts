@@ -8,13 +8,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { clusterChanged, clusterPurpose, clusters, type ClusterChanged } from '@atoll/contracts/gpuaas';
 import { exposedServices, type Pod, type PodStatus } from '@atoll/contracts/pods';
 import { Sealer } from '@atoll/seal';
+import { timeoutFactor } from '@atoll/testing';
 import fc from 'fast-check';
 import { selfSigned } from '../certificates/self-signed.js';
 import { errorOf, PodsFixture } from '../pods-fixture.js';
 import { ClusterRows } from './cluster-rows.js';
 import { Clusters } from './clusters.js';
 
-const patienceMs = 90_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const patienceMs = 90_000 * timeoutFactor;
 let fixture: PodsFixture;
 let folder: string;
 let silent: Server;

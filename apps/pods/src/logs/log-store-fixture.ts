@@ -41,7 +41,7 @@ export class StoreFixture {
     const [statements, transactions] = [app.get(Statements), app.get(Transactions)];
     const store = loki
       ? // Few at once, so that each read has to ask several times.
-        new LokiLogStore(transactions, { url: loki.url, retentionDays, step: 3, readMs: 20_000, now: clock.now })
+        new LokiLogStore(transactions, { url: loki.url, retentionDays, step: 3, readMs: 20_000, pushMs: 20_000, now: clock.now })
       : new PostgresLogStore(statements, transactions, { retentionDays, searchStep: 4, now: clock.now });
     const fixture = new StoreFixture(app, database, loki, store);
     Object.assign(fixture, { clock });

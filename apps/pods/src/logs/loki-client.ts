@@ -25,8 +25,6 @@ interface LokiAnswer {
   readonly data: { readonly result: readonly { readonly stream: Record<string, string>; readonly values: ReadValue[] }[] };
 }
 
-const pushDeadlineMs = 5_000;
-
 /** The part of Loki’s HTTP API that stores and reads lines. https://grafana.com/docs/loki/latest/reference/loki-http-api/ */
 export class LokiClient {
   readonly #base: string;
@@ -35,7 +33,7 @@ export class LokiClient {
   /** `url`: `http(s)://[user:password@]host[:port][/path]` */
   constructor(
     url: string,
-    private readonly readMs: number,
+    private readonly deadlines: { readMs: number; pushMs: number },
   ) {
     const { protocol, host, pathname, username, password } = new URL(url);
     this.#base = `${protocol}//${host}${pathname.replace(/\/$/, '')}/loki/api/v1`;
@@ -46,7 +44,7 @@ export class LokiClient {
   /** Resolves with Loki’s sentence about lines that it refused for good, undefined where it took all. Throws AppError `unavailable`. */
   async push(tenant: string, streams: readonly LokiStream<PushedValue>[]): Promise<string | undefined> {
     const body = JSON.stringify({ streams: streams.map(({ labels, values }) => ({ stream: labels, values })) });
-    const answer = await this.#fetch(`${this.#base}/push`, tenant, pushDeadlineMs, { method: 'POST', body });
+    const answer = await this.#fetch(`${this.#base}/push`, tenant, this.deadlines.pushMs, { method: 'POST', body });
     if (answer.ok) {
       await answer.body?.cancel();
       return undefined;
@@ -60,7 +58,7 @@ export class LokiClient {
   /** Throws AppError `unavailable`. */
   async range(tenant: string, { query, startNs, endNs, limit, direction }: LokiRange): Promise<LokiStream<ReadValue>[]> {
     const asked = new URLSearchParams({ query, start: String(startNs), end: String(endNs), limit: String(limit), direction });
-    const answer = await this.#fetch(`${this.#base}/query_range?${asked.toString()}`, tenant, this.readMs);
+    const answer = await this.#fetch(`${this.#base}/query_range?${asked.toString()}`, tenant, this.deadlines.readMs);
     if (!answer.ok) throw unavailable(new Error(`Loki answered ${answer.status}: ${(await answer.text()).slice(0, 500)}`));
     const { data } = (await answer.json()) as LokiAnswer;
     return data.result.map(({ stream, values }) => ({ labels: stream, values }));

@@ -12,6 +12,8 @@ export interface LokiLogStoreOptions {
   readonly step?: number;
   /** How long one question to Loki may take, less than the deadline of a request. */
   readonly readMs?: number;
+  /** How long Loki may take to store what is sent at once. */
+  readonly pushMs?: number;
   readonly now?: () => number;
 }
 
@@ -39,10 +41,10 @@ export class LokiLogStore extends LogStore {
 
   constructor(
     private readonly transactions: Transactions,
-    { url, retentionDays, step = 200, readMs = 3_000, now = Date.now }: LokiLogStoreOptions,
+    { url, retentionDays, step = 200, readMs = 3_000, pushMs = 5_000, now = Date.now }: LokiLogStoreOptions,
   ) {
     super();
-    this.#client = new LokiClient(url, readMs);
+    this.#client = new LokiClient(url, { readMs, pushMs });
     this.#retentionMs = retentionDays * dayMs;
     this.#step = step;
     this.#now = now;

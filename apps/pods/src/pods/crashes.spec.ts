@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { pods, type Pod } from '@atoll/contracts/pods';
 import { MachineWorkers } from '@atoll/state-machine';
-import { runs } from '@atoll/testing';
+import { runs, timeoutFactor } from '@atoll/testing';
 import fc from 'fast-check';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { PodStarts } from './pod-start.js';
@@ -15,8 +15,8 @@ interface Death {
 }
 
 const mortalCalls = ['workload', 'startPod', 'observePods', 'stopPod', 'endWorkload'] as const;
-const patienceMs = 90_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
-const lawMs = 120_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const patienceMs = 90_000 * timeoutFactor;
+const lawMs = 120_000 * timeoutFactor;
 const death = fc.record({ at: fc.constantFrom(...mortalCalls), after: fc.nat(1), hasEffect: fc.boolean() });
 const deaths = fc.array(death, { minLength: 3, maxLength: 15 });
 

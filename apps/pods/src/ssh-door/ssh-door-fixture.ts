@@ -7,13 +7,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { DockerDriver, type ClusterDriver, type PodRun } from '@atoll/cluster';
 import { fingerprintOf, generateKeyPair, parsePublicKey } from '@atoll/ssh';
-import { podmanImage, startPodman, type Podman } from '@atoll/testing';
+import { podmanImage, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
 import { Doorkeeper, LogInTrail, type Admission } from './doorkeeper.js';
 import { GuestBook } from './guest-book.js';
 import { SshDoor, type SshDoorOptions } from './ssh-door.js';
 
 const run = promisify(execFile);
-const patienceMs = 90_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const patienceMs = 90_000 * timeoutFactor;
 const soon = () => AbortSignal.timeout(patienceMs);
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
@@ -166,7 +166,7 @@ export class SshDoorFixture {
       `UserKnownHostsFile=${this.folder}/known_hosts`,
       'IdentitiesOnly=yes',
       'IdentityAgent=none',
-      'ConnectTimeout=10',
+      `ConnectTimeout=${10 * timeoutFactor}`,
     ];
     return ['-F', 'none', '-i', key, '-o', 'LogLevel=ERROR', ...settings.flatMap((setting) => ['-o', setting])];
   }

@@ -17,6 +17,7 @@ afterAll(() => fixture.stop());
 async function freezeWith(turn: string): Promise<{ thaw: () => Promise<void> }> {
   const runner = fixture.app.get(DataSource, { strict: false }).createQueryRunner();
   await runner.startTransaction();
+  await runner.query('SET LOCAL idle_in_transaction_session_timeout = 0');
   await takeTurn(runner.manager, turn);
   const thaw = async () => {
     await runner.rollbackTransaction();

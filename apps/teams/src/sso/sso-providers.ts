@@ -4,7 +4,6 @@ import * as oidc from 'openid-client';
 import { TeamsSettings } from '../teams-settings.js';
 import { readSsoFile, type SsoProviderSettings } from './sso-file.js';
 
-const timeoutSeconds = 5;
 /** How long a provider's description is believed. */
 const rediscoverAfterMs = 10 * 60_000;
 
@@ -87,7 +86,7 @@ export class SsoProviderClients {
     if (known && Date.now() - known.atMs < rediscoverAfterMs) return known.config;
     try {
       const execute = [oidc.enableNonRepudiationChecks, ...(provider.issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [])];
-      const options = { execute, timeout: timeoutSeconds };
+      const options = { execute, timeout: this.settings.ssoPatienceMs / 1000 };
       const config = await oidc.discovery(new URL(provider.issuer), provider.client_id, provider.client_secret, undefined, options);
       this.discovered.set(provider.id, { atMs: Date.now(), config });
       return config;

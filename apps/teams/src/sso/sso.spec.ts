@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { members, singleSignOn, teams, type OpenedSession, type SsoFlow } from '@atoll/contracts/teams';
-import { OidcProvider, type OidcPerson, type OidcTrouble } from '@atoll/testing';
+import { OidcProvider, timeoutFactor, type OidcPerson, type OidcTrouble } from '@atoll/testing';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { gateway, home, logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
@@ -51,7 +51,7 @@ beforeAll(async () => {
     );
   write();
   // The mapping names a team, which is made first, on another start of the same service.
-  fixture = await TeamsFixture.start({ ssoFile: file });
+  fixture = await TeamsFixture.start({ ssoFile: file, ssoPatienceMs: 5_000 * timeoutFactor });
   mapped = await fixture.createTeam('team_owner');
   const { SsoProviderClients } = await import('./sso-providers.js');
   for (const id of ['corp', 'thin']) {

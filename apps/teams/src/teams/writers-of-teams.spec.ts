@@ -25,6 +25,7 @@ const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => 
 async function lockTeam(...teamIds: string[]): Promise<() => Promise<void>> {
   const runner = fixture.app.get(DataSource, { strict: false }).createQueryRunner();
   await runner.startTransaction();
+  await runner.query('SET LOCAL idle_in_transaction_session_timeout = 0');
   await runner.query('SELECT FROM team WHERE id = ANY ($1) FOR UPDATE', [teamIds]);
   return async () => {
     await runner.commitTransaction();

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { timeoutFactor } from '@atoll/testing';
 import type { Capabilities, ClusterDriver } from '../cluster-driver.js';
 import { ClusterError } from '../cluster-error.js';
 import type { Door, ObjectKind, ObjectRef, Owner, PodRun, Volume } from '../objects.js';
@@ -56,7 +57,7 @@ export interface ContractOptions {
   start(): Promise<ClusterUnderTest>;
 }
 
-const patienceMs = 90_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const patienceMs = 90_000 * timeoutFactor;
 
 /** One installation on a cluster, with drivers that come and go. */
 export class Installation {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { setTimeout as delay } from 'node:timers/promises';
-import { freePort, runs } from '@atoll/testing';
+import { freePort, runs, timeoutFactor } from '@atoll/testing';
 import type { ClusterDriver } from '../cluster-driver.js';
 import type { Door, PodRun, Volume } from '../objects.js';
 import { accepts, greeting } from './doors-fixture.js';
@@ -19,7 +19,7 @@ interface Crash {
   readonly ofCluster: boolean;
 }
 
-const crashesMs = 300_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1);
+const crashesMs = 300_000 * timeoutFactor;
 const crashes = fc.array(fc.record({ afterMs: fc.nat(400), ofCluster: fc.boolean() }), { minLength: 1, maxLength: 3 });
 
 export function crashLaws(here: () => Installation, lacks: readonly Lack[]): void {
