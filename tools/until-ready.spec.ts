@@ -40,6 +40,14 @@ it('asks a process again that took a question and never answered it', async () =
   expect(told).toEqual(['Still waiting for teams: The operation was aborted due to timeout']);
 });
 
+it('says with which status a program answers that gives no reasons', async () => {
+  answers = [(response) => response.writeHead(404).end('{}'), ready];
+  const told: string[] = [];
+  const options = { signal: new AbortController().signal, tell: (line: string) => told.push(line), tellEveryMs: 0 };
+  await untilReady(new Map([['teams', url]]), options);
+  expect(told).toEqual(['Still waiting for teams: its answer has status 404']);
+});
+
 it('says that nobody listens, and ends when it is told to', async () => {
   server.close();
   await once(server, 'close');

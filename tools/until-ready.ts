@@ -32,7 +32,8 @@ async function reasonOf(url: string): Promise<string | null> {
     // One that has taken the connection and hangs is asked again.
     const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(answerPatienceMs) });
     const { reasons = [] } = (await answer.json()) as { reasons?: { name: string; reason: string }[] };
-    return answer.ok ? null : reasons.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
+    if (answer.ok) return null;
+    return reasons.map(({ name, reason }) => `${name}: ${reason}`).join('; ') || `its answer has status ${answer.status}`;
   } catch (error) {
     const { message, cause } = error as Error & { cause?: Error };
     return cause ? `${message}: ${cause.message}` : message;

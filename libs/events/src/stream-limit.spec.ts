@@ -142,9 +142,11 @@ describe('a full event stream', () => {
     const manager = await managerOf(world.observer.nats);
     await manager.streams.update(stream, { max_msg_size: 10 });
     await world.orders.place([1]);
-    await eventually(async () =>
-      expect(await world.waiting()).toMatchObject([{ last_error: expect.stringMatching('exceeds maximum allowed') }]),
-    );
+    await eventually(async () => {
+      const waiting = await world.waiting();
+      expect(waiting).toMatchObject([{ last_error: expect.stringMatching('exceeds maximum allowed') }]);
+      expect(waiting[0]?.attempts).toBeGreaterThanOrEqual(1);
+    });
     expect(warnings).toEqual([]);
     await manager.streams.update(stream, { max_msg_size: -1 });
     await world.settled();
