@@ -15,6 +15,7 @@ import type { MachineWorkers } from '@atoll/state-machine';
 import { timeoutFactor } from '@atoll/testing';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import type { GpuaasSettings } from '../gpuaas-settings.js';
+import type { BaremetalInstanceState } from '../model/baremetal-instance.machine.js';
 import { BaremetalWorkers } from './baremetal-providers.js';
 
 const tables = [
@@ -110,6 +111,21 @@ export class BaremetalFixture {
   async workOnce(): Promise<boolean> {
     for (const worker of await this.workers.due()) if (await worker.doNext()) return true;
     return false;
+  }
+
+  /**
+   * Works step by step until the instance is in this state. Steps of other rows, such as a node that is due for its check, come between
+   * where the machine is slow, and a step may have to be tried again; so steps are not counted.
+   */
+  async reach({ instance_id }: { instance_id: string }, wanted: BaremetalInstanceState): Promise<void> {
+    for (let passed = 0; passed < 3_600; ) {
+      const rows = await this.gpuaas.query<{ state: string }>('SELECT state FROM baremetal_instance WHERE instance_id = $1', [instance_id]);
+      if (rows[0]?.state === wanted) return;
+      if (await this.workOnce()) continue;
+      await this.pass(5);
+      passed += 5;
+    }
+    throw new Error(`The instance does not come to ${wanted}.`);
   }
 
   /** What a sweep finds. */

@@ -126,7 +126,7 @@ describe('a request that is cancelled', () => {
   it('while it is provisioned is undone', async () => {
     const { node, ask } = await alone('', 'M-cancel-b');
     const instance = await fixture.request(team, ask);
-    for (let steps = 0; steps < 4; steps += 1) await fixture.workOnce();
+    await fixture.reach(instance, 'setting_password');
     expect((await fixture.end(team, instance)).status).toBe('Releasing');
     await fixture.settle();
     expect((await fixture.instance(team, instance)).status).toBe('Cancelled');

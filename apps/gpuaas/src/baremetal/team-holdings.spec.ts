@@ -99,7 +99,7 @@ describe('a team that is to be deleted', () => {
     const active = await ask();
     await fixture.settle();
     const [begun, waiting] = [await ask(), await ask()];
-    for (let steps = 0; steps < 4; steps += 1) await fixture.workOnce();
+    await fixture.reach(begun, 'placing_keys');
     expect((await deletion({ force: true }))?.remaining).toEqual([{ kind: 'baremetal_instance', count: 2 }]);
     expect((await errorOf(ask())).code).toBe('conflict');
     await fixture.settle();
