@@ -1,11 +1,9 @@
 import { beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
 import { createApiKey } from '@atoll/api-keys';
 import { runningPostgresUrl } from '@atoll/database';
+import { makeServerFolder } from '@atoll/testing';
 import { call, until, type Operated } from './client.js';
 import { createNode, createPool, createTenant } from './gpu-inventory.js';
 import { killEverything } from './mortal-platform.js';
@@ -34,7 +32,7 @@ async function start(): Promise<void> {
 }
 
 beforeAll(async () => {
-  own.folder = folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+  own.folder = folder = makeServerFolder();
   await start();
 });
 

@@ -1,12 +1,10 @@
 import { afterAll } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import pg from 'pg';
 import { createApiKey } from '@atoll/api-keys';
-import { createDatabase, timeoutFactor, type TestDatabase } from '@atoll/testing';
+import { createDatabase, makeServerFolder, type TestDatabase, timeoutFactor } from '@atoll/testing';
 import { call, until, type Operated } from './client.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
@@ -48,7 +46,7 @@ export class MortalPlatform {
   /** On a database that outlives the platform, which stories read. Does nothing where an earlier story has done it. */
   async start(): Promise<void> {
     if (this.#running) return;
-    const [folder, database] = [mkdtempSync(join(tmpdir(), 'atoll-e2e-')), await createDatabase()];
+    const [folder, database] = [makeServerFolder(), await createDatabase()];
     const client = new pg.Client({ connectionString: database.url });
     this.#kept = { folder, database, client };
     await client.connect();

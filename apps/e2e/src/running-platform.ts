@@ -1,11 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApiKey } from '@atoll/api-keys';
-import { freePort, timeoutFactor } from '@atoll/testing';
+import { freePort, makeServerFolder, timeoutFactor } from '@atoll/testing';
 
 export type Topology = 'one-process' | 'services';
 
@@ -57,7 +55,7 @@ export async function startPlatform(
   env: Record<string, string> = {},
   options: { ownGroup?: boolean } = {},
 ): Promise<RunningPlatform> {
-  const dataDir = env.ATOLL_DATA_DIR ?? mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+  const dataDir = env.ATOLL_DATA_DIR ?? makeServerFolder();
   const port = env.PORT ?? (await freePort());
   const adminKey = env.ATOLL_ADMIN_KEY ?? createApiKey();
   const child = spawn(process.execPath, [entryPoints[topology]], {

@@ -1,9 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { runningPostgresUrl } from '@atoll/database';
-import { freePort } from '@atoll/testing';
+import { freePort, makeServerFolder, removeAbandonedServerFolders } from '@atoll/testing';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 let platform: RunningPlatform | undefined;
@@ -20,7 +18,7 @@ async function setUp(): Promise<void> {
   const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
   // Stories bring bare-metal hosts of their own, on loopback.
   const compatPort = String(await freePort());
-  folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+  folder = makeServerFolder();
   platform = await startPlatform(topology, {
     ATOLL_DATA_DIR: folder,
     ATOLL_ALLOW_LOOPBACK_HOSTS: 'true',
@@ -36,6 +34,8 @@ async function setUp(): Promise<void> {
 /** After the suite: stops it. That it stops cleanly is part of the suite. */
 export async function tearDown(): Promise<void> {
   await platform?.stop();
+  // Those of Jest's workers, which have ended.
+  removeAbandonedServerFolders();
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 }
 

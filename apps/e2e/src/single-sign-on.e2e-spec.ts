@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeWhere, freePort, OidcProvider, timeoutFactor, type OidcPerson } from '@atoll/testing';
+import { describeWhere, freePort, makeServerFolder, type OidcPerson, OidcProvider, timeoutFactor } from '@atoll/testing';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { chromiumLacking, launchChromium } from './chromium.js';
 import { call, type TeamView } from './client.js';
@@ -27,7 +26,7 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
   let page: Page;
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+    folder = makeServerFolder();
     const port = await freePort();
     home = `http://localhost:${port}`;
     // Another site than the platform's: what SameSite keeps back is kept back here.

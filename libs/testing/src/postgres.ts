@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '@atoll/database';
 import pg from 'pg';
 import { freePort } from './free-port.js';
 import { childrenOf, signal } from './process-tree.js';
+import { makeServerFolder, removeServerFolder } from './server-folder.js';
 import { timeoutFactor } from './timeout-factor.js';
 
 export interface TestPostgres {
@@ -27,7 +27,7 @@ export interface TestPostgres {
 
 /** A PostgreSQL of its own, for specs that break it. All others take a database of the shared one: `createDatabase`. */
 export async function startPostgres(): Promise<TestPostgres> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'atoll-postgres-'));
+  const dataDir = makeServerFolder();
   // Of its own, so that nobody has it when the server comes back.
   const port = await freePort();
   let server = await startEmbeddedPostgres({ dataDir, fast: true, port });
@@ -57,7 +57,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     },
     stop: async () => {
       await kill();
-      rmSync(dataDir, { recursive: true, force: true });
+      removeServerFolder(dataDir);
     },
   };
 }
@@ -139,8 +139,14 @@ let ownServer: Promise<EmbeddedPostgres> | undefined;
 async function sharedServer(): Promise<string> {
   const runDir = process.env.ATOLL_TEST_RUN_DIR;
   if (runDir) return urlOfRun(join(runDir, 'postgres'));
-  ownServer ??= startEmbeddedPostgres({ dataDir: mkdtempSync(join(tmpdir(), 'atoll-postgres-')), fast: true });
+  ownServer ??= startOwnServer();
   return (await ownServer).url;
+}
+
+function startOwnServer(): Promise<EmbeddedPostgres> {
+  const dataDir = makeServerFolder();
+  process.once('exit', () => removeServerFolder(dataDir));
+  return startEmbeddedPostgres({ dataDir, fast: true });
 }
 
 /**

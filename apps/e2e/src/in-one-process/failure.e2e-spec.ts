@@ -1,10 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createApiKey } from '@atoll/api-keys';
-import { startPostgres } from '@atoll/testing';
+import { makeServerFolder, startPostgres } from '@atoll/testing';
 import { OwnPlatform, until } from '../own-platform.js';
 import { startPlatform } from '../running-platform.js';
 
@@ -28,7 +25,7 @@ async function expectLimit(): Promise<void> {
 
 describe('one process', () => {
   it('does not start twice on one data folder, and says who holds it; killed outright, it finds everything again at its next start, which limits its callers where it is told to', async () => {
-    own.folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+    own.folder = makeServerFolder();
     const env = { ATOLL_DATA_DIR: own.folder, ATOLL_ADMIN_KEY: createApiKey() };
     const first = await own.start('one-process', env);
     const team = await own.createTeam();

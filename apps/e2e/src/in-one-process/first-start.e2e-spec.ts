@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '@atoll/testing';
+import { freePort, makeServerFolder } from '@atoll/testing';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
 
 let folder = '';
@@ -14,7 +13,7 @@ let platform: RunningPlatform | undefined;
 /** One for all stories of a group. */
 function useFolder(): void {
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+    folder = makeServerFolder();
   });
   afterAll(async () => {
     await platform?.stop();

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createApiKey } from '@atoll/api-keys';
-import { createDatabase, freePort, type TestDatabase } from '@atoll/testing';
+import { createDatabase, freePort, makeServerFolder, type TestDatabase } from '@atoll/testing';
 import { Sealer } from '@atoll/seal';
 import pg from 'pg';
 import { until } from '../client.js';
@@ -22,7 +21,7 @@ let database: TestDatabase;
 let port: number;
 let platform: RunningPlatform | undefined;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+  folder = makeServerFolder();
   database = await createDatabase();
   port = await freePort();
 });

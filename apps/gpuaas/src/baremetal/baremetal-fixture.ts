@@ -118,7 +118,7 @@ export class BaremetalFixture {
    * where the machine is slow, and a step may have to be tried again; so steps are not counted.
    */
   async reach({ instance_id }: { instance_id: string }, wanted: BaremetalInstanceState): Promise<void> {
-    for (let passed = 0; passed < 3_600; ) {
+    for (let passed = 0; passed < 3_600;) {
       const rows = await this.gpuaas.query<{ state: string }>('SELECT state FROM baremetal_instance WHERE instance_id = $1', [instance_id]);
       if (rows[0]?.state === wanted) return;
       if (await this.workOnce()) continue;
