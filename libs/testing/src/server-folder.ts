@@ -1,5 +1,5 @@
 import { accessSync, constants, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
-import { freemem, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const memory = '/dev/shm';
@@ -22,7 +22,7 @@ function hasMemory(): boolean {
     accessSync(memory, constants.W_OK);
     const { type, bavail, bsize } = statfsSync(memory);
     // A whole run takes less than 1 GiB at any time.
-    return type === tmpfs && bavail * bsize > 2 * 2 ** 30 && freemem() > 4 * 2 ** 30;
+    return type === tmpfs && bavail * bsize > 2 * 2 ** 30 && process.availableMemory() > 4 * 2 ** 30;
   } catch {
     return false;
   }
