@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '@atoll/database';
@@ -27,7 +28,7 @@ export interface TestPostgres {
 
 /** A PostgreSQL of its own, for specs that break it. All others take a database of the shared one: `createDatabase`. */
 export async function startPostgres(): Promise<TestPostgres> {
-  const dataDir = makeServerFolder();
+  const dataDir = dataFolder();
   // Of its own, so that nobody has it when the server comes back.
   const port = await freePort();
   let server = await startEmbeddedPostgres({ dataDir, fast: true, port });
@@ -143,8 +144,13 @@ async function sharedServer(): Promise<string> {
   return (await ownServer).url;
 }
 
+/** Specs store little; a bench may store more than fits into memory, and is measured on a disk. */
+function dataFolder(): string {
+  return process.env.JEST_WORKER_ID === undefined ? makeServerFolder(process.pid, tmpdir()) : makeServerFolder();
+}
+
 function startOwnServer(): Promise<EmbeddedPostgres> {
-  const dataDir = makeServerFolder();
+  const dataDir = dataFolder();
   process.once('exit', () => removeServerFolder(dataDir));
   return startEmbeddedPostgres({ dataDir, fast: true });
 }
