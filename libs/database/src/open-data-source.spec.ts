@@ -56,6 +56,15 @@ describe('openDataSource', () => {
     ]);
   });
 
+  it('needs no lock where nothing is to be migrated, so a start waits for none that migrates', async () => {
+    await start(bankOptions(database.url));
+    const operator = new pg.Client(database.url);
+    await operator.connect();
+    await operator.query(`SELECT pg_advisory_lock(hashtextextended('atoll migrations bank', 0))`);
+    expect(await (await start(bankOptions(database.url))).query('SELECT name FROM migration')).toHaveLength(1);
+    await operator.end();
+  });
+
   it('waits longer for what requests wait longer for, in proportion, and never less than by default', async () => {
     // That of specs is patient with a slow machine.
     const url = database.url.replace(/\?.*/, '');

@@ -18,8 +18,26 @@ const logger = new Logger('Database');
  * Any number of replicas may do so at once. Throws an Error that says what is wrong and where, without the password.
  */
 export async function openDataSource(options: DatabaseOptions, patienceMs = bootPatienceMs): Promise<DataSource> {
+  const asItIs = await openIfMigrated(options, patienceMs);
+  if (asItIs) return asItIs;
   await migrate(options, patienceMs);
+  // A new one: TypeORM asks for the schema when it connects.
   return connect(new DataSource(dataSourceOptions(options)), options.url, patienceMs);
+}
+
+/** Most starts find nothing to migrate: they need no connection but the pool's, and no lock. */
+async function openIfMigrated(options: DatabaseOptions, patienceMs: number): Promise<DataSource | undefined> {
+  const dataSource = await connect(new DataSource(dataSourceOptions(options)), options.url, patienceMs);
+  try {
+    await requireVersion(dataSource);
+    const { missing } = await compareMigrations(dataSource, options.schema);
+    if (missing === undefined) return dataSource;
+  } catch (error) {
+    await dataSource.destroy();
+    throw error;
+  }
+  await dataSource.destroy();
+  return undefined;
 }
 
 /**
@@ -39,24 +57,40 @@ export async function connectDataSource(options: DatabaseOptions): Promise<DataS
 }
 
 async function requireMigrated(dataSource: DataSource, schema: string): Promise<void> {
-  const table = `"${schema}".migration`;
-  const [found] = await dataSource.query<{ exists: boolean }[]>('SELECT to_regclass($1) IS NOT NULL AS exists', [table]);
-  if (!found?.exists) throw new Error(`The database has no schema ${schema} yet: start the service ${schema} once.`);
-  const rows = await dataSource.query<{ name: string }[]>(`SELECT name FROM ${table}`);
-  const done = new Set(rows.map(({ name }) => name));
-  const known = new Set(dataSource.migrations.map(({ name, constructor }) => name ?? constructor.name));
-  const missing = [...known].find((name) => !done.has(name));
+  const { hasTable, missing, unknown } = await compareMigrations(dataSource, schema);
+  if (!hasTable) throw new Error(`The database has no schema ${schema} yet: start the service ${schema} once.`);
   if (missing !== undefined) {
     throw new Error(
       `The schema ${schema} is older than this program: ${missing} has not run. Start the service ${schema} of this release first.`,
     );
   }
-  const unknown = [...done].find((name) => !known.has(name));
   if (unknown !== undefined) {
     throw new Error(
       `The schema ${schema} is newer than this program, which does not know ${unknown}. Run this command with the release that runs.`,
     );
   }
+}
+
+interface Comparison {
+  /** Of migrations, in the schema. */
+  hasTable: boolean;
+  /** The first migration of this program that has not run. */
+  missing: string | undefined;
+  /** The first that has run and that this program does not know. */
+  unknown: string | undefined;
+}
+
+async function compareMigrations(dataSource: DataSource, schema: string): Promise<Comparison> {
+  const table = `"${schema}".migration`;
+  const [found] = await dataSource.query<{ exists: boolean }[]>('SELECT to_regclass($1) IS NOT NULL AS exists', [table]);
+  const rows = found?.exists ? await dataSource.query<{ name: string }[]>(`SELECT name FROM ${table}`) : [];
+  const done = new Set(rows.map(({ name }) => name));
+  const known = new Set(dataSource.migrations.map(({ name, constructor }) => name ?? constructor.name));
+  return {
+    hasTable: found?.exists ?? false,
+    missing: [...known].find((name) => !done.has(name)),
+    unknown: [...done].find((name) => !known.has(name)),
+  };
 }
 
 async function migrate(options: DatabaseOptions, patienceMs: number): Promise<void> {
@@ -66,7 +100,6 @@ async function migrate(options: DatabaseOptions, patienceMs: number): Promise<vo
   await connect(dataSource, options.url, patienceMs);
   const guard = dataSource.createQueryRunner();
   try {
-    await requireVersion(guard);
     await lock(guard, options.schema);
     await createSchema(guard, options.schema);
     for (const { name } of await dataSource.runMigrations()) logger.log(`Migrated ${options.schema}: ${name}`);
@@ -108,13 +141,10 @@ function placeOf(url: string): string {
   return `${host}${pathname}`;
 }
 
-async function requireVersion(runner: QueryRunner): Promise<void> {
-  const [row] = (await runner.query(
+async function requireVersion(dataSource: DataSource): Promise<void> {
+  const [row] = await dataSource.query<{ number: number; name: string }[]>(
     `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS name`,
-  )) as {
-    number: number;
-    name: string;
-  }[];
+  );
   if (row && row.number < oldestServer) throw new Error(`PostgreSQL ${row.name} is too old: Atoll needs 15 or newer.`);
 }
 

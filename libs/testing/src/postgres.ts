@@ -75,7 +75,7 @@ export interface TestDatabase {
  */
 export async function createDatabase(): Promise<TestDatabase> {
   const serverUrl = process.env.ATOLL_TEST_DATABASE_URL ?? (await sharedServer());
-  return createDatabaseLike(serverUrl, 'template1');
+  return withClient(serverUrl, (client) => createDatabaseLike(client, serverUrl, 'template1'));
 }
 
 /** What many spec files of a run begin with. */
@@ -98,13 +98,16 @@ export async function createDatabaseFrom(template: DatabaseTemplate): Promise<Te
   }
   const serverUrl = await sharedServer();
   const source = `atoll_template_${template.name}`;
-  await withClient(serverUrl, async (client) => {
-    // One worker makes it; the others wait.
-    await client.query('SELECT pg_advisory_lock(hashtext($1))', [source]);
-    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [source]);
-    if (rowCount === 0) await makeTemplate(client, serverUrl, source, template);
+  const isMade = async (client: pg.Client) => (await client.query('SELECT FROM pg_database WHERE datname = $1', [source])).rowCount === 1;
+  return withClient(serverUrl, async (client) => {
+    if (!(await isMade(client))) {
+      // One worker makes it; the others wait.
+      await client.query('SELECT pg_advisory_lock(hashtext($1))', [source]);
+      if (!(await isMade(client))) await makeTemplate(client, serverUrl, source, template);
+      await client.query('SELECT pg_advisory_unlock(hashtext($1))', [source]);
+    }
+    return createDatabaseLike(client, serverUrl, source);
   });
-  return createDatabaseLike(serverUrl, source);
 }
 
 /** Has its name only once it is whole: a worker that dies leaves nothing that others would copy. */
@@ -117,13 +120,19 @@ async function makeTemplate(client: pg.Client, serverUrl: string, source: string
   await client.query(`ALTER DATABASE ${unfinished} RENAME TO ${source}`);
 }
 
-async function createDatabaseLike(serverUrl: string, template: string): Promise<TestDatabase> {
+async function createDatabaseLike(client: pg.Client, serverUrl: string, template: string): Promise<TestDatabase> {
   const name = `atoll_test_${randomBytes(6).toString('hex')}`;
   // Page by page through the log, as PostgreSQL does it unless told otherwise, it takes more than twice as much CPU time.
-  await execute(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
+  await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
   const url = patient(new URL(serverUrl));
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+  return {
+    url: url.href,
+    drop: () =>
+      withClient(serverUrl, async (admin) => {
+        await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      }),
+  };
 }
 
 /** Connections and statements get several times as long as a service gives them, so that no spec fails because the machine is busy. */
@@ -175,15 +184,11 @@ async function urlOfRun(dataDir: string): Promise<string> {
   }
 }
 
-async function execute(url: string, sql: string): Promise<void> {
-  await withClient(url, (client) => client.query(sql));
-}
-
-async function withClient(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(url);
   await client.connect();
   try {
-    await work(client);
+    return await work(client);
   } finally {
     await client.end();
   }
