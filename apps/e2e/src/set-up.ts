@@ -14,7 +14,8 @@ let folder: string | undefined;
 async function setUp(): Promise<void> {
   // All processes of the suite, of which most are platforms that start, share what Node has compiled. An entry is replaced when its file changes.
   process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../../.compile-cache', import.meta.url));
-  if (process.env.ATOLL_E2E_URL) return;
+  // Stories on containers start platforms of their own.
+  if (process.env.ATOLL_E2E_URL || process.env.ATOLL_E2E_PART === 'on-containers') return;
   const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
   // Stories bring bare-metal hosts of their own, on loopback.
   const compatPort = String(await freePort());
