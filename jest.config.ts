@@ -23,6 +23,7 @@ const config: Config = {
   },
   globalSetup: '<rootDir>/libs/testing/src/jest-run-setup.ts',
   globalTeardown: '<rootDir>/libs/testing/src/jest-run-teardown.ts',
+  testSequencer: '<rootDir>/libs/testing/src/jest-run-sequencer.ts',
   setupFilesAfterEnv: ['<rootDir>/libs/testing/src/jest-error-log.ts'],
   testTimeout: 240_000 * Math.max(1, Number(process.env.ATOLL_TEST_TIMEOUT_FACTOR) || 1),
   // A spec waits about as long as it computes.

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { check } from './check.ts';
-import { parts, runE2e, topologies } from './e2e.ts';
+import { partsHere, runE2e, topologies } from './e2e.ts';
 import { root, run, type Outcome, type Tally } from './run.ts';
 
 /** The part of Jest's JSON report that is counted. */
@@ -98,8 +98,8 @@ async function* everything(): AsyncGenerator<Tally> {
   console.log('\n== specs');
   yield await jest((options) => run(['npm run --silent jest --', ...options].join(' ')));
   for (const topology of topologies) {
-    for (const part of parts) {
-      console.log(`\n== e2e, ${topology}, ${part}`);
+    for (const part of await partsHere()) {
+      console.log(`\n== ${['e2e', topology, part].filter(Boolean).join(', ')}`);
       yield await jest((options) => runE2e(topology, options, part));
     }
   }

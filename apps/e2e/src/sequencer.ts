@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 
-/** Stories of more than some 15 s on an idle machine, the longest first. Most of that is waiting, so they had better not be the last to start. */
+/** Stories of more than some 5 s on an idle machine, the longest first. Most of that is waiting, so they had better not be the last to start. */
 const long = [
   'operator',
   'killed-at-once',
@@ -17,6 +17,11 @@ const long = [
   'console/pages',
   'console/operation',
   'console/vms',
+  'compat-pods',
+  'pods',
+  'vms',
+  'pod-logs',
+  'gpu-holdings',
   'gpu-fallback',
   'console/terminal',
   'browser-sessions',

@@ -1,0 +1,22 @@
+import { describe, expect, it } from '@jest/globals';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import Sequencer from './jest-run-sequencer.js';
+
+const root = new URL('../../../', import.meta.url).pathname;
+const files = globSync('libs/**/*.spec.ts', { cwd: root }).map((file) => ({ path: join(root, file) }));
+
+describe('the order of spec files', () => {
+  it('has each of them once', () => {
+    const sorted = new Sequencer().sort(files);
+    expect(sorted).toHaveLength(files.length);
+    expect(new Set(sorted)).toEqual(new Set(files));
+  });
+
+  it('begins with long ones, each followed by one that is not, and is the same whatever order they are found in', () => {
+    const sorted = new Sequencer().sort(files);
+    expect(sorted[0]?.path).toBe(join(root, 'libs/events/src/dead-letter-desk.spec.ts'));
+    expect(sorted[2]?.path).toBe(join(root, 'libs/events/src/crashes.spec.ts'));
+    expect(new Sequencer().sort(files.toReversed())).toEqual(sorted);
+  });
+});
