@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { rolldown } from 'rolldown';
+import { rolldown, type Plugin } from 'rolldown';
 
 /**
- * Bundles what each process of the platform loads into a few files, in place of its compiled `main.js` (ADR 0060): a process that loads its
- * 2,500 modules one by one takes twice as long to start. All other modules stay as they were compiled, for commands and specs.
+ * Bundles what each process of the platform loads, and what starts them all, into a few files, in place of its compiled `main.js`
+ * (ADR 0060): a process that loads its 2,500 modules one by one takes twice as long to start. All other modules stay as they were
+ * compiled, for commands and specs.
  */
 
 /** Beside the folders of the gateway's modules, and as deep: those that look for files from where they are find them from here too. */
@@ -25,6 +26,9 @@ interface Made {
   packages: string[];
 }
 
+/** Of these `start-services.js` takes two functions, and is not to load the rest. */
+const isForSpecs = /\/dist\/libs\/testing\//;
+
 /** The package that a module under node_modules belongs to. */
 const packageOf = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/;
 
@@ -38,11 +42,26 @@ function readMade(): Made | undefined {
   return existsSync(madeFile) ? (JSON.parse(readFileSync(madeFile, 'utf8')) as Made) : undefined;
 }
 
+/** A bundle names the services that were there when it was made; a module by itself finds them in the folders. */
+const allServices: Plugin = {
+  name: 'all services',
+  load: {
+    filter: { id: /\/dist\/tools\/service-definitions\.js$/ },
+    handler: () => {
+      const files = globSync('apps/*/src/service.ts').toSorted();
+      const imports = files.map((file, at) => `import { service as service${at} } from '../${file.replace(/\.ts$/, '.js')}';\n`);
+      return `${imports.join('')}export const serviceDefinitions = () => [${files.map((_, at) => `service${at}`).join(', ')}];\n`;
+    },
+  },
+};
+
 async function bundle(mains: readonly string[]): Promise<Omit<Made, 'stamp'>> {
   const build = await rolldown({
     input: Object.fromEntries(mains.map((main) => [main.replace(/\.js$/, ''), join('dist', main)])),
     platform: 'node',
-    external: apart,
+    external: (id, importer) => apart.test(id) || (isForSpecs.test(importer ?? '') && /^[^.]/.test(id)),
+    treeshake: { moduleSideEffects: [{ test: isForSpecs, sideEffects: false }] },
+    plugins: [allServices],
     // Nest and TypeORM name packages that nobody installed, and import them where they are asked for.
     onLog: (level, log, report) => {
       if (log.code !== 'UNRESOLVED_IMPORT') report(level, log);
@@ -66,8 +85,8 @@ async function bundle(mains: readonly string[]): Promise<Omit<Made, 'stamp'>> {
   };
 }
 
-const mains = globSync('apps/*/src/main.ts').map((file) => file.replace(/\.ts$/, '.js'));
-const compiled = globSync('dist/{apps,libs}/**/*.js', { exclude: ['dist/apps/console/**', `dist/${folder}/**`] });
+const mains = [...globSync('apps/*/src/main.ts'), 'tools/start-services.ts'].map((file) => file.replace(/\.ts$/, '.js'));
+const compiled = globSync(['dist/{apps,libs}/**/*.js', 'dist/tools/*.js'], { exclude: ['dist/apps/console/**', `dist/${folder}/**`] });
 const stamp = stampOf([...compiled, 'package-lock.json', import.meta.filename]);
 const made = readMade();
 if (made?.stamp === stamp) {
