@@ -4,7 +4,6 @@ import { createProjectGraphAsync } from '@nx/devkit';
 import nx from '@nx/eslint-plugin';
 import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
-import { exactMoney } from './tools/check/exact-money.ts';
 
 // The boundary rule reads Nx's graph from its cache, and skips itself silently where there is none.
 process.env.NX_DAEMON ??= 'false';
@@ -105,7 +104,7 @@ export default defineConfig(
   { files: ['**/*.js'], extends: [js.configs.recommended], languageOptions: { globals: { process: 'readonly', URL: 'readonly' } } },
   {
     files: ['**/*.{ts,tsx}'],
-    plugins: { '@typescript-eslint': tseslint.plugin, '@nx': nx, atoll: { rules: { 'exact-money': exactMoney } } },
+    plugins: { '@typescript-eslint': tseslint.plugin, '@nx': nx },
     // What a decorator's class names in its types is imported as a value.
     languageOptions: { parser: tseslint.parser, parserOptions: { emitDecoratorMetadata: true, experimentalDecorators: true } },
     rules: {
@@ -114,16 +113,6 @@ export default defineConfig(
       '@typescript-eslint/no-restricted-imports': ['error', { paths: restricted(homes) }],
       '@nx/enforce-module-boundaries': ['error', boundaries()],
     },
-  },
-  {
-    files: ['apps/**/*.ts', 'libs/contracts/**/*.ts'],
-    languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
-    rules: { 'atoll/exact-money': 'error' },
-  },
-  {
-    // Typed by a project of its own.
-    files: ['apps/console/src/**/*.ts'],
-    languageOptions: { parserOptions: { project: './apps/console/tsconfig.json', tsconfigRootDir: import.meta.dirname } },
   },
   ...homeRules,
   {

@@ -1,4 +1,3 @@
-/* eslint-disable atoll/exact-money -- The mount answers money as JSON numbers, and these stories read it as its clients do. */
 import { describe, expect, it } from '@jest/globals';
 import { array, assert, asyncProperty, constantFrom, integer, nat, record, sample } from 'fast-check';
 import { adminKey, call, compatUrl, createTeam, fresh, succeed, until, userKeyOf, type TeamView } from './client.js';

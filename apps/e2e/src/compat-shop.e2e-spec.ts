@@ -1,4 +1,3 @@
-/* eslint-disable atoll/exact-money -- The mount answers money as JSON numbers, and these stories read it as its clients do. */
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import {
   adminKey,

@@ -1,23 +1,10 @@
-import ts from 'typescript';
-import { checkTables, type TableCheck } from '../migrated.js';
+import type ts from 'typescript';
+import type { TableCheck } from '../migrated.js';
 import { Preparer } from './describe-statement.js';
 import { findStatements, type Statement } from './find-statements.js';
 import { rowFaults } from './row-faults.js';
 
 const root = process.cwd();
-
-function readProgram(): ts.Program {
-  const host: ts.ParseConfigFileHost = {
-    ...ts.sys,
-    onUnRecoverableConfigFileDiagnostic: ({ messageText }) => {
-      throw new Error(ts.flattenDiagnosticMessageText(messageText, '\n'));
-    },
-  };
-  const config = ts.getParsedCommandLineOfConfigFile('tsconfig.json', {}, host);
-  if (!config) throw new Error('tsconfig.json cannot be read.');
-  const files = config.fileNames.filter((file) => !/(spec|fixture)\.ts$/.test(file));
-  return ts.createProgram(files, config.options);
-}
 
 /** Statements of libraries name the tables that each service gives them; those specs run them. Migrations run whole. */
 const isSource = (file: string) => /^(apps|libs)\/[^/]+\/src\//.test(file) && !/\/migrations\/|(spec|fixture)\.ts$/.test(file);
@@ -34,8 +21,7 @@ async function faultsOf(statement: Statement, preparer: Preparer, checker: ts.Ty
 }
 
 /** Prepares each statement in the sources of a service against its tables, and compares what it returns with the type of its rows. */
-export function statementCheck(): TableCheck {
-  const program = readProgram();
+export function statementCheck(program: ts.Program): TableCheck {
   const statements = findStatements(program, root, isSource);
   return async ({ service: { name }, url }) => {
     const preparer = await Preparer.connect(url, name);
@@ -49,5 +35,3 @@ export function statementCheck(): TableCheck {
     return faults;
   };
 }
-
-if (import.meta.main) await checkTables([statementCheck()]);

@@ -35,7 +35,6 @@ export function decimalOf(nano: bigint): string {
  * of hours that are shown, and never for money.
  */
 export function numberOf(nano: bigint): number {
-  // Below 2^53 both are whole and exact, and a quotient of such is rounded once.
-  // eslint-disable-next-line atoll/exact-money
+  // Exact as a number: below 2^53 both are whole, and a quotient of such is rounded once.
   return nano <= Number.MAX_SAFE_INTEGER && nano >= Number.MIN_SAFE_INTEGER ? Number(nano) / Number(nanoPerUnit) : Number(decimalOf(nano));
 }

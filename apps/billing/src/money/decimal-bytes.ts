@@ -18,8 +18,7 @@ const triples = Uint8Array.from(
  */
 export function putDecimal(bytes: Uint8Array, at: number, nano: bigint): number {
   if (nano < 0n || nano > largestExact) return putText(bytes, at, decimalOf(nano));
-  // Whole and exact, below 2^53; and each half of it is below 2^31.
-  // eslint-disable-next-line atoll/exact-money
+  // Exact as a number: whole, below 2^53; and each half of it is below 2^31.
   const whole = Number(nano);
   const units = Math.floor(whole / unit);
   const fraction = whole - units * unit;

@@ -43,7 +43,6 @@ const someParts: Arbitrary<Parts> = constantFrom(1n, 3n, 7n, 3_600_000_000_000_0
       return {
         wholes: numerators.map((one) => one / denominator),
         // Below the denominator, and so exact.
-        // eslint-disable-next-line atoll/exact-money
         rests: numerators.map((one) => Number(one % denominator)),
         denominator,
         total: exact / denominator + (isUp && exact % denominator > 0n ? 1n : 0n),

@@ -29,8 +29,7 @@ export async function largestRemainder(
     if (pace.isFull()) await pace.turn();
   }
   if (missingNano === 0n) return wholes;
-  // A count.
-  // eslint-disable-next-line atoll/exact-money
+  // Exact as a number: a count.
   const raised = await largestOf(rests, Number(missingNano), pace);
   const rounded = wholes.slice();
   for (const n of raised) rounded[n] = (rounded[n] ?? 0n) + 1n;

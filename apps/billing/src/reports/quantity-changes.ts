@@ -18,8 +18,7 @@ export async function readChanges(text: string, intervals: number, pace: Pace): 
   const momentsNano = deltasNano.slice();
   const numbers = new WholeNumbers(text);
   while (numbers.hasMore) {
-    // A place, not an amount.
-    // eslint-disable-next-line atoll/exact-money
+    // Exact as a number: a place, not an amount.
     const interval = Number(numbers.read()) - 1;
     deltasNano[interval] = numbers.read();
     momentsNano[interval] = numbers.read() * nanoPerUnit + numbers.read();

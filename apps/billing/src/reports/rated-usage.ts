@@ -83,8 +83,7 @@ export async function rate(
       held = quantityNano * BigInt(lengthMs) - (momentsNano[interval] ?? 0n);
       const costNano = held * (priceNano ?? 0n);
       whole = costNano / costDenominator;
-      // Below the denominator, and so exact.
-      // eslint-disable-next-line atoll/exact-money
+      // Exact as a number: it is below the denominator.
       rest = Number(costNano - whole * costDenominator);
       steadyMs = deltaNano === undefined ? lengthMs : undefined;
       steadyPriceNano = priceNano;

@@ -45,7 +45,7 @@ export function nsOfMs(ms: number): bigint {
 }
 
 export function msOfNs(ns: bigint): number {
-  // eslint-disable-next-line atoll/exact-money -- milliseconds since 1970 are far below 2^53.
+  // Exact as a number: milliseconds since 1970 are far below 2^53.
   return Number(ns / nsPerMs);
 }
 
