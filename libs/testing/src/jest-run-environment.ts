@@ -1,6 +1,15 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import vm from 'node:vm';
 import { TestEnvironment } from 'jest-environment-node';
 import { keepsModules } from './jest-run-modules.ts';
+import { timeoutFactor } from './timeout-factor.ts';
+
+const { ATOLL_TEST_RUN_DIR: runDir } = process.env;
+/** Is there once a spec file of the run has loaded what it needs. */
+const begun = runDir && join(runDir, 'begun');
+const longestWaitMs = 10_000 * timeoutFactor;
 
 type Options = ConstructorParameters<typeof TestEnvironment>;
 
@@ -26,6 +35,20 @@ class KeptEnvironment extends TestEnvironment {
     // Each `expect` takes a stack: of 100 lines, which Jest wants, it takes as long as the rest.
     this.global.Error.stackTraceLimit = 20;
     if (keepsModules(options[0].globalConfig)) KeptEnvironment.kept = this;
+  }
+
+  /**
+   * The first worker of a run loads what its specs need before the others begin to: they would load the same at once, and the first spec would come later by
+   * what all of them take.
+   */
+  override async setup(): Promise<void> {
+    await super.setup();
+    const until = performance.now() + longestWaitMs;
+    while (begun && process.env.JEST_WORKER_ID !== '1' && !existsSync(begun) && performance.now() < until) await delay(20);
+  }
+
+  handleTestEvent({ name }: { name: string }): void {
+    if (begun && name === 'run_start' && !existsSync(begun)) writeFileSync(begun, '');
   }
 
   override async teardown(): Promise<void> {

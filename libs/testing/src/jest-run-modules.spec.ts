@@ -45,9 +45,12 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(rootDir, { recursive: true }));
 
-async function runBoth(variables: Record<string, string>): Promise<Found[]> {
+/** Runs the spec files of a folder, and returns what they wrote down. */
+async function run<T>(folder: string, workers: number, variables: Record<string, string>): Promise<T[]> {
   const config = {
     rootDir,
+    roots: [join(rootDir, folder)],
+    cacheDirectory: join(rootDir, 'cache'),
     transform: {},
     testMatch: ['**/*.spec.ts'],
     extensionsToTreatAsEsm: ['.ts'],
@@ -55,11 +58,15 @@ async function runBoth(variables: Record<string, string>): Promise<Found[]> {
     runtime: here('jest-run-modules.ts'),
   };
   const found = join(rootDir, `found-${Object.keys(variables).join('-')}`);
-  const jest = [here('../../../node_modules/jest/bin/jest.js'), '-i', '--config', JSON.stringify(config)];
+  const jest = [here('../../../node_modules/jest/bin/jest.js'), '--maxWorkers', `${workers}`, '--config', JSON.stringify(config)];
   const env = { ...process.env, NODE_OPTIONS: '', FOUND: found, ATOLL_TEST_ISOLATED: '', ...variables };
   await promisify(execFile)(process.execPath, ['--experimental-vm-modules', ...jest], { env });
   const lines = readFileSync(found, 'utf8').trim().split('\n');
-  return lines.map((line) => JSON.parse(line) as Found).toSorted((one, other) => one.ran.length - other.ran.length);
+  return lines.map((line) => JSON.parse(line) as T);
+}
+
+async function runBoth(variables: Record<string, string>): Promise<Found[]> {
+  return (await run<Found>('libs/example', 1, variables)).toSorted((one, other) => one.ran.length - other.ran.length);
 }
 
 it('loads the product once for several spec files, and a fixture for each; a file leaves neither settings nor false time', async () => {
@@ -79,4 +86,27 @@ it('loads everything for each spec file where that is asked for', async () => {
     ['product', 'fixture'],
     ['product', 'fixture'],
   ]);
+});
+
+it('lets the first worker load before the others begin to', async () => {
+  const folder = join(rootDir, 'libs/slow/src');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(
+    join(folder, 'slow.ts'),
+    `import { appendFileSync } from 'node:fs';
+     const from = Date.now();
+     while (Date.now() - from < 500);
+     appendFileSync(process.env.FOUND, JSON.stringify({ from, to: Date.now() }) + '\\n');`,
+  );
+  for (const name of ['one', 'two', 'three']) {
+    writeFileSync(
+      join(folder, `${name}.spec.ts`),
+      `import { it } from '@jest/globals';\nimport './slow.ts';\nit('runs', () => undefined);`,
+    );
+  }
+  const runDir = join(rootDir, 'run');
+  mkdirSync(runDir);
+  const [first, ...others] = await run<{ from: number; to: number }>('libs/slow', 3, { ATOLL_TEST_RUN_DIR: runDir });
+  expect(others).toHaveLength(2);
+  for (const { from } of others) expect(from).toBeGreaterThanOrEqual(first?.to ?? Infinity);
 });
