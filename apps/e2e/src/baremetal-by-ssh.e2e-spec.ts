@@ -33,13 +33,14 @@ interface Credentials {
 }
 
 describeWhere(lacking, 'bare metal on a real sshd, by OpenSSH’s client', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'atoll-metal-'));
+  let folder: string;
   let host: SshHost;
   let platform: RunningPlatform;
   let tenant: Awaited<ReturnType<typeof createTeam>>;
   let nodeId: string;
 
   beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'atoll-metal-'));
     host = await startSshHost();
     platform = await startPlatform(topology, { ATOLL_ALLOW_LOOPBACK_HOSTS: 'true' });
     tenant = await createTeam('Bare metal', ['team_owner', 'member'], platform);

@@ -1,4 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
@@ -30,5 +30,6 @@ it('the operator’s certificate is served, and the next one when its files have
     for (;;) if ((await say(service.url)).certificate?.checkHost('second.example.com')) break;
   } finally {
     await own.stop();
+    await rm(folder, { recursive: true });
   }
 });
