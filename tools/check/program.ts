@@ -1,6 +1,5 @@
+import { relative } from 'node:path';
 import ts from 'typescript';
-
-const root = process.cwd();
 
 const isSpec = /(spec|fixture)\.ts$/;
 
@@ -20,5 +19,5 @@ export function readProgram(configFile: string): ts.Program {
 
 /** The path of a source from the root of the repository. */
 export function pathOf({ fileName }: ts.SourceFile): string {
-  return fileName.startsWith(`${root}/`) ? fileName.slice(root.length + 1) : fileName;
+  return relative(process.cwd(), fileName);
 }
