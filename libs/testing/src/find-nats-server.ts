@@ -87,7 +87,7 @@ async function isExecutable(path: string): Promise<boolean> {
 }
 
 /** The folder of the nearest package.json above this file, be it the source or what was built from it. */
-async function projectRoot(): Promise<string> {
+export async function projectRoot(): Promise<string> {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!(await succeeds(() => access(join(folder, 'package.json'))))) {
     if (folder === dirname(folder)) throw new Error('This file lies in no project.');

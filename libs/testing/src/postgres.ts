@@ -3,8 +3,9 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startEmbeddedPostgres, type EmbeddedPostgres } from '@atoll/database';
+import { startEmbeddedPostgres, type EmbeddedPostgres, type EmbeddedPostgresOptions } from '@atoll/database';
 import pg from 'pg';
+import { projectRoot } from './find-nats-server.js';
 import { freePort } from './free-port.js';
 import { childrenOf, signal } from './process-tree.js';
 import { makeServerFolder, removeServerFolder } from './server-folder.js';
@@ -31,7 +32,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   const dataDir = dataFolder();
   // Of its own, so that nobody has it when the server comes back.
   const port = await freePort();
-  let server = await startEmbeddedPostgres({ dataDir, fast: true, port });
+  let server = await startServer({ dataDir, port });
   const { url } = server;
   // The main process first: one that is stopped or gone starts no further sessions.
   const signalAll = (name: NodeJS.Signals) => {
@@ -54,13 +55,18 @@ export async function startPostgres(): Promise<TestPostgres> {
     kill,
     restart: async () => {
       await server.stop();
-      server = await startEmbeddedPostgres({ dataDir, fast: true, port });
+      server = await startServer({ dataDir, port });
     },
     stop: async () => {
       await kill();
       removeServerFolder(dataDir);
     },
   };
+}
+
+/** What a data folder begins with is made once in a checkout: the first spec of a run that needs a database waits for a copy. */
+async function startServer(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  return startEmbeddedPostgres({ ...options, fast: true, keptIn: join(await projectRoot(), '.tools', 'postgres') });
 }
 
 export interface TestDatabase {
@@ -161,7 +167,7 @@ function dataFolder(): string {
 function startOwnServer(): Promise<EmbeddedPostgres> {
   const dataDir = dataFolder();
   process.once('exit', () => removeServerFolder(dataDir));
-  return startEmbeddedPostgres({ dataDir, fast: true });
+  return startServer({ dataDir });
 }
 
 /**
@@ -173,7 +179,7 @@ async function urlOfRun(dataDir: string): Promise<string> {
   for (;;) {
     if (existsSync(file)) return readFileSync(file, 'utf8');
     try {
-      const { url } = await startEmbeddedPostgres({ dataDir, fast: true, outlivesProcess: true });
+      const { url } = await startServer({ dataDir, outlivesProcess: true });
       writeFileSync(`${file}.new`, url);
       renameSync(`${file}.new`, file);
       return url;

@@ -32,7 +32,7 @@ async function live(dataDir: string, binaries: Binaries): Promise<bigint> {
   mkdirSync(dataDir, { recursive: true });
   const folder = join(dataDir, 'postgres');
   const account = chooseAccount(dataDir, folder, binaries);
-  prepareCluster(dataDir, folder, account, binaries, true);
+  prepareCluster(dataDir, folder, account, binaries, { fast: true });
   const { pid } = await startPostmaster({ folder, logFile: join(dataDir, 'log'), account, binary: binaries.postgres, fast: true });
   const effective = process.platform === 'linux' ? capabilities(pid) : 0n;
   await stopPostmaster(pid);

@@ -17,6 +17,8 @@ export interface EmbeddedPostgresOptions {
   outlivesProcess?: boolean;
   /** Trades safety for speed: for specs, whose data nobody will miss. */
   fast?: boolean;
+  /** A folder that keeps what the first data folder began with, its password included; the others are copies of it. For specs too. */
+  keptIn?: string;
   /** A free port unless given. */
   port?: number;
 }
@@ -35,7 +37,7 @@ export interface EmbeddedPostgres {
  * process), no binaries for this platform, no account to run as, or whatever the server itself said.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const { onNotice = () => undefined, fast = false, outlivesProcess, port } = options;
+  const { onNotice = () => undefined, fast = false, keptIn, outlivesProcess, port } = options;
   const binaries = findBinaries();
   mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
   const dataDir = realpathSync(options.dataDir);
@@ -49,7 +51,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     }
     retirePidFile(folder);
     const account = chooseAccount(dataDir, folder, binaries, outlivesProcess);
-    const { password } = prepareCluster(dataDir, folder, account, binaries, fast);
+    const { password } = prepareCluster(dataDir, folder, account, binaries, { fast, keptIn });
     const logFile = join(dataDir, 'postgres.log');
     const server = await startPostmaster({
       folder,

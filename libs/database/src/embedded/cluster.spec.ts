@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { chooseAccount } from './account.js';
+import { findBinaries } from './binaries.js';
+import { prepareCluster, type Cluster } from './cluster.js';
+import { startEmbeddedPostgres } from './embedded-postgres.js';
+
+let home: string;
+let keptIn: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'atoll-clusters-'));
+  // Where this runs as root, PostgreSQL runs as another user.
+  chmodSync(home, 0o755);
+  keptIn = join(home, 'kept');
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+/** Makes a data folder, with an initdb that is not there unless it may be run. */
+function make(name: string, mayRunInitdb: boolean): Cluster {
+  const dataDir = join(home, name);
+  const folder = join(dataDir, 'postgres');
+  mkdirSync(dataDir, { recursive: true });
+  const binaries = findBinaries();
+  const account = chooseAccount(dataDir, folder, binaries);
+  const initdb = mayRunInitdb ? binaries.initdb : join(home, 'no-initdb');
+  return prepareCluster(dataDir, folder, account, { ...binaries, initdb }, { fast: true, keptIn });
+}
+
+async function ask(name: string, ...statements: string[]): Promise<unknown[]> {
+  const server = await startEmbeddedPostgres({ dataDir: join(home, name), fast: true });
+  const client = new pg.Client(server.url);
+  await client.connect();
+  try {
+    let rows: unknown[] = [];
+    for (const sql of statements) ({ rows } = await client.query<object>(sql));
+    return rows;
+  } finally {
+    await client.end();
+    await server.stop();
+  }
+}
+
+it('a data folder that is kept is copied, with its password and without initdb, and nothing of it is shared', async () => {
+  const { password } = make('first', true);
+  expect(await ask('first', 'CREATE TABLE mine (id int)', 'SELECT current_user AS who')).toEqual([{ who: 'atoll' }]);
+  expect(make('second', false).password).toBe(password);
+  expect(await ask('second', "SELECT to_regclass('mine') AS mine, current_user AS who")).toEqual([{ mine: null, who: 'atoll' }]);
+  expect(readdirSync(keptIn)).toHaveLength(1);
+  const [kept = ''] = readdirSync(keptIn);
+  expect(statSync(join(keptIn, kept)).mode & 0o777).toBe(0o700);
+});
+
+it('where nothing can be kept, each data folder is made', async () => {
+  writeFileSync(keptIn, '');
+  make('first', true);
+  expect(() => make('second', false)).toThrow('could not make its data folder');
+  expect(await ask('first', 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+});
