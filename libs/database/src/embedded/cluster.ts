@@ -83,7 +83,7 @@ function keep(folder: string, passwordFile: string, kept: string): void {
 
 /** With its owners, which Node's own copy would change. */
 function copyTree(from: string, to: string): void {
-  execFileSync('cp', ['-a', from, to]);
+  execFileSync('cp', ['-a', from, to], { stdio: 'pipe' });
 }
 
 const initdbOptions = [

@@ -17,7 +17,7 @@ export interface EmbeddedPostgresOptions {
   outlivesProcess?: boolean;
   /** Trades safety for speed: for specs, whose data nobody will miss. */
   fast?: boolean;
-  /** A folder that keeps what the first data folder began with, its password included; the others are copies of it. For specs too. */
+  /** A folder that keeps what the first data folder began with, its password included; the others are copies of it. For specs, as `fast` is. */
   keptIn?: string;
   /** A free port unless given. */
   port?: number;
