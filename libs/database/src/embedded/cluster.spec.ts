@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -58,4 +58,15 @@ it('where nothing can be kept, each data folder is made', async () => {
   make('first', true);
   expect(() => make('second', false)).toThrow('could not make its data folder');
   expect(await ask('first', 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+});
+
+it('a copy that cannot get its name leaves nothing behind, and the data folder is there all the same', async () => {
+  make('first', true);
+  const [name = ''] = readdirSync(keptIn);
+  rmSync(join(keptIn, name), { recursive: true });
+  // Is not there when it is looked for, and in the way later, as where two processes keep theirs at once.
+  symlinkSync('nowhere', join(keptIn, name));
+  make('second', true);
+  expect(readdirSync(keptIn)).toEqual([name]);
+  expect(await ask('second', 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });

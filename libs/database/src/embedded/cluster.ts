@@ -18,6 +18,7 @@ export interface Cluster {
   password: string;
 }
 
+/** How a data folder is made that is not there yet. */
 export interface Making {
   /** Without waiting for the disk. */
   readonly fast: boolean;
@@ -61,7 +62,7 @@ export function prepareCluster(dataDir: string, folder: string, account: Account
   return { folder, password: readFileSync(passwordFile, 'utf8').trim() };
 }
 
-/** Of all that a data folder begins with. */
+/** Changes with all that a data folder begins with. */
 function nameOf({ owner }: Account, { majorVersion }: Binaries): string {
   const rules = JSON.stringify([owner, initdbOptions, whoMayLogIn, firstSql('')]);
   return `${majorVersion}-${createHash('sha256').update(rules).digest('hex').slice(0, 16)}`;
@@ -74,6 +75,8 @@ function keep(folder: string, passwordFile: string, kept: string): void {
     mkdirSync(draft, { recursive: true, mode: 0o700 });
     copyTree(folder, join(draft, 'postgres'));
     copyFileSync(passwordFile, passwordFileOf(draft));
+    // After a power cut the name could otherwise stand for files that are empty, and no spec would start any more.
+    execFileSync('sync', { stdio: 'pipe' });
     renameSync(draft, kept);
   } catch {
     // Another process has kept one meanwhile, or nothing can be written there.
