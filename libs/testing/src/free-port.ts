@@ -9,6 +9,8 @@ import { join } from 'node:path';
  * before its listener does, nor while that is away.
  */
 const ports = { first: 10_000, count: 11_000 };
+/** The one among them that browsers and `fetch` refuse to call: "bad port" in WHATWG's Fetch standard. */
+const refusedPort = 10_080;
 /** Processes that ask at the same time begin apart. */
 let asked = process.pid * 37;
 
@@ -24,7 +26,7 @@ export async function freePort(from?: number): Promise<number> {
   mkdirSync(claims, { recursive: true });
   for (;;) {
     const port = ports.first + (asked++ % ports.count);
-    if (isClaimed(port) && (await isFree(port))) return port;
+    if (port !== refusedPort && isClaimed(port) && (await isFree(port))) return port;
   }
 }
 
