@@ -30,19 +30,20 @@ const checks: readonly Check[] = [
  */
 const env: Record<string, string> = { ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' }), GOGC: '400' };
 
-/** Runs all checks, as many at once as there are processors. Expects a build. Says what each found, and goes on after a failure. */
-export async function check(): Promise<Tally> {
+/**
+ * Runs all checks, as many at once as there are processors, or one at a time in the `background` of other work. Expects a build. Tells what each found, and goes on
+ * after a failure.
+ */
+export async function check(tell: (line: string) => void, { background = false } = {}): Promise<Tally> {
   const tally: Tally = { passed: 0, failed: 0, skipped: 0 };
   const one = async ({ name, command }: Check) => {
-    const { ok, output, durationMs } = await run(command, { capture: true, env });
+    const { ok, output, durationMs } = await run(command, { capture: true, env, background });
     tally[ok ? 'passed' : 'failed'] += 1;
-    console.log(
-      `${ok ? '✓' : '✗'} ${name} (${(durationMs / 1000).toFixed(1)} s)${ok ? '' : `: ${command}\n${output.replace(/^/gm, '    ')}`}`,
-    );
+    tell(`${ok ? '✓' : '✗'} ${name} (${(durationMs / 1000).toFixed(1)} s)${ok ? '' : `: ${command}\n${output.replace(/^/gm, '    ')}`}`);
   };
   const queue = checks.values();
   await Promise.all(
-    Array.from({ length: availableParallelism() }, async () => {
+    Array.from({ length: background ? 1 : availableParallelism() }, async () => {
       for (const next of queue) await one(next);
     }),
   );
@@ -51,7 +52,7 @@ export async function check(): Promise<Tally> {
 
 if (import.meta.main) {
   const built = await run('npm run --silent build');
-  const { passed, failed } = built.ok ? await check() : { passed: 0, failed: 1 };
+  const { passed, failed } = built.ok ? await check(console.log) : { passed: 0, failed: 1 };
   console.log(`${passed} passed, ${failed} failed`);
   process.exitCode = failed ? 1 : 0;
 }

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { constants, setPriority } from 'node:os';
 
 export interface Outcome {
   ok: boolean;
@@ -21,6 +22,8 @@ interface RunOptions {
   /** Keep what is printed instead of letting it through. */
   capture?: boolean;
   env?: Record<string, string>;
+  /** It and what it starts get what the processors have left of other work. */
+  background?: boolean;
 }
 
 export const root = new URL('..', import.meta.url);
@@ -43,6 +46,8 @@ export function run(command: string, options: RunOptions = {}): Promise<Outcome>
   const stdio = options.capture ? 'pipe' : 'inherit';
   const child = spawn(file, args, { cwd: root, env: { ...process.env, ...options.env }, stdio: ['ignore', stdio, stdio] });
   running.add(child);
+  // One that could not start has no pid.
+  if (options.background && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   let output = '';
   const collect = (chunk: Buffer) => (output += chunk.toString());
   child.stdout?.on('data', collect);

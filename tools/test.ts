@@ -86,15 +86,18 @@ async function schemathesis(): Promise<Tally> {
   return { passed: ok ? 1 : 0, failed: ok || code === cannotRun ? 0 : 1, skipped: code === cannotRun ? 1 : 0 };
 }
 
-/** Everything there is to prove, in the order in which a failure is cheapest. Stops where nothing after it could run. */
+/**
+ * Everything there is to prove; stops where nothing after it could run. Specs and stories wait for a part of their time, and checks, which only compute, have the
+ * processors meanwhile.
+ */
 async function* everything(): AsyncGenerator<Tally> {
   for (const preparation of ['npm run --silent build', 'node dist/tools/nats-server.js']) {
     if ((await run(preparation)).ok) continue;
     yield { passed: 0, failed: 1, skipped: 0 };
     return;
   }
-  console.log('\n== checks');
-  yield await check();
+  const found: string[] = [];
+  const checking = check((line) => found.push(line), { background: true });
   console.log('\n== specs');
   yield await jest((options) => run(['npm run --silent jest --', ...options].join(' ')));
   for (const topology of topologies) {
@@ -103,6 +106,9 @@ async function* everything(): AsyncGenerator<Tally> {
       yield await jest((options) => runE2e(topology, options, part));
     }
   }
+  const checked = await checking;
+  console.log(['\n== checks', ...found].join('\n'));
+  yield checked;
   console.log('\n== schemathesis');
   yield await schemathesis();
 }
