@@ -32,14 +32,15 @@ export async function untilReady(
 /** Why a process is not ready, in words; null where it is. */
 async function reasonOf(url: string): Promise<string | null> {
   try {
-    // One that has taken the connection and hangs is asked again. Not by `fetch`, which refuses ports that are as good as any, 6000 and 10080 among them.
+    // One that has taken the connection and hangs is asked again. Not by `fetch`, which refuses some ports, such as 6000 and 10080.
     const request = get(`${url}/readyz`, { agent: false, signal: AbortSignal.timeout(answerPatienceMs) });
     const [answer] = (await once(request, 'response')) as [IncomingMessage];
     const { reasons = [] } = (await json(answer)) as { reasons?: { name: string; reason: string }[] };
     if (answer.statusCode === 200) return null;
     return reasons.map(({ name, reason }) => `${name}: ${reason}`).join('; ') || `its answer has status ${answer.statusCode}`;
   } catch (error) {
-    const { message, cause } = error as Error & { cause?: Error };
-    return cause?.message ?? message;
+    const { message, cause, code } = error as NodeJS.ErrnoException & { cause?: Error };
+    // A name with several addresses, of which none answers, has a code alone.
+    return (cause?.message ?? message) || (code ?? 'no answer');
   }
 }
