@@ -109,6 +109,14 @@ describe('Transactions.once', () => {
     }
   });
 
+  it('gives the kept reply to a hundred calls at a time once the work is done', async () => {
+    const { open } = opening();
+    await open(context({}));
+    const replies = await Promise.all(Array.from({ length: 100 }, () => open(context({}))));
+    for (const reply of replies) expect(reply).toEqual({ zeta: 1, alpha: 'secret' });
+    expect(await accounts()).toBe(1);
+  });
+
   it('keeps nothing of a call that failed, so that it can be tried again', async () => {
     const refusal = new AppError('conflict', 'No.');
     await expect(transactions.once(context({}), () => Promise.reject(refusal))).rejects.toBe(refusal);

@@ -64,9 +64,10 @@ export class Transactions {
     const { keep = (reply: T) => reply } = options;
     const id = idOf(this.table, idempotency);
     return this.run(async (manager) => {
-      await this.claim(manager, id);
+      const claimed = await this.claim(manager, id);
       const kept = await this.find(manager, id);
       if (kept) return replyOf<T>(kept, idempotency);
+      if (!claimed) throw new AppError('conflict', 'A request with this Idempotency-Key is still running.');
       const reply = await work(manager);
       await manager.query(
         `INSERT INTO ${this.table} (id, fingerprint, reply, expires_at) VALUES ($1, $2, $3, now() + interval '24 hours')
@@ -87,13 +88,16 @@ export class Transactions {
     return kept && replyOf<T>(kept, idempotency);
   }
 
-  /** The lock is the database's, for the transaction: it ends with the process that held it, whatever became of that. */
-  private async claim(manager: EntityManager, id: Buffer): Promise<void> {
+  /**
+   * The lock is the database's, for the transaction: it ends with the process that held it, whatever became of that. Not had, it may be of a call that runs, or of one
+   * that only reads the reply that is kept.
+   */
+  private async claim(manager: EntityManager, id: Buffer): Promise<boolean> {
     const [row] = await manager.query<{ claimed: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS claimed', [id.readBigInt64BE()]);
-    if (!row?.claimed) throw new AppError('conflict', 'A request with this Idempotency-Key is still running.');
+    return row?.claimed === true;
   }
 
-  /** A statement of its own, so that it sees what was committed before the lock was had. */
+  /** A statement of its own, so that it sees what was committed before the lock was had or refused. */
   private async find(manager: EntityManager, id: Buffer): Promise<{ fingerprint: string; reply: object } | undefined> {
     const rows = await manager.query<{ fingerprint: string; reply: object }[]>(
       `SELECT fingerprint, reply FROM ${this.table} WHERE id = $1 AND expires_at > now()`,

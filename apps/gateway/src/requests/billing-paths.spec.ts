@@ -133,7 +133,7 @@ describe('a batch of usage', () => {
     expect(recorded[0]?.events[0]?.quantity).toBe(kept);
   });
 
-  it.each(['-1', '0.0000000001', '1000000000.5', '0.10000000000000001', 'null', 'true', '"many"'])(
+  it.each(['-1', '-1e-400', '1e-400', '1E400', '0.0000000001', '1000000000.5', '0.10000000000000001', 'null', 'true', '"many"'])(
     'refuses the quantity %s',
     async (written) => {
       const { status, body } = await gateway.call('POST', '/api/usage-events', { key, body: withQuantity(written) });

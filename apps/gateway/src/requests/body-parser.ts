@@ -57,10 +57,10 @@ function parsed(text: string, exactNumbers: string | undefined): unknown {
 }
 
 /**
- * A double keeps 15 digits; where no number of a body has more in a row, which is quickly seen, its numbers may be read as such. Digits behind a
- * quote are a text: hexadecimal ids often have so many.
+ * A double keeps 15 digits, and an exponent may make 0 of it; where no number of a body has more in a row or an exponent, which is quickly seen, its numbers may be
+ * read as such. Digits behind a quote are a text: hexadecimal ids often have so many.
  */
-const longNumber = /[\s:,[]-?[\d.]{16}/;
+const longNumber = /[\s:,[]-?(?:[\d.]{16}|[\d.]{1,15}[eE])/;
 
 /** `context.source`, the text of a primitive value, is of ECMAScript 2026 and not yet in TypeScript's library. */
 function keepNumbersOf(field: string): (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown {
