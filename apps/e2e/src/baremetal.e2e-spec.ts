@@ -87,7 +87,7 @@ describe('a bare-metal host', () => {
     ]);
     expect((await call('DELETE', `/baremetal/node/${nodeId}`, { key: adminKey })).status).toBe(409);
     const day = new Date().toISOString().slice(0, 10);
-    const sku = `baremetal.${model}-x8`;
+    const sku = `baremetal.${model.toLowerCase()}-x8`;
     const bill = `/team-billing/${tenant.team.id}/${day}T00:00:00/${day}T23:59:59/daily`;
     await until(
       async () => JSON.stringify((await read(bill, tenant.keys.billing_viewer)).body),

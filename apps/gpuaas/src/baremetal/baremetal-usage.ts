@@ -6,6 +6,11 @@ import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 
 function baremetalSku({ gpuModel, gpuCount }: Pick<BaremetalNodeEntity, 'gpuModel' | 'gpuCount'>): string {
+  return earlierSku({ gpuModel: gpuModel.toLowerCase().replace(/[^a-z0-9.-]/g, '-'), gpuCount });
+}
+
+/** As it was written before it was in lower case: what began so ends so. */
+function earlierSku({ gpuModel, gpuCount }: Pick<BaremetalNodeEntity, 'gpuModel' | 'gpuCount'>): string {
   return `baremetal.${gpuModel}-x${gpuCount}`;
 }
 
@@ -31,6 +36,8 @@ export class BaremetalUsage {
       region_id: node.regionId,
       attributes: { gpu_model: node.gpuModel, gpu_count: node.gpuCount },
     };
-    await this.outbox.add(manager, gpuUsageTold, { facts: [fact] });
+    const earlier = earlierSku(node);
+    const alsoEnds = quantity === 0 && earlier !== fact.sku ? [{ ...fact, id: `${fact.id}:earlier`, sku: earlier }] : [];
+    await this.outbox.add(manager, gpuUsageTold, { facts: [fact, ...alsoEnds] });
   }
 }

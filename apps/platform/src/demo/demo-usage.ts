@@ -27,8 +27,8 @@ const prices: readonly Price[] = [
   { sku: 'vm.standard-2', unit: 'instance', before: '0.09', now: '0.09' },
   { sku: 'vm.standard-4', unit: 'instance', before: '0.17', now: '0.17' },
   { sku: 'vm.memory-8', unit: 'instance', before: '0.52', now: '0.52' },
-  { sku: 'baremetal.A100-80GB-x4', unit: 'instance', before: '6.40', now: '6.40' },
-  { sku: 'baremetal.H100-80GB-x8', unit: 'instance', before: '28.00', now: '26.50' },
+  { sku: 'baremetal.a100-80gb-x4', unit: 'instance', before: '6.40', now: '6.40' },
+  { sku: 'baremetal.h100-80gb-x8', unit: 'instance', before: '28.00', now: '26.50' },
 ];
 
 export async function setPrices(api: DemoApi, nowMs: number): Promise<void> {
@@ -126,7 +126,7 @@ const series: readonly Series[] = [
     resource: 'baremetal:demo-sweep',
     name: 'hyper-sweep',
     kind: 'baremetal',
-    sku: 'baremetal.A100-80GB-x4',
+    sku: 'baremetal.a100-80gb-x4',
     units: (_hour, _weekday, day) => ((day >= 20 && day < 26) || (day >= 48 && day < 51) ? 1 : 0),
   },
   {
