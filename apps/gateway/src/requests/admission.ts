@@ -5,6 +5,7 @@ import { Authenticator, type Attempt } from '../authentication/authenticator.js'
 import { clientAddress, networkOf } from '../http/client-address.js';
 import type { Verified } from '../authentication/credential-cache.js';
 import { presentedCredential } from '../authentication/presented-credential.js';
+import { isSessionToken } from '../authentication/session-tokens.js';
 import { GatewaySettings } from '../gateway-options.js';
 import { RateLimits } from '../rate-limits/rate-limits.js';
 import { requireOwnOrigin } from '../sessions/own-origin.js';
@@ -45,10 +46,23 @@ export class Admission {
 
   /** Who logs in, refreshes or logs out has no caller yet, or needs none. A session counts by itself: many may share an address. */
   async #admitBrowser(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const sessionId = request.routeOptions.config.takesCookie ? this.cookie.read(request)?.sessionId : undefined;
-    if (sessionId === undefined) await this.limits.anonymous(request.address, reply);
-    else await this.limits.session(sessionId, reply);
+    const { takesCookie } = request.routeOptions.config;
+    const sessionId = takesCookie ? this.cookie.read(request)?.sessionId : undefined;
+    if (sessionId !== undefined) await this.limits.session(sessionId, reply);
+    else if (!takesCookie || !(await this.#identifySession(request, reply))) await this.limits.anonymous(request.address, reply);
     if (!request.routeOptions.config.byLink) requireOwnOrigin(request, this.settings.publicUrl);
+  }
+
+  /** Whose access token came without the cookie of its session. One that is worth nothing any more is as none. */
+  async #identifySession(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    if (!isSessionToken(presentedCredential(request.raw.rawHeaders) ?? '')) return false;
+    try {
+      await this.#identify(request, reply);
+      return true;
+    } catch (error) {
+      if (isAppError(error) && error.code === 'unauthenticated') return false;
+      throw error;
+    }
   }
 
   async #authenticate(request: FastifyRequest, reply: FastifyReply): Promise<Verified> {

@@ -86,7 +86,12 @@ export class SessionsController {
 
   @Post('logout')
   @Anonymous({ takesCookie: true })
-  @Answers(204, Nothing, 'Log out', 'Ends the session of the cookie, in every tab. Succeeds where there is none.')
+  @Answers(
+    204,
+    Nothing,
+    'Log out',
+    'Ends the session of the cookie, in every tab, or without a cookie that of the access token. Succeeds where there is none.',
+  )
   async logOut(
     @Context() context: CallContext,
     @Req() request: FastifyRequest,
@@ -97,6 +102,9 @@ export class SessionsController {
       requireSameSession(request, cookie);
       const { user_id } = await this.rpc.call(sessions.logOut, { refresh_token: cookie.refreshToken }, context);
       if (user_id !== null) this.authenticator.forget(user_id);
+    } else if (context.caller.kind === 'user' && context.caller.credential.kind === 'session') {
+      await this.rpc.call(sessions.end, { id: context.caller.credential.id }, context);
+      this.authenticator.forget(context.caller.userId);
     }
     this.cookie.clear(reply);
     return {};

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { links, sessions, type OpenedSession, type User } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
@@ -153,6 +154,30 @@ describe('log-out', () => {
       expect([answer.status, answer.headers['set-cookie']]).toEqual([204, `atoll-session=; Max-Age=0; ${plain}`]);
     }
     expect(gateway.services.callsOf(sessions.logOut).at(-1)?.input).toEqual({ refresh_token: refreshToken });
+  });
+});
+
+describe('log-out by an access token alone', () => {
+  it('ends its session', async () => {
+    const fake = new FakeSessions(gateway);
+    const ended: string[] = [];
+    gateway.services.answer(sessions.end, ({ id }) => {
+      ended.push(id);
+      return {};
+    });
+    const session = fake.open();
+    const { status } = await gateway.call('POST', '/api/user/logout', { key: await fake.token(session) });
+    expect([status, ended]).toEqual([204, [session]]);
+  });
+
+  it('that is worth nothing any more succeeds, and ends none', async () => {
+    const fake = new FakeSessions(gateway);
+    const before = gateway.services.callsOf(sessions.end).length;
+    const expired = await fake.token(fake.open(), { claims: { exp: 1 } });
+    for (const key of [expired, await fake.token(randomUUID())]) {
+      expect((await gateway.call('POST', '/api/user/logout', { key })).status).toBe(204);
+    }
+    expect(gateway.services.callsOf(sessions.end)).toHaveLength(before);
   });
 });
 
