@@ -98,7 +98,9 @@ async function bundle(entries: readonly string[]): Promise<Omit<Made, 'stamp'>> 
 
 /** What `npm run` runs of the platform, besides the processes of services. */
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
-const commands = Object.values(scripts).flatMap((script) => /^node dist\/(apps\/\S+|tools\/start-services\.js)$/.exec(script)?.[1] ?? []);
+const commands = Object.values(scripts).flatMap(
+  (script) => /^(?:exec )?node dist\/(apps\/\S+|tools\/start-services\.js)$/.exec(script)?.[1] ?? [],
+);
 const mains = globSync('apps/*/src/main.ts').map((file) => file.replace(/\.ts$/, '.js'));
 const entries = [...new Set([...mains, ...commands])].toSorted();
 const compiled = globSync(['dist/{apps,libs}/**/*.js', 'dist/tools/*.js'], { exclude: ['dist/apps/console/**', `dist/${folder}/**`] });
