@@ -40,7 +40,12 @@ export class Writers {
     const call = () => this.inTurn(lane, context, () => this.transactions.once(context, work, options));
     if (!idempotency) return call();
     const key = `${idempotency.scope}\0${idempotency.key}`;
-    if (this.running.has(key)) throw new AppError('conflict', 'A request with this Idempotency-Key is still running.');
+    if (this.running.has(key)) {
+      // One that only reads the reply that is kept counts as running too.
+      const kept = await this.transactions.kept<T>(context);
+      if (kept) return kept;
+      throw new AppError('conflict', 'A request with this Idempotency-Key is still running.');
+    }
     this.running.add(key);
     try {
       return await call();
