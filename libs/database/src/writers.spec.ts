@@ -115,6 +115,14 @@ describe('the writers of one lane', () => {
     expect(await writers.run('quay', context(), () => Promise.resolve('next'))).toBe('next');
   });
 
+  it('get the kept reply, twenty at once, when the call is done', async () => {
+    const done = await writers.once('quay', withKey('done'), () => Promise.resolve({ done: true }));
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, () => writers.once('quay', withKey('done'), () => Promise.resolve({ done: false }))),
+    );
+    expect(replies).toEqual(replies.map(() => done));
+  });
+
   it('with one Idempotency-Key get 409 at once while the first of them waits, and its reply afterwards', async () => {
     const { first, finish } = onTurn('quay');
     const openOnce = () =>

@@ -34,7 +34,10 @@ export class Writers {
     return this.inTurn(lane, context, () => this.transactions.run(work));
   }
 
-  /** `Transactions.once`, as `run`. Throws `conflict` at once where a call with the same `Idempotency-Key` waits or runs here. */
+  /**
+   * `Transactions.once`, as `run`. Where a call with the same `Idempotency-Key` waits or runs here, it does not wait: it returns the reply that is kept, or throws
+   * `conflict` where there is none.
+   */
   async once<T extends object>(lane: string, context: CallContext, work: Work<T>, options?: OnceOptions<T>): Promise<T> {
     const { idempotency } = context;
     const call = () => this.inTurn(lane, context, () => this.transactions.once(context, work, options));

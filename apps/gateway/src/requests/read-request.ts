@@ -36,10 +36,9 @@ export class ReadRequest implements CanActivate {
       request.query = read(declared.query, request.query, faults, { unknownFields: ignoresUnknownQuery ? 'omit' : 'refuse' });
       request.body = read(declared.body, request.body === undefined ? {} : request.body, faults);
     }
-    const call =
-      anonymous && !request.caller
-        ? systemContext('gateway', { deadlineMs: this.#deadlineMsOf(request), requestId: request.id })
-        : request.caller && callContext(request, request.caller, this.#deadlineMsOf(request), faults);
+    const call = anonymous
+      ? systemContext('gateway', { deadlineMs: this.#deadlineMsOf(request), requestId: request.id })
+      : request.caller && callContext(request, request.caller, this.#deadlineMsOf(request), faults);
     if (faults.length > 0) throw invalidInput(faults);
     request.callContext = call;
     return true;

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Nothing, type CallContext } from '@atoll/contracts';
+import { Nothing, type CallContext, type UserCaller } from '@atoll/contracts';
 import {
   ChangePassword,
   CreateLink,
@@ -18,7 +18,7 @@ import {
   UseLink,
   type SessionOrigin,
 } from '@atoll/contracts/teams';
-import { AppError } from '@atoll/errors';
+import { AppError, isAppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Answers, ChangesCaller } from '../answers/answers.js';
@@ -102,12 +102,21 @@ export class SessionsController {
       requireSameSession(request, cookie);
       const { user_id } = await this.rpc.call(sessions.logOut, { refresh_token: cookie.refreshToken }, context);
       if (user_id !== null) this.authenticator.forget(user_id);
-    } else if (context.caller.kind === 'user' && context.caller.credential.kind === 'session') {
-      await this.rpc.call(sessions.end, { id: context.caller.credential.id }, context);
-      this.authenticator.forget(context.caller.userId);
+    } else if (request.caller?.credential.kind === 'session') {
+      await this.endOwn(request.caller, context);
     }
     this.cookie.clear(reply);
     return {};
+  }
+
+  /** The session of an access token; one that another request has ended meanwhile is what was asked for. */
+  private async endOwn(caller: UserCaller, context: CallContext): Promise<void> {
+    try {
+      await this.rpc.call(sessions.end, { id: caller.credential.id }, { ...context, caller: { ...caller } });
+    } catch (error) {
+      if (!isAppError(error) || error.code !== 'not_found') throw error;
+    }
+    this.authenticator.forget(caller.userId);
   }
 
   @Get('sessions')

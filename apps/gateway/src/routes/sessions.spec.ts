@@ -170,6 +170,15 @@ describe('log-out by an access token alone', () => {
     expect([status, ended]).toEqual([204, [session]]);
   });
 
+  it('of a session that another request has just ended succeeds', async () => {
+    const fake = new FakeSessions(gateway);
+    gateway.services.answer(sessions.end, () => {
+      throw new AppError('not_found', 'No such session.');
+    });
+    const { status } = await gateway.call('POST', '/api/user/logout', { key: await fake.token(fake.open()) });
+    expect(status).toBe(204);
+  });
+
   it('that is worth nothing any more succeeds, and ends none', async () => {
     const fake = new FakeSessions(gateway);
     const before = gateway.services.callsOf(sessions.end).length;

@@ -5,13 +5,13 @@ import type { EntityManager } from 'typeorm';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 
-function baremetalSku({ gpuModel, gpuCount }: Pick<BaremetalNodeEntity, 'gpuModel' | 'gpuCount'>): string {
-  return earlierSku({ gpuModel: gpuModel.toLowerCase().replace(/[^a-z0-9.-]/g, '-'), gpuCount });
+function baremetalSku(gpuModel: string, gpuCount: number): string {
+  return `baremetal.${gpuModel}-x${gpuCount}`;
 }
 
-/** As it was written before it was in lower case: what began so ends so. */
-function earlierSku({ gpuModel, gpuCount }: Pick<BaremetalNodeEntity, 'gpuModel' | 'gpuCount'>): string {
-  return `baremetal.${gpuModel}-x${gpuCount}`;
+/** Of a SKU: in lower case, and other characters are `-`. */
+function inSku(gpuModel: string): string {
+  return gpuModel.toLowerCase().replace(/[^a-z0-9.-]/g, '-');
 }
 
 /** Publishes what an instance holds, in the transaction of the transition that changes it. */
@@ -29,14 +29,15 @@ export class BaremetalUsage {
       resource_id: `baremetal:${instanceId}`,
       resource_name: name,
       kind: 'baremetal' as const,
-      sku: baremetalSku(node),
+      sku: baremetalSku(inSku(node.gpuModel), node.gpuCount),
       quantity: String(quantity),
       team_id: teamId,
       workspace_id: workspaceId,
       region_id: node.regionId,
       attributes: { gpu_model: node.gpuModel, gpu_count: node.gpuCount },
     };
-    const earlier = earlierSku(node);
+    // An earlier release wrote the model as it is declared: what began under that name ends too.
+    const earlier = baremetalSku(node.gpuModel, node.gpuCount);
     const alsoEnds = quantity === 0 && earlier !== fact.sku ? [{ ...fact, id: `${fact.id}:earlier`, sku: earlier }] : [];
     await this.outbox.add(manager, gpuUsageTold, { facts: [fact, ...alsoEnds] });
   }
