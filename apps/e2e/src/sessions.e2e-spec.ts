@@ -82,6 +82,16 @@ describe('a session', () => {
     expect((await browser.send('/user/logout')).status).toBe(204);
   });
 
+  it('ends in all tabs with a log-out by an access token alone, even at once', async () => {
+    const { browser, token } = await loggedIn();
+    const second = (await browser.send('/user/refresh')).body.access_token;
+    const logOut = () => call('POST', '/user/logout', { key: token });
+    for (const { status } of await Promise.all([logOut(), logOut(), logOut()])) expect(status).toBe(204);
+    for (const tab of [token, second]) expect(await profile(tab)).toMatchObject({ status: 401, body: { code: 'unauthenticated' } });
+    expect((await browser.send('/user/refresh')).status).toBe(401);
+    expect((await logOut()).status).toBe(204);
+  });
+
   it('of which the cookie was stolen ends when the other one of the two refreshes, whoever was first', async () => {
     for (const isThiefFirst of [true, false]) {
       const { browser, token } = await loggedIn();
