@@ -20,7 +20,6 @@ import { AppError, isAppError } from '@atoll/errors';
 import type { InProcessBus } from '@atoll/rpc';
 
 interface KnownSubscription extends PodSubscription {
-  vgpus: number;
   isActive: boolean;
 }
 
@@ -74,6 +73,7 @@ export class Neighbours {
       profile: '1g.10gb',
       refusal: null,
       vgpus,
+      vgpus_beside_pods: 0,
       isActive: true,
       ...more,
     };
@@ -94,7 +94,8 @@ export class Neighbours {
   }
 
   private check({ subscription_id, vgpus }: CheckPodWorkload): PodSubscription {
-    const { vgpus: held, isActive: _isActive, ...found } = this.require(subscription_id);
+    const { isActive: _isActive, ...found } = this.require(subscription_id);
+    const { vgpus: held } = found;
     const used = this.used(subscription_id);
     const message = `The subscription has ${held} vGPUs, of which ${used} are in use. What would fit: ${held - used}.`;
     return { ...found, refusal: found.refusal ?? (used + vgpus > held ? { code: 'insufficient_capacity', message } : null) };
@@ -145,7 +146,7 @@ export class Neighbours {
   private used(subscriptionId: string): number {
     return [...this.workloads.values()]
       .filter((workload) => workload.subscriptionId === subscriptionId && workload.status === 'running')
-      .reduce((sum, { vgpus }) => sum + vgpus, 0);
+      .reduce((sum, { vgpus }) => sum + vgpus, this.require(subscriptionId).vgpus_beside_pods);
   }
 
   private settingOf(subscriptionId: string): number {

@@ -20,6 +20,7 @@ import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { statusOf } from '../model/subscription-status.js';
 import { WorkloadPlacement } from './workload-placement.js';
 import type { WorkloadEntity } from '../model/workload.entity.js';
+import { givingBackWorkload, liveWorkload } from '../model/workload.machine.js';
 import { WorkloadSteps } from '../subscriptions/workload-steps.js';
 import { workloadStatus } from './workload-view.js';
 
@@ -56,6 +57,8 @@ export class PodWorkloadsService {
       region_id: regionId,
       region_name: region?.region_name ?? '',
       profile,
+      vgpus: subscription.vgpus,
+      vgpus_beside_pods: await this.besidePods(manager, subscription_id),
       refusal: (await this.clusterRefusal(gpuaasId)) ?? (await this.refusal(manager, subscription, vgpus)),
     };
   }
@@ -135,6 +138,15 @@ export class PodWorkloadsService {
       if (isAppError(error) && error.code === 'insufficient_capacity') return { code: error.code, message: error.message };
       throw error;
     }
+  }
+
+  private async besidePods(manager: EntityManager, subscriptionId: string): Promise<number> {
+    const [{ used = 0 } = {}] = await manager.query<{ used: number }[]>(
+      `SELECT coalesce(sum(vgpus), 0)::int AS used FROM workload
+       WHERE subscription_id = $1 AND pod_id IS NULL AND ${liveWorkload} AND NOT ${givingBackWorkload}`,
+      [subscriptionId],
+    );
+    return used;
   }
 
   /** A cluster that does not answer takes nothing new. */

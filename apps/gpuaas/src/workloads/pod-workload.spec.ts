@@ -46,3 +46,17 @@ it('of a pod waits for vGPUs that another one of its subscription gives back, an
   const { status, slices } = await start(second, held, 2);
   expect([status, slices.length]).toEqual(['running', 2]);
 });
+
+it('is told of vGPUs that workloads use which are no pod’s, until they give them back', async () => {
+  const subscription_id = await subscription(4);
+  const told = async () => {
+    const { vgpus, vgpus_beside_pods } = await fixture.ask(podWorkloads.check, { subscription_id, vgpus: 1 }, context());
+    return [vgpus, vgpus_beside_pods];
+  };
+  await start(newPod(), subscription_id, 1);
+  const direct = await fixture.start(team, { subscription_id }, 2);
+  expect(await told()).toEqual([4, 2]);
+  await fixture.stopWorkload(team, direct);
+  expect(await told()).toEqual([4, 0]);
+  await fixture.settle();
+});

@@ -1,3 +1,4 @@
+import { tooFewVgpus } from '@atoll/contracts/gpuaas';
 import { AppError, isAppError } from '@atoll/errors';
 import type { Cause } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
@@ -72,10 +73,7 @@ export class WorkloadPlacement {
       [subscriptionId, isSoon],
     );
     if (used + vgpus <= held) return;
-    throw new AppError(
-      'insufficient_capacity',
-      `The subscription has ${held} vGPUs and ${used} of them are in use. Available: ${Math.max(0, held - used)}.`,
-    );
+    throw tooFewVgpus(held, used);
   }
 
   /**

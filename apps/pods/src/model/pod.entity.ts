@@ -10,6 +10,7 @@ const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 @Index(['teamId', 'createdAt', 'podId'])
 @Index('pod_live_of_team', { synchronize: false })
 @Index('pod_live_of_cluster', { synchronize: false })
+@Index('pod_holding', { synchronize: false })
 @Index('pod_idle_stop', { synchronize: false })
 @MachineIndexes('pod')
 export class PodEntity extends MachineRow {

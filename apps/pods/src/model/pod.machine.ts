@@ -57,5 +57,8 @@ export type PodState = StateOf<typeof logic>;
 export type PodEvent = EventOf<typeof logic>;
 export const podMachine: Machine<PodEntity, PodState, PodEvent> = { entity: PodEntity, definition: defineMachine(logic) };
 
+/** In SQL: those that have a workload or will ask for one. One that ends gives its own back. */
+export const holdingPod = `state IN ('pending', 'pulling', 'running', 'restarting')`;
+
 /** In SQL: those of which a container may exist, or may come to be. */
 export const livePod = `state NOT IN ('stopped', 'failed', 'deleted')`;

@@ -1,6 +1,7 @@
 import { notFound, type CallContext } from '@atoll/contracts';
+import type { PodSubscription } from '@atoll/contracts/gpuaas';
 import { type Pod, type PodAction, type PodLimits, type PodPath } from '@atoll/contracts/pods';
-import { Transactions } from '@atoll/database';
+import { Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
@@ -11,17 +12,21 @@ import { PodLimitsService } from '../limits/pod-limits.service.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
 import { PodReader } from './pod-reader.js';
+import { requireRoom, turnAtRoom } from './pod-room.js';
 import { PodStarts } from './pod-start.js';
 import { podView } from './pod-view.js';
 
 const atRest: ReadonlySet<string> = new Set(['stopped', 'failed']);
 const ending: ReadonlySet<string> = new Set(['stopping', 'completing', 'failing', 'deleting']);
 
+type Move = (manager: EntityManager, pod: PodEntity) => Promise<PodEntity | undefined>;
+
 /** Pods: started, stopped, restarted and deleted. What a pod is or does already changes nothing. */
 @Injectable()
 export class PodActions {
   constructor(
     private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly gate: TeamGate,
     private readonly pods: PodSteps,
     private readonly reader: PodReader,
@@ -36,13 +41,15 @@ export class PodActions {
     if (action === 'stop') return this.moving(found, context, (manager, pod) => this.pods.move(manager, pod, 'STOP', causeOf(context)));
     await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
     if (!ending.has(found.state)) await this.starts.requireImage(found.teamId, found.image, context.requestId);
-    if (atRest.has(found.state)) await this.requireRoom(found, context);
+    const subscription = atRest.has(found.state) ? await this.subscriptionOf(found, context) : undefined;
     const limits = await this.limits.effective(found.teamId);
-    return this.moving(found, context, async (manager, pod) => {
+    const move: Move = async (manager, pod) => {
       if (ending.has(pod.state)) throw new AppError('conflict', 'The pod is stopping: start it when it has stopped.');
-      if (atRest.has(pod.state)) return this.start(manager, pod, limits, context);
-      return action === 'restart' ? this.restart(manager, pod, context) : undefined;
-    });
+      if (!atRest.has(pod.state)) return action === 'restart' ? this.restart(manager, pod, context) : undefined;
+      if (subscription) await requireRoom(manager, subscription, pod.vgpus);
+      return this.start(manager, pod, limits, context);
+    };
+    return this.moving(found, context, move, subscription && turnAtRoom(found.subscriptionId));
   }
 
   async delete({ pod_name }: PodPath, context: CallContext): Promise<Pod> {
@@ -50,16 +57,13 @@ export class PodActions {
     return this.moving(found, context, (manager, pod) => this.pods.move(manager, pod, 'DELETE', causeOf(context)));
   }
 
-  private moving(
-    { podId }: PodEntity,
-    context: CallContext,
-    move: (manager: EntityManager, pod: PodEntity) => Promise<PodEntity | undefined>,
-  ): Promise<Pod> {
-    return this.transactions.once(context, async (manager) => {
+  private moving({ podId }: PodEntity, context: CallContext, move: Move, turn?: string): Promise<Pod> {
+    const work = async (manager: EntityManager): Promise<Pod> => {
       const pod = await this.pods.lock(manager, podId);
       if (!pod || pod.state === 'deleted') throw notFound('pod');
       return podView((await move(manager, pod)) ?? pod);
-    });
+    };
+    return turn === undefined ? this.transactions.once(context, work) : this.writers.once(turn, context, work);
   }
 
   private async start(manager: EntityManager, pod: PodEntity, limits: PodLimits, context: CallContext): Promise<PodEntity | undefined> {
@@ -83,8 +87,9 @@ export class PodActions {
     return this.pods.move(manager, pod, 'RESTART', causeOf(context), { failures: 0, nextRunAt: null, endReason: null });
   }
 
-  private async requireRoom({ subscriptionId, vgpus }: PodEntity, context: CallContext): Promise<void> {
-    const { refusal } = await this.starts.subscription(subscriptionId, vgpus, context.requestId);
-    if (refusal) throw new AppError(refusal.code, refusal.message);
+  private async subscriptionOf({ subscriptionId, vgpus }: PodEntity, context: CallContext): Promise<PodSubscription> {
+    const found = await this.starts.subscription(subscriptionId, vgpus, context.requestId);
+    if (found.refusal) throw new AppError(found.refusal.code, found.refusal.message);
+    return found;
   }
 }

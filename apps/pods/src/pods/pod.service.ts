@@ -1,7 +1,7 @@
 import { notFound, requirePermission, type CallContext } from '@atoll/contracts';
 import { type PodSubscription } from '@atoll/contracts/gpuaas';
 import { type CreatePod, type Pod, type UpdatePod } from '@atoll/contracts/pods';
-import { newId, Transactions } from '@atoll/database';
+import { newId, Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';
 import { causeOf } from '@atoll/state-machine';
@@ -14,6 +14,7 @@ import { envPurpose, PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
 import { podNameOf } from './pod-name.js';
 import { PodReader } from './pod-reader.js';
+import { requireRoom, turnAtRoom } from './pod-room.js';
 import { PodStarts } from './pod-start.js';
 import { podView } from './pod-view.js';
 
@@ -22,6 +23,7 @@ import { podView } from './pod-view.js';
 export class PodsService {
   constructor(
     private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly gate: TeamGate,
     private readonly sealer: Sealer,
     private readonly volumes: MountableVolumes,
@@ -42,7 +44,8 @@ export class PodsService {
     const subscription = await this.requireSubscription(asked.subscription_id, vgpus, team_id, context);
     await this.starts.requireImage(team_id, image, context.requestId);
     if (subscription.refusal) throw new AppError(subscription.refusal.code, subscription.refusal.message);
-    return this.transactions.once(context, async (manager) => {
+    return this.writers.once(turnAtRoom(subscription.subscription_id), context, async (manager) => {
+      await requireRoom(manager, subscription, vgpus);
       const workspaceId = workspace_id ?? subscription.workspace_id;
       await this.gate.holdOpen(manager, team_id, workspaceId);
       await this.volumes.hold(manager, { teamId: team_id, gpuaasId: subscription.gpuaas_id }, asked.volumes ?? []);

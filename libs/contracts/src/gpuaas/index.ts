@@ -86,6 +86,7 @@ export {
   podWorkloadChanged,
   podWorkloads,
   StartPodWorkload,
+  tooFewVgpus,
 } from './pod-workload.js';
 export { ListPoolGpus, PoolGpu, PoolGpuPage, PoolGpuPath, poolGpus, PoolGpuSlice, PoolGpusQuery, PoolGpuTenant } from './pool-gpu.js';
 export {

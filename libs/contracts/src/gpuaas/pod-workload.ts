@@ -1,3 +1,4 @@
+import { AppError } from '@atoll/errors';
 import { contract, event, operation } from '../contract.js';
 import { Flag, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
 import { Nothing } from '../page.js';
@@ -50,6 +51,12 @@ export class PodSubscription {
 
   @Text({ max: 64 })
   profile!: string;
+
+  @WholeNumber({ min: 0, max: 10_000 })
+  vgpus!: number;
+
+  @WholeNumber({ min: 0, max: 10_000, description: 'In use by workloads that are no pod’s; without those that are ending.' })
+  vgpus_beside_pods!: number;
 
   @Nested(() => WorkloadRefusal, { nullable: true })
   refusal!: WorkloadRefusal | null;
@@ -114,6 +121,12 @@ export class PodWorkload extends PodStart {
     description: '`setting` of the cluster that it runs on, or a later one; 0 where it never came to be.',
   })
   cluster_setting!: number;
+}
+
+/** The refusal of a workload for which a subscription of `held` vGPUs has too few free ones. */
+export function tooFewVgpus(held: number, used: number): AppError {
+  const free = Math.max(0, held - used);
+  return new AppError('insufficient_capacity', `The subscription has ${held} vGPUs and ${used} of them are in use. Available: ${free}.`);
 }
 
 /** For the pods service, which has authorised its caller. */
