@@ -4,6 +4,7 @@ import {
   type BaremetalNode,
   type BaremetalNodePage,
   type BaremetalNodePath,
+  type BaremetalSpecs,
   type ListBaremetalNodes,
   type RegisterBaremetalNode,
   type UpdateBaremetalNode,
@@ -57,7 +58,7 @@ export class BaremetalNodesService {
       tenantSudo: input.tenant_sudo ?? false,
       home: input.home ?? 'archive',
       reinstallUrl: input.reinstall?.url ?? null,
-      gpuModel: boards.find((board) => board.name.toLowerCase() === specs.gpu_model.toLowerCase())?.name ?? specs.gpu_model,
+      gpuModel: readGpuModel(specs),
       gpuCount: specs.gpu_count,
       cpuCores: specs.cpu_cores,
       memoryGb: specs.memory_gb,
@@ -178,8 +179,8 @@ export class BaremetalNodesService {
   }
 
   private requireDiallable(host: string): void {
-    const address = host.toLowerCase() === 'localhost' ? '127.0.0.1' : host;
-    if (isIP(address) === 0 || isDiallable(address, { allowLoopback: this.settings.allowLoopbackHosts })) return;
+    const address = addressIn(host);
+    if (address === undefined || isDiallable(address, { allowLoopback: this.settings.allowLoopbackHosts })) return;
     throw invalidField('host', 'isDiallable', 'must not be a loopback, link-local, multicast or metadata address.');
   }
 
@@ -223,4 +224,26 @@ function readCredential({ password, private_key: privateKey, passphrase }: Barem
 function inUse({ state }: BaremetalNodeEntity, hint: string): AppError {
   const what = state === 'in_service' ? 'in service' : state === 'releasing' ? 'being released' : 'being installed anew';
   return new AppError('conflict', `The node is ${what}: ${hint}.`);
+}
+
+/** Spelt as the board that has it is; null where the host has no GPUs. */
+function readGpuModel({ gpu_model, gpu_count }: BaremetalSpecs): string | null {
+  const model = gpu_model ?? null;
+  if (gpu_count === 0 && model !== null) {
+    throw invalidField('specs.gpu_model', 'isEmpty', 'must be left out where gpu_count is 0.');
+  }
+  if (gpu_count > 0 && model === null) {
+    throw invalidField('specs.gpu_model', 'isNotEmpty', 'must name the GPUs; only where gpu_count is 0 it is left out.');
+  }
+  return boards.find((board) => board.name.toLowerCase() === model?.toLowerCase())?.name ?? model;
+}
+
+/** The address that a host is, in whatever spelling resolvers take for one, such as 127.1 or 0x7f000001; undefined for a name. */
+function addressIn(host: string): string | undefined {
+  if (isIP(host) !== 0) return host;
+  if (host.toLowerCase() === 'localhost') return '127.0.0.1';
+  if (!/^(?:.*\.)?(?:\d+|0x[\da-f]*)$/i.test(host)) return undefined;
+  if (!URL.canParse(`http://${host}`))
+    throw invalidField('host', 'isHost', 'must be a host name or an IP address: a name does not end in a number.');
+  return new URL(`http://${host}`).hostname;
 }

@@ -1,4 +1,4 @@
-import type { BaremetalInstance, BaremetalNode, BaremetalNodeStatus, BaremetalSpecs, BaremetalStatus } from '@atoll/contracts/gpuaas';
+import type { BaremetalInstance, BaremetalNode, BaremetalNodeStatus, BaremetalHostSpecs, BaremetalStatus } from '@atoll/contracts/gpuaas';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
@@ -126,6 +126,6 @@ export class BaremetalReader {
   }
 }
 
-function specsOf({ gpuModel, gpuCount, cpuCores, memoryGb }: BaremetalNodeEntity): BaremetalSpecs {
+function specsOf({ gpuModel, gpuCount, cpuCores, memoryGb }: BaremetalNodeEntity): BaremetalHostSpecs {
   return { gpu_model: gpuModel, gpu_count: gpuCount, cpu_cores: cpuCores, memory_gb: memoryGb };
 }

@@ -5,13 +5,17 @@ import type { EntityManager } from 'typeorm';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 
-function baremetalSku(gpuModel: string, gpuCount: number): string {
-  return `baremetal.${gpuModel}-x${gpuCount}`;
+type Host = Pick<BaremetalNodeEntity, 'gpuModel' | 'gpuCount'>;
+
+/** In lower case; other characters are `-`. */
+function skuOf({ gpuModel, gpuCount }: Host): string {
+  if (gpuModel === null) return 'baremetal.cpu';
+  return `baremetal.${gpuModel.toLowerCase().replace(/[^a-z0-9.-]/gu, '-')}-x${gpuCount}`;
 }
 
-/** Of a SKU: in lower case, and other characters are `-`. */
-function inSku(gpuModel: string): string {
-  return gpuModel.toLowerCase().replace(/[^a-z0-9.-]/g, '-');
+/** The SKU under which an earlier release began to bill a host: it wrote the model as it is declared, and took only what can stand in a SKU. */
+function earlierSkuOf({ gpuModel, gpuCount }: Host): string | undefined {
+  return gpuModel !== null && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(gpuModel) ? `baremetal.${gpuModel}-x${gpuCount}` : undefined;
 }
 
 /** Publishes what an instance holds, in the transaction of the transition that changes it. */
@@ -29,16 +33,15 @@ export class BaremetalUsage {
       resource_id: `baremetal:${instanceId}`,
       resource_name: name,
       kind: 'baremetal' as const,
-      sku: baremetalSku(inSku(node.gpuModel), node.gpuCount),
+      sku: skuOf(node),
       quantity: String(quantity),
       team_id: teamId,
       workspace_id: workspaceId,
       region_id: node.regionId,
-      attributes: { gpu_model: node.gpuModel, gpu_count: node.gpuCount },
+      attributes: { ...(node.gpuModel !== null && { gpu_model: node.gpuModel }), gpu_count: node.gpuCount },
     };
-    // An earlier release wrote the model as it is declared: what began under that name ends too.
-    const earlier = baremetalSku(node.gpuModel, node.gpuCount);
-    const alsoEnds = quantity === 0 && earlier !== fact.sku ? [{ ...fact, id: `${fact.id}:earlier`, sku: earlier }] : [];
+    const earlier = earlierSkuOf(node);
+    const alsoEnds = quantity === 0 && earlier && earlier !== fact.sku ? [{ ...fact, id: `${fact.id}:earlier`, sku: earlier }] : [];
     await this.outbox.add(manager, gpuUsageTold, { facts: [fact, ...alsoEnds] });
   }
 }

@@ -4,6 +4,7 @@ import {
   type BaremetalInstance,
   type BaremetalPage,
   type BaremetalPath,
+  type BaremetalHostSpecs,
   type BaremetalRequirements,
   type ListBaremetal,
   type RequestBaremetal,
@@ -125,7 +126,7 @@ export class BaremetalService {
 
   /** Throws `spec_mismatch` where no node could ever match, and says what the nearest one lacks. */
   private async requireMatch(manager: EntityManager, specs: BaremetalRequirements, regionId?: string): Promise<void> {
-    const kinds = await manager.query<{ gpu_model: string; gpu_count: number; cpu_cores: number; memory_gb: number }[]>(
+    const kinds = await manager.query<BaremetalHostSpecs[]>(
       `SELECT DISTINCT gpu_model, gpu_count, cpu_cores, memory_gb FROM baremetal_node n
        WHERE ${isInInventory('n')} AND ($1::bigint IS NULL OR region_id = $1)`,
       [regionId ?? null],
@@ -138,9 +139,10 @@ export class BaremetalService {
     const where = regionId === undefined ? 'The platform' : 'The region';
     if (!nearest) throw new AppError('spec_mismatch', `${where} has no bare-metal nodes.`);
     const { gpu_model, gpu_count, cpu_cores, memory_gb } = nearest.kind;
+    const gpus = gpu_model === null ? 'no GPUs' : `${gpu_count} × ${gpu_model}`;
     throw new AppError(
       'spec_mismatch',
-      `No node could ever match. The nearest has ${gpu_count} × ${gpu_model}, ${cpu_cores} cores and ${memory_gb} GB; not met: ${nearest.phrases.join('; ')}.`,
+      `No node could ever match. The nearest has ${gpus}, ${cpu_cores} cores and ${memory_gb} GB; not met: ${nearest.phrases.join('; ')}.`,
     );
   }
 

@@ -1,4 +1,4 @@
-import type { BaremetalRequirements, BaremetalSpecs } from '@atoll/contracts/gpuaas';
+import type { BaremetalHostSpecs, BaremetalRequirements } from '@atoll/contracts/gpuaas';
 
 /** In SQL: whether a node has what a request asks for. The arguments are names of rows. */
 export function fits(node: string, request: string): string {
@@ -25,13 +25,13 @@ export function isWaiting(request: string): string {
 }
 
 /** The requirements that these specs do not meet, each as a phrase. */
-export function unmet(asked: BaremetalRequirements, specs: BaremetalSpecs): string[] {
+export function unmet(asked: BaremetalRequirements, specs: BaremetalHostSpecs): string[] {
   const { gpu_model, ...least } = asked;
   const phrases = Object.entries(least)
     .filter(([name, number]) => number !== undefined && number > specs[name as keyof typeof least])
     .map(([name, number]) => `${name} at least ${number} (it has ${specs[name as keyof typeof least]})`);
-  if (gpu_model !== undefined && gpu_model.toLowerCase() !== specs.gpu_model.toLowerCase()) {
-    phrases.unshift(`gpu_model ${gpu_model} (it has ${specs.gpu_model})`);
+  if (gpu_model !== undefined && gpu_model.toLowerCase() !== specs.gpu_model?.toLowerCase()) {
+    phrases.unshift(`gpu_model ${gpu_model} (it has ${specs.gpu_model ?? 'no GPUs'})`);
   }
   return phrases;
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { baremetal } from '@atoll/contracts/gpuaas';
+import { baremetal, baremetalNodes, regions } from '@atoll/contracts/gpuaas';
+import { newId } from '@atoll/database';
 import { memberOf, timeoutFactor } from '@atoll/testing';
 import { errorOf, type ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
@@ -61,6 +62,56 @@ describe('a request that a free node fits', () => {
     expect(secrets).toEqual([{ password: null, proof_key: null }]);
     expect((await fixture.end(team, instance)).status).toBe('Released');
   });
+});
+
+describe('a host without GPUs', () => {
+  const size = { cpu_cores: 32, memory_gb: 128 };
+  const cpuNode = (faults = '') => fixture.available(faults, { specs: { gpu_count: 0, ...size } });
+
+  it('is given to those who ask for none, and billed as such', async () => {
+    const node = await cpuNode();
+    expect(node.specs).toEqual({ gpu_model: null, gpu_count: 0, ...size });
+    const instance = await fixture.settled(team, { specs: { cpu_cores: 32 } });
+    expect(instance).toMatchObject({ status: 'Active', specs: { cpu_cores: 32 }, host_specs: node.specs });
+    await fixture.end(team, instance);
+    await fixture.settle();
+    expect((await fixture.factsOf(instance)).map(({ sku, quantity }) => [sku, quantity])).toEqual([
+      ['baremetal.cpu', '1'],
+      ['baremetal.cpu', '0'],
+    ]);
+    await fixture.gpuaas.call(baremetalNodes.delete, { node_id: node.node_id });
+  });
+
+  it('is no match for those who ask for GPUs', async () => {
+    const { region_id } = await fixture.gpuaas.call(regions.create, { region_name: `region-${newId()}` });
+    await fixture.available('', { region_id, specs: { gpu_count: 0, ...size } });
+    const error = await errorOf(fixture.request(team, { region_id, specs: { gpu_model: 'B200-180GB', gpu_count: 1 } }));
+    expect(error).toMatchObject({
+      code: 'spec_mismatch',
+      message:
+        'No node could ever match. The nearest has no GPUs, 32 cores and 128 GB; not met: gpu_model B200-180GB (it has no GPUs); gpu_count at least 1 (it has 0).',
+    });
+  });
+
+  it('fails its check where it has one', async () => {
+    const { node_id } = await fixture.register({ name: `metal-${newId()}.few-gpus`, specs: { gpu_count: 0, ...size } });
+    await fixture.work();
+    expect(await fixture.node(node_id)).toMatchObject({
+      status: 'Check failed',
+      differences: [{ field: 'gpu_count', declared: '0', found: '1' }],
+    });
+  });
+});
+
+it('is billed by the model as it is declared, with hyphens for what cannot stand in a SKU', async () => {
+  const { ask } = await alone('', 'NVIDIA H100 80GB™');
+  const instance = await fixture.settled(team, ask);
+  await fixture.end(team, instance);
+  await fixture.settle();
+  expect((await fixture.factsOf(instance)).map(({ sku, quantity }) => [sku, quantity])).toEqual([
+    ['baremetal.nvidia-h100-80gb--x4', '1'],
+    ['baremetal.nvidia-h100-80gb--x4', '0'],
+  ]);
 });
 
 /** Provisions on a node with this fault, which fails at the step. Returns how many tries of it there were. */

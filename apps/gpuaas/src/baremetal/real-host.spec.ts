@@ -39,7 +39,8 @@ async function accepted(host: SshHost, more: object = {}): Promise<BaremetalNode
   return fixture.node(node.node_id);
 }
 
-const provision = (node: BaremetalNode) => fixture.settled(team, { specs: { gpu_model: node.specs.gpu_model } });
+const wanted = ({ specs }: BaremetalNode) => ({ specs: { gpu_model: specs.gpu_model ?? '' } });
+const provision = (node: BaremetalNode) => fixture.settled(team, wanted(node));
 
 describeWhere(hostsLack(), 'a real host', () => {
   let host: SshHost;
@@ -132,7 +133,7 @@ describeWhere(hostsLack(), 'a real host', () => {
         'UPDATE baremetal_instance SET claim_token = gen_random_uuid(), claimed_until = clock_timestamp() WHERE claim_token IS NOT NULL',
       );
     });
-    const instance = await fixture.request(team, { specs: { gpu_model: node.specs.gpu_model } });
+    const instance = await fixture.request(team, wanted(node));
     while (!spy.mock.calls.length) await fixture.workOnce();
     spy.mockRestore();
     expect(await opens(host, secret.username, { password: secret.password })).toBe(true);

@@ -22,6 +22,7 @@ async function refusal(input: Partial<RegisterBaremetalNode>): Promise<[code: st
 
 describe('a host is not registered', () => {
   it.each([
+    ...['127.1', '2130706433', '0x7f000001', '0177.0.0.1', '169.16689662', '1.2.3.4.5', '256.1.1.1', 'a.1'],
     ...['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', 'localhost', 'LOCALHOST', '169.254.1.1', 'fe80::1'],
     ...['169.254.169.254', '::ffff:169.254.169.254', 'fd00:ec2::254', '100.100.100.200', '0.0.0.0', '224.0.0.1'],
     ...['ssh://a.example', 'root@a.example', 'a.example:22', 'a.example/x', '-oProxyCommand=x', 'a b', ''],
@@ -49,6 +50,15 @@ describe('a host is not registered', () => {
     ['memory_gb', -5],
   ])('with %s of %d', async (field, value) => {
     expect(await refusal({ specs: { ...specs, [field]: value } })).toEqual(['invalid_input', `specs.${field}`, expect.any(String)]);
+  });
+
+  it.each<[string, object]>([
+    ['with GPUs of no model', { gpu_model: undefined }],
+    ['with GPUs whose model is null', { gpu_model: null }],
+    ['with a model of no GPUs', { gpu_count: 0 }],
+    ['with a model that is blank', { gpu_model: ' ' }],
+  ])('%s', async (_what, wrong) => {
+    expect(await refusal({ specs: { ...specs, ...wrong } })).toEqual(['invalid_input', 'specs.gpu_model', expect.any(String)]);
   });
 
   it('twice, by its name or by its host and port, whatever their case', async () => {

@@ -10,7 +10,7 @@ type Declared = Pick<BaremetalNodeEntity, 'gpuModel' | 'gpuCount' | 'cpuCores' |
 export function differencesOf(declared: Declared, found: BaremetalFindings): BaremetalDifference[] {
   const { gpuModel, gpuCount, cpuCores, memoryGb } = declared;
   const rows: [string, string | number, string | number | null, boolean][] = [
-    ['gpu_model', gpuModel, found.gpu_model, namesModel(found.gpu_model ?? '', gpuModel)],
+    ['gpu_model', gpuModel ?? 'none', found.gpu_model, gpuModel !== null && namesModel(found.gpu_model ?? '', gpuModel)],
     ['gpu_count', gpuCount, found.gpu_count, found.gpu_count === gpuCount],
     ['cpu_cores', cpuCores, found.cpu_cores, found.cpu_cores === cpuCores],
     ['memory_gb', memoryGb, found.memory_gb, Math.abs((found.memory_gb ?? 0) / memoryGb - 1) <= memoryTolerance],
@@ -26,5 +26,6 @@ function namesModel(product: string, model: string): boolean {
   return model
     .toLowerCase()
     .split(/[^a-z0-9]+/)
+    .filter(Boolean)
     .every((part) => words.has(part));
 }

@@ -53,8 +53,9 @@ export class BaremetalNodeEntity extends MachineRow {
   @Column('text', { nullable: true })
   reinstallUrl!: string | null;
 
-  @Column('text')
-  gpuModel!: string;
+  /** null where it has no GPUs. */
+  @Column('text', { nullable: true })
+  gpuModel!: string | null;
 
   @Column('integer')
   gpuCount!: number;

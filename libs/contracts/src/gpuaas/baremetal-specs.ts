@@ -1,24 +1,15 @@
-import { aSku } from '../billing/price.js';
 import { OneOf, Text, WholeNumber } from '../fields.js';
 
-/** The part of a SKU that names the GPUs of a host. */
 const aGpuModel = {
-  ...aSku,
   max: 64,
-  patternHint: 'letters, digits, dots, hyphens and underscores, such as H100-80GB',
   example: 'H100-80GB',
-  description: 'Model of the GPUs, the part of the SKU that names them.',
+  description: 'Model of the GPUs. The SKU has it in lower case, with `-` for what is no letter or digit.',
 };
-
-const gpuCount = { min: 1, max: 64, example: 8, description: 'Number of physical GPUs.' };
+const gpuCount = { min: 0, max: 64, example: 8, description: 'Number of physical GPUs.' };
 const cpuCores = { min: 1, max: 4_096, example: 128, description: 'Number of processors, as `nproc` counts them.' };
 const memoryGb = { min: 1, max: 1_000_000, example: 1024, description: 'Main memory in GB.' };
 
-/** What a bare-metal host has. */
-export class BaremetalSpecs {
-  @Text(aGpuModel)
-  gpu_model!: string;
-
+class HostSize {
   @WholeNumber(gpuCount)
   gpu_count!: number;
 
@@ -29,8 +20,17 @@ export class BaremetalSpecs {
   memory_gb!: number;
 }
 
+/** What a bare-metal host has. */
+export class BaremetalSpecs extends HostSize {
+  @Text({ ...aGpuModel, optional: true, nullable: true, description: `${aGpuModel.description} Needed unless \`gpu_count\` is 0.` })
+  gpu_model?: string | null;
+}
+
 /** As `BaremetalSpecs`, in responses. */
-export class BaremetalHostSpecs extends BaremetalSpecs {}
+export class BaremetalHostSpecs extends HostSize {
+  @Text({ ...aGpuModel, nullable: true, description: 'Model of the GPUs; null where the host has none.' })
+  gpu_model!: string | null;
+}
 
 /** What a request asks for: text matches ignoring case, a number means "at least", and what is left out does not matter. */
 export class BaremetalRequirements {
@@ -52,7 +52,7 @@ export class BaremetalFindings {
   @Text({ ...aGpuModel, max: 200, nullable: true })
   gpu_model!: string | null;
 
-  @WholeNumber({ ...gpuCount, min: 0, nullable: true })
+  @WholeNumber({ ...gpuCount, nullable: true })
   gpu_count!: number | null;
 
   @WholeNumber({ ...cpuCores, nullable: true })

@@ -54,7 +54,7 @@ export function BaremetalPage() {
 }
 
 function specsText({ gpu_model, gpu_count, cpu_cores, memory_gb }: Instance['specs']): string {
-  const gpus = gpu_model === undefined && gpu_count === undefined ? [] : [`${gpu_count ?? 1} × ${gpu_model ?? 'GPU'}`];
+  const gpus = gpu_model === undefined && !gpu_count ? [] : [`${gpu_count ?? 1} × ${gpu_model ?? 'GPU'}`];
   return [
     ...gpus,
     ...(cpu_cores === undefined ? [] : [`${cpu_cores} cores`]),

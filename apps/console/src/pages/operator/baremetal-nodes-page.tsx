@@ -53,7 +53,7 @@ export function BaremetalNodesPage() {
                     title: 'Specs',
                     cell: ({ specs: { gpu_count, gpu_model, cpu_cores, memory_gb } }) => (
                       <span className="given">
-                        {gpu_count} × {gpu_model ?? 'GPU'}, {cpu_cores} cores, {memory_gb} GB
+                        {gpu_model === null ? 'no GPUs' : `${gpu_count} × ${gpu_model}`}, {cpu_cores} cores, {memory_gb} GB
                       </span>
                     ),
                   },
