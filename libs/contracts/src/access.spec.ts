@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AppError } from '@atoll/errors';
-import { permissions, requirePermission, requirePlatformAdmin, requireUser, type Permission } from './access.js';
+import { permissions, requirePermission, requirePlatformAdmin, requireUser, teamsThatAllow, type Permission } from './access.js';
 import { teamRoles, type TeamRole, type UserCaller } from './caller.js';
 
 const user = (overrides: Partial<UserCaller> = {}): UserCaller => ({
@@ -36,6 +36,22 @@ describe('who may do what', () => {
     const caller = user({ teams: [{ teamId: 't', role }] });
     expect(outcome(() => requirePermission(caller, 't', permission))).toBe(expected[permission].includes(role) ? 'allowed' : 'forbidden');
   });
+
+  it.each(Object.keys(permissions) as Permission[])(
+    '%s, asked of no team in particular, holds in each team where it does',
+    (permission) => {
+      const teams = teamRoles.flatMap((role) => [
+        { teamId: role, role },
+        { teamId: `${role} without the factor that it requires`, role, lacksSecondFactor: true },
+      ]);
+      const caller = user({ teams });
+      expect(teamsThatAllow(caller, permission)).toEqual(teamRoles.filter((role) => expected[permission].includes(role)));
+      const one = (teamId: string) => outcome(() => requirePermission(caller, teamId, permission)) === 'allowed';
+      expect(teamsThatAllow(caller, permission)).toEqual(teams.map(({ teamId }) => teamId).filter(one));
+      expect(teamsThatAllow(user({ platformAdmin: true }), permission)).toBeNull();
+      expect(teamsThatAllow({ kind: 'system', service: 'teams' }, permission)).toBeNull();
+    },
+  );
 
   it("answers for another team's object as for an unknown one", () => {
     const caller = user({ teams: [{ teamId: 't', role: 'team_owner' }] });

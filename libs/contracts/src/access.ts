@@ -48,3 +48,14 @@ export function requirePermission(caller: Caller, teamId: string, permission: Pe
     throw new AppError('forbidden', `The role ${role} may not do this; it takes one of: ${allowed.join(', ')}.`);
   }
 }
+
+/**
+ * The teams in which the caller may do this; null: in all, for the operator and for services. For what is asked of no team in particular: a
+ * team whose second factor the caller lacks is left out.
+ */
+export function teamsThatAllow(caller: Caller, permission: Permission): string[] | null {
+  if (isPlatformAdmin(caller)) return null;
+  const allowed: readonly TeamRole[] = permissions[permission];
+  const teams = caller.kind === 'user' ? caller.teams : [];
+  return teams.filter(({ role, lacksSecondFactor }) => allowed.includes(role) && !lacksSecondFactor).map(({ teamId }) => teamId);
+}

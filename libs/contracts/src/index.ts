@@ -1,4 +1,13 @@
-export { isPlatformAdmin, notFound, type Permission, permissions, requirePermission, requirePlatformAdmin, requireUser } from './access.js';
+export {
+  isPlatformAdmin,
+  notFound,
+  type Permission,
+  permissions,
+  requirePermission,
+  requirePlatformAdmin,
+  requireUser,
+  teamsThatAllow,
+} from './access.js';
 export {
   type CallContext,
   type Caller,

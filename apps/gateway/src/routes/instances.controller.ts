@@ -14,8 +14,8 @@ export class InstancesController {
   @Get()
   @AnswersAllOrPage(
     InstanceList,
-    'List the instances of a team',
-    'Returns every instance of a team, pods included; all of them unless `limit` is sent. Any member of the team may read them.',
+    'List instances',
+    'Returns every instance of a team, or of all teams of the caller, pods included; all of them unless `limit` is sent. Any member of a team may read them.',
   )
   listInstances(@Query() query: ListInstances, @Context() context: CallContext): Promise<InstanceList> {
     return this.rpc.call(instances.list, query, context);

@@ -1,4 +1,4 @@
-import { isPlatformAdmin, type CallContext } from '@atoll/contracts';
+import { teamsThatAllow, type CallContext } from '@atoll/contracts';
 import { type FindPlaces, type Places } from '@atoll/contracts/gpuaas';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
@@ -24,8 +24,7 @@ export class PlacesService {
   constructor(private readonly statements: Statements) {}
 
   async find({ subscription_ids = [], region_ids = [] }: FindPlaces, { caller }: CallContext): Promise<Places> {
-    const teams = caller.kind === 'user' ? caller.teams.filter(({ lacksSecondFactor }) => !lacksSecondFactor) : [];
-    const teamIds = isPlatformAdmin(caller) ? null : teams.map(({ teamId }) => teamId);
+    const teamIds = teamsThatAllow(caller, 'readTeam');
     const [subscriptions, regions] = await Promise.all([
       this.statements.query<Places['subscriptions'][number]>('places.subscriptions', subscriptionsQuery, [subscription_ids, teamIds]),
       this.statements.query<RegionRow>('places.regions', regionsQuery, [region_ids]),

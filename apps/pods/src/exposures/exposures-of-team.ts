@@ -1,4 +1,4 @@
-import { isPlatformAdmin, requirePermission, type CallContext } from '@atoll/contracts';
+import { requirePermission, teamsThatAllow, type CallContext } from '@atoll/contracts';
 import { type ExposedServiceList, type FindExposed } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -27,9 +27,7 @@ export class ExposuresOfTeam {
       requirePermission(caller, team_id, 'readTeam');
       await this.teams.team(team_id);
     }
-    const own = caller.kind === 'user' ? caller.teams.filter(({ lacksSecondFactor }) => !lacksSecondFactor) : [];
-    const reach = isPlatformAdmin(caller) ? null : own.map(({ teamId }) => teamId);
-    const values = [team_id ?? null, subscription_id ?? null, reach];
+    const values = [team_id ?? null, subscription_id ?? null, teamsThatAllow(caller, 'readTeam')];
     const rows = await this.statements.query<{ pod_name: string }>('exposures.of_team', exposedQuery, values);
     return { data: rows.map((raw) => exposureView(this.steps.rowOf(raw), raw.pod_name)) };
   }

@@ -1,4 +1,4 @@
-import { pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
+import { pageWindow, requirePermission, teamsThatAllow, type CallContext, type Caller } from '@atoll/contracts';
 import type { Instance, InstanceList, ListInstances } from '@atoll/contracts/pods';
 import { readPage, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -17,7 +17,7 @@ interface Row {
   created_at: Date;
 }
 
-/** Everything of a team that runs as an instance: the legacy listing. */
+/** Everything that runs as an instance, of a team or of all teams of the caller: the legacy listing. */
 @Injectable()
 export class InstancesService {
   constructor(
@@ -25,17 +25,17 @@ export class InstancesService {
     private readonly teams: TeamDirectory,
   ) {}
 
-  /** All of them unless `limit` was sent. */
+  /** All of them unless `limit` was sent; a page of what all teams have. */
   async list({ team_id, include_ended, ...asked }: ListInstances, { caller }: CallContext): Promise<InstanceList> {
-    requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
-    const window = asked.limit === undefined ? undefined : pageWindow(asked, 1);
+    const teamIds = await this.teamsOf(team_id, caller);
+    const window = asked.limit === undefined && teamIds ? undefined : pageWindow(asked, 1);
+    const from = teamIds ? ofTeams : ofAll;
     const { total, rows } = await readPage<Row>(this.statements, {
-      name: 'instances.list',
-      count: `SELECT count(*)::int FROM (${ofTeam}) instance`,
-      rows: `${ofTeam} ORDER BY created_at, id LIMIT $3 OFFSET $4`,
+      name: teamIds ? 'instances.list' : 'instances.list_all',
+      count: `SELECT count(*)::int FROM (${from}) instance`,
+      rows: `${from} ORDER BY created_at, id LIMIT $3 OFFSET $4`,
       order: 'created_at, id',
-      values: [team_id, include_ended === 'true', window?.limit ?? null, window?.offset ?? 0],
+      values: [teamIds, include_ended === 'true', window?.limit ?? null, window?.offset ?? 0],
     });
     const data = rows.map(({ id, name, kind, state, team_id: teamId, workspace_id, region_id, auto_restart, created_at }) => ({
       id,
@@ -50,11 +50,24 @@ export class InstancesService {
     }));
     return { data, ...(window && { pagination: { page: window.page, limit: window.limit, total } }) };
   }
+
+  /** null: all there are. */
+  private async teamsOf(teamId: string | undefined, caller: Caller): Promise<string[] | null> {
+    if (teamId === undefined) return teamsThatAllow(caller, 'readTeam');
+    requirePermission(caller, teamId, 'readTeam');
+    await this.teams.team(teamId);
+    return [teamId];
+  }
 }
 
-const ofTeam = `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, NULL::boolean AS auto_restart, created_at FROM pod
-    WHERE team_id = $1 AND ($2 OR state <> 'deleted')
+/** Those whose row this holds of, in which `$1` may be the teams; `$2`: also what has ended. */
+function instancesWhere(condition: string): string {
+  return `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, NULL::boolean AS auto_restart, created_at FROM pod
+    WHERE ${condition} AND ($2 OR state <> 'deleted')
   UNION ALL SELECT instance_id, name, 'vm', state, team_id, workspace_id, region_id, auto_restart, created_at FROM vm
-    WHERE team_id = $1 AND ($2 OR state <> 'deleted')
+    WHERE ${condition} AND ($2 OR state <> 'deleted')
   UNION ALL SELECT instance_id, name, 'baremetal', status, team_id, workspace_id, region_id, NULL, created_at FROM baremetal_instance
-    WHERE team_id = $1 AND ($2 OR status NOT IN ('Failed', 'Released', 'Cancelled'))`;
+    WHERE ${condition} AND ($2 OR status NOT IN ('Failed', 'Released', 'Cancelled'))`;
+}
+const ofTeams = instancesWhere('team_id = ANY ($1::uuid[])');
+const ofAll = instancesWhere('$1::uuid[] IS NULL');

@@ -40,6 +40,23 @@ it('instances are all pods of the team and of no other, whole unless limit is se
   expect((await errorOf(fixture.call(instances.list, { team_id: newId() }))).code).toBe('not_found');
 });
 
+it('instances are those of all teams of the caller where no team is named, and a page of all there are for the operator', async () => {
+  const [one, two, other] = [await fixture.team(), await fixture.team(), await fixture.team()];
+  const made = [await fixture.create(one), await fixture.create(two)];
+  await fixture.create(other);
+  const teams = [one, two].map(({ team_id: teamId }) => ({ teamId, role: 'viewer' as const }));
+  const list = (of: typeof teams, more: object = {}) => fixture.call(instances.list, more, { ...one.member, scope: 'user', teams: of });
+  const idsOf = (of: { pod_id: string }[]) => ({ data: of.map(({ pod_id: id }) => expect.objectContaining({ id })) });
+  expect(await list(teams)).toEqual(idsOf(made));
+  expect(await list(teams, { limit: 1, page: 2 })).toEqual({ ...idsOf(made.slice(1)), pagination: { page: 2, limit: 1, total: 2 } });
+  expect(await list([])).toEqual({ data: [] });
+  const lacking = [teams[0]!, { ...teams[1]!, lacksSecondFactor: true }];
+  expect(await list(lacking)).toEqual(idsOf(made.slice(0, 1)));
+  expect((await errorOf(list(lacking, { team_id: two.team_id }))).code).toBe('forbidden');
+  const all = await fixture.call(instances.list, {});
+  expect([all.data.length <= 10, all.pagination?.limit, all.pagination!.total >= 3]).toEqual([true, 10, true]);
+});
+
 it('instances are the bare-metal ones of the team too, in whatever order their events come', async () => {
   const [own, other] = [await fixture.team(), await fixture.team()];
   const told = {

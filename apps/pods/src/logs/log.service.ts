@@ -1,4 +1,4 @@
-import { isPlatformAdmin, notFound, permissions, requirePermission, type CallContext, type Caller, type TeamRole } from '@atoll/contracts';
+import { notFound, permissions, requirePermission, teamsThatAllow, type CallContext, type Caller } from '@atoll/contracts';
 import { type PodLogPage, type ReadPodLogs } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { AppError, invalidInput } from '@atoll/errors';
@@ -96,13 +96,17 @@ export class LogsService {
       await this.teams.team(teamId);
       return [teamId];
     }
-    if (isPlatformAdmin(caller) || caller.kind !== 'user') {
+    const teamIds = teamsThatAllow(caller, 'useResources');
+    if (teamIds === null) {
       const message = 'a platform_admin must name team_id or pod_name';
       throw invalidInput([{ path: 'team_id', code: 'team_id', message }]);
     }
-    const allowed: readonly TeamRole[] = permissions.useResources;
-    const teamIds = caller.teams.filter(({ role }) => allowed.includes(role)).map((team) => team.teamId);
-    if (teamIds.length === 0) throw new AppError('forbidden', `Reading logs takes one of the roles: ${allowed.join(', ')}.`);
+    if (teamIds.length === 0) {
+      throw new AppError(
+        'forbidden',
+        `Reading logs takes one of the roles ${permissions.useResources.join(', ')}, and what their team requires.`,
+      );
+    }
     return teamIds;
   }
 

@@ -179,6 +179,16 @@ describe('reading logs of pods', () => {
       expect(await read({ team_id: theirs })).toEqual(await read({ team_id: randomUUID() }));
     });
 
+    it('those who lack the second factor that the team requires, and what they have elsewhere is read', async () => {
+      const [teamId, elsewhere] = [fixture.team(), fixture.team()];
+      await podThatWrote(teamId, ['x']);
+      await podThatWrote(elsewhere, ['y']);
+      const lacking = { teamId, role: 'member' as const, lacksSecondFactor: true };
+      const by = (...teams: UserCaller['teams']) => fixture.logs({}, { ...memberOf(teamId), scope: 'user', teams });
+      await expect(by(lacking)).rejects.toMatchObject({ code: 'forbidden' });
+      expect(messagesOf(await by(lacking, { teamId: elsewhere, role: 'member' }))).toEqual(['y']);
+    });
+
     it('roles that may not use pods', async () => {
       const teamId = fixture.team();
       const pod = await podThatWrote(teamId, ['x']);

@@ -4,8 +4,8 @@ import {
   permissions,
   requirePermission,
   requirePlatformAdmin,
+  teamsThatAllow,
   type CallContext,
-  type Caller,
   type TeamPath,
   type TeamRole,
 } from '@atoll/contracts';
@@ -36,10 +36,6 @@ const namesQuery = `SELECT id, name, policy_id FROM team WHERE deleted_at IS NUL
 const workspacesQuery = `SELECT w.id, w.name, w.team_id, t.name AS team_name FROM workspace w JOIN team t ON t.id = w.team_id
   WHERE w.id = ANY ($1::uuid[]) AND t.deleted_at IS NULL AND ($2::uuid[] IS NULL OR t.id = ANY ($2)) ORDER BY w.id`;
 
-function teamIdsOf(caller: Caller): string[] {
-  return caller.kind === 'user' ? caller.teams.filter(({ lacksSecondFactor }) => !lacksSecondFactor).map(({ teamId }) => teamId) : [];
-}
-
 /** Teams and members as lists of many need them. */
 @Injectable()
 export class BatchesService {
@@ -68,7 +64,7 @@ export class BatchesService {
   }
 
   async workspaces({ workspace_ids }: FindWorkspaces, { caller }: CallContext): Promise<FoundWorkspaces> {
-    const values = [workspace_ids, isPlatformAdmin(caller) ? null : teamIdsOf(caller)];
+    const values = [workspace_ids, teamsThatAllow(caller, 'readTeam')];
     return {
       workspaces: await this.statements.query<FoundWorkspaces['workspaces'][number]>('batches.workspaces', workspacesQuery, values),
     };

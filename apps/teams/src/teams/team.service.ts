@@ -3,6 +3,7 @@ import {
   pageWindow,
   requirePermission,
   requirePlatformAdmin,
+  teamsThatAllow,
   type CallContext,
   type PageFromZero,
   type TeamPath,
@@ -42,14 +43,11 @@ export class TeamsService {
 
   async list(asked: PageFromZero, { caller }: CallContext): Promise<TeamPage> {
     const { page, limit, offset } = pageWindow(asked, 0);
+    const teamIds = teamsThatAllow(caller, 'readTeam');
     const [row] =
-      caller.kind === 'system' || caller.platformAdmin
+      teamIds === null
         ? await this.statements.query<PageRow<Team>>('teams.list_all', allTeamsQuery, [limit, offset])
-        : await this.statements.query<PageRow<Team>>('teams.list_own', ownTeamsQuery, [
-            limit,
-            offset,
-            caller.teams.filter(({ lacksSecondFactor }) => !lacksSecondFactor).map(({ teamId }) => teamId),
-          ]);
+        : await this.statements.query<PageRow<Team>>('teams.list_own', ownTeamsQuery, [limit, offset, teamIds]);
     return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
   }
 

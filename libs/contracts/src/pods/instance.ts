@@ -2,11 +2,18 @@ import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Flag, Instant, NumberedId, OneOf, Text, Uuid } from '../fields.js';
 import { IncludeEnded, ListOrPageOf, PageFromOneOrAll } from '../page.js';
-import { TeamPath } from '../team-path.js';
 
 export const instanceKinds = ['pod', 'vm', 'baremetal'] as const;
 
-export class ListInstances extends IntersectionType(TeamPath, PageFromOneOrAll, IncludeEnded) {}
+class InstancesOf {
+  @Uuid({
+    optional: true,
+    description: 'Id of the team; without it all teams of the caller. A platform_admin is shown those of all teams, always a page.',
+  })
+  team_id?: string;
+}
+
+export class ListInstances extends IntersectionType(InstancesOf, PageFromOneOrAll, IncludeEnded) {}
 
 export class Instance {
   @Uuid()
