@@ -64,7 +64,7 @@ export abstract class DurableMachine<
   /**
    * SQL expression over the columns of the table, of type `text[]`: the lanes of a row, in the order in which its step
    * visits them, such as the nodes it has to talk to. Evaluated when a row enters a state that has a step, and by
-   * `assignLanes`. Steps of one lane share a concurrency limit, so a lane that hangs delays no other lane. Rows whose
+   * `assignLanes`, which is called after the insertion of a row whose lanes are named after a key that the database gives. Steps of one lane share a concurrency limit, so a lane that hangs delays no other lane. Rows whose
    * array is empty share one lane.
    */
   protected abstract readonly lanes: string;

@@ -56,6 +56,15 @@ export async function firstWaitingFor(manager: EntityManager, nodeId: string): P
   return rows.map(({ instance_id }) => instance_id);
 }
 
+/** The requests that wait and that this node, free or not, would fit. */
+export async function allWaitingFor(manager: EntityManager, nodeId: string): Promise<string[]> {
+  const rows = await manager.query<{ instance_id: string }[]>(
+    `SELECT w.instance_id FROM baremetal_node n, baremetal_instance w WHERE n.node_id = $1 AND ${isWaiting('w')} AND ${fits('n', 'w')}`,
+    [nodeId],
+  );
+  return rows.map(({ instance_id }) => instance_id);
+}
+
 /** The first of all requests that ask for the same, where a free node fits. */
 export const servableRequests = `
   SELECT instance_id FROM (

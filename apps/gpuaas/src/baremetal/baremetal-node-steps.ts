@@ -3,7 +3,7 @@ import { DurableMachine, StepFailed, touchRows, type Outcome, type Passage, type
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
-import { firstWaitingFor } from './allocation.js';
+import { allWaitingFor, firstWaitingFor } from './allocation.js';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import { baremetalInstanceMachine, type BaremetalInstanceMachine } from '../model/baremetal-instance.machine.js';
 import type { BaremetalNodeEntity, MaintenanceCode } from '../model/baremetal-node.entity.js';
@@ -48,7 +48,7 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
       case 'checking':
         return this.check(node, context);
       case 'check_failed':
-        return unreachableCodes.has(node.lastError?.code ?? '') ? { event: 'CHECK' } : 'rest';
+        return isWorthAnotherLook(node) ? { event: 'CHECK' } : 'rest';
       case 'available':
       case 'in_service':
         return this.look(node, context);
@@ -68,7 +68,7 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
   ): Promise<void> {
     switch (node.state as BaremetalNodeState) {
       case 'check_failed':
-        if (unreachableCodes.has(node.lastError?.code ?? '')) await this.park(manager, node, recheckMs);
+        if (isWorthAnotherLook(node)) await this.park(manager, node, recheckMs);
         break;
       case 'available':
         await this.becomeFree(manager, node, event);
@@ -105,6 +105,11 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
   /** A request that waits for this node looks again. */
   async offer(manager: EntityManager, nodeId: string): Promise<void> {
     await touchRows(manager, this.instances, await firstWaitingFor(manager, nodeId));
+  }
+
+  /** This node is given to nobody any more: requests that it would fit look whether another one ever will. */
+  async reconsider(manager: EntityManager, nodeId: string): Promise<void> {
+    await touchRows(manager, this.instances, await allWaitingFor(manager, nodeId));
   }
 
   private async becomeFree(manager: EntityManager, { nodeId, instanceId }: BaremetalNodeEntity, event: BaremetalNodeEvent): Promise<void> {
@@ -222,4 +227,9 @@ function sentenceOf(differences: readonly BaremetalDifference[]): string {
 
 function sameFindings(one: BaremetalFindings | null, other: BaremetalFindings): boolean {
   return one !== null && (Object.keys(other) as (keyof BaremetalFindings)[]).every((name) => one[name] === other[name]);
+}
+
+/** Whether a check failed for what may pass by itself: the host did not answer, or nothing looked at it in time. */
+function isWorthAnotherLook({ lastError }: BaremetalNodeEntity): boolean {
+  return lastError !== null && (unreachableCodes.has(lastError.code) || lastError.code === 'deadline_exceeded');
 }

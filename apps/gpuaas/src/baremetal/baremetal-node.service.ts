@@ -122,6 +122,7 @@ export class BaremetalNodesService {
         ],
       );
       await this.nodes.offer(manager, node.nodeId);
+      if (input.retired) await this.nodes.reconsider(manager, node_id);
       return this.view(manager, node_id);
     });
   }
@@ -160,7 +161,8 @@ export class BaremetalNodesService {
       const node = await this.lock(manager, node_id);
       // What is left of a tenant on the host stays there.
       const moved = await this.nodes.move(manager, node, 'REMOVE', causeOf(context, 'delete'), { instanceId: null });
-      if (!moved) throw inUse(node, 'release it first');
+      if (!moved) throw inUse(node, node.state === 'reinstalling' ? 'wait until its hook has answered' : 'release it first');
+      await this.nodes.reconsider(manager, node_id);
       await manager.query(`UPDATE baremetal_node SET credential = '' WHERE node_id = $1`, [node_id]);
       if (node.instanceId) {
         await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [node.instanceId]);
@@ -171,7 +173,10 @@ export class BaremetalNodesService {
 
   private async insert(manager: EntityManager, values: Partial<BaremetalNodeEntity>, context: CallContext): Promise<BaremetalNodeEntity> {
     try {
-      return await this.nodes.insert(manager, values, causeOf(context));
+      const node = await this.nodes.insert(manager, values, causeOf(context));
+      // Its lane is named after its id, which it has only now.
+      await this.nodes.assignLanes(manager, [node.nodeId]);
+      return node;
     } catch (error) {
       if (isUniqueViolation(error)) throw new AppError('conflict', 'A node of this name, or of this host and port, is registered already.');
       throw error;

@@ -70,3 +70,16 @@ describe('a host is not registered', () => {
     await fixture.register({ host, port: 2222 });
   });
 });
+
+it('hosts that hang hold up the first check of no other host', async () => {
+  const running = await BaremetalFixture.start({ isRunning: true });
+  try {
+    const hanging = [];
+    for (let number = 0; number < 20; number++) hanging.push(await running.register({ name: `dead-${number}.inspect-hang` }));
+    const { node_id } = await running.register();
+    while ((await running.node(node_id)).status !== 'Available') await new Promise((resolve) => setTimeout(resolve, 20));
+    for (const node of hanging) expect((await running.node(node.node_id)).status).toBe('Checking');
+  } finally {
+    await running.stop();
+  }
+});

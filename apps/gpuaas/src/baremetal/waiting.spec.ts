@@ -56,6 +56,18 @@ describe('requests for one node', () => {
     expect((await fixture.node(large.node_id)).status).toBe('In service');
   });
 
+  it.each(['retired', 'deleted'] as const)('that only this node could meet fail at once when it is %s', async (how) => {
+    const model = `gone-${newId().slice(-8)}`;
+    const { node_id } = await fixture.available('', sized(model, 8));
+    await fixture.gpuaas.call(baremetalNodes.update, { node_id, maintenance: true });
+    const waiting = await fixture.settled(team, { specs: { gpu_model: model } });
+    expect(waiting.status).toBe('Requested');
+    if (how === 'retired') await fixture.gpuaas.call(baremetalNodes.update, { node_id, retired: true });
+    else await fixture.gpuaas.call(baremetalNodes.delete, { node_id });
+    await fixture.work();
+    expect(await fixture.instance(team, waiting)).toMatchObject({ status: 'Failed', error: { code: 'spec_mismatch' } });
+  });
+
   it('leave a free node to an earlier one that waits for it', async () => {
     const model = `first-${newId().slice(-8)}`;
     const node = await fixture.available('', sized(model, 8));
@@ -101,7 +113,6 @@ describe('requests for one node', () => {
     await fixture.settled(team, { specs: { gpu_model: model } });
     const waiting = await fixture.settled(team, { specs: { gpu_model: model } });
     await fixture.gpuaas.call(baremetalNodes.update, { node_id: node.node_id, retired: true });
-    await fixture.pass(301);
     await fixture.work();
     expect(await fixture.instance(team, waiting)).toMatchObject({ status: 'Failed', error: { code: 'spec_mismatch' } });
     expect((await errorOf(fixture.request(team, { specs: { gpu_model: model } }))).code).toBe('spec_mismatch');

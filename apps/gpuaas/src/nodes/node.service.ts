@@ -86,8 +86,7 @@ export class NodesService {
       const state = node.state as NodeState;
       if ((already as readonly NodeState[]).includes(state)) return this.view(manager, node_id);
       if (!(from as readonly NodeState[]).includes(state)) {
-        const statuses = new Set(from.map(nodeStatusOf));
-        throw new AppError('conflict', `The node is ${nodeStatusOf(state)}: ${name} works on one that is ${[...statuses].join(' or ')}.`);
+        throw new AppError('conflict', `The node is ${nodeStatusOf(state)}: ${name} works on one that is ${anyOf(from)}.`);
       }
       if (name === 'reset') await this.requireEmpty(manager, node_id);
       const values = { ...(name === 'reset' && { isReset: true }), ...(name === 'initialise' && { isReset: false }) };
@@ -125,4 +124,10 @@ export class NodesService {
     if (!view) throw notFound('node');
     return view;
   }
+}
+
+/** A node that is cordoned shows no more than that. */
+function anyOf(states: readonly NodeState[]): string {
+  const told = states.filter((state) => state !== 'cordoned_failed' || !states.includes('cordoned'));
+  return told.map((state) => (state === 'cordoned_failed' ? 'cordoned after it failed' : state)).join(' or ');
 }

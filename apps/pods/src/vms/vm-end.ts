@@ -2,6 +2,8 @@ import type { Exit } from '@atoll/cluster';
 import { backOffAfter } from '../pods/pod-end.js';
 import type { VmEntity } from '../model/vm.entity.js';
 
+const shutDown = 'Its guest shut down by itself.';
+
 export interface VmEnd {
   readonly event: 'ENDED' | 'COMPLETED' | 'FAILED';
   readonly values: Partial<VmEntity> & { readonly endReason: string };
@@ -15,9 +17,14 @@ export function afterGuestEnd({ autoRestart, failures, startedAt }: VmEntity, ex
   return { event: 'ENDED', values: { endReason, ...backOffAfter(failures, lastedMs, firstBackOffMs) } };
 }
 
+/** What becomes of a VM that waits to start again when that is no longer wanted: what it would be without `auto_restart`. */
+export function afterEndWithoutRestart({ endReason }: VmEntity): { event: 'STOP' | 'FAILED'; message: string } {
+  return { event: endReason === shutDown ? 'STOP' : 'FAILED', message: endReason ?? 'Its guest has ended.' };
+}
+
 function reasonOf(exit: Exit | null): string {
   if (!exit) return 'The VM was removed from outside of the platform.';
   if (exit.reason) return exit.reason.slice(0, 400);
-  if (exit.code === 0) return 'Its guest shut down by itself.';
+  if (exit.code === 0) return shutDown;
   return exit.outOfMemory === 'no' ? 'Its guest crashed.' : 'Its guest was killed: out of memory.';
 }

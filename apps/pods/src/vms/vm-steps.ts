@@ -10,7 +10,7 @@ import { PodStarts } from '../pods/pod-start.js';
 import { isFinalTrouble } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
 import { UsageFacts } from '../usage/usage-facts.js';
-import { afterGuestEnd } from './vm-end.js';
+import { afterEndWithoutRestart, afterGuestEnd } from './vm-end.js';
 import { VmKeys } from './vm-keys.js';
 import type { VmEntity } from '../model/vm.entity.js';
 import { vmMachine, type VmEvent, type VmState } from '../model/vm.machine.js';
@@ -111,10 +111,23 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
 
   private async again(vm: VmEntity, signal: AbortSignal): Promise<Found> {
     if (!(await this.isOver(vm, signal))) return { againAfterMs: lookAgainMs };
+    // A user’s restart waits for no instant.
+    if (!vm.autoRestart && vm.nextRunAt) return this.notAgain();
     const leftMs = (vm.nextRunAt?.getTime() ?? 0) - Date.now();
     if (leftMs > 0) return { againAfterMs: leftMs };
     const reference = await this.starts.requireImage(vm.teamId, vm.image, vm.requestId ?? undefined);
     return this.moving('AGAIN', (row) => ({ run: row.run + 1, restarts: row.restarts + 1, reference, nextRunAt: null }));
+  }
+
+  private notAgain(): Found {
+    return {
+      decide: async (manager, row) => {
+        if (row.autoRestart) return false;
+        const { event, message } = afterEndWithoutRestart(row);
+        await this.move(manager, row, event, { ...self, reason: message }, {}, event === 'FAILED' ? { code: 'ended', message } : null);
+        return true;
+      },
+    };
   }
 
   /** A VM that is deleted is removed with its disk; one that has stopped keeps both. */

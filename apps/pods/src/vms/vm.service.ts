@@ -85,6 +85,7 @@ export class VmsService {
       await named(name ?? '', () => manager.update(VmEntity, { instanceId: instance_id }, changed));
       Object.assign(vm, changed);
       if (name !== undefined) await this.steps.tell(manager, vm);
+      if (auto_restart === false) await this.steps.touch(manager, [instance_id], ['restarting']);
       return vmView(vm);
     });
   }
@@ -113,6 +114,7 @@ export class VmsService {
     const reference = await this.starts.requireImage(found.teamId, found.image, context.requestId);
     return this.transactions.once(context, async (manager) => {
       const vm = await this.lock(manager, instance_id);
+      if (vm.state === 'deleting') throw new AppError('conflict', 'The VM is being deleted.');
       if (vmStatus(vm.state) === 'stopping') throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');
       if (!atRest.has(vm.state)) {
         const anew = { failures: 0, endReason: null, nextRunAt: null };

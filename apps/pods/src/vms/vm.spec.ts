@@ -131,10 +131,18 @@ describe('a VM', () => {
     await fixture.untilVm(vm, ({ status }) => status === 'stopped');
     for (let round = 0; round < 5; round += 1) await fixture.work();
     expect(await fixture.vm(vm)).toMatchObject({ status: 'stopped', restarts: 0 });
-    const crashing = await running({ name: `crash-${newId().slice(-8)}`, auto_restart: true });
-    await fixture.untilVm(crashing, ({ restarts }) => restarts > 0);
-    expect(await update(crashing, { auto_restart: false })).toMatchObject({ auto_restart: false });
-    expect(await fixture.untilVm(crashing, ({ status }) => status === 'failed')).toMatchObject({ reason: 'Its guest crashed.' });
+  });
+
+  it('does not start again where auto_restart is switched off while it waits', async () => {
+    const vm = await running({ name: `crash-${newId().slice(-8)}`, auto_restart: true });
+    await fixture.untilVm(vm, ({ status }) => status !== 'running');
+    await fixture.query(
+      `UPDATE vm SET next_run_at = clock_timestamp() + interval '1 hour' WHERE instance_id = $1 AND state = 'restarting'`,
+      [vm.instance_id],
+    );
+    const { restarts } = await fixture.vm(vm);
+    await update(vm, { auto_restart: false });
+    expect(await fixture.untilVm(vm, ({ status }) => status === 'failed')).toMatchObject({ reason: 'Its guest crashed.', restarts });
   });
 
   it('mounts volumes, which are kept as long as it exists', async () => {
