@@ -55,5 +55,5 @@ export {
 export { addressAllowed, addressInRanges, type AddressRange, IpWhitelist, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
 export { IncludeEnded, Nothing, PageFromOne, PageFromOneOrAll, PageFromZero, pageWindow, Pagination } from './page.js';
 export { TeamPath } from './team-path.js';
-export { textPatterns } from './text.js';
+export { isLine, textPatterns } from './text.js';
 export { validateWire, type WireRules } from './validate-wire.js';

@@ -3,6 +3,8 @@ import { AppError } from '@atoll/errors';
 import { IsNull, type EntityManager } from 'typeorm';
 import { SessionEntity } from '../model/session.entity.js';
 import { ApiKeyEntity } from '../model/api-key.entity.js';
+import { hasFactor } from '../model/factors.js';
+import type { TeamsSettings } from '../teams-settings.js';
 
 /** A session as young as this is as good as a log-in just now. */
 const freshMinutes = 10;
@@ -26,17 +28,49 @@ export async function requireIssuingCredential(manager: EntityManager, caller: C
   throw new AppError('forbidden', 'This key was replaced and lives out its grace: it cannot issue keys. The key that replaced it can.');
 }
 
-/** For what outlasts a session, such as a key or a second factor: a session takes a log-in of the last 10 minutes. */
+/**
+ * For what outlasts a session, such as a second factor: a session takes a log-in of the last 10 minutes, and with the second factor where its user has
+ * one. So a password alone adds no factor beside those that there are, and removes none.
+ */
 export async function requireFreshCredential(manager: EntityManager, caller: UserCaller): Promise<void> {
-  const { kind, id } = caller.credential;
-  if (kind === 'key') return void (await liveKey(manager, id));
-  const { createdAt } = await liveSession(manager, id);
-  const [row] = await manager.query<{ is_fresh: boolean }[]>(
-    `SELECT $1::timestamptz > now() - interval '${freshMinutes} minutes' AS is_fresh`,
-    [createdAt],
+  await freshSession(manager, caller);
+}
+
+/**
+ * As `requireFreshCredential`, for keys that act for their user as a whole: those reach what a session does not reach without a second factor, so a session
+ * that makes one has it wherever one is required.
+ */
+export async function requireWholeCredential(
+  manager: EntityManager,
+  caller: UserCaller,
+  { operatorSecondFactor }: Pick<TeamsSettings, 'operatorSecondFactor'>,
+): Promise<void> {
+  const session = await freshSession(manager, caller);
+  if (!session || session.hasSecondFactor) return;
+  const [row] = await manager.query<{ is_required: boolean }[]>(
+    `SELECT (u.platform_admin AND $2) OR EXISTS (
+       SELECT FROM membership m JOIN team t ON t.id = m.team_id
+       WHERE m.user_id = u.id AND m.status = 'active' AND t.deleted_at IS NULL AND t.require_second_factor) AS is_required
+     FROM "user" u WHERE u.id = $1`,
+    [caller.userId, operatorSecondFactor === 'required'],
   );
-  if (row?.is_fresh) return;
-  throw new AppError('forbidden', `This takes a log-in of the last ${freshMinutes} minutes. Log in again.`);
+  if (row?.is_required === false) return;
+  throw new AppError('forbidden', 'A second factor is required where such a key reaches. Add one, or log in with it.');
+}
+
+/** The session, where it is one. */
+async function freshSession(manager: EntityManager, { userId, credential: { kind, id } }: UserCaller): Promise<SessionEntity | undefined> {
+  if (kind === 'key') return void (await liveKey(manager, id));
+  const session = await liveSession(manager, id);
+  const [row] = await manager.query<{ is_fresh: boolean; has_factor: boolean }[]>(
+    `SELECT $2::timestamptz > now() - interval '${freshMinutes} minutes' AS is_fresh, ${hasFactor('$1::uuid')} AS has_factor`,
+    [userId, session.createdAt],
+  );
+  if (!row?.is_fresh) throw new AppError('forbidden', `This takes a log-in of the last ${freshMinutes} minutes. Log in again.`);
+  if (row.has_factor && !session.hasSecondFactor) {
+    throw new AppError('forbidden', 'This takes a log-in with your second factor. Log in again, with it.');
+  }
+  return session;
 }
 
 async function liveKey(manager: EntityManager, id: string): Promise<ApiKeyEntity> {

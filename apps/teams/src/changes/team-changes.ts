@@ -26,11 +26,13 @@ export class TeamChanges {
   /** As `lock`, for what gives to a team or changes it: a suspended team may only read and give back, and one that goes gets nothing new. */
   async lockForGrowth(manager: EntityManager, teamId: string, caller: Caller, what?: string): Promise<TeamEntity> {
     const team = await this.lock(manager, teamId, what);
-    if (team.isSuspended && !isPlatformAdmin(caller)) {
-      throw new AppError('team_suspended', 'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.');
-    }
-    if (team.status === 'deleting') throw new AppError('conflict', 'The team is being deleted.');
+    requireGrowing(team, isPlatformAdmin(caller));
     return team;
+  }
+
+  /** Of a locked team. Nobody joins one that is suspended or goes, unless the operator sees to it. */
+  requireMayJoin(team: TeamEntity, { caller }: CallContext): void {
+    requireGrowing(team, caller.kind === 'user' && caller.platformAdmin);
   }
 
   /** Writes a locked team as its next revision and publishes its standing, without its workspaces. */
@@ -56,10 +58,11 @@ export class TeamChanges {
     await this.publishMember(manager, team, userId, context);
   }
 
-  /** Whether somebody was invited to the locked team, who is a member from now on. */
+  /** Whether somebody was invited to the locked team, who is a member from now on. Throws as `requireMayJoin`. */
   async acceptInvitation(manager: EntityManager, team: TeamEntity, userId: string, context: CallContext): Promise<boolean> {
     const { affected } = await manager.update(MembershipEntity, { teamId: team.id, userId, status: 'invited' }, { status: 'active' });
     if (!affected) return false;
+    this.requireMayJoin(team, context);
     await this.saveMember(manager, team, userId, context);
     return true;
   }
@@ -85,6 +88,13 @@ export class TeamChanges {
     team.revision += 1;
     await manager.update(TeamEntity, { id: team.id }, team);
   }
+}
+
+function requireGrowing(team: TeamEntity, isByOperator: boolean): void {
+  if (team.isSuspended && !isByOperator) {
+    throw new AppError('team_suspended', 'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.');
+  }
+  if (team.status === 'deleting') throw new AppError('conflict', 'The team is being deleted.');
 }
 
 async function standingOf(manager: EntityManager, { id, name, isSuspended, status, deletedAt }: TeamEntity): Promise<TeamStanding> {

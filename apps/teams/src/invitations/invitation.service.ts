@@ -2,7 +2,7 @@ import { notFound, requirePermission, type CallContext, type Nothing, type TeamP
 import { type Invitation, type InvitationPath, type InvitationList, type SentInvitation } from '@atoll/contracts/teams';
 import { Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { instantJson } from '../sql/json.js';
 import { requirePermissionNow } from '../members/caller-now.js';
@@ -25,6 +25,8 @@ const listQuery = `
 /** Invitations: memberships that were not accepted yet, and the links by which they are. */
 @Injectable()
 export class InvitationsService {
+  private readonly logger = new Logger('Sessions');
+
   constructor(
     private readonly statements: Statements,
     private readonly writers: Writers,
@@ -35,7 +37,9 @@ export class InvitationsService {
 
   async list({ team_id }: TeamPath, { caller }: CallContext): Promise<InvitationList> {
     requirePermission(caller, team_id, 'manageTeam');
-    return { data: await this.statements.query<Invitation>('invitations.list', listQuery, [team_id]) };
+    const data = await this.statements.query<Invitation>('invitations.list', listQuery, [team_id]);
+    if (data.length === 0) await this.requireTeam(team_id);
+    return { data };
   }
 
   async resend({ team_id, invitation_id }: InvitationPath, context: CallContext): Promise<SentInvitation> {
@@ -69,7 +73,14 @@ export class InvitationsService {
       const isMember = await manager.existsBy(MembershipEntity, { teamId: team_id, userId });
       throw isMember ? new AppError('conflict', 'You have accepted this invitation already.') : notFound('team');
     });
+    this.logger.log({ message: 'An invitation was accepted', user_id: userId, team_id, request_id: context.requestId });
     return {};
+  }
+
+  /** Only the operator may ask for a team that is not there. */
+  private async requireTeam(teamId: string): Promise<void> {
+    const found = await this.statements.query('invitations.team', 'SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [teamId]);
+    if (found.length === 0) throw notFound('team');
   }
 
   private async find(manager: EntityManager, { team_id, invitation_id }: InvitationPath): Promise<MembershipEntity> {

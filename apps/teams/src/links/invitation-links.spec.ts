@@ -1,6 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { invitations, links, members, membershipChanged, teams, users, type TeamMember } from '@atoll/contracts/teams';
+import {
+  invitations,
+  links,
+  members,
+  membershipChanged,
+  secondFactors,
+  sessions,
+  teams,
+  users,
+  type TeamMember,
+} from '@atoll/contracts/teams';
+import { Secret, TOTP } from 'otpauth';
 import { contextOf, gateway, logIn, password, somebody, tokenIn, type Person } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, unknownId, type MadeTeam } from '../teams-fixture.js';
 
@@ -52,6 +63,43 @@ describe('an invitation whose link is shown to whoever invites', () => {
     const whole = await contextOf(fixture, await logIn(fixture, { email }, undefined, 'another good phrase'));
     expect(whole.caller).toMatchObject({ userId: user_id, scope: 'user' });
     expect(whole.caller.teams).toHaveLength(2);
+  });
+
+  it('makes an account that its owner takes over by a link of the operator, with nothing that somebody else has put on it', async () => {
+    const email = fresh();
+    const { invitation, user_id } = await invite(email);
+    await use(invitation?.url, 'of somebody else');
+    const theirs = await contextOf(fixture, await logIn(fixture, { email }, undefined, 'of somebody else'));
+    const { secret } = await fixture.ask(secondFactors.begin, {}, theirs);
+    await fixture.ask(secondFactors.confirm, { code: new TOTP({ secret: Secret.fromBase32(secret) }).generate() }, theirs);
+    await fixture.query(
+      `INSERT INTO passkey (id, user_id, credential_id, public_key, counter, transports, name)
+       VALUES (gen_random_uuid(), $1, 'theirs', '', 0, '{}', 'Theirs')`,
+      [user_id],
+    );
+    await use((await fixture.call(fixture.admin, links.create, { email })).url);
+    const session = await logIn(fixture, { email });
+    expect(session.user.second_factor).toEqual({ is_set: false, recovery_codes: 0, passkeys: 0 });
+    expect((await errorOf(fixture.ask(sessions.verify, { id: theirs.caller.credential.id }, gateway))).code).toBe('unauthenticated');
+    expect((await contextOf(fixture, session)).caller).toMatchObject({ scope: 'user' });
+  });
+
+  it('is of no use while the team is suspended, and of use again after that', async () => {
+    const made = await fixture.createTeam('team_owner');
+    const [email, joining] = [fresh(), await somebody(fixture)];
+    const [{ invitation }] = [await invite(email, made), await invite(joining.email, made)];
+    const accept = async () =>
+      fixture.ask(invitations.accept, { team_id: made.team.id }, await contextOf(fixture, await logIn(fixture, joining)));
+    await fixture.call(fixture.admin, teams.suspend, { team_id: made.team.id });
+    expect([(await errorOf(use(invitation?.url))).code, (await errorOf(accept())).code]).toEqual(['team_suspended', 'team_suspended']);
+    // Whoever is not invited is told no more than before.
+    const stranger = await contextOf(fixture, await logIn(fixture, await somebody(fixture)));
+    expect((await errorOf(fixture.ask(invitations.accept, { team_id: made.team.id }, stranger))).code).toBe('not_found');
+    expect(await memberIn(email, made)).toMatchObject({ status: 'invited' });
+    await fixture.call(fixture.admin, teams.unsuspend, { team_id: made.team.id });
+    await use(invitation?.url);
+    await accept();
+    expect(await memberIn(email, made)).toMatchObject({ status: 'active' });
   });
 
   it('sets no password on an account that exists, and is accepted with the one it has', async () => {

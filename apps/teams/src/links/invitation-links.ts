@@ -1,5 +1,5 @@
 import { notFound } from '@atoll/contracts';
-import { type SentInvitation } from '@atoll/contracts/teams';
+import type { SentInvitation, TeamMember } from '@atoll/contracts/teams';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { LinkTokens } from '../tokens/link-tokens.js';
@@ -19,6 +19,16 @@ export class InvitationLinks {
     private readonly links: LinkTokens,
     private readonly mail: MailBox,
   ) {}
+
+  /** Within a transaction: the members as they are answered, those who are invited with their invitation. */
+  async sendAll(manager: EntityManager, team: { id: string; name: string }, members: readonly TeamMember[]): Promise<TeamMember[]> {
+    const sent: TeamMember[] = [];
+    for (const member of members) {
+      const invited = { teamId: team.id, teamName: team.name, userId: member.user_id };
+      sent.push(member.status === 'invited' ? { ...member, invitation: await this.send(manager, invited) } : member);
+    }
+    return sent;
+  }
 
   /** Within a transaction. A link that goes by mail proves the address; one that is shown proves nothing. */
   async send(manager: EntityManager, { teamId, teamName, userId }: Invited): Promise<SentInvitation> {

@@ -16,6 +16,8 @@ import { TeamChanges } from '../changes/team-changes.js';
 import { MailBox } from '../mail/mail-box.js';
 import { refuseCommon } from '../passwords/common-passwords.js';
 import { PasswordHashes } from '../passwords/password-hashes.service.js';
+import { removeFactors } from '../model/factors.js';
+import { confinement } from '../sessions/session-query.js';
 import { PasswordsService } from '../passwords/password.service.js';
 import { LogInTries } from '../sessions/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
@@ -31,7 +33,8 @@ const isGood = `l.used_at IS NULL AND l.expires_at > now() AND u.id = l.user_id 
  * that was joined.
  */
 const linkQuery = `
-  SELECT u.id AS user_id, u.email, l.team_id, l.is_proof, p.hash, t.id IS NOT NULL AS is_team_there,
+  SELECT u.id AS user_id, u.email, l.team_id, l.is_proof, l.removes_factors, p.hash, t.id IS NOT NULL AS is_team_there,
+    ${confinement} IS NOT NULL AS is_confined,
     u.verified_at IS NULL AND NOT u.platform_admin AND p.hash IS NULL
       AND NOT EXISTS (SELECT FROM membership m WHERE m.user_id = u.id AND m.status = 'active')
       AND NOT EXISTS (SELECT FROM api_key k WHERE k.user_id = u.id AND k.team_id IS NULL) AS is_empty
@@ -48,6 +51,9 @@ interface FoundLink {
   /** Of an invitation. */
   team_id: string | null;
   is_proof: boolean;
+  removes_factors: boolean;
+  /** An account whose password was set by a link that proves nothing, perhaps by somebody else than the owner of the address. */
+  is_confined: boolean;
   hash: string | null;
   is_team_there: boolean;
   is_empty: boolean;
@@ -71,7 +77,7 @@ export class LinksService {
   ) {}
 
   /** By the operator, for a user who cannot log in. */
-  async create({ email }: CreateLink, context: CallContext): Promise<OneTimeLink> {
+  async create({ email, remove_second_factors: removesFactors = false }: CreateLink, context: CallContext): Promise<OneTimeLink> {
     const caller = requireUser(context.caller);
     requirePlatformAdmin(caller);
     return this.transactions.run(async (manager) => {
@@ -79,7 +85,7 @@ export class LinksService {
       const user = await manager.findOneBy(UserEntity, { email });
       if (!user) throw notFound('user');
       this.logger.log({ message: 'The operator made a one-time link', user_id: user.id, request_id: context.requestId });
-      const { url, expires_at } = await this.links.issue(manager, { userId: user.id, email, isProof: true });
+      const { url, expires_at } = await this.links.issue(manager, { userId: user.id, email, isProof: true, removesFactors });
       return { url, expires_at };
     });
   }
@@ -97,7 +103,7 @@ export class LinksService {
     const id = this.links.read(token);
     const [link] = id === undefined ? [] : await this.statements.query<FoundLink>('links.find', linkQuery, [id]);
     if (id === undefined || !link || (link.team_id !== null && !link.is_team_there)) throw notGood();
-    if (link.team_id !== null && link.hash !== null) await this.join(id, link, password, context);
+    if (link.team_id !== null && link.hash !== null && !isTakenOver(link)) await this.join(id, link, password, context);
     else await this.setPassword(id, link, { password, name }, context);
     this.rpc.publish(credentialsChanged, { user_id: link.user_id });
     return { email: link.email };
@@ -135,12 +141,14 @@ export class LinksService {
       await this.links.retire(manager, user_id, null);
       if (chosen.name !== undefined && is_empty) await manager.update(UserEntity, { id: user_id }, { name: chosen.name });
       // A link that somebody else was shown proves nothing: what it makes reaches no further than the team of whoever saw it.
+      if (isTakenOver(now) || now.removes_factors) await removeFactors(manager, user_id);
       const standing = is_proof ? { verifiedAt: () => 'now()', confinedToTeamId: null } : { confinedToTeamId: team_id };
       await manager.update(UserEntity, { id: user_id }, standing);
       if (team) await this.changes.acceptInvitation(manager, team, user_id, context);
       await this.passwords.store(manager, user_id, hash, null);
     });
     this.logger.log({ message: 'A password was set by a one-time link', user_id, request_id: context.requestId });
+    if (team_id) this.logger.log({ message: 'An invitation was accepted', user_id, team_id, request_id: context.requestId });
   }
 
   /** Of two who use a link at once, one is refused. */
@@ -149,9 +157,15 @@ export class LinksService {
   }
 }
 
+/** Whether the owner of the address takes an account over that somebody else may have made: nothing of what that one put on it stays. */
+function isTakenOver({ is_proof, is_confined }: FoundLink): boolean {
+  return is_proof && is_confined;
+}
+
 /** Throws `forbidden` where the link of an invitation would set the password of an account that is somebody's. */
-function requireSettable({ team_id, hash, is_proof, is_empty }: FoundLink): void {
-  const isTaken = is_proof ? team_id !== null && hash !== null : !is_empty;
+function requireSettable(link: FoundLink): void {
+  const { team_id, hash, is_proof, is_empty } = link;
+  const isTaken = is_proof ? team_id !== null && hash !== null && !isTakenOver(link) : !is_empty;
   if (isTaken) throw new AppError('forbidden', 'This address has an account already. Log in, and accept the invitation there.');
 }
 

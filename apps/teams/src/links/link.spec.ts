@@ -33,6 +33,22 @@ describe('a one-time link', () => {
     expect(again.user.name).not.toBe('Mallory');
   });
 
+  it('leaves second factors as they are, unless the operator says that they are lost', async () => {
+    const person = await somebody(fixture);
+    const factors = async () => (await logIn(fixture, person)).user.second_factor?.passkeys;
+    await fixture.query(
+      `INSERT INTO passkey (id, user_id, credential_id, public_key, counter, transports, name)
+       VALUES (gen_random_uuid(), $1, 'lost', '', 0, '{}', 'Lost')`,
+      [person.userId],
+    );
+    await use(await make(person.email), password);
+    expect(await factors()).toBe(1);
+    const { url } = await fixture.call(fixture.admin, links.create, { email: person.email, remove_second_factors: true });
+    expect(await factors()).toBe(1);
+    await use(tokenIn(url), password);
+    expect(await factors()).toBe(0);
+  });
+
   it('is used once, of many who use it at once', async () => {
     const token = await make((await somebody(fixture)).email);
     const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => use(token)));

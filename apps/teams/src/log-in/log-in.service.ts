@@ -50,7 +50,7 @@ export class LogInService {
       throw new AppError('unauthenticated', 'The e-mail address or the password is wrong.');
     }
     await giveBack();
-    await this.secondFactors.requireNone(account.user_id);
+    await this.secondFactors.requireNone(account.user_id, account.hash);
     const opened = await this.sessions.open(account.user_id, origin, context, { hash: account.hash });
     this.rpc.publish(credentialsChanged, { user_id: account.user_id });
     return opened;

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { links, members, sessions } from '@atoll/contracts/teams';
-import { elsewhere, gateway, logIn, password, refresh, somebody } from '../sessions/session-fixture.js';
+import { links, members, sessions, teams } from '@atoll/contracts/teams';
+import { elsewhere, gateway, logIn, password, refresh, somebody, tokenIn } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 import { MailServer } from './mail-server-fixture.js';
 import { mailText } from './mail-text.js';
+import { LinkTokens } from '../tokens/link-tokens.js';
+import { DataSource } from 'typeorm';
 
 let server: MailServer;
 let fixture: TeamsFixture;
@@ -36,6 +38,38 @@ describe('mail', () => {
     expect(await fixture.ask(sessions.verify, { id: opened.session_id }, gateway)).toMatchObject({ scope: 'user' });
   });
 
+  it('takes its invitation to who is named when a team is made', async () => {
+    const email = `${randomUUID()}@example.com`;
+    const people = [{ email, name: 'Ada', role: 'member' as const }];
+    const { members: made } = await fixture.call(fixture.admin, teams.create, { name: 'Protein folding', members: people });
+    expect(made.find((member) => member.email === email)?.invitation).toEqual({ url: null, expires_at: expect.any(String) });
+    const [mail] = await server.to(email);
+    expect(mail?.text).toContain('Protein folding');
+    await fixture.ask(links.use, { token: tokenOf(mail?.text ?? ''), password }, gateway);
+    await logIn(fixture, { email });
+  });
+
+  it('gives an account that somebody else has made for an address to the owner of the address, by an invitation that comes there', async () => {
+    const email = `${randomUUID()}@example.com`;
+    const { team, keys } = await fixture.createTeam('team_owner');
+    const other = await fixture.call(fixture.admin, teams.create, { name: 'Of its own' });
+    const userId = (await fixture.call(keys[0] ?? '', members.add, { team_id: team.id, email, name: 'Ada', role: 'member' })).user_id;
+    const { url } = await fixture
+      .get(LinkTokens)
+      .issue(fixture.get(DataSource).manager, { userId, email, teamId: team.id, isProof: false });
+    await fixture.ask(links.use, { token: tokenIn(url), password: 'of somebody else' }, gateway);
+    const theirs = await logIn(fixture, { email }, undefined, 'of somebody else');
+    await fixture.call(fixture.admin, members.add, { team_id: other.id, email, name: 'Ada', role: 'member' });
+    // The link that was mailed first went out of use before it was sent, or was sent: the last mail is what matters.
+    let invitation: { text: string } | undefined;
+    for (let count = 1; !invitation; count++) invitation = (await server.to(email, count)).find(({ text }) => text.includes('Of its own'));
+    await fixture.ask(links.use, { token: tokenOf(invitation?.text ?? ''), password }, gateway);
+    expect((await errorOf(fixture.ask(sessions.verify, { id: theirs.session_id }, gateway))).code).toBe('unauthenticated');
+    expect((await errorOf(logIn(fixture, { email }, undefined, 'of somebody else'))).code).toBe('unauthenticated');
+    const opened = await logIn(fixture, { email });
+    expect(await fixture.ask(sessions.verify, { id: opened.session_id }, gateway)).toMatchObject({ scope: 'user' });
+  });
+
   it('takes a link for a new password to a user, nothing to anybody else, and answers both alike', async () => {
     const { email } = await somebody(fixture);
     const stranger = `${randomUUID()}@example.com`;
@@ -45,7 +79,8 @@ describe('mail', () => {
     }
     const asked = statements.map((list) => list.filter((text) => /log_in_bucket|INSERT INTO .*mail/.test(text)));
     expect(asked[0]).toEqual(asked[1]);
-    const found = (await server.to(email, 2)).find(({ text }) => text.includes('Subject: Set a new password'));
+    // After the invitation to the team, and the notice of the first password.
+    const found = (await server.to(email, 3)).find(({ text }) => text.includes('Subject: Set a new password'));
     await fixture.ask(links.use, { token: tokenOf(found?.text ?? ''), password: 'another good phrase' }, gateway);
     await logIn(fixture, { email }, undefined, 'another good phrase');
     expect(server.received.some(({ to }) => to.includes(stranger))).toBe(false);
@@ -72,8 +107,8 @@ describe('mail', () => {
     const before = server.received.length;
     server.isRefusing = false;
     await fixture.query('UPDATE mail SET due_at = now()');
-    // The notice of the new password is due too.
-    const found = (await server.to(email, 2)).filter(({ text }) => text.includes(mail.id));
+    // The invitation and the notice of the first password are due too.
+    const found = (await server.to(email, 3)).filter(({ text }) => text.includes(mail.id));
     expect(found).toHaveLength(1);
     expect(server.received.length).toBeGreaterThan(before);
   });
@@ -84,7 +119,7 @@ describe('mail', () => {
     await logIn(fixture, person, elsewhere);
     await refresh(fixture, await refresh(fixture, first));
     await errorOf(refresh(fixture, first, elsewhere));
-    const mails = (await server.to(person.email, 3)).map(({ text }) => text).join('\n');
+    const mails = (await server.to(person.email, 4)).map(({ text }) => text).join('\n');
     for (const words of ['a place that is new to it', 'password of your account was changed', 'was used twice', elsewhere.address]) {
       expect(mails).toContain(words);
     }
@@ -101,7 +136,7 @@ describe('mail', () => {
       for (let tries = 0; tries < 3; tries++) expect((await attempt()).code).toBe('too_many_requests');
     }
     expect(statements[0]).toEqual(statements[1]);
-    const mails = (await server.to(person.email, 2)).filter(({ text }) => text.includes('tried to log in'));
+    const mails = (await server.to(person.email, 3)).filter(({ text }) => text.includes('tried to log in'));
     expect(mails).toHaveLength(1);
     expect(mails[0]?.text).toContain(elsewhere.address);
     // A mail that has come is in the queue until the server's answer is taken in.

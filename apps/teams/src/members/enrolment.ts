@@ -1,5 +1,6 @@
+import { maskApiKey } from '@atoll/api-keys';
 import type { Caller, TeamRole } from '@atoll/contracts';
-import type { MemberStatus } from '@atoll/contracts/teams';
+import type { MemberStatus, TeamMember } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -45,4 +46,10 @@ export class Enrolment {
 /** The caller has agreed to what the caller does; whoever else holds a key of this person has not. */
 export function statusOf(caller: Caller, userId: string): MemberStatus {
   return caller.kind === 'user' && caller.scope === 'user' && caller.userId === userId ? 'active' : 'invited';
+}
+
+/** What is kept of an answer that shows a key, and the link of an invitation. */
+export function withMaskedKey({ invitation, ...member }: TeamMember): TeamMember {
+  const kept = invitation && { invitation: { ...invitation, url: null } };
+  return { ...member, api_key: member.api_key && maskApiKey(member.api_key), ...kept };
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { maskApiKey } from '@atoll/api-keys';
 import { members, teams, users, type IssueMemberKey, type TeamMember } from '@atoll/contracts/teams';
 import { timeoutFactor } from '@atoll/testing';
+import { contextOf, logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 const dayMs = 86_400_000;
@@ -47,6 +48,21 @@ describe('issuing a key', () => {
     expect(await shown()).toEqual(masked);
     expect(await issue({ ip_whitelist: ' 203.0.113.0/24 ,2001:db8::1 ' }, owner, 'issue-1')).toEqual(masked);
     expect(fixture.credentialsChanged).toContain(user_id);
+  });
+
+  it('of one’s own takes a log-in of the last 10 minutes, of another member a session of any age', async () => {
+    await freshTeam();
+    const person = await somebody(fixture);
+    await fixture.query(
+      `INSERT INTO membership (id, team_id, user_id, role, status) VALUES (gen_random_uuid(), $1, $2, 'team_owner', 'active')`,
+      [team_id, person.userId],
+    );
+    const session = await logIn(fixture, person);
+    const issueFor = async (user: string) => fixture.ask(members.issueKey, { team_id, user_id: user }, await contextOf(fixture, session));
+    await issueFor(person.userId);
+    await fixture.query(`UPDATE session SET created_at = created_at - interval '11 minutes' WHERE id = $1`, [session.session_id]);
+    expect((await errorOf(issueFor(person.userId))).message).toBe('This takes a log-in of the last 10 minutes. Log in again.');
+    await issueFor(user_id);
   });
 
   it('lets the old key live for the grace, never past its own expiry', async () => {

@@ -1,4 +1,3 @@
-import { maskApiKey } from '@atoll/api-keys';
 import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Nothing } from '@atoll/contracts';
 import {
   credentialsChanged,
@@ -19,14 +18,14 @@ import { Injectable } from '@nestjs/common';
 import { In, type EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
-import { requireIssuingCredential } from '../api-keys/live-credential.js';
+import { requireFreshCredential, requireIssuingCredential } from '../api-keys/live-credential.js';
 import { databaseNowMs } from '../sql/clock.js';
 import type { PageRow } from '../sql/json.js';
 import { InvitationLinks } from '../links/invitation-links.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { requirePermissionNow } from './caller-now.js';
-import { Enrolment, statusOf } from './enrolment.js';
+import { Enrolment, statusOf, withMaskedKey } from './enrolment.js';
 import { memberPageQuery, memberQuery } from '../views/member-query.js';
 import { hasPowerOfOwner, permissionOver, requireAnotherOwner, requireDistinct, requireOwner, roleOf } from './member-rules.js';
 import { MembershipEntity } from '../model/membership.entity.js';
@@ -84,13 +83,7 @@ export class MembersService {
 
   private async addWithin(manager: EntityManager, people: AddMembers, context: CallContext): Promise<TeamMember[]> {
     const { team, members } = await this.enrolWithin(manager, people, context);
-    const added: TeamMember[] = [];
-    for (const member of members) {
-      const invited = { teamId: team.id, teamName: team.name, userId: member.user_id };
-      const invitation = member.status === 'invited' ? await this.invitationLinks.send(manager, invited) : undefined;
-      added.push({ ...member, ...(invitation && { invitation }) });
-    }
-    return added;
+    return this.invitationLinks.sendAll(manager, team, members);
   }
 
   /** The new members with their keys, before any invitation is sent. */
@@ -179,6 +172,7 @@ export class MembersService {
         const caller = await requirePermissionNow(manager, context.caller, team_id, permission);
         await this.requirePowerOverKeys(manager, holder, caller);
         await requireIssuingCredential(manager, caller);
+        if (caller.kind === 'user' && caller.userId === user_id) await requireFreshCredential(manager, caller);
         const settled = successorTerms(caller, holder, { ...asked, nowMs }, await this.apiKeys.last(manager, holder));
         await this.apiKeys.retire(manager, holder, asked.graceSeconds);
         const issuedByOwner = hasPowerOfOwner(caller, team_id);
@@ -223,12 +217,6 @@ export class MembersService {
     if (!row) throw notFound('member');
     return row.member;
   }
-}
-
-/** What is kept of an answer that shows a key, and the link of an invitation. */
-function withMaskedKey({ invitation, ...member }: TeamMember): TeamMember {
-  const kept = invitation && { invitation: { ...invitation, url: null } };
-  return { ...member, api_key: member.api_key && maskApiKey(member.api_key), ...kept };
 }
 
 /** A caller who is refused in there does not wait, or make wait, among the writers of a team that is another's. */

@@ -27,6 +27,10 @@ export class OneTimeLinkEntity {
   @Column('boolean', { default: true })
   isProof!: boolean;
 
+  /** Whether its use removes the second factors of its user. */
+  @Column('boolean', { default: false })
+  removesFactors!: boolean;
+
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CallContext } from '@atoll/contracts';
-import { passkeys, sessions } from '@atoll/contracts/teams';
+import { passkeys, secondFactors, sessions, users } from '@atoll/contracts/teams';
 import { MailServer } from '../mail/mail-server-fixture.js';
 import { contextOf, gateway, home, logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
@@ -36,7 +36,7 @@ describe('a passkey of an authenticator', () => {
     const context = await contextOf(fixture, await logIn(fixture, person));
     const added = await add(context, anAuthenticator());
     expect(await fixture.ask(passkeys.list, {}, context)).toEqual({ data: [expect.objectContaining({ id: added.id, name: 'Laptop' })] });
-    const texts = (await server.to(person.email, 2)).map(({ text }) => text).join('\n');
+    const texts = (await server.to(person.email, 3)).map(({ text }) => text).join('\n');
     expect(texts).toContain('A way to log in was added to your account');
   });
 
@@ -49,6 +49,7 @@ describe('a passkey of an authenticator', () => {
        SELECT gen_random_uuid(), $1, 'known ' || $1::uuid || number, '', 0, '{}', 'Known' FROM generate_series(1, 19) number`,
       [person.userId],
     );
+    await fixture.query('UPDATE session SET has_second_factor = true WHERE user_id = $1', [person.userId]);
     const [first, second] = begun.map(({ challenge_id, options }) =>
       fixture.ask(passkeys.finish, { challenge_id, credential: anAuthenticator().register(options), name: 'Phone' }, context),
     );
@@ -67,6 +68,25 @@ describe('a passkey of an authenticator', () => {
     expect(session).toEqual({ has_second_factor: true });
   });
 
+  it('is joined by another, or removed, by a log-in with it alone: a password is not enough', async () => {
+    const person = await somebody(fixture);
+    const authenticator = anAuthenticator();
+    const { id } = await add(await contextOf(fixture, await logIn(fixture, person)), authenticator);
+    const byPassword = await contextOf(fixture, await logIn(fixture, person));
+    const attempts = [
+      (context: typeof byPassword) => add(context, anAuthenticator()),
+      (context: typeof byPassword) => fixture.ask(secondFactors.begin, {}, context),
+      (context: typeof byPassword) => fixture.ask(users.issueKey, {}, context),
+      (context: typeof byPassword) => fixture.ask(passkeys.remove, { id }, context),
+    ];
+    for (const attempt of attempts) {
+      const { code, message } = await errorOf(attempt(byPassword));
+      expect([code, message]).toEqual(['forbidden', 'This takes a log-in with your second factor. Log in again, with it.']);
+    }
+    const byPasskey = await contextOf(fixture, await logInBy(authenticator));
+    for (const attempt of attempts) await attempt(byPasskey);
+  });
+
   it('of a counter that goes back, as a copy has it, logs nobody in', async () => {
     const authenticator = anAuthenticator();
     await add(await contextOf(fixture, await logIn(fixture, await somebody(fixture))), authenticator);
@@ -82,6 +102,7 @@ describe('a passkey of an authenticator', () => {
     await add(context, authenticator);
     expect((await errorOf(add(context, authenticator))).code).toBe('conflict');
     const elsewhere = new Authenticator('atoll.example.com', 'https://evil.example.com');
-    expect((await errorOf(add(context, elsewhere))).message).toBe('The passkey is not valid here.');
+    const { code, details } = await errorOf(add(context, elsewhere));
+    expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', 'credential']);
   });
 });

@@ -11,7 +11,7 @@ import type {
   SessionOrigin,
 } from '@atoll/contracts/teams';
 import { newId, Statements, Transactions } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { Injectable, Logger } from '@nestjs/common';
 import {
   generateAuthenticationOptions,
@@ -33,6 +33,7 @@ import { relyingPartyOf, type RelyingParty } from './relying-party.js';
 
 const challengeMinutes = 5;
 const maxPasskeys = 20;
+const isOver = 'has expired, or was answered before.';
 
 const viewOf = (row: string) => `${row}.id, ${row}.name, ${instantJson(`${row}.created_at`)} AS created_at,
   ${instantJson(`${row}.last_used_at`)} AS last_used_at`;
@@ -96,15 +97,18 @@ export class PasskeysService {
     const caller = requireOwnUser(context.caller, 'add a passkey');
     const { id: expectedRPID, origins: expectedOrigin } = this.require();
     const expectedChallenge = await this.take(challenge_id, caller.userId);
+    if (expectedChallenge === undefined) throw invalidField('challenge_id', 'isOpen', `${isOver} Begin again.`);
     const response = read<RegistrationResponseJSON>(credential);
+    if (!response) throw invalidField('credential', 'isJson', 'must be the JSON of a RegistrationResponse (WebAuthn Level 3).');
     const verified = await verifyRegistrationResponse({
       response,
       expectedChallenge,
       expectedOrigin,
       expectedRPID,
       requireUserVerification: true,
-    }).catch(refuse);
-    if (!verified.verified) throw notGood();
+    }).catch(() => ({ verified: false as const }));
+    if (!verified.verified)
+      throw invalidField('credential', 'isSigned', 'must be what an authenticator of this platform signed for the challenge.');
     const { id: credentialId, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
     const id = newId();
     const added = await this.transactions.run(async (manager) => {
@@ -156,7 +160,9 @@ export class PasskeysService {
     requireGateway(context);
     const { id: expectedRPID, origins: expectedOrigin } = this.require();
     const expectedChallenge = await this.take(challenge_id, null);
+    if (expectedChallenge === undefined) throw new AppError('unauthenticated', `The request ${isOver} Begin again.`);
     const response = read<AuthenticationResponseJSON>(credential);
+    if (!response) throw notGood();
     const [known] = await this.statements.query<KnownPasskey>(
       'passkeys.find',
       'SELECT id, user_id, credential_id, public_key, counter FROM passkey WHERE credential_id = $1',
@@ -201,7 +207,7 @@ export class PasskeysService {
   }
 
   /** Uses the challenge up, also where the answer to it is refused. */
-  private async take(id: string, userId: string | null): Promise<string> {
+  private async take(id: string, userId: string | null): Promise<string | undefined> {
     const [row] = await this.transactions.run((manager) =>
       manager.query<{ challenge: string }[]>(
         `WITH taken AS (
@@ -210,24 +216,18 @@ export class PasskeysService {
         [id, userId],
       ),
     );
-    if (!row) throw new AppError('unauthenticated', 'The request has expired, or was answered before. Begin again.');
-    return row.challenge;
+    return row?.challenge;
   }
 }
 
-function read<T>(credential: string): T {
+function read<T>(credential: string): T | undefined {
   try {
     const value: unknown = JSON.parse(credential);
     if (typeof value === 'object' && value !== null) return value as T;
   } catch {
-    // Refused below.
+    // None.
   }
-  throw notGood();
-}
-
-/** What an authenticator did not sign as asked is no bug. */
-function refuse(): never {
-  throw notGood();
+  return undefined;
 }
 
 function tooMany(): AppError {

@@ -1,5 +1,5 @@
-import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import type { CallContext, Nothing } from '@atoll/contracts';
+import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { notFound, type CallContext, type Nothing } from '@atoll/contracts';
 import type { NewSecondFactor, OpenedSession, RecoveryCodes, SecondFactorCode, SecondStepFrom } from '@atoll/contracts/teams';
 import { Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -30,6 +30,7 @@ export class SecondFactorsService {
   private readonly logger = new Logger('Sessions');
   private readonly sealer: Sealer;
   private readonly tickets: DerivedTokens;
+  private readonly ticketKey: Buffer;
   private readonly codeKey: Buffer;
 
   constructor(
@@ -43,15 +44,18 @@ export class SecondFactorsService {
   ) {
     this.sealer = new Sealer(sealKeys);
     this.tickets = new DerivedTokens(keyPepper, 'second factor ticket');
+    this.ticketKey = Buffer.from(hkdfSync('sha256', keyPepper, '', 'atoll second factor ticket of a password', 32));
     this.codeKey = Buffer.from(hkdfSync('sha256', keyPepper, '', 'atoll recovery codes', 32));
   }
 
-  /** Throws `second_factor_required`, with a ticket for the second step, where the user has a second factor. For who has shown the first. */
-  async requireNone(userId: string): Promise<void> {
-    const asked = 'SELECT FROM second_factor WHERE user_id = $1 AND is_confirmed';
-    const found = await this.statements.query('secondFactors.has', asked, [userId]);
-    if (found.length === 0) return;
-    const ticket = this.tickets.make(userId, minuteNow() + ticketMinutes);
+  /**
+   * Throws `second_factor_required`, with a ticket for the second step, where the user has a second factor. For who has shown the password of this
+   * hash: the ticket ends with it.
+   */
+  async requireNone(userId: string, hash: string): Promise<void> {
+    if (!(await this.has(userId))) return;
+    const named = this.tickets.make(userId, minuteNow() + ticketMinutes);
+    const ticket = `${named}.${this.boundTo(named, hash).toString('base64url')}`;
     throw new AppError('second_factor_required', 'Send the ticket with a code of your authenticator, or with a recovery code.', {
       secondFactor: { ticket, methods: ['totp', 'recovery_code'], expires_in: ticketMinutes * 60 },
     });
@@ -59,11 +63,28 @@ export class SecondFactorsService {
 
   async logIn({ ticket, code, ...origin }: SecondStepFrom, context: CallContext): Promise<OpenedSession> {
     requireGateway(context);
-    const { id: userId, generation: lastMinute = 0 } = this.tickets.read(ticket) ?? {};
-    if (userId === undefined || lastMinute <= minuteNow()) throw new AppError('unauthenticated', 'The ticket has expired. Log in again.');
+    const { userId, hash } = await this.readTicket(ticket);
     const { address, device } = origin;
     await this.use(userId, code, 'unauthenticated', { address, device }, context);
-    return this.sessions.open(userId, origin, context, { hasSecondFactor: true });
+    return this.sessions.open(userId, origin, context, { hasSecondFactor: true, hash });
+  }
+
+  /** Whose ticket it is, and the hash of the password that was shown for it, which is the user's still. */
+  private async readTicket(ticket: string): Promise<{ userId: string; hash: string }> {
+    const [named = '', bound = ''] = ticket.split(/\.(?=[^.]*$)/);
+    const { id: userId, generation: lastMinute = 0 } = this.tickets.read(named) ?? {};
+    if (userId !== undefined && lastMinute > minuteNow()) {
+      const asked = 'SELECT hash FROM password WHERE user_id = $1';
+      const [row] = await this.statements.query<{ hash: string }>('secondFactors.password', asked, [userId]);
+      const expected = row && this.boundTo(named, row.hash);
+      const given = Buffer.from(bound, 'base64url');
+      if (row && expected?.length === given.length && timingSafeEqual(expected, given)) return { userId, hash: row.hash };
+    }
+    throw new AppError('unauthenticated', 'The ticket has expired. Log in again.');
+  }
+
+  private boundTo(named: string, hash: string): Buffer {
+    return createHmac('sha256', this.ticketKey).update(`${named} ${hash}`).digest();
   }
 
   /** A new secret, which counts from its first code on. Replaces one that was not confirmed. */
@@ -88,7 +109,11 @@ export class SecondFactorsService {
   async confirm({ code }: SecondFactorCode, context: CallContext): Promise<RecoveryCodes> {
     const caller = requireOwnUser(context.caller, 'add a second factor');
     const { userId } = caller;
-    await this.tries.take(userId, 'second factor');
+    const begun = 'SELECT FROM second_factor WHERE user_id = $1 AND NOT is_confirmed';
+    if ((await this.statements.query('secondFactors.begun', begun, [userId])).length === 0) {
+      throw new AppError('conflict', 'There is no second factor to confirm. Begin with POST /user/second-factor/begin.');
+    }
+    const giveBack = await this.tries.take(userId, 'second factor');
     const recovery_codes = Array.from({ length: codes }, newCode);
     await this.transactions.run(async (manager) => {
       await requireFreshCredential(manager, caller);
@@ -105,14 +130,16 @@ export class SecondFactorsService {
       }
       await this.mail.notify(manager, userId, 'factor_added');
     });
+    await giveBack();
     this.logger.log({ message: 'A second factor was added', user_id: userId, request_id: context.requestId });
     return { recovery_codes };
   }
 
   async remove({ code }: SecondFactorCode, context: CallContext): Promise<Nothing> {
     const { userId } = requireOwnUser(context.caller, 'remove a second factor');
-    await this.use(userId, code, 'forbidden', {}, context);
-    await this.transactions.run(async (manager) => {
+    if (!(await this.has(userId))) throw notFound('second factor');
+    // The factor whose code it is, and not one that is added meanwhile.
+    await this.use(userId, code, 'forbidden', {}, context, async (manager) => {
       await manager.query('DELETE FROM recovery_code WHERE user_id = $1', [userId]);
       await manager.query('DELETE FROM second_factor WHERE user_id = $1', [userId]);
       await this.mail.notify(manager, userId, 'factor_removed');
@@ -121,18 +148,26 @@ export class SecondFactorsService {
     return {};
   }
 
-  /** Uses a code up, once. Throws `refusal` for one that is wrong, `too_many_requests` after too many of those. */
+  private async has(userId: string): Promise<boolean> {
+    const asked = 'SELECT FROM second_factor WHERE user_id = $1 AND is_confirmed';
+    return (await this.statements.query('secondFactors.has', asked, [userId])).length > 0;
+  }
+
+  /** Uses a code up, once, and does what follows in the same transaction. Throws `refusal` for one that is wrong, `too_many_requests` after too many of those. */
   private async use(
     userId: string,
     code: string,
     refusal: 'unauthenticated' | 'forbidden',
     where: { address?: string; device?: string },
     context: CallContext,
+    andThen: (manager: EntityManager) => Promise<void> = () => Promise.resolve(),
   ): Promise<void> {
     const giveBack = await this.slowed.take(userId, 'second factor', { userId, ...where }, context);
-    const isRight = await this.transactions.run(
-      async (manager) => (await this.consumeTotp(manager, userId, code, true)) || (await this.consumeRecovery(manager, userId, code)),
-    );
+    const isRight = await this.transactions.run(async (manager) => {
+      const isUsed = (await this.consumeTotp(manager, userId, code, true)) || (await this.consumeRecovery(manager, userId, code));
+      if (isUsed) await andThen(manager);
+      return isUsed;
+    });
     if (!isRight) {
       this.logger.warn({ message: 'A second factor was wrong', user_id: userId, ...where, request_id: context.requestId });
       throw new AppError(refusal, 'The code is wrong, or was used before.');

@@ -83,7 +83,40 @@ describe('a second factor', () => {
     const { person, secret } = await withFactor();
     const ticket = await ticketOf(person);
     const earlier = ticket.replace(/\.(\d+)\./, (_match, minute: string) => `.${Number(minute) + 1}.`);
-    for (const bad of ['x', earlier]) expect(await codeOf(second(bad, nextCode(secret)))).toBe('unauthenticated');
+    for (const bad of ['x', earlier, ticket.replace(/\.[^.]*$/, ''), `${ticket.slice(0, -2)}AA`])
+      expect(await codeOf(second(bad, nextCode(secret)))).toBe('unauthenticated');
+  });
+
+  it('takes a ticket of the password that the user still has', async () => {
+    const { person, codes } = await withFactor();
+    const [before, other] = [await ticketOf(person), await withFactor()];
+    await fixture.query('UPDATE password SET hash = (SELECT hash FROM password WHERE user_id = $2) WHERE user_id = $1', [
+      person.userId,
+      other.person.userId,
+    ]);
+    expect(await codeOf(second(before, codes[0] ?? ''))).toBe('unauthenticated');
+    await second(await ticketOf(person), codes[0] ?? '');
+  });
+
+  it('is confirmed where one was begun, and removed where there is one; nothing else counts as a try', async () => {
+    const person = await somebody(fixture);
+    const context = await contextOf(fixture, await logIn(fixture, person));
+    const [confirm, remove] = [secondFactors.confirm, secondFactors.remove].map(
+      (operation) => (code: string) => fixture.ask<{ code: string }, object>(operation, { code }, context),
+    );
+    for (let attempt = 0; attempt < 8; attempt++) {
+      expect([await codeOf(confirm!('000000')), await codeOf(remove!('000000'))]).toEqual(['conflict', 'not_found']);
+    }
+    const { secret } = await fixture.ask(secondFactors.begin, {}, context);
+    await confirm!(totpOf(secret).generate());
+  });
+
+  it('is removed with the codes of it alone, of two who remove it at once by one', async () => {
+    const { person, codes } = await withFactor();
+    const context = await contextOf(fixture, await second(await ticketOf(person), codes[0] ?? ''));
+    const remove = (code: string) => fixture.ask(secondFactors.remove, { code }, context);
+    const outcomes = await Promise.allSettled(codes.slice(1, 4).map(remove));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
   it('is removed by a code of it, and takes a log-in of the last 10 minutes to be added', async () => {
@@ -130,6 +163,14 @@ describe('a team that requires a second factor', () => {
     const withOne = await second(await ticketOf(person), codes[0] ?? '');
     await fixture.ask(teams.get, { team_id: team.id }, await contextOf(fixture, withOne));
     await fixture.call(key, teams.get, { team_id: team.id });
+    // A key of the user as a whole reaches the team, so whoever makes one must.
+    const issue = async (session: typeof without) => fixture.ask(users.issueKey, {}, await contextOf(fixture, session));
+    expect((await errorOf(issue(without))).message).toBe(
+      'A second factor is required where such a key reaches. Add one, or log in with it.',
+    );
+    expect((await issue(withOne)).api_key).toMatch(/^atl_/);
+    await fixture.query('DELETE FROM membership WHERE user_id = $1 AND team_id = $2', [other.userId, team.id]);
+    expect((await issue(without)).api_key).toMatch(/^atl_/);
   });
 });
 
@@ -142,8 +183,11 @@ describe('the operator, where a second factor is required', () => {
       const session = await logIn(strict, person);
       const verify = () => strict.ask(sessions.verify, { id: session.session_id }, gateway);
       expect(await verify()).toMatchObject({ platform_admin: false });
+      const issue = async () => strict.ask(users.issueKey, {}, await contextOf(strict, session));
+      expect((await errorOf(issue())).code).toBe('forbidden');
       await strict.query('UPDATE session SET has_second_factor = true WHERE id = $1', [session.session_id]);
       expect(await verify()).toMatchObject({ platform_admin: true });
+      expect((await issue()).api_key).toMatch(/^atl_/);
     } finally {
       await strict.stop();
     }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type UserCaller } from '@atoll/contracts';
-import { links, sessions, type OpenedSession, type SessionCredential, type SessionOrigin } from '@atoll/contracts/teams';
+import { links, members, sessions, type OpenedSession, type SessionCredential, type SessionOrigin } from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
 import { timeoutFactor } from '@atoll/testing';
 import type { TeamsFixture } from '../teams-fixture.js';
@@ -23,6 +23,15 @@ export async function somebody(fixture: TeamsFixture): Promise<Person> {
   const { url } = await fixture.call(fixture.admin, links.create, { email });
   await fixture.ask(links.use, { token: tokenIn(url), password }, gateway);
   return { userId, email };
+}
+
+/** An account that somebody else has made for this address, by an invitation whose link was shown to them. Its user. */
+export async function squat(fixture: TeamsFixture, email: string, secret: string): Promise<string> {
+  const { team, keys } = await fixture.createTeam('team_owner');
+  const person = { email, name: 'Ada', role: 'member' as const };
+  const { user_id, invitation } = await fixture.call(keys[0] ?? '', members.add, { team_id: team.id, ...person });
+  await fixture.ask(links.use, { token: tokenIn(invitation?.url ?? ''), password: secret }, gateway);
+  return user_id;
 }
 
 /** What stands behind `#` in a link. */

@@ -59,6 +59,7 @@ export class SsoMemberships {
     if (membership && role) await manager.update(MembershipEntity, { id: membership.id }, { role });
     else if (membership) await manager.delete(MembershipEntity, { id: membership.id });
     else if (role) {
+      this.changes.requireMayJoin(team, context);
       const { name } = await manager.findOneByOrFail(UserEntity, { id: userId });
       await manager.insert(MembershipEntity, { id: newId(), teamId, userId, role, name, status: 'active', ssoProvider: provider });
     }

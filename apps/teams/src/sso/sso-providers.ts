@@ -1,3 +1,4 @@
+import { isLine } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { Injectable, Logger } from '@nestjs/common';
 import * as oidc from 'openid-client';
@@ -114,13 +115,16 @@ async function userInfo(config: oidc.Configuration, accessToken: string, subject
 
 function readClaims(claims: Record<string, unknown>, mapped: string): SsoClaims {
   const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
-  const amr = claims['amr'];
+  const { sub: subject, amr, name } = claims;
+  // OpenID Connect Core, 2.
+  if (!isLine(subject, 255)) throw new TypeError('The subject is not a line of at most 255 characters.');
+  const shown = typeof name === 'string' ? [...name].slice(0, 100).join('').trim() : undefined;
   const values = [claims[mapped] ?? []].flat().filter((value) => typeof value === 'string');
   return {
-    subject: String(claims['sub']),
+    subject,
     email: text(claims['email']),
     isEmailVerified: claims['email_verified'] === true,
-    name: text(claims['name']),
+    name: isLine(shown, 100) ? shown : undefined,
     hasSecondFactor: Array.isArray(amr) && amr.includes('mfa'),
     values,
   };

@@ -16,6 +16,8 @@ import { isEmail } from 'class-validator';
 import type { EntityManager } from 'typeorm';
 import { DerivedTokens } from '../tokens/derived-token.js';
 import { requireGateway } from '../sessions/require-gateway.js';
+import { removeFactors } from '../model/factors.js';
+import { confinement } from '../sessions/session-query.js';
 import { SessionsService } from '../sessions/session.service.js';
 import { TeamsSettings } from '../teams-settings.js';
 import type { SsoProviderSettings } from './sso-file.js';
@@ -91,13 +93,31 @@ export class SsoService {
       throw new AppError('forbidden', `${provider.name} names no address of yours that it has verified. Ask your administrator.`);
     }
     const id = await this.accountOf(manager, provider, emailSpelling(given), claims.name);
+    await this.takeOver(manager, id);
     await manager.query('UPDATE "user" SET verified_at = coalesce(verified_at, now()), confined_to_team_id = NULL WHERE id = $1', [id]);
     await manager.insert(UserIdentityEntity, { ...identity, userId: id });
     return id;
   }
 
+  /** Of an account that a link made which proves nothing, all goes that somebody else than the owner of the address may have put on it. */
+  private async takeOver(manager: EntityManager, userId: string): Promise<void> {
+    const [user] = await manager.query<{ is_confined: boolean }[]>(
+      `SELECT ${confinement} IS NOT NULL AS is_confined FROM "user" u WHERE id = $1 FOR NO KEY UPDATE`,
+      [userId],
+    );
+    if (!user?.is_confined) return;
+    await removeFactors(manager, userId);
+    await manager.query('DELETE FROM password WHERE user_id = $1', [userId]);
+    await this.sessions.endOthers(manager, userId, null);
+  }
+
   /** Made first, and looked at where that cannot be: an account that somebody else makes meanwhile is one that exists. */
-  private async accountOf(manager: EntityManager, provider: SsoProviderSettings, email: string, name = email): Promise<string> {
+  private async accountOf(
+    manager: EntityManager,
+    provider: SsoProviderSettings,
+    email: string,
+    name = email.slice(0, 100),
+  ): Promise<string> {
     const [made] = await manager.query<{ id: string }[]>(
       'INSERT INTO "user" (id, email, name) VALUES ($1, $2, $3) ON CONFLICT (email) DO NOTHING RETURNING id',
       [randomUUID(), email, name],

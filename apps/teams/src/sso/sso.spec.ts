@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { members, singleSignOn, teams, type OpenedSession, type SsoFlow } from '@atoll/contracts/teams';
+import { members, sessions, singleSignOn, teams, type OpenedSession, type SsoFlow } from '@atoll/contracts/teams';
 import { OidcProvider, timeoutFactor, type OidcPerson, type OidcTrouble } from '@atoll/testing';
 import { DataSource, type QueryRunner } from 'typeorm';
-import { gateway, home, logIn, somebody } from '../sessions/session-fixture.js';
+import { gateway, home, logIn, somebody, squat } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
 import { readSsoFile } from './sso-file.js';
 
@@ -97,6 +97,40 @@ describe('single sign-on', () => {
     expect(again.user.id).toBe(first.user.id);
     const { url } = await begin();
     expect(new URL(url).searchParams.get('code_challenge_method')).toBe('S256');
+  });
+
+  it('takes an account over that somebody else may have made: neither their password nor their session opens it', async () => {
+    const email = `${randomUUID()}@example.com`;
+    const userId = await squat(fixture, email, 'of somebody else');
+    const logInAsThem = () => logIn(fixture, { email }, undefined, 'of somebody else');
+    const { session_id: id } = await logInAsThem();
+    expect((await logInAt(corp, someone({ email }))).user.id).toBe(userId);
+    expect((await errorOf(fixture.ask(sessions.verify, { id }, gateway))).code).toBe('unauthenticated');
+    expect((await errorOf(logInAsThem())).code).toBe('unauthenticated');
+    const verified = await somebody(fixture);
+    await logInAt(corp, someone({ email: verified.email }));
+    await logIn(fixture, verified);
+  });
+
+  it.each([
+    ['a name that is too long', 'x'.repeat(5_000), 'x'.repeat(100)],
+    ['a name of two lines', 'a\nb', undefined],
+    ['a name that is blank', '   ', undefined],
+    ['a name with a change of direction', 'a\u202eb', undefined],
+    ['a name that PostgreSQL cannot store', 'a\0b', undefined],
+  ])('shows %s as a name may be, or as the address', async (_what, name, shown) => {
+    const person = someone({ name });
+    expect((await logInAt(corp, person)).user.name).toBe(shown ?? person.email);
+  });
+
+  it('makes nobody a member of a suspended team, and logs in all the same', async () => {
+    await fixture.call(fixture.admin, teams.suspend, { team_id: mapped.team.id });
+    const person = someone({ groups: ['ml'] });
+    const { user } = await logInAt(corp, person);
+    expect(await roleOf(user.id)).toBeUndefined();
+    await fixture.call(fixture.admin, teams.unsuspend, { team_id: mapped.team.id });
+    await logInAt(corp, person);
+    expect(await roleOf(user.id)).toBe('member');
   });
 
   it('finds an account by its address only where the provider calls it verified and the operator trusts it', async () => {

@@ -1,4 +1,3 @@
-import { maskApiKey } from '@atoll/api-keys';
 import { notFound, requirePlatformAdmin, requireUser, type CallContext, type UserCaller } from '@atoll/contracts';
 import { credentialsChanged, type CreateTeamWithPolicy, type NewMember, type Team } from '@atoll/contracts/teams';
 import { newId, Writers } from '@atoll/database';
@@ -8,7 +7,8 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ImagePolicyEntity } from '../model/image-policy.entity.js';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
-import { Enrolment, statusOf, type Enrolled } from '../members/enrolment.js';
+import { InvitationLinks } from '../links/invitation-links.js';
+import { Enrolment, statusOf, withMaskedKey, type Enrolled } from '../members/enrolment.js';
 import { requireDistinct } from '../members/member-rules.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { UserEntity } from '../model/user.entity.js';
@@ -24,10 +24,11 @@ export class TeamCreationService {
     private readonly registry: UserRegistry,
     private readonly enrolment: Enrolment,
     private readonly changes: TeamChanges,
+    private readonly invitationLinks: InvitationLinks,
     private readonly rpc: Rpc,
   ) {}
 
-  /** The one answer that shows every member's key in full. */
+  /** The one answer that shows every member's key in full. Who is invited is sent an invitation. */
   async create({ members = [], ...body }: CreateTeamWithPolicy, context: CallContext): Promise<Team> {
     requireDistinct(members);
     if (body.image_policy_id !== undefined) requirePlatformAdmin(context.caller);
@@ -67,7 +68,8 @@ export class TeamCreationService {
     await this.changes.publishCreated(manager, team, [{ ...workspace, is_deleted: false }], context);
     for (const { userId } of people) await this.changes.publishMember(manager, team, userId, context);
     const created = await readTeam(manager, team.id);
-    return { ...created, members: created.members.map((member) => ({ ...member, api_key: keys.get(member.user_id) ?? null })) };
+    const shown = created.members.map((member) => ({ ...member, api_key: keys.get(member.user_id) ?? null }));
+    return { ...created, members: await this.invitationLinks.sendAll(manager, team, shown) };
   }
 
   /**
@@ -101,7 +103,7 @@ async function policyFor(manager: EntityManager, id: string | undefined): Promis
   return policy.id;
 }
 
-/** What is kept of an answer that shows keys in full. */
+/** What is kept of an answer that shows keys in full, and links. */
 function withMaskedKeys(team: Team): Team {
-  return { ...team, members: team.members.map((member) => ({ ...member, api_key: member.api_key && maskApiKey(member.api_key) })) };
+  return { ...team, members: team.members.map(withMaskedKey) };
 }

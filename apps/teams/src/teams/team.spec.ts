@@ -16,7 +16,11 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-const masked = (member: TeamMember): TeamMember => ({ ...member, api_key: maskApiKey(member.api_key ?? '') });
+const masked = ({ invitation, ...member }: TeamMember): TeamMember => ({
+  ...member,
+  api_key: maskApiKey(member.api_key ?? ''),
+  ...(invitation && { invitation: { ...invitation, url: null } }),
+});
 
 describe('creating a team', () => {
   it('answers with everything the reference lists, the caller first as team_owner, each with a key to this team', async () => {
@@ -38,6 +42,9 @@ describe('creating a team', () => {
       api_token: true,
       expiry_date: expect.stringMatching(instant),
       ip_whitelist: '',
+      ...(name !== 'Administrator' && {
+        invitation: { url: expect.stringMatching(/^http:\/\/localhost:3000\/link#/), expires_at: expect.stringMatching(instant) },
+      }),
     });
     expect(team).toEqual({
       id: expect.stringMatching(uuid),

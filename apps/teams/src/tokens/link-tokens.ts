@@ -13,6 +13,8 @@ export interface NewLink {
   teamId?: string;
   /** Whether whoever uses it has shown that the address is theirs: it went there by mail, or the operator says so. */
   isProof: boolean;
+  /** Whether its use removes the second factors of the user, who has lost them. */
+  removesFactors?: boolean;
 }
 
 export interface IssuedLink {
@@ -41,13 +43,13 @@ export class LinkTokens {
   }
 
   /** Within a transaction: a new link in place of those before, of the same invitation or for the password. */
-  async issue(manager: EntityManager, { userId, email, teamId, isProof }: NewLink): Promise<IssuedLink> {
+  async issue(manager: EntityManager, { userId, email, teamId, isProof, removesFactors = false }: NewLink): Promise<IssuedLink> {
     await this.retire(manager, userId, teamId ?? null);
     const id = newId();
     const [row] = await manager.query<{ expires_at: Date }[]>(
-      `INSERT INTO one_time_link (id, user_id, email, team_id, is_proof, expires_at)
-       VALUES ($1, $2, $3, $4, $5, now() + interval '${linkHours} hours') RETURNING expires_at`,
-      [id, userId, email, teamId ?? null, isProof],
+      `INSERT INTO one_time_link (id, user_id, email, team_id, is_proof, removes_factors, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, now() + interval '${linkHours} hours') RETURNING expires_at`,
+      [id, userId, email, teamId ?? null, isProof, removesFactors],
     );
     if (!row) throw new Error('The link was not stored.');
     return { id, url: this.urlOf(id), expires_at: row.expires_at.toISOString() };

@@ -8,7 +8,8 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
-import { requireFreshCredential, requireIssuingCredential } from '../api-keys/live-credential.js';
+import { requireIssuingCredential, requireWholeCredential } from '../api-keys/live-credential.js';
+import { TeamsSettings } from '../teams-settings.js';
 import { databaseNowMs } from '../sql/clock.js';
 import { requireSomeField } from '../invalid-field.js';
 import { Timezones } from './timezones.js';
@@ -24,6 +25,7 @@ export class UsersService {
     private readonly timezones: Timezones,
     private readonly apiKeys: ApiKeysService,
     private readonly rpc: Rpc,
+    private readonly settings: TeamsSettings,
   ) {}
 
   async profile({ caller }: CallContext): Promise<User> {
@@ -65,7 +67,7 @@ export class UsersService {
         requireWholeUser(caller, 'make a key that acts for its user as a whole');
         await lockUser(manager, caller.userId);
         await requireIssuingCredential(manager, caller);
-        await requireFreshCredential(manager, caller);
+        await requireWholeCredential(manager, caller, this.settings);
         const ipWhitelist = asked ?? (await this.apiKeys.current(manager, holder))?.ipWhitelist ?? '';
         await this.apiKeys.retire(manager, holder, graceSeconds);
         const [key = ''] = await this.apiKeys.issue(manager, [{ ...holder, expiryDate, ipWhitelist }]);

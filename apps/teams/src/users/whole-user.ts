@@ -5,10 +5,12 @@ import { AppError } from '@atoll/errors';
 export function requireWholeUser(caller: Caller, what: string): UserCaller {
   const user = requireUser(caller);
   if (user.scope === 'user') return user;
-  throw new AppError(
-    'forbidden',
-    `This key acts in its one team alone and cannot ${what}. Sign in as the user, or use a key of the user as a whole.`,
-  );
+  const way =
+    user.credential.kind === 'key'
+      ? 'This key acts in its one team alone, and cannot WHAT. Sign in as the user, or use a key of the user as a whole.'
+      : 'Nobody has shown yet that the address of this account is yours: until then it acts in one team alone, and cannot WHAT. ' +
+        'Set a password by a link that was mailed to you, or by one that the operator makes.';
+  throw new AppError('forbidden', way.replace('WHAT', what));
 }
 
 /** As `requireWholeUser`, for what a user does about the own account: any session of the user may, also where it reaches one team only. */

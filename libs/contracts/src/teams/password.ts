@@ -1,5 +1,5 @@
 import { contract, operation } from '../contract.js';
-import { Email, Instant, Text } from '../fields.js';
+import { Email, Flag, Instant, Text } from '../fields.js';
 import { Nothing } from '../page.js';
 
 /** What a password must be that is set. */
@@ -46,6 +46,13 @@ export class UsedLink {
 export class CreateLink {
   @Email({ example: 'ada@example.com', description: 'The address of a user.' })
   email!: string;
+
+  @Flag({
+    optional: true,
+    description:
+      'Whether the use of the link also removes the authenticator, the recovery codes and the passkeys, for a user who has lost them.',
+  })
+  remove_second_factors?: boolean;
 }
 
 /** A one-time link, shown once. */
