@@ -98,6 +98,8 @@ export interface MemberView {
   api_token: boolean;
   expiry_date: string | null;
   ip_whitelist: string;
+  /** In the answer to whoever invites, where no mail is sent. */
+  invitation?: { url: string | null; expires_at: string };
 }
 
 export interface TeamView {

@@ -27,7 +27,11 @@ describe('a newcomer', () => {
       expiry_date: expect.stringMatching(instant) as unknown as string,
       ip_whitelist: '',
     });
-    expect(created.body).toEqual({
+    const [owner, invited] = created.body.members;
+    const { invitation, ...shown } = invited!;
+    const link = { url: expect.stringMatching(/\/link#/), expires_at: expect.stringMatching(instant) };
+    expect(invitation).toEqual(link);
+    expect({ ...created.body, members: [owner, shown] }).toEqual({
       id: expect.stringMatching(uuid),
       name: 'Research',
       description: 'Protein folding',
@@ -46,7 +50,7 @@ describe('a newcomer', () => {
     expect(read.status).toBe(200);
     expect(read.body).toEqual({
       ...created.body,
-      members: created.body.members.map((shown) => ({ ...shown, api_key: expect.stringMatching(masked) })),
+      members: created.body.members.map(({ invitation: _once, ...member }) => ({ ...member, api_key: expect.stringMatching(masked) })),
     });
     expect(JSON.stringify(read.body)).not.toContain(ada);
   });
