@@ -1,5 +1,5 @@
 export { AppError, isAppError } from './app-error.js';
 export type { ErrorDetails, FieldError, WireError } from './app-error.js';
 export { errorCodes, isErrorCode } from './error-code.js';
-export { invalidField, invalidInput } from './invalid-input.js';
+export { invalidField, invalidInput, requireSomeField } from './invalid-input.js';
 export type { ErrorCode } from './error-code.js';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { invalidField, invalidInput } from './invalid-input.js';
+import { invalidField, invalidInput, requireSomeField } from './invalid-input.js';
 
 const fault = (path: string, message: string) => ({ path, code: 'rule', message });
 
@@ -30,5 +30,18 @@ it('refuses one field in the same words, with or without their full stop', () =>
       message: 'gpu_ids.0 must be a GPU of this pool.',
       errors: [{ path: 'gpu_ids.0', code: 'isGpu', message: 'gpu_ids.0 must be a GPU of this pool' }],
     });
+  }
+});
+
+it('refuses a change without a field that it could change, and names each', () => {
+  expect(() => requireSomeField({ name: null }, 'name', 'image')).not.toThrow();
+  for (const body of [{}, { name: undefined }, { other: 1 }]) {
+    expect(() => requireSomeField(body, 'name', 'image')).toThrow(
+      expect.objectContaining({
+        code: 'invalid_input',
+        message: 'At least one of these is needed: name, image.',
+        details: { errors: [expect.objectContaining({ path: 'name' }), expect.objectContaining({ path: 'image' })] },
+      }),
+    );
   }
 });

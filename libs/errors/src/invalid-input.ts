@@ -26,3 +26,12 @@ function sentenceOf({ path, message }: FieldError): string {
   const name = path.slice(path.lastIndexOf('.') + 1);
   return message.startsWith(`${name} `) ? `${path}${message.slice(name.length)}` : `${path}: ${message}`;
 }
+
+/** Throws `invalid_input` for a change that changes nothing. */
+export function requireSomeField(body: object, ...fields: string[]): void {
+  const sent = body as Record<string, unknown>;
+  if (fields.some((field) => sent[field] !== undefined)) return;
+  throw new AppError('invalid_input', `At least one of these is needed: ${fields.join(', ')}.`, {
+    errors: fields.map((path) => ({ path, code: 'someFieldNeeded', message: `${path} or another field is needed` })),
+  });
+}

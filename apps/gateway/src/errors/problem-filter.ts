@@ -13,7 +13,8 @@ export class ProblemFilter implements ExceptionFilter {
 
   /** In which form callers get an error. */
   protected send(request: FastifyRequest, reply: FastifyReply, error: AppError): void {
-    if (request.routeOptions.config.byLink) sendRefusalPage(request, reply, error);
+    const { byLink } = request.routeOptions.config;
+    if (byLink && !asksForJson(request)) sendRefusalPage(request, reply, error);
     else sendProblem(request, reply, error);
   }
 
@@ -29,4 +30,9 @@ export class ProblemFilter implements ExceptionFilter {
     if (reply.sent) return;
     this.send(request, reply, error);
   }
+}
+
+/** Whether what calls is no browser in which somebody followed a link. */
+function asksForJson({ headers: { accept = '' } }: FastifyRequest): boolean {
+  return /\bapplication\/(?:problem\+)?json\b/i.test(accept) && !/\btext\/html\b/i.test(accept);
 }

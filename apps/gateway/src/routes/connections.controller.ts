@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { TeamPath, type CallContext } from '@atoll/contracts';
+import { PageFromOneOrAll, TeamPath, type CallContext } from '@atoll/contracts';
 import {
   CompatibleInstances,
   ConnectionList,
@@ -35,13 +35,16 @@ export class ConnectionsController {
   }
 
   @Get('compatible-instances/:team_id')
-  @Answers(
-    200,
+  @AnswersAllOrPage(
     CompatibleInstances,
     'List the instances that may attach to a GPU service',
-    'Returns the VMs and bare-metal instances of a team; pods are left out.',
+    'Returns the VMs and bare-metal instances of a team, all of them unless `limit` is sent; pods are left out.',
   )
-  listCompatibleInstances(@Param() path: TeamPath, @Context() context: CallContext): Promise<CompatibleInstances> {
-    return this.rpc.call(connections.compatibleInstances, path, context);
+  listCompatibleInstances(
+    @Param() path: TeamPath,
+    @Query() page: PageFromOneOrAll,
+    @Context() context: CallContext,
+  ): Promise<CompatibleInstances> {
+    return this.rpc.call(connections.compatibleInstances, { ...path, ...page }, context);
   }
 }

@@ -4,16 +4,16 @@ import { type CallContext } from '@atoll/contracts';
 import {
   ExposedService,
   ExposedServiceList,
+  ListExposedServices,
   ExposedServicePath,
   ExposedServiceQuery,
   exposedServices,
   ExposeService,
-  PodPath,
   UpdateExposedService,
 } from '@atoll/contracts/pods';
 import { invalidInput, type FieldError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
-import { Answers, Refuses } from '../answers/answers.js';
+import { Answers, AnswersAllOrPage, Refuses } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
 
 @ApiTags('Exposed services')
@@ -49,13 +49,12 @@ export class ExposedServicesController {
   }
 
   @Get('exposed-services')
-  @Answers(
-    200,
+  @AnswersAllOrPage(
     ExposedServiceList,
     'List the exposed services of a pod',
-    'Returns all exposed services of a pod. Any member of its team may read them.',
+    'Returns all exposed services of a pod unless `limit` is sent. Any member of its team may read them.',
   )
-  listExposedServices(@Query() query: PodPath, @Context() context: CallContext): Promise<ExposedServiceList> {
+  listExposedServices(@Query() query: ListExposedServices, @Context() context: CallContext): Promise<ExposedServiceList> {
     return this.rpc.call(exposedServices.list, query, context);
   }
 

@@ -1,9 +1,9 @@
-import { Controller, Delete, Get, Param, Post } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Nothing, TeamPath, type CallContext } from '@atoll/contracts';
+import { Nothing, PageFromOneOrAll, TeamPath, type CallContext } from '@atoll/contracts';
 import { InvitationList, InvitationPath, invitations, SentInvitation } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
-import { Answers, ChangesCaller } from '../answers/answers.js';
+import { Answers, AnswersAllOrPage, ChangesCaller } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
 
 @ApiTags('Members')
@@ -12,14 +12,13 @@ export class InvitationsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get()
-  @Answers(
-    200,
+  @AnswersAllOrPage(
     InvitationList,
     'List the invitations of a team',
-    'Returns the members who have not accepted yet, the earliest first. Requires team_owner or team_admin.',
+    'Returns the members who have not accepted yet, the earliest first: all of them unless `limit` is sent. Requires team_owner or team_admin.',
   )
-  listInvitations(@Param() path: TeamPath, @Context() context: CallContext): Promise<InvitationList> {
-    return this.rpc.call(invitations.list, path, context);
+  listInvitations(@Param() path: TeamPath, @Query() page: PageFromOneOrAll, @Context() context: CallContext): Promise<InvitationList> {
+    return this.rpc.call(invitations.list, { ...path, ...page }, context);
   }
 
   @Post('accept')

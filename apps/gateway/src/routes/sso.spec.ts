@@ -65,6 +65,15 @@ describe('a log-in at a provider', () => {
     expect(cookiesOf(tls)).toEqual([`__Host-atoll-sso=${flowToken}; Max-Age=600; ${lax}; Secure`]);
   });
 
+  it('that fails is a problem to whoever asks for JSON, and a page to all others', async () => {
+    const typeFor = async (accept: string) =>
+      (await gateway.call('GET', '/api/user/sso/other', { headers: { ...fromElsewhere, accept } })).headers['content-type'];
+    for (const accept of ['application/json', 'application/problem+json, */*;q=0.1', 'APPLICATION/JSON']) {
+      expect(await typeFor(accept)).toMatch(/^application\/problem\+json/);
+    }
+    for (const accept of ['*/*', 'text/html,application/json;q=0.9', 'image/png']) expect(await typeFor(accept)).toMatch(/^text\/html/);
+  });
+
   it('comes back with the cookie of the session, to the platform’s own page, with no token in the address', async () => {
     const answer = await comeBack('code=c&state=s');
     expect([answer.status, answer.headers.location]).toEqual([302, '/']);

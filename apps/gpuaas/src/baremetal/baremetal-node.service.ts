@@ -10,7 +10,7 @@ import {
   type UpdateBaremetalNode,
 } from '@atoll/contracts/gpuaas';
 import { isUniqueViolation, Transactions } from '@atoll/database';
-import { AppError, invalidField } from '@atoll/errors';
+import { AppError, invalidField, requireSomeField } from '@atoll/errors';
 import { boards } from '@atoll/gpu';
 import { BadPrivateKey, checkPrivateKey, isDiallable, type SshCredential } from '@atoll/ssh';
 import { causeOf } from '@atoll/state-machine';
@@ -97,6 +97,7 @@ export class BaremetalNodesService {
 
   async update({ node_id, ...input }: UpdateBaremetalNode, context: CallContext): Promise<BaremetalNode> {
     requirePlatformAdmin(context.caller);
+    requireSomeField(input, 'credential', 'host_key', 'maintenance', 'retired', 'reinstall', 'home');
     const credential = input.credential && readCredential(input.credential);
     this.requireHook(input.reinstall);
     return this.transactions.run(async (manager) => {

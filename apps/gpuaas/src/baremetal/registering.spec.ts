@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { RegisterBaremetalNode } from '@atoll/contracts/gpuaas';
+import { baremetalNodes, type RegisterBaremetalNode } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import ssh2 from 'ssh2';
 import { errorOf } from '../gpuaas-fixture.js';
@@ -59,6 +59,12 @@ describe('a host is not registered', () => {
     ['with a model that is blank', { gpu_model: ' ' }],
   ])('%s', async (_what, wrong) => {
     expect(await refusal({ specs: { ...specs, ...wrong } })).toEqual(['invalid_input', 'specs.gpu_model', expect.any(String)]);
+  });
+
+  it('anew by a change of nothing', async () => {
+    const { node_id } = await fixture.register();
+    const { details } = await errorOf(fixture.gpuaas.call(baremetalNodes.update, { node_id }));
+    expect(details.errors?.map(({ path }) => path)).toEqual(['credential', 'host_key', 'maintenance', 'retired', 'reinstall', 'home']);
   });
 
   it('twice, by its name or by its host and port, whatever their case', async () => {

@@ -1,7 +1,8 @@
-import { type CallContext, type TeamPath } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
 import {
   connections,
   type CompatibleInstances,
+  type ListCompatibleInstances,
   type ConnectionList,
   type ReadConnections,
   type RefreshBegun,
@@ -26,7 +27,7 @@ export class ConnectionsController implements Handlers<typeof connections> {
   }
 
   @Handle(connections.compatibleInstances)
-  compatibleInstances(input: TeamPath, context: CallContext): Promise<CompatibleInstances> {
+  compatibleInstances(input: ListCompatibleInstances, context: CallContext): Promise<CompatibleInstances> {
     return this.connections.compatibleInstances(input, context);
   }
 }

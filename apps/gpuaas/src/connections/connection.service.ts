@@ -1,14 +1,15 @@
-import { notFound, pageWindow, requirePermission, type CallContext, type TeamPath } from '@atoll/contracts';
+import { notFound, pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
 import {
   type CompatibleInstance,
   type CompatibleInstances,
   type Connection,
   type ConnectionList,
+  type ListCompatibleInstances,
   type ReadConnections,
   type RefreshBegun,
   type RefreshConnections,
 } from '@atoll/contracts/gpuaas';
-import { Statements } from '@atoll/database';
+import { readPage, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
@@ -50,21 +51,26 @@ export class ConnectionsService {
     return { status: 'refreshing', started_at: startedAt.toISOString() };
   }
 
-  /** VMs and bare-metal instances may attach, pods may not. There are no VMs and no bare metal yet. */
-  async compatibleInstances({ team_id }: TeamPath, { caller }: CallContext): Promise<CompatibleInstances> {
+  /** VMs and bare-metal instances may attach, pods may not. All of them unless `limit` was sent. */
+  async compatibleInstances({ team_id, ...asked }: ListCompatibleInstances, { caller }: CallContext): Promise<CompatibleInstances> {
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
-    const rows = await this.statements.query<CompatibleInstance>(
-      'connections.compatible',
-      `SELECT id, name, kind, status FROM (
-         SELECT instance_id AS id, name, 'baremetal' AS kind, 'Active' AS status, created_at FROM baremetal_instance WHERE team_id = $1 AND state = 'active'
-         UNION ALL SELECT instance_id, name, 'vm', 'running', created_at FROM vm_instance WHERE team_id = $1 AND is_running
-       ) instance ORDER BY created_at, id`,
-      [team_id],
-    );
-    return { data: rows };
+    const window = asked.limit === undefined ? undefined : pageWindow(asked, 1);
+    const { total, rows } = await readPage<CompatibleInstance>(this.statements, {
+      name: 'connections.compatible',
+      count: `SELECT count(*)::int FROM (${compatible}) instance`,
+      rows: `SELECT * FROM (${compatible}) instance ORDER BY created_at, id LIMIT $2 OFFSET $3`,
+      order: 'created_at, id',
+      values: [team_id, window?.limit ?? null, window?.offset ?? 0],
+    });
+    const data = rows.map(({ id, name, kind, status }) => ({ id, name, kind, status }));
+    return { data, ...(window && { pagination: { page: window.page, limit: window.limit, total } }) };
   }
 }
+
+const compatible = `
+  SELECT instance_id AS id, name, 'baremetal' AS kind, 'Active' AS status, created_at FROM baremetal_instance WHERE team_id = $1 AND state = 'active'
+  UNION ALL SELECT instance_id, name, 'vm', 'running', created_at FROM vm_instance WHERE team_id = $1 AND is_running`;
 
 /** `search` is a plain part of a name: position() knows no wildcards. */
 const readQuery = `WITH chosen AS (

@@ -289,6 +289,8 @@ describe('instances that may attach', () => {
     await fixture.tell(vmChanged, { ...vm, revision: 2, is_running: true });
     await fixture.tell(vmChanged, { ...vm, revision: 1, is_running: false });
     expect(await compatible()).toEqual([{ id: vm.instance_id, name: 'head-node', kind: 'vm', status: 'running' }]);
+    const page = await fixture.call(connections.compatibleInstances, { team_id, page: 2, limit: 1 }, viewer);
+    expect(page).toEqual({ data: [], pagination: { page: 2, limit: 1, total: 1 } });
     await fixture.tell(vmChanged, { ...vm, revision: 3, is_running: false });
     expect(await compatible()).toEqual([]);
     expect((await errorOf(fixture.call(connections.compatibleInstances, { team_id }, (await fixture.team()).member))).code).toBe(

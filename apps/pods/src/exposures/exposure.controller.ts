@@ -3,10 +3,10 @@ import {
   exposedServices,
   type ExposedService,
   type ExposedServiceList,
+  type ListExposedServices,
   type ExposedServicePath,
   type ExposeService,
   type FindExposedService,
-  type PodPath,
   type UpdateExposedService,
 } from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
@@ -23,7 +23,7 @@ export class ExposuresController implements Handlers<typeof exposedServices> {
   }
 
   @Handle(exposedServices.list)
-  list(input: PodPath, context: CallContext): Promise<ExposedServiceList> {
+  list(input: ListExposedServices, context: CallContext): Promise<ExposedServiceList> {
     return this.exposures.list(input, context);
   }
 

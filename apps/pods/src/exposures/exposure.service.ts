@@ -1,16 +1,16 @@
-import { notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { pageWindow, notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import {
   type ExposedService,
   type ExposedServiceList,
+  type ListExposedServices,
   type ExposedServicePath,
   type ExposeService,
   type FindExposedService,
-  type PodPath,
   type ServiceProtocol,
   type UpdateExposedService,
 } from '@atoll/contracts/pods';
-import { isUniqueViolation, Statements, Transactions } from '@atoll/database';
-import { AppError, invalidField } from '@atoll/errors';
+import { readPage, isUniqueViolation, Statements, Transactions } from '@atoll/database';
+import { AppError, invalidField, requireSomeField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
@@ -81,14 +81,19 @@ export class ExposuresService {
     });
   }
 
-  async list({ pod_name }: PodPath, { caller }: CallContext): Promise<ExposedServiceList> {
+  /** All of them unless `limit` was sent. */
+  async list({ pod_name, ...asked }: ListExposedServices, { caller }: CallContext): Promise<ExposedServiceList> {
     const pod = await this.pods.find(pod_name, caller, 'readTeam');
-    const rows = await this.statements.query(
-      'exposures.list',
-      `SELECT * FROM exposure WHERE pod_id = $1 AND state <> 'deleted' ORDER BY created_at, service_id`,
-      [pod.podId],
-    );
-    return { data: rows.map((raw) => exposureView(this.steps.rowOf(raw), pod.podName)) };
+    const window = asked.limit === undefined ? undefined : pageWindow(asked, 1);
+    const { total, rows } = await readPage<object>(this.statements, {
+      name: 'exposures.list',
+      count: `SELECT count(*)::int FROM exposure WHERE pod_id = $1 AND state <> 'deleted'`,
+      rows: `SELECT * FROM exposure WHERE pod_id = $1 AND state <> 'deleted' ORDER BY created_at, service_id LIMIT $2 OFFSET $3`,
+      order: 'created_at, service_id',
+      values: [pod.podId, window?.limit ?? null, window?.offset ?? 0],
+    });
+    const data = rows.map((raw) => exposureView(this.steps.rowOf(raw), pod.podName));
+    return { data, ...(window && { pagination: { page: window.page, limit: window.limit, total } }) };
   }
 
   async find(asked: FindExposedService, { caller }: CallContext): Promise<ExposedService> {
@@ -97,10 +102,8 @@ export class ExposuresService {
   }
 
   async update(asked: UpdateExposedService, context: CallContext): Promise<ExposedService> {
-    const { service_name, port, protocol, external_port, ssl_enabled } = asked;
-    if ([service_name, port, protocol, external_port, ssl_enabled].every((field) => field === undefined)) {
-      throw new AppError('invalid_input', 'At least one of service_name, port, protocol, external_port and ssl_enabled is expected.');
-    }
+    requireSomeField(asked, 'service_name', 'port', 'protocol', 'external_port', 'ssl_enabled');
+    const { service_name, external_port } = asked;
     if (external_port !== undefined) this.ports.requireOffered(external_port);
     const known = await this.known(asked, context.caller, 'useResources');
     await this.gate.requireGrowth(context.caller, known.teamId, undefined, 'exposed service');

@@ -50,6 +50,12 @@ describe('an exposed service', () => {
     expect(
       (await fixture.call(exposedServices.list, { pod_name: pod.pod_name }, team.member)).data.map(({ service_id }) => service_id),
     ).toContain(service.service_id);
+    const [first] = (await fixture.call(exposedServices.list, { pod_name: pod.pod_name }, team.member)).data;
+    const page = await fixture.call(exposedServices.list, { pod_name: pod.pod_name, limit: 1 }, team.member);
+    expect([page.data.map(({ service_id }) => service_id), page.pagination]).toEqual([
+      [first?.service_id],
+      { page: 1, limit: 1, total: expect.any(Number) },
+    ]);
     expect((await remove(service)).status).toBe('deleting');
     expect((await errorOf(remove(service))).code).toBe('not_found');
     await fixture.untilUnexposed(service);

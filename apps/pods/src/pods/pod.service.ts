@@ -2,7 +2,7 @@ import { notFound, requirePermission, type CallContext } from '@atoll/contracts'
 import { type PodSubscription } from '@atoll/contracts/gpuaas';
 import { type CreatePod, type Pod, type UpdatePod } from '@atoll/contracts/pods';
 import { newId, Transactions, Writers } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, requireSomeField } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
@@ -56,9 +56,7 @@ export class PodsService {
 
   /** The image and the mounts hold from the next run on. */
   async update({ pod_name, name, image, volumes }: UpdatePod, context: CallContext): Promise<Pod> {
-    if (name === undefined && image === undefined && volumes === undefined) {
-      throw new AppError('invalid_input', 'At least one of name, image and volumes is expected.');
-    }
+    requireSomeField({ name, image, volumes }, 'name', 'image', 'volumes');
     const found = await this.reader.find(pod_name, context.caller, 'useResources');
     await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
     if (volumes) requireMountsApart({ volumes });

@@ -1,7 +1,7 @@
 import { notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import type { CreateVm, ListVms, UpdateVm, Vm, VmPage, VmPath } from '@atoll/contracts/pods';
 import { isUniqueViolation, newId, Statements, takeTurn, Transactions, Writers } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, requireSomeField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
@@ -74,8 +74,7 @@ export class VmsService {
 
   /** `auto_restart` holds from now on, also for the run that is under way. */
   async update({ instance_id, name, auto_restart }: UpdateVm, context: CallContext): Promise<Vm> {
-    if (name === undefined && auto_restart === undefined)
-      throw new AppError('invalid_input', 'At least one of name and auto_restart is expected.');
+    requireSomeField({ name, auto_restart }, 'name', 'auto_restart');
     const { teamId } = await this.find(instance_id, context.caller, 'useResources');
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'VM');
     return this.transactions.run(async (manager) => {

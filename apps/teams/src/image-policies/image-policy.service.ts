@@ -9,11 +9,11 @@ import {
   type UpdateImagePolicy,
 } from '@atoll/contracts/teams';
 import { newId, Statements, Transactions, Writers } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, requireSomeField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { IsNull, type EntityManager } from 'typeorm';
 import type { PageRow } from '../sql/json.js';
-import { fieldError, refuseFields, requireSomeField } from '../invalid-field.js';
+import { fieldError, refuseFields } from '../invalid-field.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { TeamEntity } from '../model/team.entity.js';
 import { policyPageQuery, policyQuery } from './image-policy-query.js';

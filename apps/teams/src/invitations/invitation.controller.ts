@@ -1,5 +1,5 @@
 import { type CallContext, type Nothing, type TeamPath } from '@atoll/contracts';
-import { invitations, type InvitationList, type InvitationPath, type SentInvitation } from '@atoll/contracts/teams';
+import { invitations, type InvitationList, type InvitationPath, type ListInvitations, type SentInvitation } from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { InvitationsService } from './invitation.service.js';
@@ -9,7 +9,7 @@ export class InvitationsController implements Handlers<typeof invitations> {
   constructor(private readonly invitations: InvitationsService) {}
 
   @Handle(invitations.list)
-  list(input: TeamPath, context: CallContext): Promise<InvitationList> {
+  list(input: ListInvitations, context: CallContext): Promise<InvitationList> {
     return this.invitations.list(input, context);
   }
 

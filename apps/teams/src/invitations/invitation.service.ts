@@ -1,6 +1,12 @@
-import { notFound, requirePermission, type CallContext, type Nothing, type TeamPath } from '@atoll/contracts';
-import { type Invitation, type InvitationPath, type InvitationList, type SentInvitation } from '@atoll/contracts/teams';
-import { Statements, Writers } from '@atoll/database';
+import { notFound, pageWindow, requirePermission, type CallContext, type Nothing, type TeamPath } from '@atoll/contracts';
+import {
+  type Invitation,
+  type InvitationPath,
+  type InvitationList,
+  type ListInvitations,
+  type SentInvitation,
+} from '@atoll/contracts/teams';
+import { readPage, Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -14,13 +20,11 @@ import { requireWholeUser } from '../users/whole-user.js';
 import { InvitationLinks } from '../links/invitation-links.js';
 
 /** The invitations of the team `$1`: the members who have not accepted. */
-const listQuery = `
-  SELECT m.id, m.user_id, u.email, ${sentName('m', 'u')} AS name, m.role, ${instantJson('m.created_at')} AS created_at,
+const listQuery = `SELECT m.id, m.user_id, u.email, ${sentName('m', 'u')} AS name, m.role, ${instantJson('m.created_at')} AS created_at,
     (SELECT ${instantJson('max(l.expires_at)')} FROM one_time_link l
       WHERE l.team_id = m.team_id AND l.user_id = m.user_id AND l.used_at IS NULL AND l.expires_at > now()) AS expires_at
   FROM membership m JOIN "user" u ON u.id = m.user_id
-  WHERE m.team_id = $1 AND m.status = 'invited' AND EXISTS (SELECT FROM team t WHERE t.id = m.team_id AND t.deleted_at IS NULL)
-  ORDER BY m.created_at, m.id`;
+  WHERE m.team_id = $1 AND m.status = 'invited' AND EXISTS (SELECT FROM team t WHERE t.id = m.team_id AND t.deleted_at IS NULL)`;
 
 /** Invitations: memberships that were not accepted yet, and the links by which they are. */
 @Injectable()
@@ -35,11 +39,28 @@ export class InvitationsService {
     private readonly sender: InvitationLinks,
   ) {}
 
-  async list({ team_id }: TeamPath, { caller }: CallContext): Promise<InvitationList> {
+  /** All of them unless `limit` was sent. */
+  async list({ team_id, ...asked }: ListInvitations, { caller }: CallContext): Promise<InvitationList> {
     requirePermission(caller, team_id, 'manageTeam');
-    const data = await this.statements.query<Invitation>('invitations.list', listQuery, [team_id]);
-    if (data.length === 0) await this.requireTeam(team_id);
-    return { data };
+    const window = asked.limit === undefined ? undefined : pageWindow(asked, 1);
+    const { total, rows } = await readPage<Invitation>(this.statements, {
+      name: 'invitations.list',
+      count: `SELECT count(*)::int FROM (${listQuery}) invitation`,
+      rows: `${listQuery} ORDER BY m.created_at, m.id LIMIT $2 OFFSET $3`,
+      order: 'created_at, id',
+      values: [team_id, window?.limit ?? null, window?.offset ?? 0],
+    });
+    if (total === 0) await this.requireTeam(team_id);
+    const data = rows.map(({ id, user_id, email, name, role, created_at, expires_at }) => ({
+      id,
+      user_id,
+      email,
+      name,
+      role,
+      created_at,
+      expires_at,
+    }));
+    return { data, ...(window && { pagination: { page: window.page, limit: window.limit, total } }) };
   }
 
   async resend({ team_id, invitation_id }: InvitationPath, context: CallContext): Promise<SentInvitation> {

@@ -142,6 +142,10 @@ describe('invitations of a team', () => {
     const email = fresh();
     const first = await invite(email, made);
     const { data } = await fixture.call(admin, invitations.list, { team_id: made.team.id });
+    const page = await fixture.call(admin, invitations.list, { team_id: made.team.id, page: 2, limit: 1 });
+    expect(page).toEqual({ data: data.slice(1, 2), pagination: { page: 2, limit: 1, total: data.length } });
+    expect(data.length).toBeGreaterThan(1);
+    expect((await errorOf(fixture.call(fixture.admin, invitations.list, { team_id: unknownId }))).code).toBe('not_found');
     const found = data.find((invitation) => invitation.email === email);
     expect(found).toMatchObject({ user_id: first.user_id, name: 'As sent', role: 'member', expires_at: first.invitation?.expires_at });
     const path = { team_id: made.team.id, invitation_id: found?.id ?? '' };

@@ -9,12 +9,12 @@ import {
   type TeamPath,
 } from '@atoll/contracts';
 import { credentialsChanged, type Team, type TeamPage, type UpdateTeam } from '@atoll/contracts/teams';
+import { requireSomeField } from '@atoll/errors';
 import { Statements, Writers } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { PageRow } from '../sql/json.js';
-import { requireSomeField } from '../invalid-field.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { isAlive } from '../sessions/session-policy.js';
 import { TeamChanges } from '../changes/team-changes.js';

@@ -3,7 +3,7 @@ import { notFound, requireUser, type CallContext, type Nothing, type UserCaller 
 import { credentialsChanged, type KeyTerms, type UpdateProfile, type User, type UserKey } from '@atoll/contracts/teams';
 import { Statements, Writers } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
-import { invalidField } from '@atoll/errors';
+import { invalidField, requireSomeField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
@@ -11,7 +11,6 @@ import { settleTerms } from '../api-keys/key-terms.js';
 import { requireIssuingCredential, requireWholeCredential } from '../api-keys/live-credential.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { databaseNowMs } from '../sql/clock.js';
-import { requireSomeField } from '../invalid-field.js';
 import { Timezones } from './timezones.js';
 import { userQuery } from '../views/user-query.js';
 import { UserEntity } from '../model/user.entity.js';

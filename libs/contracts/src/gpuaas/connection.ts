@@ -115,13 +115,12 @@ export class CompatibleInstance {
   status!: string;
 }
 
-export class CompatibleInstances {
-  @ListOf(() => CompatibleInstance, { max: 100_000 })
-  data!: CompatibleInstance[];
-}
+export class ListCompatibleInstances extends IntersectionType(TeamPath, PageFromOneOrAll) {}
+
+export class CompatibleInstances extends ListOrPageOf(() => CompatibleInstance, { max: 100_000 }) {}
 
 export const connections = contract('gpuaas.connections', {
   read: operation(ReadConnections, ConnectionList),
   refresh: operation(RefreshConnections, RefreshBegun),
-  compatibleInstances: operation(TeamPath, CompatibleInstances),
+  compatibleInstances: operation(ListCompatibleInstances, CompatibleInstances),
 });

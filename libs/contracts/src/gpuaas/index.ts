@@ -47,6 +47,7 @@ export {
 export {
   CompatibleInstance,
   CompatibleInstances,
+  ListCompatibleInstances,
   Connection,
   ConnectionList,
   ConnectionPod,

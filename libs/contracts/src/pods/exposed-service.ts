@@ -1,5 +1,7 @@
+import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, WholeNumber } from '../fields.js';
+import { ListOrPageOf, PageFromOneOrAll } from '../page.js';
+import { Flag, Instant, Nested, NumberedId, OneOf, Text, WholeNumber } from '../fields.js';
 import { dnsLabel, dnsLabelHint, PortNumber } from './pod-fields.js';
 import { PodPath, podNameField } from './pod.js';
 
@@ -120,14 +122,13 @@ export class ExposedService {
   updated_at!: string;
 }
 
-export class ExposedServiceList {
-  @ListOf(() => ExposedService, { max: 10_000 })
-  data!: ExposedService[];
-}
+export class ListExposedServices extends IntersectionType(PodPath, PageFromOneOrAll) {}
+
+export class ExposedServiceList extends ListOrPageOf(() => ExposedService, { max: 10_000 }) {}
 
 export const exposedServices = contract('pods.exposed_services', {
   expose: operation(ExposeService, ExposedService),
-  list: operation(PodPath, ExposedServiceList),
+  list: operation(ListExposedServices, ExposedServiceList),
   find: operation(FindExposedService, ExposedService),
   update: operation(UpdateExposedService, ExposedService),
   delete: operation(ExposedServicePath, ExposedService),

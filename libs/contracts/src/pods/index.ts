@@ -9,6 +9,7 @@ export {
   type ExposedServiceStatus,
   ExposeService,
   FindExposedService,
+  ListExposedServices,
   type ServiceProtocol,
   UpdateExposedService,
 } from './exposed-service.js';

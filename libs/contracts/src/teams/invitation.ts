@@ -1,7 +1,8 @@
+import { IntersectionType } from '@nestjs/swagger';
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { Email, Instant, ListOf, OneOf, Text, Uuid } from '../fields.js';
-import { Nothing } from '../page.js';
+import { Email, Instant, OneOf, Text, Uuid } from '../fields.js';
+import { ListOrPageOf, Nothing, PageFromOneOrAll } from '../page.js';
 import { SentInvitation } from './sent-invitation.js';
 import { TeamPath } from '../team-path.js';
 
@@ -34,13 +35,12 @@ export class Invitation {
   expires_at!: string | null;
 }
 
-export class InvitationList {
-  @ListOf(() => Invitation, { max: 1000 })
-  data!: Invitation[];
-}
+export class ListInvitations extends IntersectionType(TeamPath, PageFromOneOrAll) {}
+
+export class InvitationList extends ListOrPageOf(() => Invitation, { max: 1000 }) {}
 
 export const invitations = contract('teams.invitations', {
-  list: operation(TeamPath, InvitationList),
+  list: operation(ListInvitations, InvitationList),
   resend: operation(InvitationPath, SentInvitation),
   revoke: operation(InvitationPath, Nothing),
   accept: operation(TeamPath, Nothing),
