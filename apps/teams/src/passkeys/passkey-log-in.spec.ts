@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { CallContext } from '@atoll/contracts';
 import { passkeys, secondFactors, sessions, users } from '@atoll/contracts/teams';
 import { MailServer } from '../mail/mail-server-fixture.js';
 import { contextOf, gateway, home, logIn, somebody } from '../sessions/session-fixture.js';
+import { SessionsService } from '../sessions/session.service.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 import { Authenticator } from './authenticator-fixture.js';
 
@@ -85,6 +86,20 @@ describe('a passkey of an authenticator', () => {
     }
     const byPasskey = await contextOf(fixture, await logInBy(authenticator));
     for (const attempt of attempts) await attempt(byPasskey);
+  });
+
+  it('that is removed while it logs in opens no session', async () => {
+    const authenticator = anAuthenticator();
+    const { id } = await add(await contextOf(fixture, await logIn(fixture, await somebody(fixture))), authenticator);
+    const service = fixture.get(SessionsService);
+    const open = service.open.bind(service);
+    const spy = jest.spyOn(service, 'open').mockImplementationOnce(async (...asked) => {
+      await fixture.query('DELETE FROM passkey WHERE id = $1', [id]);
+      return open(...asked);
+    });
+    expect((await errorOf(logInBy(authenticator))).code).toBe('unauthenticated');
+    expect(spy).toHaveBeenCalledTimes(1);
+    spy.mockRestore();
   });
 
   it('of a counter that goes back, as a copy has it, logs nobody in', async () => {

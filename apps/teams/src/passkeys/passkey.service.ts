@@ -182,7 +182,7 @@ export class PasskeysService {
     await this.transactions.run((manager) =>
       manager.query('UPDATE passkey SET counter = $2, last_used_at = now() WHERE id = $1', [known.id, counter]),
     );
-    return this.sessions.open(known.user_id, origin, context, { hasSecondFactor: true });
+    return this.sessions.open(known.user_id, origin, context, { hasSecondFactor: true, passkeyId: known.id });
   }
 
   private failed(userId: string | null, { address, device }: SessionOrigin, { requestId }: CallContext): AppError {

@@ -67,12 +67,15 @@ export class SessionsService {
     this.refreshTokens = new DerivedTokens(settings.keyPepper, 'refresh token');
   }
 
-  /** A new session of a user who has just proven to be that user. With `hash`, by the password of that hash: throws `unauthenticated` if it was changed. */
+  /**
+   * A new session of a user who has just proven to be that user: with `hash`, by the password of that hash, with `passkeyId`, by that passkey. Throws
+   * `unauthenticated` if it was changed or removed meanwhile; who changes or removes it later finds the session.
+   */
   async open(
     userId: string,
     { address, device, network }: SessionOrigin,
     { requestId }: CallContext,
-    { hasSecondFactor = false, hash }: { hasSecondFactor?: boolean; hash?: string } = {},
+    { hasSecondFactor = false, hash, passkeyId }: { hasSecondFactor?: boolean; hash?: string; passkeyId?: string } = {},
   ): Promise<OpenedSession> {
     const { idleHours, days } = this.limits();
     const id = newId();
@@ -80,6 +83,8 @@ export class SessionsService {
       if (hash !== undefined && !(await isStillPassword(manager, userId, hash))) {
         throw new AppError('unauthenticated', 'The e-mail address or the password is wrong.');
       }
+      const kept = passkeyId && (await manager.query<object[]>('SELECT FROM passkey WHERE id = $1 FOR KEY SHARE', [passkeyId]));
+      if (kept?.length === 0) throw new AppError('unauthenticated', 'The passkey is not valid here.');
       const [opened] = await manager.query<SessionRow[]>(openQuery, [id, userId, address, device, idleHours, days, hasSecondFactor]);
       if (!opened) throw new Error('The session was not stored.');
       await manager.query(endSurplusQuery, [userId, maxSessions]);
