@@ -61,7 +61,8 @@ describe('who may do what', () => {
   it('lets the operator and the platform itself do everything', () => {
     expect(outcome(() => requirePermission(user({ platformAdmin: true }), 't', 'manageTeam'))).toBe('allowed');
     expect(outcome(() => requirePlatformAdmin({ kind: 'system', service: 'teams' }))).toBe('allowed');
-    expect(outcome(() => requirePlatformAdmin(user()))).toBe('forbidden');
+    expect(() => requirePlatformAdmin(user())).toThrow('Only a platform_admin may do this.');
+    expect(() => requirePlatformAdmin(user({ lacksOperatorFactor: true }))).toThrow('A platform_admin needs a second factor');
     expect(outcome(() => requireUser({ kind: 'system', service: 'teams' }))).toBe('forbidden');
   });
 });

@@ -30,7 +30,12 @@ export function requireUser(caller: Caller): UserCaller {
 
 /** Throws `forbidden` unless the caller is the operator. */
 export function requirePlatformAdmin(caller: Caller): void {
-  if (!isPlatformAdmin(caller)) throw new AppError('forbidden', 'Only a platform_admin may do this.');
+  if (isPlatformAdmin(caller)) return;
+  const isOperator = caller.kind === 'user' && caller.lacksOperatorFactor === true;
+  const why = isOperator
+    ? 'A platform_admin needs a second factor for this. Add one, or log in with it.'
+    : 'Only a platform_admin may do this.';
+  throw new AppError('forbidden', why);
 }
 
 /**

@@ -217,7 +217,8 @@ function toVerified({ key_id, user_id, scope, platform_admin, timezone, teams, e
   };
 }
 
-function toVerifiedSession({ session_id, user_id, scope, platform_admin, timezone, teams }: SessionCredential): Verified {
+function toVerifiedSession(credential: SessionCredential): Verified {
+  const { session_id, user_id, scope, platform_admin, operator_lacks_second_factor, timezone, teams } = credential;
   return {
     caller: {
       kind: 'user',
@@ -225,6 +226,7 @@ function toVerifiedSession({ session_id, user_id, scope, platform_admin, timezon
       credential: { kind: 'session', id: session_id },
       scope,
       platformAdmin: platform_admin && scope === 'user',
+      ...(operator_lacks_second_factor === true && { lacksOperatorFactor: true }),
       timezone,
       teams: teams.map(({ team_id: teamId, role, lacks_second_factor: lacksSecondFactor = false }) => ({
         teamId,

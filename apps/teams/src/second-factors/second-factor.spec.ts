@@ -182,11 +182,11 @@ describe('the operator, where a second factor is required', () => {
       await strict.query('UPDATE "user" SET platform_admin = true WHERE id = $1', [person.userId]);
       const session = await logIn(strict, person);
       const verify = () => strict.ask(sessions.verify, { id: session.session_id }, gateway);
-      expect(await verify()).toMatchObject({ platform_admin: false });
+      expect(await verify()).toMatchObject({ platform_admin: false, operator_lacks_second_factor: true });
       const issue = async () => strict.ask(users.issueKey, {}, await contextOf(strict, session));
       expect((await errorOf(issue())).code).toBe('forbidden');
       await strict.query('UPDATE session SET has_second_factor = true WHERE id = $1', [session.session_id]);
-      expect(await verify()).toMatchObject({ platform_admin: true });
+      expect(await verify()).toMatchObject({ platform_admin: true, operator_lacks_second_factor: false });
       expect((await issue()).api_key).toMatch(/^atl_/);
     } finally {
       await strict.stop();

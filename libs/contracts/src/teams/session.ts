@@ -135,6 +135,10 @@ export class SessionCredential {
   @Flag()
   platform_admin!: boolean;
 
+  /** Of a session of the operator without the second factor that the operator’s part requires. */
+  @Flag({ optional: true })
+  operator_lacks_second_factor?: boolean;
+
   @Text({ max: 64 })
   timezone!: string;
 
