@@ -30,6 +30,7 @@ import { Terminals1850000000000 } from './migrations/1850000000000-terminals.js'
 import { LogInRetention1870000001000 } from './migrations/1870000001000-log-in-retention.js';
 import { VmKeys1870000000000 } from './migrations/1870000000000-vm-keys.js';
 import { FailedRows1871000000000 } from './migrations/1871000000000-failed-rows.js';
+import { EndsOfRuns1874000000000 } from './migrations/1874000000000-ends-of-runs.js';
 import { HoldingPods1873000000000 } from './migrations/1873000000000-holding-pods.js';
 import { PodLogs1811000000000 } from './migrations/1811000000000-pod-logs.js';
 import { Clusters1823000000000 } from './migrations/1823000000000-clusters.js';
@@ -86,5 +87,6 @@ export const podsSchema = {
     LogInRetention1870000001000,
     FailedRows1871000000000,
     HoldingPods1873000000000,
+    EndsOfRuns1874000000000,
   ],
 };

@@ -127,6 +127,10 @@ export class PodEntity extends MachineRow {
   @Column({ ...instant, nullable: true })
   startedAt!: Date | null;
 
+  /** When the last run ended by itself, as the cluster says; null while it runs, and where it was ended. */
+  @Column({ ...instant, nullable: true })
+  endedAt!: Date | null;
+
   /** When the present start has lasted as long as it may. */
   @Column({ ...instant, nullable: true })
   stopsAt!: Date | null;

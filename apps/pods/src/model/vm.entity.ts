@@ -81,6 +81,10 @@ export class VmEntity extends MachineRow {
   @Column({ ...instant, nullable: true })
   startedAt!: Date | null;
 
+  /** When the last run ended by itself, as the cluster says; null while it runs, and where it was ended. */
+  @Column({ ...instant, nullable: true })
+  endedAt!: Date | null;
+
   /** The SSH keys that its present run was told, a line each. */
   @Column('text', { default: '' })
   placedKeys!: string;

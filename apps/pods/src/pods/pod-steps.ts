@@ -7,6 +7,7 @@ import { stepError } from '../cluster/step-errors.js';
 import { ExposureSteps } from '../doors/exposure-steps.js';
 import { PodDeadlines } from '../limits/pod-deadlines.js';
 import { PodsSettings } from '../pods-settings.js';
+import { endOfRun } from '../usage/end-of-run.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
@@ -118,6 +119,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   private started(startedAt: Date): Found {
     return this.moving('STARTED', (row) => ({
       startedAt,
+      endedAt: null,
       stopsAt: row.stopsAt ?? (row.maxDurationMinutes === null ? null : new Date(startedAt.getTime() + row.maxDurationMinutes * 60_000)),
     }));
   }
@@ -125,9 +127,10 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   private async review(pod: PodEntity, signal: AbortSignal): Promise<Found> {
     const sight = await this.sightOf(pod, signal);
     if (sight.phase === 'ended' || sight.phase === 'absent') {
-      const { event, values } = afterEnd(pod, sight.phase === 'ended' ? sight.exit : null, this.settings.restartMs);
+      const exit = sight.phase === 'ended' ? sight.exit : null;
+      const { event, values } = afterEnd(pod, exit, this.settings.restartMs);
       const error = event === 'FAILED' ? { code: 'ended', message: values.endReason ?? 'Its process ended.' } : null;
-      return this.moving(event, () => values, error);
+      return this.moving(event, (row) => ({ ...values, endedAt: endOfRun(row, exit) }), error);
     }
     const nextLookMs = await this.deadlines.nextLookMs(pod);
     return { againAfterMs: sight.phase === 'running' ? Math.min(nextLookMs, reviewMs) : lookAgainMs };

@@ -9,6 +9,7 @@ import { stepError } from '../cluster/step-errors.js';
 import { PodStarts } from '../pods/pod-start.js';
 import { isFinalTrouble } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
+import { endOfRun } from '../usage/end-of-run.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import { afterEndWithoutRestart, afterGuestEnd } from './vm-end.js';
 import { VmKeys } from './vm-keys.js';
@@ -80,7 +81,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     if (sight.phase === 'running' || sight.phase === 'ended') {
       if (vm.run > 1) await driver.remove(refOf(vm, vm.run - 1), signal);
       const startedAt = sight.phase === 'running' ? sight.startedAt : (sight.startedAt ?? sight.exit.at);
-      return this.moving('STARTED', () => ({ startedAt, placedKeys: placed(keys) }));
+      return this.moving('STARTED', () => ({ startedAt, endedAt: null, placedKeys: placed(keys) }));
     }
     const trouble = sight.phase === 'preparing' ? sight.trouble : null;
     if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinalTrouble(trouble.code));
@@ -96,7 +97,8 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
       decide: async (manager, row) => {
         const { event, values } = afterGuestEnd(row, exit, this.settings.restartMs);
         const error = event === 'FAILED' ? { code: 'ended', message: values.endReason } : null;
-        await this.move(manager, row, event, { ...self, reason: values.endReason }, values, error);
+        const endedAt = endOfRun(row, exit);
+        await this.move(manager, row, event, { ...self, reason: values.endReason }, { ...values, endedAt }, error);
         return true;
       },
     };

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Exit } from '@atoll/cluster';
+import { vms } from '@atoll/contracts/pods';
+import fc from 'fast-check';
+import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { billedUntil, endOfRun } from './end-of-run.js';
+
+const ms = fc.integer({ min: 0, max: 10_000 });
+const exitAt = (at: Date): Exit => ({ at, code: 1, reason: null, outOfMemory: 'no' });
+
+it('a run is billed from when it was seen running until it ended, and never beyond when that was seen, by whatever clock', () => {
+  fc.assert(
+    fc.property(ms, ms, fc.option(ms), (seenRunning, seenFor, exitMs) => {
+      const [from, to] = [new Date(seenRunning), new Date(seenRunning + seenFor)];
+      const endedAt = endOfRun({ enteredAt: from }, exitMs === null ? null : exitAt(new Date(exitMs)));
+      const until = billedUntil({ enteredAt: to, endedAt });
+      const wanted = exitMs === null ? to.getTime() : Math.max(from.getTime(), Math.min(exitMs, to.getTime()));
+      expect(until.getTime()).toBe(wanted);
+    }),
+  );
+});
+
+describe('a run whose end is seen late', () => {
+  let fixture: PodsFixture;
+  let team: ToldTeam;
+  beforeAll(async () => {
+    fixture = await PodsFixture.start();
+    team = await fixture.team();
+  });
+  afterAll(() => fixture.stop());
+
+  async function exitOf(kind: 'pod' | 'vm', id: string): Promise<Date> {
+    const driver = await fixture.simulated.driverOf('1');
+    for (const signal = AbortSignal.timeout(60_000); ;) {
+      const refs = [{ kind, id, run: 1 }];
+      const [sight] = await (kind === 'pod' ? driver.observePods(refs, signal) : driver.observeVms(refs, signal));
+      if (sight?.phase === 'ended') return sight.exit.at;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  it('is billed until it ended, a pod as a VM', async () => {
+    await fixture.call(vms.createFlavour, { name: 'small', vcpus: 1, memory_gb: 1 });
+    const pod = await fixture.running(team, { name: 'crash', restart: 'never' });
+    const vm = await fixture.untilVm(await fixture.createVm(team, { name: 'crash' }), ({ status }) => status === 'running');
+    const ends = [await exitOf('pod', pod.pod_id), await exitOf('vm', vm.instance_id)];
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await fixture.until(pod, 'failed');
+    await fixture.untilVm(vm, ({ status }) => status === 'failed');
+    const billed = [await fixture.usageOf(`pod:${pod.pod_id}`), await fixture.usageOf(`vm:${vm.instance_id}`)];
+    expect(billed.map((facts) => facts.map(({ quantity }) => quantity))).toEqual([
+      ['1', '0'],
+      ['1', '0'],
+    ]);
+    expect(billed.map((facts) => facts[1]?.time)).toEqual(ends.map((at) => at.toISOString()));
+  });
+});
