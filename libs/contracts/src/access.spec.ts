@@ -1,6 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AppError } from '@atoll/errors';
-import { permissions, requirePermission, requirePlatformAdmin, requireUser, teamsThatAllow, type Permission } from './access.js';
+import {
+  permissions,
+  requireFreshLogIn,
+  requirePermission,
+  requirePlatformAdmin,
+  requireUser,
+  requireWholeUser,
+  teamsThatAllow,
+  type Permission,
+} from './access.js';
 import { teamRoles, type TeamRole, type UserCaller } from './caller.js';
 
 const user = (overrides: Partial<UserCaller> = {}): UserCaller => ({
@@ -56,6 +65,22 @@ describe('who may do what', () => {
   it("answers for another team's object as for an unknown one", () => {
     const caller = user({ teams: [{ teamId: 't', role: 'team_owner' }] });
     expect(outcome(() => requirePermission(caller, 'other', 'readTeam'))).toBe('not_found');
+  });
+
+  it('tells who acts in one team alone how to act as a whole: by key otherwise than by session', () => {
+    const confined = (kind: 'key' | 'session') => user({ scope: 'membership', credential: { kind, id: 'k' } });
+    expect(() => requireWholeUser(confined('key'), 'do it')).toThrow(/^This key acts in its one team alone, and cannot do it\. Sign in/);
+    expect(() => requireWholeUser(confined('session'), 'do it')).toThrow(
+      /^Nobody has shown yet .* and cannot do it\. Set a password by a link/,
+    );
+    expect(requireWholeUser(user(), 'do it')).toEqual(user());
+  });
+
+  it('takes a session of the last 10 minutes for what outlasts it', () => {
+    const session = (ms: number) => user({ credential: { kind: 'session', id: 's', openedAt: new Date(Date.now() - ms).toISOString() } });
+    expect(outcome(() => requireFreshLogIn(session(590_000)))).toBe('allowed');
+    expect(outcome(() => requireFreshLogIn(session(601_000)))).toBe('forbidden');
+    expect(outcome(() => requireFreshLogIn(user()))).toBe('allowed');
   });
 
   it('lets the operator and the platform itself do everything', () => {

@@ -28,6 +28,28 @@ export function requireUser(caller: Caller): UserCaller {
   return caller;
 }
 
+/** Whoever made a team holds keys of its members: such a key must not reach beyond the team. `what` completes "It cannot …". */
+export function requireWholeUser(caller: Caller, what: string): UserCaller {
+  const user = requireUser(caller);
+  if (user.scope === 'user') return user;
+  const way =
+    user.credential.kind === 'key'
+      ? 'This key acts in its one team alone, and cannot WHAT. Sign in as the user, or use a key of the user as a whole.'
+      : 'Nobody has shown yet that the address of this account is yours: until then it acts in one team alone, and cannot WHAT. ' +
+        'Set a password by a link that was mailed to you, or by one that the operator makes.';
+  throw new AppError('forbidden', way.replace('WHAT', what));
+}
+
+/** A session as young as this is as good as a log-in just now. */
+export const freshLogInMinutes = 10;
+
+/** For what outlasts a session: throws `forbidden` for a session whose log-in is longer ago than `freshLogInMinutes`. */
+export function requireFreshLogIn({ credential }: UserCaller): void {
+  const openedAt = credential.openedAt === undefined ? Date.now() : Date.parse(credential.openedAt);
+  if (Date.now() - openedAt <= freshLogInMinutes * 60_000) return;
+  throw new AppError('forbidden', `This takes a log-in of the last ${freshLogInMinutes} minutes. Log in again.`);
+}
+
 /** Throws `forbidden` unless the caller is the operator. */
 export function requirePlatformAdmin(caller: Caller): void {
   if (isPlatformAdmin(caller)) return;

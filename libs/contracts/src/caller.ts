@@ -14,6 +14,8 @@ export interface CallerCredential {
   readonly kind: 'key' | 'session';
   /** UUID of the API key or of the session. */
   readonly id: string;
+  /** Of a session: the instant of its log-in, RFC 3339. */
+  readonly openedAt?: string;
 }
 
 /** A person, or a script holding one of that person's keys. */

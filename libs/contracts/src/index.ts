@@ -5,7 +5,10 @@ export {
   permissions,
   requirePermission,
   requirePlatformAdmin,
+  requireFreshLogIn,
   requireUser,
+  requireWholeUser,
+  freshLogInMinutes,
   teamsThatAllow,
 } from './access.js';
 export {

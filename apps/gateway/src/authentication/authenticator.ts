@@ -218,12 +218,12 @@ function toVerified({ key_id, user_id, scope, platform_admin, timezone, teams, e
 }
 
 function toVerifiedSession(credential: SessionCredential): Verified {
-  const { session_id, user_id, scope, platform_admin, operator_lacks_second_factor, timezone, teams } = credential;
+  const { session_id, opened_at: openedAt, user_id, scope, platform_admin, operator_lacks_second_factor, timezone, teams } = credential;
   return {
     caller: {
       kind: 'user',
       userId: user_id,
-      credential: { kind: 'session', id: session_id },
+      credential: { kind: 'session', id: session_id, openedAt },
       scope,
       platformAdmin: platform_admin && scope === 'user',
       ...(operator_lacks_second_factor === true && { lacksOperatorFactor: true }),

@@ -20,13 +20,14 @@ const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).to
 
 describe('an access token', () => {
   it('names the caller and the session, as a key does, and is verified without a call', async () => {
-    const id = fake.open({ teams: [{ team_id: id0, role: 'viewer' }], timezone: 'Asia/Kathmandu' });
+    const openedAt = '2026-11-26T10:00:00.000Z';
+    const id = fake.open({ opened_at: openedAt, teams: [{ team_id: id0, role: 'viewer' }], timezone: 'Asia/Kathmandu' });
     const token = await fake.token(id);
     for (let call = 0; call < 3; call++) expect((await profile(token)).status).toBe(200);
     expect(gateway.services.contextOf(users.profile).caller).toEqual({
       kind: 'user',
       userId: '01890000-0000-7000-8000-00000000000b',
-      credential: { kind: 'session', id },
+      credential: { kind: 'session', id, openedAt },
       scope: 'user',
       platformAdmin: false,
       timezone: 'Asia/Kathmandu',

@@ -25,7 +25,9 @@ export class FakeSessions {
 
   open(overrides: Partial<SessionCredential> = {}): string {
     const id = randomUUID();
-    this.#live.set(id, { session_id: id, user_id: userId, scope: 'user', platform_admin: false, timezone: 'UTC', teams: [], ...overrides });
+    const opened_at = new Date(this.gateway.clock.nowMs).toISOString();
+    const nothing = { scope: 'user', platform_admin: false, timezone: 'UTC' } as const;
+    this.#live.set(id, { session_id: id, user_id: userId, opened_at, ...nothing, teams: [], ...overrides });
     return id;
   }
 

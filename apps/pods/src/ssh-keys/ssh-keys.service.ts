@@ -1,4 +1,12 @@
-import { notFound, pageWindow, requireUser, type CallContext, type Nothing, type PageFromOne } from '@atoll/contracts';
+import {
+  notFound,
+  pageWindow,
+  requireFreshLogIn,
+  requireWholeUser,
+  type CallContext,
+  type Nothing,
+  type PageFromOne,
+} from '@atoll/contracts';
 import {
   sshKeysChanged,
   userKeysChanged,
@@ -31,7 +39,9 @@ export class SshKeysService {
   ) {}
 
   async add({ name, public_key }: AddSshKey, context: CallContext): Promise<SshKey> {
-    const userId = wholeUser(context);
+    const caller = requireWholeUser(context.caller, 'add an SSH key of its user');
+    requireFreshLogIn(caller);
+    const { userId } = caller;
     const { comment, fingerprint, line: publicKey, type } = readKey(public_key);
     const added = await this.writers.once(turnOf(userId), context, async (manager) => {
       await takeTurn(manager, turnOf(userId));
@@ -99,14 +109,7 @@ export class SshKeysService {
 }
 
 function wholeUser({ caller }: CallContext): string {
-  const { scope, userId } = requireUser(caller);
-  if (scope === 'membership') {
-    throw new AppError(
-      'forbidden',
-      'A key to one team cannot see or change what belongs to its user. Use a session or a key without a team.',
-    );
-  }
-  return userId;
+  return requireWholeUser(caller, 'see or change the SSH keys of its user').userId;
 }
 
 function readKey(text: string): PublicKey {

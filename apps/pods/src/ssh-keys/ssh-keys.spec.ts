@@ -41,6 +41,19 @@ describe('the SSH keys of a user', () => {
     expect(await list(user)).toEqual([second, third]);
   });
 
+  it('are added by a session of the last 10 minutes, and by a key of any age', async () => {
+    const user = aUser();
+    const bySession = (minutes: number): Partial<UserCaller> => ({
+      ...user,
+      credential: { kind: 'session', id: newId(), openedAt: new Date(Date.now() - minutes * 60_000).toISOString() },
+    });
+    await add(bySession(9));
+    const { code, message } = await errorOf(add(bySession(11)));
+    expect([code, message]).toEqual(['forbidden', 'This takes a log-in of the last 10 minutes. Log in again.']);
+    await add({ ...user, credential: { kind: 'key', id: newId() } });
+    expect(await list(bySession(600))).toHaveLength(2);
+  });
+
   it('are told to bare metal whole with each change, in the order of the changes', async () => {
     const user = aUser();
     const [one, two] = [await add(user), await add(user)];

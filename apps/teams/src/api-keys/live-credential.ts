@@ -1,13 +1,10 @@
-import type { Caller, UserCaller } from '@atoll/contracts';
+import { freshLogInMinutes, type Caller, type UserCaller } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { IsNull, type EntityManager } from 'typeorm';
 import { SessionEntity } from '../model/session.entity.js';
 import { ApiKeyEntity } from '../model/api-key.entity.js';
 import { hasFactor } from '../model/factors.js';
 import type { TeamsSettings } from '../teams-settings.js';
-
-/** A session as young as this is as good as a log-in just now. */
-const freshMinutes = 10;
 
 /** A gateway may go on with a key or a session for some seconds after its end: what it gives away would outlast it. */
 export async function requireLiveCredential(manager: EntityManager, { credential }: UserCaller): Promise<void> {
@@ -63,10 +60,10 @@ async function freshSession(manager: EntityManager, { userId, credential: { kind
   if (kind === 'key') return void (await liveKey(manager, id));
   const session = await liveSession(manager, id);
   const [row] = await manager.query<{ is_fresh: boolean; has_factor: boolean }[]>(
-    `SELECT $2::timestamptz > now() - interval '${freshMinutes} minutes' AS is_fresh, ${hasFactor('$1::uuid')} AS has_factor`,
+    `SELECT $2::timestamptz > now() - interval '${freshLogInMinutes} minutes' AS is_fresh, ${hasFactor('$1::uuid')} AS has_factor`,
     [userId, session.createdAt],
   );
-  if (!row?.is_fresh) throw new AppError('forbidden', `This takes a log-in of the last ${freshMinutes} minutes. Log in again.`);
+  if (!row?.is_fresh) throw new AppError('forbidden', `This takes a log-in of the last ${freshLogInMinutes} minutes. Log in again.`);
   if (row.has_factor && !session.hasSecondFactor) {
     throw new AppError('forbidden', 'This takes a log-in with your second factor. Log in again, with it.');
   }

@@ -1,4 +1,4 @@
-import { notFound, pageWindow, requirePermission, type CallContext, type Nothing, type TeamPath } from '@atoll/contracts';
+import { requireWholeUser, notFound, pageWindow, requirePermission, type CallContext, type Nothing, type TeamPath } from '@atoll/contracts';
 import {
   type Invitation,
   type InvitationPath,
@@ -16,7 +16,6 @@ import { sentName } from '../views/member-query.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 import { MembersService } from '../members/member.service.js';
 import { TeamChanges } from '../changes/team-changes.js';
-import { requireWholeUser } from '../users/whole-user.js';
 import { InvitationLinks } from '../links/invitation-links.js';
 
 /** The invitations of the team `$1`: the members who have not accepted. */

@@ -64,7 +64,7 @@ export const listQuery = `
 
 /** What the live session `$1` opens; `$2`: whether the operator takes a second factor. As for keys, the operator's teams are left out: the operator may do everything in each. */
 export const credentialQuery = `
-  SELECT s.id AS session_id, s.user_id, u.platform_admin AND (s.has_second_factor OR NOT $2::boolean) AS platform_admin,
+  SELECT s.id AS session_id, ${instantJson('s.created_at')} AS opened_at, s.user_id, u.platform_admin AND (s.has_second_factor OR NOT $2::boolean) AS platform_admin,
     u.platform_admin AND $2::boolean AND NOT s.has_second_factor AS operator_lacks_second_factor, u.timezone, CASE WHEN ${confinement} IS NULL THEN 'user' ELSE 'membership' END AS scope,
     (SELECT COALESCE(json_agg(json_build_object('team_id', m.team_id, 'role', m.role,
         'lacks_second_factor', t.require_second_factor AND NOT s.has_second_factor) ORDER BY m.created_at, m.id), '[]')

@@ -1,5 +1,5 @@
 import { maskApiKey } from '@atoll/api-keys';
-import { notFound, requireUser, type CallContext, type Nothing, type UserCaller } from '@atoll/contracts';
+import { requireWholeUser, notFound, requireUser, type CallContext, type Nothing, type UserCaller } from '@atoll/contracts';
 import { credentialsChanged, type KeyTerms, type UpdateProfile, type User, type UserKey } from '@atoll/contracts/teams';
 import { Statements, Writers } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
@@ -14,7 +14,6 @@ import { databaseNowMs } from '../sql/clock.js';
 import { Timezones } from './timezones.js';
 import { userQuery } from '../views/user-query.js';
 import { UserEntity } from '../model/user.entity.js';
-import { requireWholeUser } from './whole-user.js';
 
 @Injectable()
 export class UsersService {

@@ -125,6 +125,9 @@ export class SessionCredential {
   @Uuid()
   session_id!: string;
 
+  @Instant({ description: 'Instant of the log-in.' })
+  opened_at!: string;
+
   @Uuid()
   user_id!: string;
 
