@@ -167,10 +167,12 @@ export function OneOf(name: string, values: readonly string[], options: FieldOpt
   );
 }
 
+const orNull = ({ nullable = false }: FieldOptions): string => (nullable ? ', or null' : '');
+
 /** A whole number; in a query or path its decimal digits. `1e3`, `0x10`, ` 7` and `1.0` are refused. */
 export function WholeNumber(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
   const { min, max } = options;
-  const message = `$property must be a whole number from ${min} to ${max}`;
+  const message = `$property must be a whole number from ${min} to ${max}${orNull(options)}`;
   return field(
     options,
     { type: 'integer', minimum: min, maximum: max },
@@ -185,7 +187,7 @@ export function WholeNumber(options: FieldOptions & { min: number; max: number }
 
 /** An object of another wire class. (Swagger takes a function for a lazy type only where its name is `type`.) */
 export function Nested(type: () => Wire, options: FieldOptions = {}): PropertyDecorator {
-  const message = '$property must be an object';
+  const message = `$property must be an object${orNull(options)}`;
   return field(options, { type: () => type() }, IsObject({ message }), ValidateNested({ message }), Type(type));
 }
 

@@ -15,7 +15,7 @@ export class InstancesController {
   @AnswersAllOrPage(
     InstanceList,
     'List instances',
-    'Returns every instance of a team, or of all teams of the caller, pods included; all of them unless `limit` is sent. Any member of a team may read them.',
+    'Returns every instance of a team, or of all teams of the caller, pods included; all of them unless `limit` is sent. Any member of a team may read them. A platform_admin who names no team is answered a page of all there are.',
   )
   listInstances(@Query() query: ListInstances, @Context() context: CallContext): Promise<InstanceList> {
     return this.rpc.call(instances.list, query, context);

@@ -17,12 +17,15 @@ let replica: Server;
 /** What the replica was sent, and with whom it speaks. */
 let asked: IncomingMessage[] = [];
 let peers: Peer[] = [];
+/** Whether the replica takes tickets for used ones. */
+let isUsed = false;
 
 async function startReplica(): Promise<Server> {
   const sockets = new WebSocketServer({ noServer: true, handleProtocols: () => 'atoll.v1' });
   const server = createServer();
   server.on('upgrade', (request, socket, head) => {
     asked.push(request);
+    if (isUsed) return void socket.end('HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
     sockets.handleUpgrade(request, socket, head, (peer) => {
       peers.push(peer);
       peer.on('error', () => undefined);
@@ -95,6 +98,13 @@ describe('the WebSocket of a terminal', () => {
     const left = once(peers[1]!, 'close');
     leaver.terminate();
     await left;
+  });
+
+  it('is refused by a problem where the ticket was used before', async () => {
+    isUsed = true;
+    expect(await refusal(dial())).toEqual({ status: 401, code: 'unauthenticated', instance: path });
+    isUsed = false;
+    expect(asked).toHaveLength(1);
   });
 
   it('breaks when its replica dies', async () => {

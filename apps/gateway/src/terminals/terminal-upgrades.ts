@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { pipeline, type Duplex } from 'node:stream';
@@ -44,6 +45,8 @@ export function serveTerminals(app: INestApplication, instance: FastifyInstance)
     const replica = await connectTo(await rpc.call(terminals.locate, { pod_name, ticket }, context));
     if (isClosing || socket.destroyed) return void [socket, replica].forEach((end) => end.destroy());
     replica.write(headFor(request, { pod_name, ticket, address }));
+    await requireOpened(replica);
+    if (isClosing || socket.destroyed) return void [socket, replica].forEach((end) => end.destroy());
     replica.write(head);
     join(socket, replica, open);
   }
@@ -106,6 +109,32 @@ function ticketIn(protocols: string | undefined): string {
   return ticket;
 }
 
+const switched = 'HTTP/1.1 101 ';
+
+/** Throws where the replica does not open the terminal: its ticket was used a moment ago. What it has said is read again by whoever comes next. */
+async function requireOpened(replica: Socket): Promise<void> {
+  const deadline = setTimeout(() => replica.destroy(), connectMs);
+  try {
+    let said = '';
+    while (said.length < switched.length) {
+      await Promise.race([once(replica, 'readable'), once(replica, 'close')]).catch(() => undefined);
+      const chunk = replica.read() as Buffer | null;
+      if (chunk === null) throw gone();
+      said += chunk.toString('latin1');
+    }
+    replica.unshift(Buffer.from(said, 'latin1'));
+    if (said.startsWith(switched)) return;
+  } finally {
+    clearTimeout(deadline);
+  }
+  replica.destroy();
+  throw new AppError('unauthenticated', 'The ticket opens no terminal: it is not valid, has expired, or was used before.');
+}
+
+function gone(): AppError {
+  return new AppError('unavailable', 'The part of the platform that holds this terminal is gone. Ask for another ticket.');
+}
+
 async function connectTo({ host, port }: { host: string; port: number }): Promise<Socket> {
   const replica = connect({ host, port, noDelay: true });
   const deadline = setTimeout(() => replica.destroy(new Error('timed out')), connectMs);
@@ -114,7 +143,7 @@ async function connectTo({ host, port }: { host: string; port: number }): Promis
     replica.on('error', () => replica.destroy());
     return replica;
   } catch {
-    throw new AppError('unavailable', 'The part of the platform that holds this terminal is gone. Ask for another ticket.');
+    throw gone();
   } finally {
     clearTimeout(deadline);
   }

@@ -79,7 +79,11 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
     if (state === 'deleted' || state === 'failed') return this.ports.release(manager, serviceId);
     if (state !== 'reverting' || next === null) return;
     const problem = lastError && { code: lastError.code, message: lastError.message };
-    await manager.query('UPDATE exposure SET next = NULL, problem = $2 WHERE service_id = $1', [serviceId, JSON.stringify(problem)]);
+    await manager.query(
+      `UPDATE exposure SET next = NULL, problem = coalesce($2::jsonb, problem), service_name = coalesce(next->>'previousName', service_name)
+       WHERE service_id = $1`,
+      [serviceId, problem && JSON.stringify(problem)],
+    );
   }
 
   private async provision(exposure: ExposureEntity, { signal }: StepContext): Promise<Found> {
@@ -140,7 +144,7 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   private revert(problem: { code: string; message: string }): Found {
     return {
       decide: async (manager, row) => {
-        await this.move(manager, row, 'REVERTED', self, { next: null, problem });
+        await this.move(manager, row, 'REVERTED', self, { problem });
         return true;
       },
     };

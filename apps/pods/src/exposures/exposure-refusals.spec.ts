@@ -24,6 +24,9 @@ const active = async (more: Partial<ExposeService> = {}) => fixture.untilExposed
 const remove = (service: ExposedService) => fixture.call(exposedServices.delete, { id: service.service_id }, team.member);
 const fetchText = async (url: string) => (await fetch(url)).text();
 
+const columns =
+  'pod_id, gpuaas_id, public_host, service_name, port, protocol, external_port, is_ssl, is_picked, run, state, entered_at, lane, further_lanes, created_at';
+
 describe('what refuses an exposed service', () => {
   const bad: [string, object][] = [
     ...[0, 65_536, '80', 80.5].map((port): [string, object] => ['port', { port }]),
@@ -40,6 +43,29 @@ describe('what refuses an exposed service', () => {
   it.each(bad)('is %s in a form that it may not have: %j', async (path, more) => {
     const error = await errorOf(ask(more));
     expect([error.code, error.details.errors?.[0]?.path]).toEqual(['invalid_input', path]);
+  });
+
+  it('is the most that a team may have, however many are exposed at once; another team is exposed as ever', async () => {
+    const full = await fixture.team();
+    const own = await fixture.running(full);
+    const first = await ask({}, full.member, own);
+    await fixture.query(
+      `INSERT INTO exposure (${columns}) SELECT ${columns.replace('service_name', `'copy-' || n`).replace('external_port', '0')}
+       FROM exposure, generate_series(1, 197) n WHERE service_id = $1`,
+      [first.service_id],
+    );
+    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => ask({}, full.member, own)));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    expect(await errorOf(ask({}, full.member, own))).toMatchObject({
+      code: 'conflict',
+      message: 'The team has 200 exposed services, the most that a team may have.',
+    });
+    await remove(await active());
+    // What a pod has ended with counts no more.
+    await fixture.act(own, 'stop', full);
+    await fixture.until(own, 'stopped');
+    const other = await fixture.running(full);
+    await ask({}, full.member, other);
   });
 
   it('is its name where the pod has one of it, a role, a suspension; for another team it does not exist', async () => {

@@ -9,7 +9,7 @@ import {
   type ServiceProtocol,
   type UpdateExposedService,
 } from '@atoll/contracts/pods';
-import { readPage, isUniqueViolation, Statements, Transactions } from '@atoll/database';
+import { isUniqueViolation, readPage, Statements, takeTurn, Transactions, Writers } from '@atoll/database';
 import { AppError, invalidField, requireSomeField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
@@ -17,6 +17,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import type { PodEntity } from '../model/pod.entity.js';
+import { livePod } from '../model/pod.machine.js';
 import { PodReader } from '../pods/pod-reader.js';
 import { PodSteps } from '../pods/pod-steps.js';
 import type { DoorTerms, ExposureEntity } from '../model/exposure.entity.js';
@@ -38,6 +39,7 @@ export class ExposuresService {
   constructor(
     private readonly statements: Statements,
     private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly gate: TeamGate,
     private readonly clusters: Clusters,
     private readonly pods: PodReader,
@@ -56,7 +58,8 @@ export class ExposuresService {
     await this.requireSupported(pod.gpuaasId, protocol, ssl_enabled);
     await this.clusters.requireReachable(pod.gpuaasId);
     const publicHost = await this.clusters.publicHostOf(pod.gpuaasId);
-    return this.transactions.once(context, async (manager) => {
+    return this.writers.once(turnOf(pod.teamId), context, async (manager) => {
+      await requireRoom(manager, pod.teamId);
       await this.lockExposable(manager, pod.podId);
       const values = {
         podId: pod.podId,
@@ -114,13 +117,17 @@ export class ExposuresService {
       const exposure = await this.lock(manager, known);
       if (exposure.state !== 'active')
         throw new AppError('conflict', `The service is ${exposureView(exposure, '').status}: an active one is updated.`);
-      if (service_name !== undefined && service_name !== exposure.serviceName) {
+      const previousName = exposure.serviceName;
+      if (service_name !== undefined && service_name !== previousName) {
         await this.requireNameFree(manager, exposure.podId, service_name);
         await rename(manager, exposure.serviceId, service_name);
         exposure.serviceName = service_name;
       }
-      const next = termsOf(asked, exposure);
-      if (isSame(next, exposure)) return exposureView(exposure, known.podName);
+      const next = { ...termsOf(asked, exposure), previousName };
+      if (isSame(next, exposure)) {
+        await manager.query('UPDATE exposure SET problem = NULL WHERE service_id = $1', [exposure.serviceId]);
+        return exposureView(Object.assign(exposure, { problem: null }), known.podName);
+      }
       if (next.externalPort !== exposure.externalPort) {
         await this.ports.reserve(manager, exposure.publicHost, next.externalPort, exposure.serviceId);
       }
@@ -166,7 +173,7 @@ export class ExposuresService {
 
   private async requireNameFree(manager: EntityManager, podId: string, name: string): Promise<void> {
     const found = await manager.query<object[]>(
-      `SELECT FROM exposure WHERE pod_id = $1 AND service_name = $2 AND state <> 'deleted' LIMIT 1`,
+      `SELECT FROM exposure WHERE pod_id = $1 AND $2 IN (service_name, next->>'previousName') AND state <> 'deleted' LIMIT 1`,
       [podId, name],
     );
     if (found.length > 0) throw nameTaken(name);
@@ -178,6 +185,22 @@ export class ExposuresService {
       throw new AppError('not_supported', 'The cluster of this GPU service cannot end TLS: ssl_enabled must be false.');
     if (protocol === 'UDP' && !capabilities.udp) throw new AppError('not_supported', 'The cluster of this GPU service cannot expose UDP.');
   }
+}
+
+/** External ports are few, and cost nothing. */
+const mostOfTeam = 200;
+
+const turnOf = (teamId: string): string => `exposed services of team ${teamId}`;
+
+/** Within a transaction: throws `conflict` where the team has as many exposed services as a team may have. */
+async function requireRoom(manager: EntityManager, teamId: string): Promise<void> {
+  await takeTurn(manager, turnOf(teamId));
+  const [{ open = 0 } = {}] = await manager.query<{ open: number }[]>(
+    `SELECT count(*)::int AS open FROM pod JOIN exposure USING (pod_id)
+     WHERE team_id = $1 AND pod.${livePod} AND exposure.state NOT IN ('failed', 'deleted')`,
+    [teamId],
+  );
+  if (open >= mostOfTeam) throw new AppError('conflict', `The team has ${mostOfTeam} exposed services, the most that a team may have.`);
 }
 
 async function rename(manager: EntityManager, serviceId: string, name: string): Promise<void> {

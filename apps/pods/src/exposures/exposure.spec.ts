@@ -169,13 +169,19 @@ describe('an update', () => {
   it('to a port that something else on the host has leaves it on the old one, and says why', async () => {
     const service = await active();
     const stranger = await occupy();
-    await update(service, { external_port: stranger.port });
+    const renamed = await update(service, { service_name: 'after', external_port: stranger.port });
+    expect(renamed).toMatchObject({ service_name: 'after', status: 'updating' });
+    // The name that it has again is nobody else's meanwhile.
+    expect((await errorOf(ask({ service_name: service.service_name }))).code).toBe('conflict');
     const reverted = await fixture.untilExposed(service, ({ status }) => status === 'active');
     expect(reverted).toMatchObject({
+      service_name: service.service_name,
       external_port: service.external_port,
       error: { code: 'port_in_use', message: `Something else on the host listens on the external port ${stranger.port}.` },
     });
     expect(await fetchText(reverted.url)).toBe(`${pod.pod_name}\n`);
+    const again = await update(service, { service_name: 'after' });
+    expect([again.service_name, again.status, again.error]).toEqual(['after', 'active', undefined]);
     stranger.server.close();
     await remove(reverted);
   });
@@ -233,7 +239,7 @@ describe('an external port', () => {
       const ours = await few.team();
       const own = await few.running(ours);
       const answers = await Promise.allSettled(
-        Array.from({ length: 40 }, (_, at) =>
+        Array.from({ length: 30 }, (_, at) =>
           few.call(exposedServices.expose, { pod_name: own.pod_name, service_name: `s-${at}`, port: 80, protocol: 'HTTP' }, ours.member),
         ),
       );

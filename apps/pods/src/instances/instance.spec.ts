@@ -35,7 +35,10 @@ it('instances are all pods of the team and of no other, whole unless limit is se
   await fixture.call(pods.delete, { pod_name: one.pod_name }, team.member);
   await fixture.untilDeleted(one);
   expect((await list()).data.map(({ name }) => name)).toEqual([two.pod_name]);
-  expect((await list({ include_ended: 'true' })).data.map(({ name }) => name)).toEqual([one.pod_name, two.pod_name]);
+  expect((await list({ include_ended: 'true' })).data.map(({ name, status }) => [name, status])).toEqual([
+    [one.pod_name, 'stopped'],
+    [two.pod_name, 'running'],
+  ]);
   expect((await errorOf(fixture.call(instances.list, { team_id: team.team_id }, other.member))).code).toBe('not_found');
   expect((await errorOf(fixture.call(instances.list, { team_id: newId() }))).code).toBe('not_found');
 });

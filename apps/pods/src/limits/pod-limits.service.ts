@@ -1,7 +1,7 @@
 import { requirePermission, requirePlatformAdmin, type CallContext, type TeamPath } from '@atoll/contracts';
 import { type PodLimits, type SetTeamPodLimits, type TeamPodLimits } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
-import { TeamDirectory } from '@atoll/team-directory';
+import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { noLimits, requireConsistent, together } from './bounds.js';
 
@@ -13,6 +13,7 @@ export class PodLimitsService {
   constructor(
     private readonly statements: Statements,
     private readonly teams: TeamDirectory,
+    private readonly gate: TeamGate,
   ) {}
 
   async get({ caller }: CallContext): Promise<PodLimits> {
@@ -37,7 +38,7 @@ export class PodLimitsService {
 
   async setOfTeam({ team_id, ...asked }: SetTeamPodLimits, { caller }: CallContext): Promise<TeamPodLimits> {
     requirePermission(caller, team_id, 'manageTeam');
-    await this.teams.team(team_id);
+    await this.gate.requireGrowth(caller, team_id);
     const [limits, { operator }] = [limitsOf(asked), await this.read()];
     requireConsistent(limits, operator);
     await this.keep(team_id, limits);

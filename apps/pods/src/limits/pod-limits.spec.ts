@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { podLimits, type Pod, type PodLimits } from '@atoll/contracts/pods';
+import { teamChanged } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { memberOf, runs } from '@atoll/testing';
 import { assert, constant, integer, oneof, property, record } from 'fast-check';
@@ -114,6 +115,15 @@ describe('the limits of pods', () => {
     expect(await pathsOf(fixture.call(podLimits.set, {} as PodLimits))).toContain('longest_idle_minutes');
   });
 
+  it('are not changed by a team that is suspended', async () => {
+    const suspended = await fixture.team('team_owner');
+    const change = { team_id: suspended.team_id, name: 'x', status: 'active' as const, is_suspended: true, revision: 2 };
+    await fixture.tell(teamChanged, { ...change, workspaces: [{ id: suspended.workspace_id, name: 'default' }] });
+    const set = (caller?: object) => fixture.call(podLimits.setOfTeam, { team_id: suspended.team_id, ...noLimits }, caller);
+    expect((await errorOf(set(suspended.member))).code).toBe('team_suspended');
+    await set();
+  });
+
   it('are for the operator, and for those who manage the team; another team’s are not found', async () => {
     const stranger = await fixture.team('team_owner');
     expect((await errorOf(setOfTeam({}, team.member))).code).toBe('forbidden');
@@ -140,7 +150,7 @@ describe('a pod with a longest duration', () => {
     expect([await platformLines(pod), (await fixture.pod(pod)).status]).toEqual([[line], 'running']);
     nowMs = stopsAtMs;
     await review(pod);
-    expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: 'It was stopped after 60 minutes, as requested.' });
+    expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: 'It was stopped after 60 minutes, the longest that it may run.' });
     await fixture.act(pod, 'start', team);
     const again = await fixture.until(pod, 'running');
     expect(again.stops_at).not.toBe(pod.stops_at);
@@ -158,7 +168,7 @@ describe('a pod with a longest duration', () => {
       [pod.pod_id],
     );
     nowMs = Date.now() + 2 * minuteMs;
-    expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: 'It was stopped after 1 minutes, as requested.' });
+    expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: 'It was stopped after 1 minute, the longest that it may run.' });
   });
 });
 

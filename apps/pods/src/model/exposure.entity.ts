@@ -52,9 +52,9 @@ export class ExposureEntity extends MachineRow {
   @Column('integer', { default: 1 })
   run!: number;
 
-  /** While `updating`: what it is to be. `run + 1` is its door. */
+  /** While `updating`: what it is to be, and its name before, which it has again where that comes to nothing. `run + 1` is its door. */
   @Column('jsonb', { nullable: true })
-  next!: DoorTerms | null;
+  next!: (DoorTerms & { readonly previousName?: string }) | null;
 
   /** Why the last update or the last port came to nothing. */
   @Column('jsonb', { nullable: true })

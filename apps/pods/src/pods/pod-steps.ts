@@ -1,4 +1,4 @@
-import type { ObjectRef, RunSight } from '@atoll/cluster';
+import type { Exit, ObjectRef, RunSight } from '@atoll/cluster';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
@@ -137,11 +137,13 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   }
 
   private stopAfterDuration(): Found {
-    return this.moving('STOP', (row) => ({ endReason: `It was stopped after ${row.maxDurationMinutes} minutes, as requested.` }));
+    return this.moving('STOP', (row) => ({
+      endReason: `It was stopped after ${minutes(row.maxDurationMinutes ?? 0)}, the longest that it may run.`,
+    }));
   }
 
   private async again(pod: PodEntity, signal: AbortSignal): Promise<Found> {
-    if (!(await this.isGone(pod, signal))) return { againAfterMs: lookAgainMs };
+    if (!(await this.goneRun(pod, signal))) return { againAfterMs: lookAgainMs };
     const leftMs = (pod.nextRunAt?.getTime() ?? 0) - Date.now();
     if (leftMs > 0) return { againAfterMs: leftMs };
     const reference = await this.starts.requireImage(pod.teamId, pod.image, pod.requestId ?? undefined);
@@ -156,20 +158,21 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
 
   /** The run ends, then its workload: no slice is given on while something still uses it. */
   private async end(pod: PodEntity, signal: AbortSignal): Promise<Found> {
-    if (!(await this.isGone(pod, signal))) return { againAfterMs: lookAgainMs };
+    const last = await this.goneRun(pod, signal);
+    if (!last) return { againAfterMs: lookAgainMs };
     await this.starts.endWorkload(pod);
     const why = pod.state === 'failing' ? pod.lastError : null;
-    return { event: 'GONE', ...(why && { reason: why }) };
+    return this.moving('GONE', (row) => ({ exitCode: last.exit?.code ?? row.exitCode }), why);
   }
 
-  private async isGone(pod: PodEntity, signal: AbortSignal): Promise<boolean> {
-    if (pod.run === 0) return true;
+  /** The run that is over, with its exit where the cluster knows it. Requests its end where it is not. */
+  private async goneRun(pod: PodEntity, signal: AbortSignal): Promise<{ exit: Exit | null } | undefined> {
+    if (pod.run === 0) return { exit: null };
     const driver = await this.clusters.driverOf(pod.gpuaasId);
-    const before = await this.sightOf(pod, signal);
-    if (before.phase === 'ended' || before.phase === 'absent') return true;
+    const before = overRun(await this.sightOf(pod, signal));
+    if (before) return before;
     await driver.stopPod(refOf(pod), graceMs, signal);
-    const { phase } = await this.sightOf(pod, signal);
-    return phase === 'ended' || phase === 'absent';
+    return overRun(await this.sightOf(pod, signal));
   }
 
   private async sightOf(pod: PodEntity, signal: AbortSignal): Promise<RunSight> {
@@ -193,6 +196,13 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
       },
     };
   }
+}
+
+const minutes = (count: number): string => (count === 1 ? '1 minute' : `${count} minutes`);
+
+function overRun(sight: RunSight): { exit: Exit | null } | undefined {
+  if (sight.phase === 'ended') return { exit: sight.exit };
+  return sight.phase === 'absent' ? { exit: null } : undefined;
 }
 
 function refOf({ podId, run }: PodEntity): ObjectRef {

@@ -8,8 +8,9 @@ export function podStatus(state: string): PodStatus {
     case 'completing':
     case 'failing':
     case 'deleting':
-    case 'deleted':
       return 'stopping';
+    case 'deleted':
+      return 'stopped';
     default:
       return state as PodStatus;
   }

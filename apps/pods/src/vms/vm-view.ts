@@ -9,8 +9,9 @@ export function vmStatus(state: string): VmStatus {
     case 'completing':
     case 'failing':
     case 'deleting':
-    case 'deleted':
       return 'stopping';
+    case 'deleted':
+      return 'stopped';
     default:
       return state as VmStatus;
   }

@@ -142,5 +142,9 @@ function nameTaken(name: string): AppError {
 
 function requireNoShrinking(presentGb: number, askedGb: number): void {
   if (askedGb >= presentGb) return;
-  throw invalidField('size_in_gb', 'min', `must be at least ${presentGb}, the present size: a volume does not shrink`);
+  throw invalidField(
+    'size_in_gb',
+    'min',
+    `must be at least ${presentGb}, the size that it has or is being given: a volume does not shrink`,
+  );
 }

@@ -33,7 +33,7 @@ import { relyingPartyOf, type RelyingParty } from './relying-party.js';
 
 const challengeMinutes = 5;
 const maxPasskeys = 20;
-const isOver = 'has expired, or was answered before.';
+const isOver = 'The request has expired, or was answered before. Begin again.';
 
 const viewOf = (row: string) => `${row}.id, ${row}.name, ${instantJson(`${row}.created_at`)} AS created_at,
   ${instantJson(`${row}.last_used_at`)} AS last_used_at`;
@@ -97,7 +97,7 @@ export class PasskeysService {
     const caller = requireOwnUser(context.caller, 'add a passkey');
     const { id: expectedRPID, origins: expectedOrigin } = this.require();
     const expectedChallenge = await this.take(challenge_id, caller.userId);
-    if (expectedChallenge === undefined) throw invalidField('challenge_id', 'isOpen', `${isOver} Begin again.`);
+    if (expectedChallenge === undefined) throw new AppError('conflict', isOver);
     const response = read<RegistrationResponseJSON>(credential);
     if (!response) throw invalidField('credential', 'isJson', 'must be the JSON of a RegistrationResponse (WebAuthn Level 3).');
     const verified = await verifyRegistrationResponse({
@@ -160,7 +160,7 @@ export class PasskeysService {
     requireGateway(context);
     const { id: expectedRPID, origins: expectedOrigin } = this.require();
     const expectedChallenge = await this.take(challenge_id, null);
-    if (expectedChallenge === undefined) throw new AppError('unauthenticated', `The request ${isOver} Begin again.`);
+    if (expectedChallenge === undefined) throw new AppError('unauthenticated', isOver);
     const response = read<AuthenticationResponseJSON>(credential);
     if (!response) throw notGood();
     const [known] = await this.statements.query<KnownPasskey>(

@@ -37,8 +37,9 @@ describe('a passkey', () => {
     const context = await contextOf(fixture, await logIn(fixture, await somebody(fixture)));
     const { challenge_id } = await fixture.ask(passkeys.begin, {}, context);
     const finish = () => fixture.ask(passkeys.finish, { challenge_id, credential, name: 'x' }, context);
-    const pathOf = async () => (await errorOf(finish())).details.errors?.map(({ path }) => path);
-    expect([await pathOf(), await pathOf()]).toEqual([['credential'], ['challenge_id']]);
+    const { code, details } = await errorOf(finish());
+    expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', 'credential']);
+    expect(await errorOf(finish())).toMatchObject({ code: 'conflict', message: expect.stringMatching(/answered before/) });
     const begun = await fixture.ask(passkeys.beginLogIn, {}, gateway);
     expect(await codeOf(fixture.ask(passkeys.logIn, { challenge_id: begun.challenge_id, credential, ...home }, gateway))).toBe(
       'unauthenticated',
