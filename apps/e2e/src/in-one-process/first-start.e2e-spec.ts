@@ -22,13 +22,17 @@ function useFolder(): void {
   });
 }
 
-/** Runs one of the built commands to its end. */
+/** `npm start`, without the build that goes before it. */
+const npmStart = ['npm', 'run', '--silent', '--ignore-scripts', 'start'];
+
+/** Runs one of the built commands, or this one, to its end. */
 async function run(
-  entry: string,
+  entry: string | string[],
   env: Record<string, string>,
   onOutput?: (output: string, child: ChildProcess) => void,
 ): Promise<{ code: number; output: string }> {
-  const child = spawn(process.execPath, [`dist/${entry}`], { env: { ...process.env, ...env } });
+  const [program = '', ...args] = typeof entry === 'string' ? [process.execPath, `dist/${entry}`] : entry;
+  const child = spawn(program, args, { env: { ...process.env, ...env } });
   let output = '';
   const hear = (chunk: Buffer) => {
     output += chunk.toString();
@@ -72,11 +76,13 @@ describe('a data folder', () => {
   it('gets a key at its first start, printed with the documentation and a call that works; PORT=0 takes a free port, and all that is shown names it', async () => {
     let answered: Promise<number> | undefined;
     const docs = /^ {2}Docs +(http\S+)\/api\/docs$/m;
-    const { code, output } = await run('apps/platform/src/main.js', { ...env(), PORT: '0', ATOLL_SSH_PORT: '0' }, (said, child) => {
+    // The signal goes to npm, as a supervisor would send it, and ends the platform.
+    const { code, output } = await run(npmStart, { ...env(), PORT: '0', ATOLL_SSH_PORT: '0' }, (said, child) => {
       const shown = /"Authorization: Bearer (\S+)" (\S+)\/api\/user\/profile\n/.exec(said);
       if (shown) answered ??= statusWith(shown[1] ?? '', shown[2]).finally(() => child.kill('SIGTERM'));
     });
     expect({ answered: await answered, code, output }).toMatchObject({ answered: 200, code: 0 });
+    expect(output).toContain('"msg":"stopped"');
     [first = ''] = anyKey.exec(output) ?? [];
     const url = docs.exec(output)?.[1] ?? '';
     expect(output).toContain(`curl -s -H "Authorization: Bearer ${first}" ${url}/api/user/profile`);
