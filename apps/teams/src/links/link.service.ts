@@ -141,7 +141,10 @@ export class LinksService {
       await this.links.retire(manager, user_id, null);
       if (chosen.name !== undefined && is_empty) await manager.update(UserEntity, { id: user_id }, { name: chosen.name });
       // A link that somebody else was shown proves nothing: what it makes reaches no further than the team of whoever saw it.
-      if (isTakenOver(now) || now.removes_factors) await removeFactors(manager, user_id);
+      if (isTakenOver(now) || now.removes_factors) {
+        await removeFactors(manager, user_id);
+        this.logger.log({ message: 'Second factors were removed by a one-time link', user_id, request_id: context.requestId });
+      }
       const standing = is_proof ? { verifiedAt: () => 'now()', confinedToTeamId: null } : { confinedToTeamId: team_id };
       await manager.update(UserEntity, { id: user_id }, standing);
       if (team) await this.changes.acceptInvitation(manager, team, user_id, context);
