@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { imagePolicies, invitations, membershipChanged, teamBatches, teams, type NamedTeam, type NewMember } from '@atoll/contracts/teams';
+import {
+  imagePolicies,
+  invitations,
+  members,
+  membershipChanged,
+  teamBatches,
+  teams,
+  type NamedTeam,
+  type NewMember,
+} from '@atoll/contracts/teams';
+import { contextOf, logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, operatorEmail, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;
@@ -96,6 +106,24 @@ describe('looking for members', () => {
     const last = await find('zoe-', 1_000_000);
     expect([last.pagination.page, last.data.map(({ email }) => email)]).toEqual([2, people.slice(20).map(({ email }) => email)]);
     expect((await find('', 0, 1000)).data).toHaveLength(26);
+  });
+
+  it('tells when a person was invited, and when they accepted', async () => {
+    const { team, keys } = await fixture.createTeam('team_owner');
+    const person = await somebody(fixture);
+    await fixture.call(keys[0] ?? '', members.add, { team_id: team.id, email: person.email, name: 'Ada', role: 'member' });
+    const search = { team_id: team.id, page: 0, limit: 10, search: person.email };
+    const seen = async () => (await fixture.call(keys[0] ?? '', teamBatches.findMembers, search)).data[0];
+    expect(await seen()).toMatchObject({ status: 'invited', joined_at: null });
+    await fixture.query(`UPDATE membership SET created_at = now() - interval '1 day' WHERE user_id = $1 AND team_id = $2`, [
+      person.userId,
+      team.id,
+    ]);
+    const before = Date.now();
+    await fixture.ask(invitations.accept, { team_id: team.id }, await contextOf(fixture, await logIn(fixture, person)));
+    const { created_at = '', joined_at } = (await seen()) ?? {};
+    expect(Date.parse(created_at)).toBeLessThan(before - 3_600_000);
+    expect(Date.parse(joined_at ?? '')).toBeGreaterThanOrEqual(before);
   });
 
   it('tells nothing of the account of a person who has not accepted, and of a second factor only to who manages the team', async () => {

@@ -18,6 +18,7 @@ export const findMembersQuery = `
     (SELECT COALESCE(json_agg(row.member), '[]') FROM (
       SELECT ${memberJson('m')}::jsonb || jsonb_build_object(
           'created_at', ${instantJson('m.created_at')},
+          'joined_at', CASE m.status WHEN 'active' THEN ${instantJson('COALESCE(m.accepted_at, m.created_at)')} END,
           'timezone', CASE m.status WHEN 'active' THEN u.timezone ELSE 'UTC' END,
           'second_factor', $5::boolean AND m.status = 'active' AND EXISTS (
             SELECT FROM second_factor f WHERE f.user_id = m.user_id AND f.is_confirmed)) AS member

@@ -60,7 +60,8 @@ export class TeamChanges {
 
   /** Whether somebody was invited to the locked team, who is a member from now on. Throws as `requireMayJoin`. */
   async acceptInvitation(manager: EntityManager, team: TeamEntity, userId: string, context: CallContext): Promise<boolean> {
-    const { affected } = await manager.update(MembershipEntity, { teamId: team.id, userId, status: 'invited' }, { status: 'active' });
+    const invited = { teamId: team.id, userId, status: 'invited' as const };
+    const { affected } = await manager.update(MembershipEntity, invited, { status: 'active', acceptedAt: () => 'now()' });
     if (!affected) return false;
     this.requireMayJoin(team, context);
     await this.saveMember(manager, team, userId, context);

@@ -33,6 +33,7 @@ import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.
 import { Sessions1810000000000 } from './migrations/1810000000000-sessions.js';
 import { InvitationLinks1811000000000 } from './migrations/1811000000000-invitation-links.js';
 import { SecondFactors1812000000000 } from './migrations/1812000000000-second-factors.js';
+import { AcceptedMemberships1874000000000 } from './migrations/1874000000000-accepted-memberships.js';
 import { LinksThatRemoveFactors1873000000000 } from './migrations/1873000000000-links-that-remove-factors.js';
 import { SingleSignOn1813000000000 } from './migrations/1813000000000-single-sign-on.js';
 
@@ -79,5 +80,6 @@ export const teamsSchema = {
     SecondFactors1812000000000,
     SingleSignOn1813000000000,
     LinksThatRemoveFactors1873000000000,
+    AcceptedMemberships1874000000000,
   ],
 };

@@ -37,6 +37,10 @@ export class MembershipEntity {
   @Column('text', { default: 'invited' })
   status!: MemberStatus;
 
+  /** When the person has accepted; null for those who were active from the beginning, and where an earlier release took it in. */
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  acceptedAt!: Date | null;
+
   /** The provider of single sign-on that made the membership, and takes it back. */
   @Column('text', { nullable: true })
   ssoProvider!: string | null;

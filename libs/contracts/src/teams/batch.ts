@@ -54,6 +54,9 @@ export class FoundMember extends TeamMember {
   @Instant()
   created_at!: string;
 
+  @Instant({ nullable: true, description: 'Instant at which the person has accepted; null while they are invited.' })
+  joined_at!: string | null;
+
   @Text({ max: 64, example: 'UTC' })
   timezone!: string;
 

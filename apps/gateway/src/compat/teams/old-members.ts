@@ -120,7 +120,7 @@ export function oldMemberOf(teamId: string, member: FoundMember): OldMember {
     role_id: role.id,
     status: member.status,
     invited_at: member.created_at,
-    joined_at: isActive ? member.created_at : null,
+    joined_at: member.joined_at,
     expires_at: null,
     user: {
       id: member.user_id,

@@ -56,6 +56,7 @@ const found = (overrides: Partial<FoundMember> = {}): FoundMember => ({
   expiry_date: null,
   ip_whitelist: '',
   created_at: '2026-10-01T00:00:00.000Z',
+  joined_at: '2026-10-02T00:00:00.000Z',
   timezone: 'Asia/Kathmandu',
   second_factor: true,
   ...overrides,
@@ -119,7 +120,7 @@ describe('a team', () => {
 describe('members', () => {
   it('are listed with role and user; a team_owner as team_admin', async () => {
     compat.gateway.services.answer(teamBatches.findMembers, () => ({
-      data: [found(), found({ status: 'invited', role: 'member', second_factor: false })],
+      data: [found(), found({ status: 'invited', role: 'member', joined_at: null, second_factor: false })],
       pagination: { page: 3, limit: 1000, total: 2 },
     }));
     const { body } = await compat.call<{ members: object[]; count: number }>('GET', `${path}/members?page=7&itemsPerPage=5000&search=a`, {
@@ -131,7 +132,8 @@ describe('members', () => {
       {
         role_id: roleId('team_admin'),
         status: 'active',
-        joined_at: expect.any(String),
+        invited_at: '2026-10-01T00:00:00.000Z',
+        joined_at: '2026-10-02T00:00:00.000Z',
         user: { onboarded: true, two_factor_enabled: true },
       },
       { role: { name: 'team_member' }, status: 'invited', joined_at: null, user: { id: userId, onboarded: false } },
