@@ -109,7 +109,9 @@ export class SessionTab {
   }
 
   async logInWithPasskey(): Promise<LogInOutcome> {
-    const begun = (await (await this.#post('/user/login/passkey/begin', {})).json()) as { challenge_id: string; options: string };
+    const asked = await this.#post('/user/login/passkey/begin', {});
+    const begun = (await asked.json()) as { challenge_id: string; options: string; detail?: string };
+    if (!asked.ok) return { kind: 'refused', status: asked.status, message: begun.detail ?? '' };
     const publicKey = browser.PublicKeyCredential?.parseRequestOptionsFromJSON(JSON.parse(begun.options));
     const credential = await browser.navigator.credentials?.get({ publicKey });
     return this.#enter('/user/login/passkey/finish', {
@@ -118,12 +120,11 @@ export class SessionTab {
     });
   }
 
-  /** Adds a passkey of this device to the user who is logged in. Gives back the response of the last call. */
+  /** Adds a passkey of this device to the user who is logged in. Gives back the response of the last call, which is the first where that is refused. */
   async addPasskey(name: string): Promise<Response> {
-    const begun = (await (await this.fetch('/user/passkeys/begin', { method: 'POST' })).json()) as {
-      challenge_id: string;
-      options: string;
-    };
+    const asked = await this.fetch('/user/passkeys/begin', { method: 'POST' });
+    if (!asked.ok) return asked;
+    const begun = (await asked.json()) as { challenge_id: string; options: string };
     const publicKey = browser.PublicKeyCredential?.parseCreationOptionsFromJSON(JSON.parse(begun.options));
     const credential = await browser.navigator.credentials?.create({ publicKey });
     const body = JSON.stringify({ challenge_id: begun.challenge_id, credential: JSON.stringify(credential?.toJSON()), name });

@@ -61,8 +61,9 @@ const advice: Record<string, string> = {
   insufficient_capacity: 'Ask for fewer vGPUs or another profile, or choose another pool.',
 };
 
-/** What a person can do about it; undefined where the detail says all. */
-export function adviceFor({ code }: Problem): string | undefined {
+/** What a person can do about it; undefined where the detail says all. A refusal has many reasons, of which a role is one. */
+export function adviceFor({ code, detail }: Problem): string | undefined {
+  if (code === 'forbidden' && !detail.startsWith('The role ')) return undefined;
   return advice[code];
 }
 

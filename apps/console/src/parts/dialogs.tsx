@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
-import { use, useState, type ReactNode } from 'react';
+import { createContext, use, useEffect, useRef, useState, type ReactNode } from 'react';
 import { Dialog, DialogTrigger, OverlayTriggerStateContext } from 'react-aria-components/Dialog';
 import { Heading } from 'react-aria-components/Heading';
 import { Modal, ModalOverlay } from 'react-aria-components/Modal';
@@ -18,16 +18,29 @@ interface ModalBoxProps {
   children: ReactNode;
 }
 
+const KeepOpen = createContext<(isKept: boolean) => void>(() => undefined);
+
+/** Stands in a dialog that shows what is shown once: only a button closes it, no click beside it and no Escape. */
+export function KeptOpen() {
+  const keep = use(KeepOpen);
+  useEffect(() => {
+    keep(true);
+    return () => keep(false);
+  }, [keep]);
+  return null;
+}
+
 /** A dialog. What stands in it begins anew each time that it is opened. */
 export function ModalBox({ title, trigger, children, ...open }: ModalBoxProps) {
+  const [isKept, keep] = useState(false);
   const overlay = (
-    <ModalOverlay className="overlay" isDismissable {...(trigger === undefined && open)}>
+    <ModalOverlay className="overlay" isDismissable={!isKept} isKeyboardDismissDisabled={isKept} {...(trigger === undefined && open)}>
       <Modal className="modal">
         <Dialog className="dialog">
           <Heading slot="title" level={2} className="given">
             {title}
           </Heading>
-          {children}
+          <KeepOpen value={keep}>{children}</KeepOpen>
         </Dialog>
       </Modal>
     </ModalOverlay>
@@ -76,6 +89,7 @@ interface ActProps {
 /** A button that does something at once; what it refuses is shown in a dialog. */
 export function Act({ label, action, invalidates, done, kind = 'normal' }: ActProps) {
   const [problem, setProblem] = useState<Problem | null>(null);
+  const isUnderWay = useRef(false);
   const mutation = useMutation({
     mutationFn: action,
     onSuccess: async () => {
@@ -84,9 +98,14 @@ export function Act({ label, action, invalidates, done, kind = 'normal' }: ActPr
     },
     onError: (error) => setProblem(asProblem(error)),
   });
+  const press = () => {
+    if (isUnderWay.current) return;
+    isUnderWay.current = true;
+    mutation.mutate(undefined, { onSettled: () => (isUnderWay.current = false) });
+  };
   return (
     <>
-      <Button isSmall kind={kind} isBusy={mutation.isPending} onPress={() => mutation.mutate()}>
+      <Button isSmall kind={kind} isBusy={mutation.isPending} onPress={press}>
         {label}
       </Button>
       <Refusal title={label} problem={problem} onClose={() => setProblem(null)} />

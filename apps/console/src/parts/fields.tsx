@@ -10,7 +10,7 @@ import { TextArea as AriaTextArea } from 'react-aria-components/TextArea';
 import { TextField } from 'react-aria-components/TextField';
 import { ToggleButton } from 'react-aria-components/ToggleButton';
 import { ToggleButtonGroup } from 'react-aria-components/ToggleButtonGroup';
-import type { ReactNode } from 'react';
+import { useRef, useState, type ReactNode } from 'react';
 import { Button } from './button.js';
 
 interface FieldProps {
@@ -32,12 +32,54 @@ export function Field({ placeholder, ...props }: FieldProps) {
   return <Labelled {...props} input={<Input className="input" {...(placeholder !== undefined && { placeholder })} />} />;
 }
 
+interface DateFieldProps {
+  label: string;
+  type: 'date' | 'month' | 'datetime-local';
+  value: string;
+  onChange: (value: string) => void;
+}
+
+const typingMs = 1_000;
+
+/** A date, a month or a time. It counts when it was left, or not touched for a second: what is typed digit by digit goes through dates that nobody means. */
+export function DateField({ value, onChange, ...field }: DateFieldProps) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const pause = useRef(0);
+  const commit = (text: string | null) => {
+    clearTimeout(pause.current);
+    if (text && text !== value) onChange(text);
+  };
+  return (
+    <Labelled
+      {...field}
+      value={typed ?? value}
+      onChange={(text) => {
+        setTyped(text);
+        clearTimeout(pause.current);
+        pause.current = window.setTimeout(() => commit(text), typingMs);
+      }}
+      onBlur={() => {
+        commit(typed);
+        setTyped(null);
+      }}
+      onKeyDown={({ key }) => key === 'Enter' && commit(typed)}
+      input={<Input className="input" />}
+    />
+  );
+}
+
 /** Several lines of text. */
 export function TextArea(props: Omit<FieldProps, 'placeholder' | 'type'>) {
   return <Labelled {...props} input={<AriaTextArea className="input lines" rows={4} spellCheck="false" />} />;
 }
 
-function Labelled({ label, hint, error, input, autoFocus = false, ...props }: Omit<FieldProps, 'placeholder'> & { input: ReactNode }) {
+interface LabelledProps extends Omit<FieldProps, 'placeholder'> {
+  input: ReactNode;
+  onBlur?: () => void;
+  onKeyDown?: (event: { key: string }) => void;
+}
+
+function Labelled({ label, hint, error, input, autoFocus = false, ...props }: LabelledProps) {
   return (
     // oxlint-disable-next-line jsx-a11y/no-autofocus -- where a dialog begins with it
     <TextField {...props} autoFocus={autoFocus} className="field" isInvalid={error !== undefined} validationBehavior="aria">

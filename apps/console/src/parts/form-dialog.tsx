@@ -1,10 +1,10 @@
 import { useMutation } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import { useRef, useState, type ReactNode } from 'react';
 import { Form } from 'react-aria-components/Form';
 import { idempotencyKey } from '../api/client.js';
 import { asProblem, type Problem } from '../api/problem.js';
 import { Button } from './button.js';
-import { DialogEnd, ModalBox, readAgain, useClose } from './dialogs.js';
+import { DialogEnd, KeptOpen, ModalBox, readAgain, useClose } from './dialogs.js';
 import { ProblemNote } from './states.js';
 import { say } from './toasts.js';
 
@@ -44,6 +44,7 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
   const { initial, submit, kind = 'primary', action, invalidates, done, onDone, shown, children } = props;
   const [header] = useState(idempotencyKey);
   const [values, setValues] = useState(initial);
+  const isUnderWay = useRef(false);
   const close = useClose();
   const mutation = useMutation({
     mutationFn: () => action(values, header),
@@ -67,7 +68,10 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
       validationBehavior="aria"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!mutation.isPending) mutation.mutate();
+        // A second click may come before the first has changed what is shown.
+        if (isUnderWay.current) return;
+        isUnderWay.current = true;
+        mutation.mutate(undefined, { onSettled: () => (isUnderWay.current = false) });
       }}
     >
       {children?.({ values, set, field, problem })}
@@ -127,6 +131,7 @@ export function Ask({ question, trigger, kind = 'danger', ...form }: AskProps) {
 export function Made({ children }: { children: ReactNode }) {
   return (
     <>
+      <KeptOpen />
       {children}
       <DialogEnd label="Done" kind="primary" />
     </>

@@ -37,8 +37,9 @@ const titles: Record<number, string> = {
   504: 'The platform took too long',
 };
 
-function titleOf({ status, code }: Problem): string {
+function titleOf({ status, code, detail }: Problem): string {
   if (status === 0 && code === 'console') return 'The console failed';
+  if (status === 401 && !/session has ended/i.test(detail)) return 'You are not logged in';
   return titles[status] ?? 'This was refused';
 }
 

@@ -1,6 +1,6 @@
 import { groupings, intervals, type Grouping, type Range } from '../../api/bill.js';
 import { dayIn } from '../../format/zone.js';
-import { Chooser, Field, Segments } from '../../parts/fields.js';
+import { Chooser, DateField, Segments } from '../../parts/fields.js';
 import { useNow } from '../../parts/now.js';
 import type { BillingSearch } from './billing-search.js';
 import { presets } from './range.js';
@@ -31,13 +31,18 @@ export function BillingFilters({ range, grouping, zone, onChange }: BillingFilte
           if (chosen) onChange({ from: chosen.from, to: chosen.to }, ['interval']);
         }}
       />
-      <Field
+      <DateField
         label="First day"
         type="date"
         value={range.from}
         onChange={(from) => onChange({ from, to: range.to < from ? from : range.to })}
       />
-      <Field label="Last day" type="date" value={range.to} onChange={(to) => onChange({ from: to < range.from ? to : range.from, to })} />
+      <DateField
+        label="Last day"
+        type="date"
+        value={range.to}
+        onChange={(to) => onChange({ from: to < range.from ? to : range.from, to })}
+      />
       <Chooser
         label="Bars"
         value={range.interval}

@@ -6,7 +6,7 @@ import { Waterfall, type Step } from '../../charts/waterfall.js';
 import { change, kindName, money, monthName, percent } from '../../format/format.js';
 import { approximate, roundToAddUp } from '../../format/money.js';
 import { addMonths, dayIn } from '../../format/zone.js';
-import { Field, Segments } from '../../parts/fields.js';
+import { DateField, Segments } from '../../parts/fields.js';
 import { useNow } from '../../parts/now.js';
 import { Card, Figure, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -29,8 +29,8 @@ export function ComparisonPage() {
   return (
     <Page title="Compare months" lead="Why a month cost more or less: what changed in price, and what in quantity.">
       <div className="toolbar" role="group" aria-label="Months">
-        <Field label="First month" type="month" value={first} onChange={(value) => value && go({ first: value })} />
-        <Field label="Second month" type="month" value={second} onChange={(value) => value && go({ second: value })} />
+        <DateField label="First month" type="month" value={first} onChange={(value) => go({ first: value })} />
+        <DateField label="Second month" type="month" value={second} onChange={(value) => go({ second: value })} />
         {user.timezone !== 'UTC' && (
           <Segments
             label="Zone"

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Form } from 'react-aria-components/Form';
 import { instantAt, wallTime } from '../../format/zone.js';
 import { Button } from '../../parts/button.js';
-import { Chooser, Field, Toggle } from '../../parts/fields.js';
+import { Chooser, DateField, Field, Toggle } from '../../parts/fields.js';
 import { podNamesQuery } from '../pods/pod-queries.js';
 import { ranges, startOfRange, validateLogs, type LogRange, type LogSearch } from './log-search.js';
 
@@ -83,7 +83,7 @@ interface MomentProps {
 /** An instant, as the clocks of the zone show it. */
 function Moment({ label, value, zone, onChange }: MomentProps) {
   return (
-    <Field
+    <DateField
       label={label}
       type="datetime-local"
       value={value === undefined ? '' : wallTime(value, zone)}

@@ -4,7 +4,7 @@ import { queryClient } from '../../api/query-client.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
 import { Copy } from '../../parts/copy.js';
-import { DialogEnd, ModalBox } from '../../parts/dialogs.js';
+import { DialogEnd, KeptOpen, ModalBox } from '../../parts/dialogs.js';
 import { Field } from '../../parts/fields.js';
 import { DialogForm, FormDialog } from '../../parts/form-dialog.js';
 import { Card } from '../../parts/page.js';
@@ -80,6 +80,7 @@ function RecoveryCodes({ codes }: { codes: readonly string[] }) {
   useEffect(() => () => void queryClient.invalidateQueries({ queryKey: ['profile'] }), []);
   return (
     <>
+      <KeptOpen />
       <p>Each of these codes stands in for the app once. They are shown this once: keep them before you close this.</p>
       <ul className="columns">
         {codes.map((code) => (

@@ -54,12 +54,14 @@ export function Attention({ teamId }: { teamId: string }) {
     ...(volumes.data?.data ?? []).filter(isFull).map((one) => ofVolume(teamId, one)),
     ...(bill.data?.unpriced ?? []).map((one) => ofUsage(teamId, one)),
   ];
+  const isUnread = all.some(({ error }) => error !== null);
   const isReading = all.some(({ data, error, fetchStatus }) => data === undefined && error === null && fetchStatus !== 'idle');
   return (
     <Card title="Needs attention">
-      {all.some(({ error }) => error !== null) && <p className="notice">Not everything could be read; this page tries again by itself.</p>}
+      {isUnread && <p className="notice">Not everything could be read, so more may need you than is shown.</p>}
       {matters.length > 0 && <Matters matters={matters} />}
       {matters.length === 0 &&
+        !isUnread &&
         (isReading ? <Skeleton height={120} /> : <Empty title="Nothing needs you">All that the team holds is as it should be.</Empty>)}
     </Card>
   );
