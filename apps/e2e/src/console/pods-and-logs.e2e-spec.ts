@@ -60,6 +60,8 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
   it('a pod is created, its log is followed as it is written, searched, and a link leads to one line of it', async () => {
     const { page } = tab;
     const podName = await createPod('trainer');
+    // Nobody has looked it up before: the page does.
+    await page.getByText(new RegExp(`^ssh -p \\d+ ${podName}@`)).waitFor();
     await picture(page, 'story-pod');
     await page.getByRole('link', { name: 'Logs' }).last().click();
     await page.getByRole('heading', { level: 1, name: 'Logs' }).waitFor();
