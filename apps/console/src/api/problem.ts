@@ -36,7 +36,7 @@ export function problemOf(response: Response, body: unknown): Problem {
 }
 
 export function unreachable(): Problem {
-  return new Problem(0, 'offline', 'The platform cannot be reached. Check the network; this page tries again by itself.', null);
+  return new Problem(0, 'offline', 'The platform cannot be reached. Check the network.', null);
 }
 
 /** Any thrown value as a problem. */
@@ -50,6 +50,7 @@ function isProblem(body: unknown): body is Partial<ProblemBody> {
 }
 
 const advice: Record<string, string> = {
+  offline: 'This page tries again by itself.',
   forbidden: 'Ask an owner or admin of the team for a role that may do this.',
   team_suspended: 'The team is suspended: it may read, stop and delete. Ask the operator.',
   not_found: 'It may have been deleted, or belong to a team you are not a member of.',

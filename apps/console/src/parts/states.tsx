@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { adviceFor, asProblem, type Problem } from '../api/problem.js';
+import { adviceFor, asProblem, type Problem, isPassing } from '../api/problem.js';
 import { Button } from './button.js';
 
 /** Room for what is being read; visible only where the wait is longer than 200 ms. */
@@ -52,7 +52,8 @@ interface ProblemNoteProps {
 
 /** What the platform said, what to do about it, and the id by which the operator finds it. */
 export function ProblemNote({ problem, onRetry, isInForm = false }: ProblemNoteProps) {
-  const advice = adviceFor(problem);
+  // A form is sent again by its reader, not by itself.
+  const advice = isInForm && isPassing(problem) ? undefined : adviceFor(problem);
   return (
     <div className="problem" role="alert">
       <strong>{titleOf(problem)}</strong>

@@ -1,4 +1,4 @@
-import { Link } from '@tanstack/react-router';
+import { Link, useLocation } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.js';
 import { Field } from '../../parts/fields.js';
@@ -9,7 +9,13 @@ import { LoginForm } from './login-form.js';
 
 /** Sets a password by a one-time link: that of an invitation, of a reset, or of the operator. */
 export function LinkPage() {
+  // Another link may be opened in this tab.
+  useLocation();
   const token = currentToken();
+  return <Setting key={token} token={token} />;
+}
+
+function Setting({ token }: { token: string }) {
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
   const [email, setEmail] = useState<string | null>(null);
@@ -34,7 +40,10 @@ export function LinkPage() {
     setEmail(used.email);
   };
   return (
-    <LoginCard title="Set your password" lead="If you have an account here already, enter the password that it has.">
+    <LoginCard
+      title="Set your password"
+      lead="Choose one. If you were invited and have an account here already, enter the password that it has."
+    >
       <LoginForm submit="Set it" action={set}>
         {(problem) => (
           <>

@@ -62,6 +62,8 @@ function CodeForm({ ticket, onDone }: { ticket: string; onDone: () => void }) {
           label="Code"
           value={code}
           onChange={setCode}
+          // oxlint-disable-next-line jsx-a11y/no-autofocus -- the field before it is gone
+          autoFocus
           autoComplete="one-time-code"
           hint="Of your authenticator, or one of your recovery codes."
           error={problem?.fields.code}

@@ -68,7 +68,7 @@ function Confirm({ factor: { secret, uri } }: { factor: Schemas['NewSecondFactor
           <p>
             <a href={uri}>Open it in an app of this device</a>
           </p>
-          <CodeField {...field('code')} />
+          <CodeField {...field('code')} hint="Six digits of the app." />
         </>
       )}
     </DialogForm>
@@ -108,11 +108,11 @@ function Remove() {
       invalidates={['profile']}
       done="The second factor was removed."
     >
-      {({ field }) => <CodeField {...field('code')} />}
+      {({ field }) => <CodeField {...field('code')} hint="Six digits of the app, or a recovery code." />}
     </FormDialog>
   );
 }
 
-function CodeField(field: { value: string; onChange: (code: string) => void; error: string | undefined }) {
-  return <Field label="Code" {...field} autoComplete="one-time-code" hint="Six digits of the app, or a recovery code." isRequired />;
+function CodeField(field: { value: string; onChange: (code: string) => void; error: string | undefined; hint: string }) {
+  return <Field label="Code" {...field} autoComplete="one-time-code" isRequired />;
 }
