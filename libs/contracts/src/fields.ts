@@ -75,7 +75,8 @@ export function Text(options: TextOptions): PropertyDecorator {
   const validators = [
     IsString(),
     MinLength(min),
-    MaxLength(max),
+    // Of a value that has a form of its own, the form says what is allowed.
+    MaxLength(max, pattern && patternHint ? { message: `$property must be ${patternHint}, of at most ${max} characters` } : {}),
     Matches(wellFormed, { message: '$property must be well-formed Unicode' }),
     multiline
       ? Matches(manyLines, { message: '$property must not contain control characters' })
@@ -134,10 +135,11 @@ export function Uuids(options: FieldOptions & { max: number }): PropertyDecorato
 }
 
 /** ISO 8601 instant of the years 2000 to 9999 with a zone: `2026-10-01T00:00:00.000Z`. */
-export function Instant(options: FieldOptions = {}): PropertyDecorator {
+export function Instant({ isToMilliseconds = false, ...options }: FieldOptions & { isToMilliseconds?: boolean } = {}): PropertyDecorator {
+  const { source } = wholeInstant;
   return field(
     options,
-    { type: String, format: 'date-time', pattern: wholeInstant.source },
+    { type: String, format: 'date-time', pattern: isToMilliseconds ? source.replace(String.raw`\d{1,9}`, String.raw`\d{1,3}`) : source },
     // A real date; and, since ISO 8601 lets parts of a date and of a time be left out, all of them.
     IsISO8601({ strict: true, strictSeparator: true }, { message: '$property must be an ISO 8601 instant such as 2026-10-01T00:00:00Z' }),
     Matches(wholeInstant, {

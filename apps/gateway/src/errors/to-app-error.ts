@@ -5,7 +5,7 @@ import { AppError, isAppError, type ErrorCode } from '@atoll/errors';
 const byFastifyCode: Record<string, [ErrorCode, string]> = {
   FST_ERR_BAD_URL: ['invalid_input', 'The path holds malformed percent-encoding.'],
   FST_ERR_MAX_PARAM_LENGTH: ['uri_too_long', 'A segment of the path is too long.'],
-  FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large', 'The body is larger than this path takes.'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large', 'The body is larger than this path takes: 64 KiB, unless its documentation says more.'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'A body is taken as application/json only.'],
   // Of the files of the documentation: a way out of their folder leads nowhere, as any other name that none of them has.
   FST_STATIC_FORBIDDEN_PATH: ['not_found', 'There is nothing at this path.'],

@@ -24,7 +24,10 @@ const everywhere = [
 
 /** What Node refuses before it is a request has a status of its own beside the code that is nearest. */
 const unread = {
-  request_timeout: { status: 408, description: 'Request timeout. The request did not arrive within 30 seconds. Send it again.' },
+  request_timeout: {
+    status: 408,
+    description: 'Request timeout. The request did not arrive within 30 seconds, or its head within 15. Send it again.',
+  },
   headers_too_large: {
     status: 431,
     description: 'Request header fields too large. Send a request line and headers of 16 KiB at most.',

@@ -9,6 +9,7 @@ import { PasskeyChallengeEntity } from '../model/passkey-challenge.entity.js';
 import { PasskeyEntity } from '../model/passkey.entity.js';
 import { RecoveryCodeEntity } from '../model/recovery-code.entity.js';
 import { SecondFactorEntity } from '../model/second-factor.entity.js';
+import { KeyPepperEntity } from '../model/key-pepper.entity.js';
 import { LogInBucketEntity } from '../model/log-in-bucket.entity.js';
 import { LogInNetworkEntity } from '../model/log-in-network.entity.js';
 import { SessionEntity } from '../model/session.entity.js';
@@ -34,6 +35,7 @@ import { Sessions1810000000000 } from './migrations/1810000000000-sessions.js';
 import { InvitationLinks1811000000000 } from './migrations/1811000000000-invitation-links.js';
 import { SecondFactors1812000000000 } from './migrations/1812000000000-second-factors.js';
 import { AcceptedMemberships1874000000000 } from './migrations/1874000000000-accepted-memberships.js';
+import { KeyPepper1875000000000 } from './migrations/1875000000000-key-pepper.js';
 import { LinksThatRemoveFactors1873000000000 } from './migrations/1873000000000-links-that-remove-factors.js';
 import { SingleSignOn1813000000000 } from './migrations/1813000000000-single-sign-on.js';
 
@@ -45,6 +47,7 @@ export const teamsSchema = {
     DeletionAnswerEntity,
     ImageObjectEntity,
     ImagePolicyEntity,
+    KeyPepperEntity,
     LogInBucketEntity,
     LogInNetworkEntity,
     MailEntity,
@@ -81,5 +84,6 @@ export const teamsSchema = {
     SingleSignOn1813000000000,
     LinksThatRemoveFactors1873000000000,
     AcceptedMemberships1874000000000,
+    KeyPepper1875000000000,
   ],
 };

@@ -1,3 +1,4 @@
+import { hkdfSync } from 'node:crypto';
 import { createApiKey } from '@atoll/api-keys';
 import { Transactions } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
@@ -10,8 +11,31 @@ import { UserEntity } from '../model/user.entity.js';
  * run take up to 5 s to notice. Throws an Error before the first start. Needs the tables of the service and nothing that runs.
  */
 export async function newAdminKey(dataSource: DataSource, settings: TeamsSettings): Promise<string> {
+  await requirePepper(dataSource.manager, settings.keyPepper);
   const { apiKey } = await replaceLostKey(new Transactions(dataSource), new ApiKeysService(settings));
   return apiKey;
+}
+
+/** Written at every start, which decides what the pepper is: what the database keeps of it tells one from another, and nothing else. */
+export async function notePepper(manager: EntityManager, pepper: string): Promise<void> {
+  await manager.query(
+    `INSERT INTO key_pepper (fingerprint) VALUES ($1) ON CONFLICT (is_only) DO UPDATE SET fingerprint = excluded.fingerprint
+     WHERE key_pepper.fingerprint <> excluded.fingerprint`,
+    [fingerprintOf(pepper)],
+  );
+}
+
+/** Throws an Error for a pepper that is not the platform's: nobody would take a key that is made under it, and the earlier one would have ended. */
+async function requirePepper(manager: EntityManager, pepper: string): Promise<void> {
+  const [kept] = await manager.query<{ fingerprint: Buffer }[]>('SELECT fingerprint FROM key_pepper');
+  if (!kept || kept.fingerprint.equals(fingerprintOf(pepper))) return;
+  throw new Error(
+    'nothing was changed: ATOLL_KEY_PEPPER is not that of the platform whose database this is. Give it, or its data folder by ATOLL_DATA_DIR.',
+  );
+}
+
+function fingerprintOf(pepper: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', pepper, '', 'atoll fingerprint of the pepper', 32));
 }
 
 /** The operator, and their new key in the place of those they had. */

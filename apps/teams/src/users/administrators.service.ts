@@ -8,7 +8,8 @@ import type { EntityManager } from 'typeorm';
 import { ApiKeyEntity } from '../model/api-key.entity.js';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { LinkTokens } from '../tokens/link-tokens.js';
-import { findAdministrator, lockAdministrators, replaceKey, replaceLostKey } from './admin-key.js';
+import { findAdministrator, lockAdministrators, notePepper, replaceKey, replaceLostKey } from './admin-key.js';
+import { TeamsSettings } from '../teams-settings.js';
 import { UserRegistry } from './user-registry.js';
 import { UserEntity } from '../model/user.entity.js';
 
@@ -36,6 +37,7 @@ export class Administrators {
     private readonly apiKeys: ApiKeysService,
     private readonly links: LinkTokens,
     private readonly rpc: Rpc,
+    private readonly settings: TeamsSettings,
   ) {}
 
   /**
@@ -50,6 +52,7 @@ export class Administrators {
     // In one transaction: a key whose link fails would be kept, and never shown.
     const { admin, replaced, ...shown } = await this.transactions.run(async (manager) => {
       await lockAdministrators(manager);
+      await notePepper(manager, this.settings.keyPepper);
       const existing = await findAdministrator(manager);
       const admin = existing ?? (await this.create(manager, email));
       const key = await this.firstKey(manager, admin, existing !== null, apiKey);

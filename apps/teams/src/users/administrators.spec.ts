@@ -2,6 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApiKey, isWellFormedApiKey } from '@atoll/api-keys';
 import { teams, users } from '@atoll/contracts/teams';
 import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';
+import { DataSource } from 'typeorm';
+import { TeamsSettings } from '../teams-settings.js';
+import { newAdminKey } from './admin-key.js';
 import { Administrators } from './administrators.service.js';
 
 let fixture: TeamsFixture;
@@ -94,4 +97,16 @@ describe('a new key for the operator', () => {
     expect((await errorOf(fixture.verify(lost))).code).toBe('unauthenticated');
     expect(fixture.credentialsChanged).toContain((await fixture.verify(found)).user_id);
   });
+});
+
+it('a key is made at the machine under the pepper of the platform alone: under another one nothing ends', async () => {
+  await administrators.ensure({ email: operatorEmail });
+  const settings = fixture.get(TeamsSettings);
+  const first = await newAdminKey(fixture.get(DataSource), settings);
+  expect(await fixture.verify(first)).toMatchObject({ platform_admin: true });
+  const other = Object.assign(new TeamsSettings(), settings, { keyPepper: 'the pepper of another platform' });
+  await expect(newAdminKey(fixture.get(DataSource), other)).rejects.toThrow(/^nothing was changed: ATOLL_KEY_PEPPER/);
+  expect(await fixture.verify(first)).toMatchObject({ platform_admin: true });
+  await fixture.query('DELETE FROM key_pepper');
+  expect(await fixture.verify(await newAdminKey(fixture.get(DataSource), settings))).toMatchObject({ platform_admin: true });
 });
