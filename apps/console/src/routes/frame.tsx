@@ -77,9 +77,11 @@ export const inRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'in',
   beforeLoad: ({ location }) => {
-    if (currentSession().kind === 'none') {
-      redirect({ to: '/sign-in', search: location.href === '/' ? {} : { next: location.href }, throw: true });
-    }
+    const session = currentSession();
+    if (session.kind !== 'none') return;
+    // Who has logged out has left; whoever logs in next begins at their own home.
+    const isLeft = location.href === '/' || session.ended === 'logout';
+    redirect({ to: '/sign-in', search: isLeft ? {} : { next: location.href }, throw: true });
   },
   component: Shell,
 });

@@ -64,7 +64,11 @@ describeWhere(browserLack(), 'a session in the console', () => {
       await page.getByText('(this one)').waitFor();
     }
     await tab.page.getByRole('button', { name: 'Log out' }).click();
-    for (const page of [tab.page, ...others]) await page.getByText('You are logged out.').waitFor();
+    for (const page of [tab.page, ...others]) {
+      await page.getByText('You are logged out.').waitFor();
+      // Whoever logs in there next is not led to where this user was.
+      expect(new URL(page.url()).search).toBe('');
+    }
     expect(calls.filter((made) => made.includes('logout'))).toEqual(['POST /api/user/logout']);
     expect((await call('POST', '/user/refresh')).status).toBe(401);
     await others[0]?.goto('/profile');
