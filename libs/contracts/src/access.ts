@@ -32,12 +32,11 @@ export function requireUser(caller: Caller): UserCaller {
 export function requireWholeUser(caller: Caller, what: string): UserCaller {
   const user = requireUser(caller);
   if (user.scope === 'user') return user;
-  const way =
-    user.credential.kind === 'key'
-      ? 'This key acts in its one team alone, and cannot WHAT. Sign in as the user, or use a key of the user as a whole.'
-      : 'Nobody has shown yet that the address of this account is yours: until then it acts in one team alone, and cannot WHAT. ' +
-        'Set a password by a link that was mailed to you, or by one that the operator makes.';
-  throw new AppError('forbidden', way.replace('WHAT', what));
+  const ofKey = `This key acts in its one team alone, and cannot ${what}. Sign in as the user, or use a key of the user as a whole.`;
+  const ofSession =
+    `Nobody has shown yet that the address of this account is yours: until then it acts in one team alone, and cannot ${what}. ` +
+    'Set a password by a link that was mailed to you, or by one that the operator makes.';
+  throw new AppError('forbidden', user.credential.kind === 'key' ? ofKey : ofSession);
 }
 
 /** A session as young as this is as good as a log-in just now. */

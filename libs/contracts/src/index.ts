@@ -56,7 +56,17 @@ export {
   WholeNumber,
 } from './fields.js';
 export { addressAllowed, addressInRanges, type AddressRange, IpWhitelist, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
-export { IncludeEnded, Nothing, PageFromOne, PageFromOneOrAll, PageFromZero, pageWindow, Pagination } from './page.js';
+export {
+  allOrPage,
+  IncludeEnded,
+  Nothing,
+  PageFromOne,
+  PageFromOneOrAll,
+  PageFromZero,
+  pageWindow,
+  Pagination,
+  windowIfLimited,
+} from './page.js';
 export { TeamPath } from './team-path.js';
 export { isLine, textPatterns } from './text.js';
 export { validateWire, type WireRules } from './validate-wire.js';

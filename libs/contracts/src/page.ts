@@ -101,5 +101,25 @@ export function pageWindow(asked: { page?: number; limit?: number }, first: 0 | 
   return { page, limit, offset: (page - first) * limit };
 }
 
+interface PageWindow {
+  readonly page: number;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** Of a listing that is whole unless `limit` is sent: the page asked for, pages counted from 1; undefined for the whole. */
+export function windowIfLimited(asked: { page?: number; limit?: number }): PageWindow | undefined {
+  return asked.limit === undefined ? undefined : pageWindow(asked, 1);
+}
+
+/** The answer of such a listing. */
+export function allOrPage<Entry>(
+  data: Entry[],
+  window: PageWindow | undefined,
+  total: number,
+): { data: Entry[]; pagination?: { page: number; limit: number; total: number } } {
+  return { data, ...(window && { pagination: { page: window.page, limit: window.limit, total } }) };
+}
+
 /** The answer of an operation that has nothing to tell: 204 over HTTP. */
 export class Nothing {}

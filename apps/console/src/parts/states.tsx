@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { adviceFor, asProblem, type Problem, isPassing } from '../api/problem.js';
+import { adviceFor, asProblem, isPassing, type Problem } from '../api/problem.js';
 import { Button } from './button.js';
 
 /** Room for what is being read; visible only where the wait is longer than 200 ms. */

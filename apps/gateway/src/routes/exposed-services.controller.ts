@@ -26,7 +26,7 @@ export class ExposedServicesController {
     202,
     ExposedService,
     'Expose a service of a pod',
-    'Reserves an external port and opens it to a port of the pod; the status tells when it is `active`. Requires team_owner, team_admin or member.',
+    'Reserves an external port and opens it to a port of the pod; the status tells when it is `active`. A team has at most 200 of them. Requires team_owner, team_admin or member.',
   )
   @Refuses('not_supported')
   exposeService(@Body() body: ExposeService, @Context() context: CallContext): Promise<ExposedService> {

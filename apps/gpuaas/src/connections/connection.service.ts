@@ -1,4 +1,4 @@
-import { notFound, pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
+import { allOrPage, notFound, pageWindow, requirePermission, windowIfLimited, type CallContext } from '@atoll/contracts';
 import {
   type CompatibleInstance,
   type CompatibleInstances,
@@ -55,7 +55,7 @@ export class ConnectionsService {
   async compatibleInstances({ team_id, ...asked }: ListCompatibleInstances, { caller }: CallContext): Promise<CompatibleInstances> {
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
-    const window = asked.limit === undefined ? undefined : pageWindow(asked, 1);
+    const window = windowIfLimited(asked);
     const { total, rows } = await readPage<CompatibleInstance>(this.statements, {
       name: 'connections.compatible',
       count: `SELECT count(*)::int FROM (${compatible}) instance`,
@@ -64,7 +64,7 @@ export class ConnectionsService {
       values: [team_id, window?.limit ?? null, window?.offset ?? 0],
     });
     const data = rows.map(({ id, name, kind, status }) => ({ id, name, kind, status }));
-    return { data, ...(window && { pagination: { page: window.page, limit: window.limit, total } }) };
+    return allOrPage(data, window, total);
   }
 }
 

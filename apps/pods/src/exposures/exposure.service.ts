@@ -1,4 +1,4 @@
-import { pageWindow, notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { allOrPage, notFound, requirePermission, windowIfLimited, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import {
   type ExposedService,
   type ExposedServiceList,
@@ -87,7 +87,7 @@ export class ExposuresService {
   /** All of them unless `limit` was sent. */
   async list({ pod_name, ...asked }: ListExposedServices, { caller }: CallContext): Promise<ExposedServiceList> {
     const pod = await this.pods.find(pod_name, caller, 'readTeam');
-    const window = asked.limit === undefined ? undefined : pageWindow(asked, 1);
+    const window = windowIfLimited(asked);
     const { total, rows } = await readPage<object>(this.statements, {
       name: 'exposures.list',
       count: `SELECT count(*)::int FROM exposure WHERE pod_id = $1 AND state <> 'deleted'`,
@@ -96,7 +96,7 @@ export class ExposuresService {
       values: [pod.podId, window?.limit ?? null, window?.offset ?? 0],
     });
     const data = rows.map((raw) => exposureView(this.steps.rowOf(raw), pod.podName));
-    return { data, ...(window && { pagination: { page: window.page, limit: window.limit, total } }) };
+    return allOrPage(data, window, total);
   }
 
   async find(asked: FindExposedService, { caller }: CallContext): Promise<ExposedService> {

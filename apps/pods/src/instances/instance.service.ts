@@ -1,4 +1,4 @@
-import { pageWindow, requirePermission, teamsThatAllow, type CallContext, type Caller } from '@atoll/contracts';
+import { allOrPage, pageWindow, requirePermission, teamsThatAllow, windowIfLimited, type CallContext, type Caller } from '@atoll/contracts';
 import type { Instance, InstanceList, ListInstances } from '@atoll/contracts/pods';
 import { readPage, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -28,7 +28,7 @@ export class InstancesService {
   /** All of them unless `limit` was sent; a page of what all teams have. */
   async list({ team_id, include_ended, ...asked }: ListInstances, { caller }: CallContext): Promise<InstanceList> {
     const teamIds = await this.teamsOf(team_id, caller);
-    const window = asked.limit === undefined && teamIds ? undefined : pageWindow(asked, 1);
+    const window = teamIds ? windowIfLimited(asked) : pageWindow(asked, 1);
     const from = teamIds ? ofTeams : ofAll;
     const { total, rows } = await readPage<Row>(this.statements, {
       name: teamIds ? 'instances.list' : 'instances.list_all',
@@ -48,7 +48,7 @@ export class InstancesService {
       ...(auto_restart !== null && { auto_restart }),
       created_at: created_at.toISOString(),
     }));
-    return { data, ...(window && { pagination: { page: window.page, limit: window.limit, total } }) };
+    return allOrPage(data, window, total);
   }
 
   /** null: all there are. */

@@ -104,7 +104,7 @@ export class LogsService {
     if (teamIds.length === 0) {
       throw new AppError(
         'forbidden',
-        `Reading logs takes one of the roles ${permissions.useResources.join(', ')}, and what their team requires.`,
+        `Reading logs takes one of the roles ${permissions.useResources.join(', ')}; in a team that requires a second factor, a session with it.`,
       );
     }
     return teamIds;

@@ -7,7 +7,7 @@ import { stepError } from '../cluster/step-errors.js';
 import { ExposureSteps } from '../doors/exposure-steps.js';
 import { PodDeadlines } from '../limits/pod-deadlines.js';
 import { PodsSettings } from '../pods-settings.js';
-import { endOfRun } from '../usage/end-of-run.js';
+import { countsSince, endOfRun } from '../usage/end-of-run.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
@@ -66,13 +66,13 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
         if (from === 'restarting') await endRuns(manager, podId, run - 1);
         return;
       case 'running':
-        return this.bill(manager, pod, true);
+        return this.bill(manager, pod, from, true);
       case 'stopping':
       case 'completing':
       case 'failing':
       case 'deleting':
         await this.exposures.deleteOf(manager, podId, 'Its pod ends.');
-        return this.bill(manager, pod, false);
+        return this.bill(manager, pod, from, false);
       case 'deleted':
         await manager.query('UPDATE pod SET sealed_env = NULL WHERE pod_id = $1', [podId]);
         return endRuns(manager, podId, run);
@@ -84,9 +84,9 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     }
   }
 
-  private async bill(manager: EntityManager, pod: PodEntity, isRunning: boolean): Promise<void> {
+  private async bill(manager: EntityManager, pod: PodEntity, from: PodState, isRunning: boolean): Promise<void> {
     if (pod.isBilled === isRunning) return;
-    await this.usage.tellPod(manager, pod, isRunning);
+    await this.usage.tellPod(manager, pod, isRunning, countsSince(from, pod));
     await manager.query('UPDATE pod SET is_billed = $2 WHERE pod_id = $1', [pod.podId, isRunning]);
   }
 

@@ -3,7 +3,7 @@ import type { Exit } from '@atoll/cluster';
 import { vms } from '@atoll/contracts/pods';
 import fc from 'fast-check';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
-import { billedUntil, endOfRun } from './end-of-run.js';
+import { countsSince, endOfRun } from './end-of-run.js';
 
 const ms = fc.integer({ min: 0, max: 10_000 });
 const exitAt = (at: Date): Exit => ({ at, code: 1, reason: null, outOfMemory: 'no' });
@@ -13,9 +13,11 @@ it('a run is billed from when it was seen running until it ended, and never beyo
     fc.property(ms, ms, fc.option(ms), (seenRunning, seenFor, exitMs) => {
       const [from, to] = [new Date(seenRunning), new Date(seenRunning + seenFor)];
       const endedAt = endOfRun({ enteredAt: from }, exitMs === null ? null : exitAt(new Date(exitMs)));
-      const until = billedUntil({ enteredAt: to, endedAt });
+      const until = countsSince('running', { enteredAt: to, endedAt });
       const wanted = exitMs === null ? to.getTime() : Math.max(from.getTime(), Math.min(exitMs, to.getTime()));
       expect(until.getTime()).toBe(wanted);
+      // The end of a run counts once: what is done to a pod afterwards counts since then.
+      for (const from of ['restarting', 'pulling']) expect(countsSince(from, { enteredAt: to, endedAt })).toEqual(to);
     }),
   );
 });
@@ -38,6 +40,19 @@ describe('a run whose end is seen late', () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
+
+  it('is followed by a back-off, in which a pod that is stopped is billed until then: its restarts are of one start', async () => {
+    const pod = await fixture.running(team, { name: 'crash', restart: 'always' });
+    await exitOf('pod', pod.pod_id);
+    await fixture.untilIs(pod, ({ status }) => status === 'pending');
+    await fixture.query(`UPDATE pod SET next_run_at = clock_timestamp() + interval '1 hour' WHERE pod_id = $1`, [pod.pod_id]);
+    const before = Date.now();
+    await fixture.act(pod, 'stop', team);
+    await fixture.until(pod, 'stopped');
+    const [, end] = await fixture.usageOf(`pod:${pod.pod_id}`);
+    expect(end?.quantity).toBe('0');
+    expect(Date.parse(end?.time ?? '')).toBeGreaterThanOrEqual(before);
+  });
 
   it('is billed until it ended, a pod as a VM', async () => {
     await fixture.call(vms.createFlavour, { name: 'small', vcpus: 1, memory_gb: 1 });

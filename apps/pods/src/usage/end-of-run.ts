@@ -9,7 +9,10 @@ export function endOfRun({ enteredAt }: Pick<MachineRow, 'enteredAt'>, exit: Exi
   return exit && new Date(Math.max(exit.at.getTime(), enteredAt.getTime()));
 }
 
-/** Until when a run is billed that the platform has just seen to be over, by the row after that. */
-export function billedUntil({ enteredAt, endedAt }: Pick<MachineRow, 'enteredAt'> & { endedAt: Date | null }): Date {
-  return endedAt && endedAt < enteredAt ? endedAt : enteredAt;
+/**
+ * Since when what a row has come to counts for billing, by the row after its transition: since then; or, where it has just left `running` since its run
+ * was seen to be over, since the end of that run.
+ */
+export function countsSince(from: string | null, { enteredAt, endedAt }: Pick<MachineRow, 'enteredAt'> & { endedAt: Date | null }): Date {
+  return from === 'running' && endedAt && endedAt < enteredAt ? endedAt : enteredAt;
 }

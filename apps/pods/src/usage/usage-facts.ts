@@ -5,7 +5,6 @@ import type { EntityManager } from 'typeorm';
 import type { PodEntity } from '../model/pod.entity.js';
 import type { VmEntity } from '../model/vm.entity.js';
 import type { VolumeEntity } from '../model/volume.entity.js';
-import { billedUntil } from './end-of-run.js';
 import { gigabytesOf } from '../model/volume-size.js';
 
 /** Publishes for billing what is held, from the instant of a transition on, in the transaction of that transition: each fact once. */
@@ -13,12 +12,12 @@ import { gigabytesOf } from '../model/volume-size.js';
 export class UsageFacts {
   constructor(private readonly outbox: Outbox) {}
 
-  /** From the pod's `enteredAt` on it runs, or does not from then on or, where its run had ended before that was seen, from that end on. */
-  async tellPod(manager: EntityManager, pod: PodEntity, isRunning: boolean): Promise<void> {
-    const { podId, podName, revision, enteredAt, teamId, workspaceId, regionId } = pod;
+  /** From `at` on the pod runs, or does not. */
+  async tellPod(manager: EntityManager, pod: PodEntity, isRunning: boolean, at: Date): Promise<void> {
+    const { podId, podName, revision, teamId, workspaceId, regionId } = pod;
     const fact = {
       id: `pod:${podId}:${revision}`,
-      time: (isRunning ? enteredAt : billedUntil(pod)).toISOString(),
+      time: at.toISOString(),
       sequence: revision,
       resource_id: `pod:${podId}`,
       resource_name: podName,
@@ -33,11 +32,11 @@ export class UsageFacts {
   }
 
   /** As `tellPod`. */
-  async tellVm(manager: EntityManager, vm: VmEntity, isRunning: boolean): Promise<void> {
-    const { instanceId, name, flavour, revision, enteredAt, teamId, workspaceId, regionId } = vm;
+  async tellVm(manager: EntityManager, vm: VmEntity, isRunning: boolean, at: Date): Promise<void> {
+    const { instanceId, name, flavour, revision, teamId, workspaceId, regionId } = vm;
     const fact = {
       id: `vm:${instanceId}:${revision}`,
-      time: (isRunning ? enteredAt : billedUntil(vm)).toISOString(),
+      time: at.toISOString(),
       sequence: revision,
       resource_id: `vm:${instanceId}`,
       resource_name: name,

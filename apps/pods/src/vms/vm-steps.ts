@@ -9,7 +9,7 @@ import { stepError } from '../cluster/step-errors.js';
 import { PodStarts } from '../pods/pod-start.js';
 import { isFinalTrouble } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
-import { endOfRun } from '../usage/end-of-run.js';
+import { countsSince, endOfRun } from '../usage/end-of-run.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import { afterEndWithoutRestart, afterGuestEnd } from './vm-end.js';
 import { VmKeys } from './vm-keys.js';
@@ -68,7 +68,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     const isRunning = vm.state === 'running';
     if (isRunning || from === 'running') await this.tell(manager, vm);
     if (vm.isBilled === isRunning) return;
-    await this.usage.tellVm(manager, vm, isRunning);
+    await this.usage.tellVm(manager, vm, isRunning, countsSince(from, vm));
     await manager.query('UPDATE vm SET is_billed = $2 WHERE instance_id = $1', [vm.instanceId, isRunning]);
   }
 

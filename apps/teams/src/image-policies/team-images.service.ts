@@ -1,4 +1,4 @@
-import { notFound, pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
+import { allOrPage, notFound, requirePermission, windowIfLimited, type CallContext } from '@atoll/contracts';
 import { type CheckImage, type ImageObject, type ImageVerdict, type ListTeamImages, type TeamImages } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { invalidField } from '@atoll/errors';
@@ -16,11 +16,11 @@ export class TeamImagesService {
   /** Everything unless `limit` was sent. The default policy allows every image and so lists none. */
   async list({ team_id, ...asked }: ListTeamImages, { caller }: CallContext): Promise<TeamImages> {
     requirePermission(caller, team_id, 'readTeam');
-    const window = asked.limit === undefined ? undefined : pageWindow(asked, 1);
+    const window = windowIfLimited(asked);
     const values = [team_id, window?.limit ?? null, window?.offset ?? 0];
     const [row] = await this.statements.query<PageRow<ImageObject>>('image_policies.team_images', teamImagesQuery, values);
     if (!row) throw notFound('team');
-    return { data: row.data, ...(window && { pagination: { page: window.page, limit: window.limit, total: row.total } }) };
+    return allOrPage(row.data, window, row.total);
   }
 
   async check({ team_id, image }: CheckImage, { caller }: CallContext): Promise<ImageVerdict> {

@@ -1,4 +1,13 @@
-import { requireWholeUser, notFound, pageWindow, requirePermission, type CallContext, type Nothing, type TeamPath } from '@atoll/contracts';
+import {
+  allOrPage,
+  notFound,
+  requirePermission,
+  requireWholeUser,
+  windowIfLimited,
+  type CallContext,
+  type Nothing,
+  type TeamPath,
+} from '@atoll/contracts';
 import {
   type Invitation,
   type InvitationPath,
@@ -41,7 +50,7 @@ export class InvitationsService {
   /** All of them unless `limit` was sent. */
   async list({ team_id, ...asked }: ListInvitations, { caller }: CallContext): Promise<InvitationList> {
     requirePermission(caller, team_id, 'manageTeam');
-    const window = asked.limit === undefined ? undefined : pageWindow(asked, 1);
+    const window = windowIfLimited(asked);
     const { total, rows } = await readPage<Invitation>(this.statements, {
       name: 'invitations.list',
       count: `SELECT count(*)::int FROM (${listQuery}) invitation`,
@@ -59,7 +68,7 @@ export class InvitationsService {
       created_at,
       expires_at,
     }));
-    return { data, ...(window && { pagination: { page: window.page, limit: window.limit, total } }) };
+    return allOrPage(data, window, total);
   }
 
   async resend({ team_id, invitation_id }: InvitationPath, context: CallContext): Promise<SentInvitation> {

@@ -1,5 +1,5 @@
 import { maskApiKey } from '@atoll/api-keys';
-import { requireWholeUser, notFound, requireUser, type CallContext, type Nothing, type UserCaller } from '@atoll/contracts';
+import { notFound, requireUser, requireWholeUser, type CallContext, type Nothing, type UserCaller } from '@atoll/contracts';
 import { credentialsChanged, type KeyTerms, type UpdateProfile, type User, type UserKey } from '@atoll/contracts/teams';
 import { Statements, Writers } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
