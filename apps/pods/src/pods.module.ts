@@ -36,6 +36,7 @@ import { PlatformLines } from './logs/platform-lines.js';
 import { SearchBounds } from './logs/search-bounds.js';
 import { logStore } from './logs/store-in-use.js';
 import { GpuServices } from './placement/gpu-services.js';
+import { GivenUpEnds } from './pods/given-up-ends.js';
 import { PodsController } from './pods/pod.controller.js';
 import { PodActions } from './pods/pod-actions.js';
 import { PodSteps } from './pods/pod-steps.js';
@@ -123,6 +124,7 @@ const workers: Provider = {
     ExposuresOfTeam,
     ExposuresService,
     ExternalPorts,
+    GivenUpEnds,
     Guests,
     LogClaims,
     LogCollector,

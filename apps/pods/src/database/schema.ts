@@ -6,6 +6,7 @@ import { CertificateEntity } from '../model/certificate.entity.js';
 import { ExposureEntity, ReservedPortEntity } from '../model/exposure.entity.js';
 import { ClusterEntity, InstallationEntity } from '../model/cluster.entity.js';
 import { LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity } from '../model/log-source.entity.js';
+import { GivenUpEndEntity } from '../model/given-up-end.entity.js';
 import { OrphanEntity } from '../model/orphan.entity.js';
 import { PodLimitEntity } from '../model/pod-limit.entity.js';
 import { PodEntity } from '../model/pod.entity.js';
@@ -31,6 +32,8 @@ import { LogInRetention1870000001000 } from './migrations/1870000001000-log-in-r
 import { VmKeys1870000000000 } from './migrations/1870000000000-vm-keys.js';
 import { FailedRows1871000000000 } from './migrations/1871000000000-failed-rows.js';
 import { EndsOfRuns1874000000000 } from './migrations/1874000000000-ends-of-runs.js';
+import { GivenUpEnds1875000000000 } from './migrations/1875000000000-given-up-ends.js';
+import { KeptPods1875000001000 } from './migrations/1875000001000-kept-pods.js';
 import { HoldingPods1873000000000 } from './migrations/1873000000000-holding-pods.js';
 import { PodLogs1811000000000 } from './migrations/1811000000000-pod-logs.js';
 import { Clusters1823000000000 } from './migrations/1823000000000-clusters.js';
@@ -46,6 +49,7 @@ export const podsSchema = {
     ClusterEntity,
     ExposureEntity,
     FlavourEntity,
+    GivenUpEndEntity,
     GpuServiceEntity,
     InstallationEntity,
     LogReaderEntity,
@@ -88,5 +92,7 @@ export const podsSchema = {
     FailedRows1871000000000,
     HoldingPods1873000000000,
     EndsOfRuns1874000000000,
+    GivenUpEnds1875000000000,
+    KeptPods1875000001000,
   ],
 };

@@ -54,6 +54,7 @@ describe('what refuses an exposed service', () => {
        FROM exposure, generate_series(1, 197) n WHERE service_id = $1`,
       [first.service_id],
     );
+    await fixture.query(`UPDATE exposure SET state = 'failed', deadline_at = NULL WHERE service_name IN ('copy-1', 'copy-2')`);
     const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => ask({}, full.member, own)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
     expect(await errorOf(ask({}, full.member, own))).toMatchObject({

@@ -197,7 +197,7 @@ async function requireRoom(manager: EntityManager, teamId: string): Promise<void
   await takeTurn(manager, turnOf(teamId));
   const [{ open = 0 } = {}] = await manager.query<{ open: number }[]>(
     `SELECT count(*)::int AS open FROM pod JOIN exposure USING (pod_id)
-     WHERE team_id = $1 AND pod.${livePod} AND exposure.state NOT IN ('failed', 'deleted')`,
+     WHERE team_id = $1 AND pod.${livePod} AND exposure.state <> 'deleted'`,
     [teamId],
   );
   if (open >= mostOfTeam) throw new AppError('conflict', `The team has ${mostOfTeam} exposed services, the most that a team may have.`);

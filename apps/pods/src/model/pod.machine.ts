@@ -3,10 +3,7 @@ import { setup } from 'xstate';
 import { PodEntity } from './pod.entity.js';
 
 const backOff = { firstMs: 500, maxMs: 8_000 };
-/**
- * An hour: a cluster that is away for longer is cleared of what it still has when it is back, as nothing in the database keeps it. Whatever happens, the
- * workload is ended before the pod is.
- */
+/** An hour: what is not over then, as its cluster or gpuaas is away for longer, is owed to them (`GivenUpEnds`), and its workload holds its slices until it is. */
 const ending: TransientRule = { deadlineMs: 3_600_000, givesUpBy: 'FAILED', backOff, givesBack: true };
 
 /**
@@ -57,8 +54,14 @@ export type PodState = StateOf<typeof logic>;
 export type PodEvent = EventOf<typeof logic>;
 export const podMachine: Machine<PodEntity, PodState, PodEvent> = { entity: PodEntity, definition: defineMachine(logic) };
 
+/** Of pods and of VMs: the states in which their run ends, or is being ended. */
+export const endings: ReadonlySet<string> = new Set(['stopping', 'completing', 'failing', 'deleting']);
+
 /** In SQL: those that have a workload or will ask for one. One that ends gives its own back. */
 export const holdingPod = `state IN ('pending', 'pulling', 'running', 'restarting')`;
 
 /** In SQL: those of which a container may exist, or may come to be. */
 export const livePod = `state NOT IN ('stopped', 'failed', 'deleted')`;
+
+/** In SQL: those that rest until somebody starts or deletes them. */
+export const atRestPod = `state IN ('stopped', 'failed')`;

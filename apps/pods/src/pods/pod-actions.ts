@@ -9,7 +9,8 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { boundedTerms } from '../limits/bounds.js';
 import { PodLimitsService } from '../limits/pod-limits.service.js';
-import type { PodEntity } from '../model/pod.entity.js';
+import { PodEntity } from '../model/pod.entity.js';
+import { endings } from '../model/pod.machine.js';
 import { PodSteps } from './pod-steps.js';
 import { PodReader } from './pod-reader.js';
 import { requireRoom, turnAtRoom } from './pod-room.js';
@@ -17,7 +18,6 @@ import { PodStarts } from './pod-start.js';
 import { podView } from './pod-view.js';
 
 const atRest: ReadonlySet<string> = new Set(['stopped', 'failed']);
-const ending: ReadonlySet<string> = new Set(['stopping', 'completing', 'failing', 'deleting']);
 
 type Move = (manager: EntityManager, pod: PodEntity) => Promise<PodEntity | undefined>;
 
@@ -40,13 +40,14 @@ export class PodActions {
     const found = await this.reader.find(pod_name, context.caller, 'useResources');
     if (action === 'stop') return this.moving(found, context, (manager, pod) => this.pods.move(manager, pod, 'STOP', causeOf(context)));
     await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
-    if (!ending.has(found.state)) await this.starts.requireImage(found.teamId, found.image, context.requestId);
+    if (!endings.has(found.state)) await this.starts.requireImage(found.teamId, found.image, context.requestId);
     const subscription = atRest.has(found.state) ? await this.subscriptionOf(found, context) : undefined;
     const limits = await this.limits.effective(found.teamId);
     const move: Move = async (manager, pod) => {
-      if (ending.has(pod.state)) throw new AppError('conflict', 'The pod is stopping: start it when it has stopped.');
+      if (endings.has(pod.state)) throw new AppError('conflict', 'The pod is stopping: start it when it has stopped.');
       if (!atRest.has(pod.state)) return action === 'restart' ? this.restart(manager, pod, context) : undefined;
-      if (subscription) await requireRoom(manager, subscription, pod.vgpus);
+      if (!subscription) throw new AppError('conflict', 'The pod has just stopped: start it again.');
+      await requireRoom(manager, subscription, pod.vgpus);
       return this.start(manager, pod, limits, context);
     };
     return this.moving(found, context, move, subscription && turnAtRoom(found.subscriptionId));
@@ -83,8 +84,13 @@ export class PodActions {
     });
   }
 
-  private restart(manager: EntityManager, pod: PodEntity, context: CallContext): Promise<PodEntity | undefined> {
-    return this.pods.move(manager, pod, 'RESTART', causeOf(context), { failures: 0, nextRunAt: null, endReason: null });
+  /** One that waits for its back-off waits no longer. */
+  private async restart(manager: EntityManager, pod: PodEntity, context: CallContext): Promise<PodEntity | undefined> {
+    const anew = { failures: 0, nextRunAt: null, endReason: null };
+    if (pod.state !== 'restarting') return this.pods.move(manager, pod, 'RESTART', causeOf(context), anew);
+    await manager.update(PodEntity, { podId: pod.podId }, anew);
+    await this.pods.touch(manager, [pod.podId]);
+    return Object.assign(pod, anew);
   }
 
   private async subscriptionOf({ subscriptionId, vgpus }: PodEntity, context: CallContext): Promise<PodSubscription> {

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { pods } from '@atoll/contracts/pods';
 import type { AppError } from '@atoll/errors';
 import { DataSource } from 'typeorm';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { PodLimitsService } from '../limits/pod-limits.service.js';
 import { requireRoom } from './pod-room.js';
 
 let fixture: PodsFixture;
@@ -52,6 +53,23 @@ it('is needed by a pod that starts again, but not by one that ends or has ended'
   expect((await fixture.act(pod, 'start', team)).status).toBe('pending');
 });
 
+it('is needed by a pod that comes to its end while its start is on its way: it is to be started again', async () => {
+  const { subscription_id } = subscription(1);
+  const pod = await fixture.running(team, { subscription_id });
+  await fixture.act(pod, 'stop', team);
+  const limits = fixture.get(PodLimitsService);
+  const effective = limits.effective.bind(limits);
+  jest.spyOn(limits, 'effective').mockImplementationOnce(async (teamId) => {
+    await fixture.until(pod, 'stopped');
+    return effective(teamId);
+  });
+  expect(await errorOf(fixture.act(pod, 'start', team))).toMatchObject({
+    code: 'conflict',
+    message: 'The pod has just stopped: start it again.',
+  });
+  expect((await fixture.act(pod, 'start', team)).status).toBe('pending');
+});
+
 it('is given to as many as there are vGPUs, however many are created at once', async () => {
   const { subscription_id } = subscription(2);
   const create = () => fixture.create(team, { subscription_id });
@@ -77,4 +95,23 @@ it('is counted after what another replica has under way at the same time', async
     while (!isAnswered && (await manager.query<object[]>(waits)).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   });
   expect(await answer).toMatchObject(refusal(2, 2));
+});
+
+it('is for no more than 1,000 pods of a team that are stopped or failed', async () => {
+  const { subscription_id } = subscription(5);
+  const pod = await fixture.running(team, { subscription_id });
+  await fixture.act(pod, 'stop', team);
+  await fixture.until(pod, 'stopped');
+  await fixture.query(
+    `INSERT INTO pod SELECT (jsonb_populate_record(pod, jsonb_build_object('pod_id', gen_random_uuid(), 'pod_name', 'copy-' || n,
+       'state', CASE WHEN n < 5 THEN 'failed' ELSE 'stopped' END))).*
+     FROM pod, generate_series(1, 1000 - (SELECT count(*)::int FROM pod WHERE team_id = $2 AND state IN ('stopped', 'failed'))) n WHERE pod_id = $1`,
+    [pod.pod_id, team.team_id],
+  );
+  const message = 'The team has 1000 pods that are stopped or failed, the most that a team may keep: delete some first.';
+  expect(await errorOf(fixture.create(team, { subscription_id }))).toMatchObject({ code: 'conflict', message });
+  expect((await fixture.act(pod, 'start', team)).status).toBe('pending');
+  await fixture.create(team, { subscription_id });
+  const other = await fixture.team();
+  await fixture.create(other);
 });

@@ -1,7 +1,8 @@
 import { tooFewVgpus, type PodSubscription } from '@atoll/contracts/gpuaas';
 import { takeTurn } from '@atoll/database';
+import { AppError } from '@atoll/errors';
 import type { EntityManager } from 'typeorm';
-import { holdingPod } from '../model/pod.machine.js';
+import { atRestPod, holdingPod } from '../model/pod.machine.js';
 
 /** Of those who ask for vGPUs of a subscription: the lane of `Writers`. */
 export const turnAtRoom = (subscriptionId: string): string => `vGPUs of subscription ${subscriptionId}`;
@@ -19,4 +20,20 @@ export async function requireRoom(manager: EntityManager, subscription: PodSubsc
   );
   const used = ofPods + vgpus_beside_pods;
   if (used + vgpus > held) throw tooFewVgpus(held, used);
+}
+
+/** They hold nothing and cost nothing, and each is a row of every listing. */
+const mostAtRest = 1_000;
+
+/** Within a transaction: throws `conflict` where the team has as many pods that are stopped or failed as a team may keep. */
+export async function requireFewAtRest(manager: EntityManager, teamId: string): Promise<void> {
+  const [{ atRest = 0 } = {}] = await manager.query<{ atRest: number }[]>(
+    `SELECT count(*)::int AS "atRest" FROM pod WHERE team_id = $1 AND state <> 'deleted' AND ${atRestPod}`,
+    [teamId],
+  );
+  if (atRest < mostAtRest) return;
+  throw new AppError(
+    'conflict',
+    `The team has ${atRest} pods that are stopped or failed, the most that a team may keep: delete some first.`,
+  );
 }

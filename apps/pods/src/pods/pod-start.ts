@@ -36,7 +36,7 @@ export class PodStarts {
   }
 
   /** The pod is gone from its node: its workload ends. */
-  async endWorkload({ podId, start, requestId }: PodEntity): Promise<void> {
+  async endWorkload({ podId, start, requestId }: Pick<PodEntity, 'podId' | 'start' | 'requestId'>): Promise<void> {
     await this.rpc.call(podWorkloads.end, { pod_id: podId, start }, this.context(requestId ?? undefined));
   }
 

@@ -10,8 +10,9 @@ import { PodsSettings } from '../pods-settings.js';
 import { countsSince, endOfRun } from '../usage/end-of-run.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import type { PodEntity } from '../model/pod.entity.js';
-import { podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
+import { endings, podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
 import { afterEnd, explain } from './pod-end.js';
+import { owe } from './given-up-ends.js';
 import { PodStarts } from './pod-start.js';
 
 type Found = Outcome<PodEntity, PodEvent>;
@@ -41,7 +42,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   }
 
   async step(pod: PodEntity, { signal }: StepContext): Promise<Found> {
-    const isEnding = ['stopping', 'completing', 'failing', 'deleting'].includes(pod.state);
+    const isEnding = endings.has(pod.state);
     try {
       if (isEnding) return await this.end(pod, signal);
       if (pod.state === 'pending') return await this.place(pod);
@@ -54,8 +55,9 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     }
   }
 
-  protected override async entered(manager: EntityManager, pod: PodEntity, { from }: Passage<PodState, PodEvent>): Promise<void> {
-    const { podId, run, gpuaasId } = pod;
+  protected override async entered(manager: EntityManager, pod: PodEntity, { from, event }: Passage<PodState, PodEvent>): Promise<void> {
+    const { podId, run, start, gpuaasId } = pod;
+    if (event === 'FAILED' && endings.has(from)) await owe(manager, gpuaasId, { kind: 'pod', id: podId, run, start });
     switch (pod.state as PodState) {
       case 'pulling':
         await manager.query('INSERT INTO pod_run (pod_id, run, gpuaas_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [

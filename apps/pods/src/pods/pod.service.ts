@@ -14,7 +14,7 @@ import { envPurpose, PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
 import { podNameOf } from './pod-name.js';
 import { PodReader } from './pod-reader.js';
-import { requireRoom, turnAtRoom } from './pod-room.js';
+import { requireFewAtRest, requireRoom, turnAtRoom } from './pod-room.js';
 import { PodStarts } from './pod-start.js';
 import { podView } from './pod-view.js';
 
@@ -45,6 +45,7 @@ export class PodsService {
     await this.starts.requireImage(team_id, image, context.requestId);
     if (subscription.refusal) throw new AppError(subscription.refusal.code, subscription.refusal.message);
     return this.writers.once(turnAtRoom(subscription.subscription_id), context, async (manager) => {
+      await requireFewAtRest(manager, team_id);
       await requireRoom(manager, subscription, vgpus);
       const workspaceId = workspace_id ?? subscription.workspace_id;
       await this.gate.holdOpen(manager, team_id, workspaceId);

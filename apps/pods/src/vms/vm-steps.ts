@@ -6,6 +6,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
+import { owe } from '../pods/given-up-ends.js';
 import { PodStarts } from '../pods/pod-start.js';
 import { isFinalTrouble } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -13,6 +14,7 @@ import { countsSince, endOfRun } from '../usage/end-of-run.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import { afterEndWithoutRestart, afterGuestEnd } from './vm-end.js';
 import { VmKeys } from './vm-keys.js';
+import { endings } from '../model/pod.machine.js';
 import type { VmEntity } from '../model/vm.entity.js';
 import { vmMachine, type VmEvent, type VmState } from '../model/vm.machine.js';
 
@@ -23,7 +25,6 @@ const lookAgainMs = 500;
 const reviewMs = 600_000;
 const graceMs = 30_000;
 const self = { actor: 'system:pods' };
-const endings: ReadonlySet<string> = new Set(['stopping', 'completing', 'failing', 'deleting']);
 
 /** VMs: started, started again where their guest stops by itself, and ended. */
 @Injectable()
@@ -64,7 +65,8 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     await this.outbox.add(manager, vmChanged, { ...shown, created_at: createdAt.toISOString() });
   }
 
-  protected override async entered(manager: EntityManager, vm: VmEntity, { from }: Passage<VmState, VmEvent>): Promise<void> {
+  protected override async entered(manager: EntityManager, vm: VmEntity, { from, event }: Passage<VmState, VmEvent>): Promise<void> {
+    if (event === 'FAILED' && endings.has(from)) await owe(manager, vm.gpuaasId, { kind: 'vm', id: vm.instanceId, run: vm.run, start: 0 });
     const isRunning = vm.state === 'running';
     if (isRunning || from === 'running') await this.tell(manager, vm);
     if (vm.isBilled === isRunning) return;

@@ -117,6 +117,12 @@ export class VmsService {
       if (vmStatus(vm.state) === 'stopping') throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');
       if (!atRest.has(vm.state)) {
         const anew = { failures: 0, endReason: null, nextRunAt: null };
+        if (action === 'restart' && vm.state === 'restarting') {
+          // One that waits for its back-off waits no longer.
+          await manager.update(VmEntity, { instanceId: vm.instanceId }, anew);
+          await this.steps.touch(manager, [vm.instanceId]);
+          return vmView(Object.assign(vm, anew));
+        }
         const moved = action === 'restart' ? await this.steps.move(manager, vm, 'RESTART', causeOf(context), anew) : undefined;
         return vmView(moved ?? vm);
       }

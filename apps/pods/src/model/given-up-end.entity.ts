@@ -1,0 +1,27 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** A run, with its workload, whose end was given up and is still owed. */
+@Entity('given_up_end')
+@Index(['gpuaasId', 'tryAt'])
+export class GivenUpEndEntity {
+  /** `pod` or `vm`. */
+  @PrimaryColumn('text')
+  kind!: string;
+
+  @PrimaryColumn('uuid')
+  id!: string;
+
+  /** 0 where there was none yet. */
+  @PrimaryColumn('integer')
+  run!: number;
+
+  /** Of a pod: the start whose workload is to end. 0 for a VM, which has none. */
+  @PrimaryColumn('integer')
+  start!: number;
+
+  @Column('bigint')
+  gpuaasId!: string;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  tryAt!: Date;
+}
