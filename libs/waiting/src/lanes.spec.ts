@@ -62,6 +62,17 @@ describe('lanes', () => {
     expect([await waiting, await after]).toEqual(['second', 'third']);
   });
 
+  it('run what is urgent before what is not, in its order, once a place is free', async () => {
+    const lanes = new Lanes({ width: 1, maxWaiting: 10, patienceMs: 60_000 }, () => refused);
+    const log: string[] = [];
+    const names = ['running', 'plain', 'urgent', 'plain too', 'urgent too'];
+    const works = names.map((name) => work(log, name));
+    const all = works.map(({ run }, at) => lanes.run('a', run, { isUrgent: names[at]?.startsWith('urgent') ?? false }));
+    for (const { end } of works) end();
+    await Promise.all(all);
+    expect(log).toEqual(['running', 'urgent', 'urgent too', 'plain', 'plain too']);
+  });
+
   it('refuse what waited too long, and hand its place to the next', async () => {
     jest.useFakeTimers();
     try {
@@ -94,11 +105,11 @@ describe('lanes', () => {
       const log: string[] = [];
       const [first, second, third] = [work(log, 'first'), work(log, 'second'), work(log, 'third')];
       const running = [first, second].map(({ run }) => lanes.run('a', run));
-      const hasty = expect(lanes.run('a', third.run, 1_000)).rejects.toBe(refused);
+      const hasty = expect(lanes.run('a', third.run, { patienceMs: 1_000 })).rejects.toBe(refused);
       jest.advanceTimersByTime(1_000);
       await hasty;
       const next = lanes.run('a', third.run);
-      const late = expect(lanes.run('a', third.run, 1_000)).rejects.toBe(refused);
+      const late = expect(lanes.run('a', third.run, { patienceMs: 1_000 })).rejects.toBe(refused);
       first.end();
       await running[0];
       jest.advanceTimersByTime(1_000);

@@ -3,7 +3,7 @@ export interface LaneBounds {
   width: number;
   /** Work that waits, in all lanes together. */
   maxWaiting: number;
-  /** How long work waits before it is refused, in milliseconds, unless it brings a patience of its own. */
+  /** How long work waits before it is refused, in milliseconds. */
   patienceMs: number;
 }
 
@@ -19,6 +19,15 @@ interface Lane {
   served: number;
   /** In the order in which they came. */
   waiting: Set<() => void>;
+  /** Before all of those. */
+  urgent: Set<() => void>;
+}
+
+interface Wish {
+  /** How long this work waits, in milliseconds, in place of the patience of all. */
+  patienceMs?: number;
+  /** It goes before all that is not, and runs beside no more than the width allows all the same. */
+  isUrgent?: boolean;
 }
 
 /**
@@ -35,10 +44,10 @@ export class Lanes {
     private readonly refusal: (why: Refused) => Error,
   ) {}
 
-  async run<T>(name: string, work: () => Promise<T>, patienceMs = this.bounds.patienceMs): Promise<T> {
+  async run<T>(name: string, work: () => Promise<T>, wish: Wish = {}): Promise<T> {
     const lane = this.#laneOf(name);
     if (lane.running < this.bounds.width) lane.running += 1;
-    else await this.#turn(lane, patienceMs);
+    else await this.#turn(lane, wish);
     try {
       return await work();
     } finally {
@@ -48,18 +57,19 @@ export class Lanes {
 
   #laneOf(name: string): Lane {
     let lane = this.#lanes.get(name);
-    if (!lane) this.#lanes.set(name, (lane = { running: 0, served: 0, waiting: new Set() }));
+    if (!lane) this.#lanes.set(name, (lane = { running: 0, served: 0, waiting: new Set(), urgent: new Set() }));
     return lane;
   }
 
   /** Resolves when the place of work that is done is handed over. */
-  #turn(lane: Lane, patienceMs: number): Promise<void> {
+  #turn(lane: Lane, { patienceMs = this.bounds.patienceMs, isUrgent = false }: Wish): Promise<void> {
     if (this.#waiting >= this.bounds.maxWaiting) return Promise.reject(this.refusal({ stalled: false }));
-    const { served, waiting } = lane;
+    const { served } = lane;
+    const line = isUrgent ? lane.urgent : lane.waiting;
     return new Promise((resolve, reject) => {
       const leaveLine = (): void => {
         clearTimeout(timer);
-        waiting.delete(enter);
+        line.delete(enter);
         this.#waiting -= 1;
       };
       const enter = (): void => {
@@ -70,13 +80,13 @@ export class Lanes {
         leaveLine();
         reject(this.refusal({ stalled: lane.served === served }));
       }, patienceMs);
-      waiting.add(enter);
+      line.add(enter);
       this.#waiting += 1;
     });
   }
 
   #leave(name: string, lane: Lane): void {
-    const [next] = lane.waiting;
+    const [next] = lane.urgent.size > 0 ? lane.urgent : lane.waiting;
     lane.served += 1;
     if (next) next();
     else if ((lane.running -= 1) === 0) this.#lanes.delete(name);

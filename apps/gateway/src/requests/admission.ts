@@ -15,7 +15,8 @@ import { pathOf } from '../http/path.js';
 const maxUrlLength = 8 * 1024;
 /** A failed authentication of an address: a key that is not valid, or not valid from there. */
 const failures: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'ip_not_allowed']);
-const billing = /^\/api\/(?:team|workspace)-billing(?:\/|$)/;
+/** Routes that make a report of a bill: those of the main API, and of the earlier one. */
+const billing = /^\/api\/(?:(?:team|workspace)-billing(?:\/|$)|gpuaas\/:team_id\/metrics)/;
 
 /**
  * Decides who may come in at all, before the body is read and in this order: 401, 403 for the address, 429. An address

@@ -13,14 +13,14 @@ export const directRpc = Symbol('direct rpc');
 /**
  * The way to other services, on which calls of one team take turns: to each service 6 are under way at once from one gateway, and the rest
  * wait here in the order in which they came. Whatever a team asks for at once within its limits, a call of another team waits behind 6 of it
- * and not behind all. A request waits with its first call alone, so that what it has begun it can end, or undo. One that has waited for half
- * of its deadline is refused: as `too_many_requests`, or as `unavailable` where none of the others was answered meanwhile. The operator and
- * services wait for nobody.
+ * and not behind all. The further calls of a request go before the first ones of others and are refused by no wait, so that what it has begun it
+ * can end, or undo. A request whose first call has waited for half of its deadline is refused: as `too_many_requests`, or as `unavailable` where none
+ * of the others was answered meanwhile. The operator and services wait for nobody.
  */
 export class FairRpc extends Rpc {
   /** What waits is bounded by the buckets that let it in. None where nothing is limited. */
   readonly #lanes: Lanes | null;
-  /** Those of requests that have had their turn, or wait for it: each request has an object of its own. */
+  /** Those of requests that have made their first call: each request has an object of its own. */
   readonly #callers = new WeakSet<Caller>();
 
   constructor(
@@ -58,9 +58,10 @@ export class FairRpc extends Rpc {
   #inTurn<T>({ service }: Operation, context: CallContext, work: () => Promise<T>): Promise<T> {
     const { caller } = context;
     const holder = holderOf(caller);
-    if (!this.#lanes || holder === undefined || this.#callers.has(caller)) return work();
+    if (!this.#lanes || holder === undefined) return work();
+    const isUrgent = this.#callers.has(caller);
     this.#callers.add(caller);
-    return this.#lanes.run(`${service} ${holder}`, work, remainingMs(context) / 2);
+    return this.#lanes.run(`${service} ${holder}`, work, { isUrgent, patienceMs: remainingMs(context) / (isUrgent ? 1 : 2) });
   }
 }
 

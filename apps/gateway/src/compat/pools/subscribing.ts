@@ -32,7 +32,7 @@ export async function subscribe(rpc: Rpc, asked: OldSubscribe, context: CallCont
       for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
     }
   } catch (error) {
-    await undo(rpc, subscription_id, started, contextOf(context, 'undo'));
+    await undo(rpc, subscription_id, started, context);
     throw error;
   }
   return subscription_id;
@@ -60,8 +60,8 @@ export async function unsubscribe(rpc: Rpc, asked: EndSubscription, context: Cal
 
 /** Errors that meet the undoing are left: the first one is what the caller hears. */
 async function undo(rpc: Rpc, subscriptionId: string, started: readonly Pod[], context: CallContext): Promise<void> {
-  await Promise.allSettled(started.map(({ pod_name }) => rpc.call(pods.delete, { pod_name }, context)));
-  await Promise.allSettled([rpc.call(gpuaasBatches.end, { subscription_id: subscriptionId }, context)]);
+  await Promise.allSettled(started.map(({ pod_name }) => rpc.call(pods.delete, { pod_name }, contextOf(context, `undo ${pod_name}`))));
+  await Promise.allSettled([rpc.call(gpuaasBatches.end, { subscription_id: subscriptionId }, contextOf(context, 'undo'))]);
 }
 
 /** One idempotency key is one call: each part has a key of its own. */
