@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { timeoutFactor } from '@atoll/testing';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { DataSource } from 'typeorm';
 import { eventually, Harbour, type BerthEntity } from './berth-fixture.js';
 import { ClaimKeeper, type KeptClaim } from './claim-keeper.js';
 import { Claims, type Claim } from './claims.js';
@@ -135,4 +137,30 @@ it('the step of a row that somebody else moves is aborted, and the next one begi
   await harbour.worker().settle();
   expect((await harbour.history(id)).map(({ toState }) => toState)).toEqual(['dredging', 'filling', 'free']);
   harbour.machine.does = {};
+});
+
+it('sends nothing where nothing is kept, and one beat at a time, though the last claim is dropped and another kept while a beat is under way', async () => {
+  let [underWay, most] = [0, 0];
+  const sent: string[] = [];
+  const query = async (sql: string) => {
+    sent.push(sql);
+    most = Math.max(most, (underWay += 1));
+    await delay(10);
+    underWay -= 1;
+    return [];
+  };
+  const quick = new ClaimKeeper({ query } as unknown as DataSource, 40);
+  const of = { table: 'berth', key: 'berth_id', keyType: 'bigint', keyOf: () => '1' };
+  const row = { claimToken: 'a', claimedUntil: null } as unknown as BerthEntity;
+  const take = () => quick.keep(of, { row, leftMs: Infinity, sentAtMs: performance.now() });
+  for (let round = 0; round < 5; round += 1) {
+    const first = take();
+    for (const before = sent.length; sent.length === before;) await delay(1);
+    quick.drop(first);
+    const next = take();
+    await delay(3);
+    quick.drop(next);
+    await delay(40);
+  }
+  expect([most, sent.every((sql) => sql.includes('berth'))]).toEqual([1, true]);
 });

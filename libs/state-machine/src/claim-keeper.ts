@@ -61,7 +61,9 @@ interface Beat {
 export class ClaimKeeper {
   private readonly logger = new Logger('Machines');
   private readonly kept = new Set<KeptClaim>();
+  /** Until the next beat; undefined while one is under way. */
   private timer: NodeJS.Timeout | undefined;
+  private isBeating = false;
 
   /** `claimMs`: length of a claim after its last beat, in milliseconds. */
   constructor(
@@ -84,9 +86,12 @@ export class ClaimKeeper {
   }
 
   private schedule(): void {
+    if (this.isBeating) return;
     this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.isBeating = true;
       void this.beat().then(() => {
-        this.timer = undefined;
+        this.isBeating = false;
         if (this.kept.size > 0) this.schedule();
       });
     }, this.claimMs / 4);
