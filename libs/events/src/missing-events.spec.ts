@@ -1,7 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { AppError } from '@atoll/errors';
 import { createDatabase, expectErrors, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
+import type { EventConsumer } from './courier.js';
 import { Events } from './events.js';
+import { MissingEvents } from './missing-events.js';
+import type { ReceivedEvents } from './received-events.js';
 import { eventually } from './world/eventually-fixture.js';
 import { specRecovery } from './world/shop-fixture.js';
 import { LossyCourier, type Fate } from './world/lossy-courier-fixture.js';
@@ -135,5 +140,47 @@ describe('a service that was killed', () => {
     } finally {
       await world.close();
     }
+  });
+});
+
+describe('a publisher that does not answer', () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  it('is told of in the log after a minute, once, and not again when it has answered', async () => {
+    const lines: string[] = [];
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: unknown) => void lines.push(String(line)));
+    let nowMs = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    let [isAway, asked] = [true, 0];
+    const received = { progress: async () => ({ position: 3, lost: 0 }), look: async () => ({ last: 3, gaps: [] }) };
+    const source = {
+      read: async () => {
+        asked += 1;
+        if (isAway) throw new AppError('unavailable', 'It is away.');
+        return { events: [], forgotten_up_to: 0, has_none: true };
+      },
+    };
+    const awaiting = [{ consumer: { name: 'letters' } as EventConsumer, events: [{ name: 'orders.placed', publisher: 'orders' }] }];
+    const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, { checkEveryMs: 1, graceMs: 0 });
+    const lookAt = async (ms: number) => {
+      nowMs = ms;
+      for (const before = asked; asked < before + 2;) await new Promise((resolve) => setImmediate(resolve));
+    };
+    missing.start();
+    await lookAt(0);
+    await lookAt(59_000);
+    expect(lines).toEqual([]);
+    await lookAt(60_000);
+    const line =
+      'letters: orders cannot be asked for missing orders.placed, for a minute or longer; what is missing is not seen meanwhile.';
+    expect(lines).toEqual([line]);
+    isAway = false;
+    await lookAt(61_000);
+    isAway = true;
+    await lookAt(120_000);
+    expect(lines).toEqual([line]);
+    await missing.stop();
   });
 });

@@ -17,6 +17,8 @@ export interface RecoveryRules {
 
 export const defaultRecoveryRules: RecoveryRules = { checkEveryMs: 15_000, graceMs: 5_000 };
 
+/** A publisher that has not answered for so long is told of in the log: what is missing meanwhile is not seen. */
+const silentMs = 60_000;
 /** After the first look; doubled from look to look. */
 const firstPauseMs = 1_000;
 
@@ -39,6 +41,8 @@ export class MissingEvents {
   /** By sequence: events that are known to be missing, and the last one that had come when it was last looked. */
   readonly #missing = new Map<string, number>();
   readonly #lastSeen = new Map<string, number>();
+  /** By sequence: since when its publisher has not answered, in ms of `performance.now()`. */
+  readonly #silentSince = new Map<string, number>();
   #stopping = false;
   #pauseMs = firstPauseMs;
   #running: Promise<void> = Promise.resolve();
@@ -101,6 +105,29 @@ export class MissingEvents {
     const key = `${sequence.consumer} ${sequence.publisher} ${sequence.eventName}`;
     const progress = await this.received.progress(sequence);
     if (!progress) return this.begin(sequence);
+    try {
+      await this.look(consumer, sequence, key, progress);
+      this.#silentSince.delete(key);
+    } catch (error) {
+      this.#noteSilence(sequence, key);
+      throw error;
+    }
+  }
+
+  #noteSilence({ consumer, publisher, eventName }: Sequence, key: string): void {
+    const since = this.#silentSince.get(key) ?? performance.now();
+    this.#silentSince.set(key, since);
+    if (performance.now() - since < silentMs) return;
+    const message = `${consumer}: ${publisher} cannot be asked for missing ${eventName}, for a minute or longer; what is missing is not seen meanwhile.`;
+    this.#failed.log(`silent ${key}`, { message });
+  }
+
+  private async look(
+    consumer: EventConsumer,
+    sequence: Sequence,
+    key: string,
+    progress: { position: number; lost: number },
+  ): Promise<void> {
     const { last, gaps } = await this.received.look(sequence, progress.position, this.rules.graceMs);
     // Where events still come in, the next one will tell whether there was one before it.
     const isQuiet = this.#lastSeen.get(key) === last || !this.#lastSeen.has(key);

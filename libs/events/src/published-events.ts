@@ -33,18 +33,19 @@ export class PublishedEvents {
     );
     const events = rows.filter(({ bytes }, index) => index === 0 || bytes <= pageBytes).map(toEvent);
     const [state] = await this.dataSource.query<{ forgotten_up_to: number; has_none: boolean }[]>(
-      `WITH kept AS (
-         SELECT position, previous FROM outbox_published WHERE event_name = $1
-         UNION ALL SELECT position, previous FROM outbox WHERE event_name = $1 AND position IS NOT NULL
-       )
-       SELECT COALESCE((SELECT previous FROM kept ORDER BY position LIMIT 1),
+      `SELECT COALESCE((SELECT previous FROM (${firstOf('outbox_published')} UNION ALL ${firstOf('outbox')}) kept ORDER BY position LIMIT 1),
                        (SELECT position FROM event_head WHERE event_name = $1), 0)::float8 AS forgotten_up_to,
-              NOT EXISTS (SELECT FROM kept WHERE position > $2 AND position <= $3) AS has_none`,
+              NOT (${someIn('outbox_published')} OR ${someIn('outbox')}) AS has_none`,
       range,
     );
     return { events, forgotten_up_to: state?.forgotten_up_to ?? 0, has_none: state?.has_none ?? false };
   }
 }
+
+// Each is one look into an index, however much is kept.
+const firstOf = (table: string): string =>
+  `(SELECT position, previous FROM ${table} WHERE event_name = $1 AND position IS NOT NULL ORDER BY position LIMIT 1)`;
+const someIn = (table: string): string => `EXISTS (SELECT FROM ${table} WHERE event_name = $1 AND position > $2 AND position <= $3)`;
 
 function toEvent({ bytes: _bytes, request_id, traceparent, ...event }: Row): PublishedEvent {
   return { ...event, ...(request_id !== null && { request_id }), ...(traceparent !== null && { traceparent }) };
