@@ -46,7 +46,39 @@ export function withClaim<T>(attempt: (claim?: NonceClaim) => Promise<T>): Promi
   return runningCalls.getStore()?.withClaim(attempt) ?? attempt();
 }
 
-class RunningCall {
+/** The call that runs here, for a transaction that it shares with others: see `Transactions.runShared`. Undefined outside of a call from the network. */
+export function callInHand(): CallInHand | undefined {
+  return runningCalls.getStore();
+}
+
+/** Runs the work as that of no call. */
+export function outsideOfCalls<T>(work: () => Promise<T>): Promise<T> {
+  return runningCalls.exit(work);
+}
+
+/** A call whose claim is made with those of others. */
+export interface CallInHand {
+  /** What is to be remembered of it; undefined where its claim has committed before. */
+  readonly claim: ClaimValues | undefined;
+  /** The transaction that held the claim has committed, or has found it taken. */
+  settle(isCopy: boolean): void;
+}
+
+interface ClaimValues {
+  /** Hexadecimal digits. */
+  readonly nonce: string;
+  /** Epoch seconds. */
+  readonly expiresAtS: number;
+}
+
+function claimValues({ nonce, deadlineAtMs }: SignedCall): ClaimValues {
+  return {
+    nonce: Buffer.from(nonce, 'base64url').toString('hex'),
+    expiresAtS: Math.min(deadlineAtMs + clockSkewMs, latestMs) / 1000,
+  };
+}
+
+class RunningCall implements CallInHand {
   isCopy = false;
   isOver = false;
   #hasCommitted = false;
@@ -54,6 +86,15 @@ class RunningCall {
   #claiming: Promise<void> | undefined;
 
   constructor(private readonly call: SignedCall) {}
+
+  get claim(): ClaimValues | undefined {
+    return this.isOver || this.#hasCommitted ? undefined : claimValues(this.call);
+  }
+
+  settle(isCopy: boolean): void {
+    this.isCopy ||= isCopy;
+    this.#hasCommitted = true;
+  }
 
   async withClaim<T>(attempt: (claim?: NonceClaim) => Promise<T>): Promise<T> {
     while (this.#claiming) await this.#claiming;
@@ -88,8 +129,7 @@ export class NonceClaim {
    * Its values are hexadecimal digits and a number, so that it can be sent together with the start of the transaction.
    */
   statement(table: string): string {
-    const nonce = Buffer.from(this.call.nonce, 'base64url').toString('hex');
-    const expiresAtS = Math.min(this.call.deadlineAtMs + clockSkewMs, latestMs) / 1000;
+    const { nonce, expiresAtS } = claimValues(this.call);
     return `INSERT INTO ${table} (nonce, expires_at) VALUES (decode('${nonce}', 'hex'), to_timestamp(${expiresAtS})) ON CONFLICT (nonce) DO NOTHING`;
   }
 }

@@ -5,7 +5,7 @@ export type { DatabaseOptions, Timeouts } from './data-source.js';
 export { DatabaseStatus } from './database-status.js';
 export type { Readiness } from './database-status.js';
 export { isUniqueViolation, toAppError } from './database-errors.js';
-export { handleOnce } from './handle-once.js';
+export { callInHand, CopiedCall, handleOnce, type CallInHand } from './handle-once.js';
 export type { SignedCall } from './handle-once.js';
 export { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
 export { onceAvailable } from './once-available.js';

@@ -8,7 +8,7 @@ import { CallNonce } from './call-nonce.entity.js';
 import { tableOf } from './data-source.js';
 import { isRetryable, toAppError } from './database-errors.js';
 import type { GuardedClient } from './guarded-client.js';
-import { CopiedCall, withClaim, type NonceClaim } from './handle-once.js';
+import { CopiedCall, outsideOfCalls, withClaim, type CallInHand, type NonceClaim } from './handle-once.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 
 const maxAttempts = 5;
@@ -48,6 +48,40 @@ export class Transactions {
         await delay(Math.random() * firstWaitMs * 2 ** (attempt - 1));
       }
     }
+  }
+
+  /**
+   * As `run`, for the effects of several calls (`callInHand`), each with the claim of its own call. `work` is told which of them are copies of a call that has
+   * had its effect: they get none, and are to be answered by `CopiedCall`.
+   */
+  async runShared<T>(
+    calls: readonly (CallInHand | undefined)[],
+    work: (manager: EntityManager, isCopy: readonly boolean[]) => Promise<T>,
+  ): Promise<T> {
+    let isCopy: boolean[] = [];
+    const result = await outsideOfCalls(() =>
+      this.run(async (manager) => {
+        isCopy = await this.claimAll(manager, calls);
+        return work(manager, isCopy);
+      }),
+    );
+    calls.forEach((call, at) => call?.settle(isCopy[at] ?? false));
+    return result;
+  }
+
+  /** Of each call, whether it is a copy. */
+  private async claimAll(manager: EntityManager, calls: readonly (CallInHand | undefined)[]): Promise<boolean[]> {
+    const claims = calls.map((call) => call?.claim);
+    const wanted = claims.flatMap((claim) => claim ?? []).toSorted((one, other) => (one.nonce < other.nonce ? -1 : 1));
+    if (wanted.length === 0) return calls.map(() => false);
+    const rows = await manager.query<{ nonce: string }[]>(
+      `INSERT INTO ${this.nonces} (nonce, expires_at)
+       SELECT decode(nonce, 'hex'), to_timestamp(at_s) FROM unnest($1::text[], $2::float8[]) wanted (nonce, at_s)
+       ON CONFLICT (nonce) DO NOTHING RETURNING encode(nonce, 'hex') AS nonce`,
+      [wanted.map(({ nonce }) => nonce), wanted.map(({ expiresAtS }) => expiresAtS)],
+    );
+    const ours = new Set(rows.map(({ nonce }) => nonce));
+    return claims.map((claim) => claim !== undefined && !ours.delete(claim.nonce));
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { CallContext } from '@atoll/contracts';
 import type { Subscription } from '@atoll/contracts/gpuaas';
-import { Transactions } from '@atoll/database';
+import { callInHand, CopiedCall, Transactions, type CallInHand } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
@@ -25,6 +25,11 @@ interface Request {
   readonly context: CallContext;
 }
 
+/** One that shares its transaction, with the call that it came by. */
+interface Shared extends Request {
+  readonly call: CallInHand | undefined;
+}
+
 /** Subscriptions that one transaction accepts, at most. */
 const maxTogether = 100;
 
@@ -34,7 +39,7 @@ const maxTogether = 100;
  */
 @Injectable()
 export class SubscriptionAccepting {
-  private readonly together = new Together<Request, Subscription>(maxTogether, (all) => this.acceptInTime(all));
+  private readonly together = new Together<Shared, Subscription>(maxTogether, (all) => this.acceptInTime(all));
 
   constructor(
     private readonly transactions: Transactions,
@@ -50,7 +55,7 @@ export class SubscriptionAccepting {
    */
   async accept(request: Request): Promise<Subscription> {
     const { pool, values, context } = request;
-    if (!context.idempotency) return this.together.add(`${pool.poolId} ${values.profile}`, request);
+    if (!context.idempotency) return this.together.add(`${pool.poolId} ${values.profile}`, { ...request, call: callInHand() });
     // The reply is kept in the transaction of its effect, which therefore is one of its own.
     return this.transactions.once(context, async (manager) => {
       const [answer] = await this.acceptAll(manager, [request]);
@@ -60,10 +65,15 @@ export class SubscriptionAccepting {
   }
 
   /** Skips requests whose deadline has passed: their callers have been answered. */
-  private async acceptInTime(all: readonly Request[]): Promise<(Subscription | AppError)[]> {
+  private async acceptInTime(all: readonly Shared[]): Promise<(Subscription | Error)[]> {
     const nowMs = Date.now();
     const inTime = all.filter(({ context }) => context.deadlineAtMs > nowMs);
-    const answers = await this.transactions.run((manager) => this.acceptAll(manager, inTime));
+    const calls = inTime.map(({ call }) => call);
+    const answers = await this.transactions.runShared(calls, async (manager, isCopy) => {
+      const first = inTime.filter((_request, at) => !isCopy[at]);
+      const decided = await this.acceptAll(manager, first);
+      return inTime.map((request) => decided[first.indexOf(request)] ?? new CopiedCall());
+    });
     const late = new AppError('deadline_exceeded', 'The request waited too long to be decided on.');
     return all.map((request) => answers[inTime.indexOf(request)] ?? late);
   }

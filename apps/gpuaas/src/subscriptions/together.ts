@@ -17,15 +17,15 @@ export class Together<Request, Answer extends object> {
   private readonly queues = new Map<string, Waiter<Request, Answer>[]>();
 
   /**
-   * `work` answers up to `limit` requests in their order, each with its answer or an AppError. If it throws anything but
+   * `work` answers up to `limit` requests in their order, each with its answer or an error. If it throws anything but
    * an AppError, it is called again for each request by itself, so that no request fails because of another.
    */
   constructor(
     private readonly limit: number,
-    private readonly work: (requests: readonly Request[]) => Promise<(Answer | AppError)[]>,
+    private readonly work: (requests: readonly Request[]) => Promise<(Answer | Error)[]>,
   ) {}
 
-  /** Throws the AppError of this request, and `unavailable` if too many requests of the key wait. */
+  /** Throws the error of this request, and `unavailable` if too many requests of the key wait. */
   add(key: string, request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const waiter = { request, resolve, reject };
@@ -53,7 +53,7 @@ export class Together<Request, Answer extends object> {
       const answers = await this.work(waiters.map(({ request }) => request));
       waiters.forEach(({ resolve, reject }, at) => {
         const answer = answers[at];
-        if (!answer || isAppError(answer)) reject(answer ?? new Error('A request was not answered.'));
+        if (!answer || answer instanceof Error) reject(answer ?? new Error('A request was not answered.'));
         else resolve(answer);
       });
     } catch (error) {
