@@ -3,7 +3,7 @@ import { boardNamed, mpsProfile, type SliceProfile } from '@atoll/gpu';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import type { GpuState } from '../model/gpu.machine.js';
-import { after, decide, maxWaiting, serve, type Decision, type PoolState, type Wanted } from './admission.js';
+import { decide, decideInTurn, maxWaiting, serve, type Decision, type PoolState, type Wanted } from './admission.js';
 import type { GpuRoom, PlacingRules } from '../sharing/plan.js';
 
 const board = boardNamed('A100-80GB')!;
@@ -76,9 +76,9 @@ const mpsCase: fc.Arbitrary<Case> = fc.boolean().chain((allowFallback) =>
 function decideAll({ pool, rules, asks }: Case): { decisions: Decision[]; pool: PoolState } {
   let state = pool;
   const decisions = asks.map((ask) => {
-    const decision = decide(state, ask, rules);
-    state = after(state, ask, decision);
-    return decision;
+    const decided = decide(state, ask, rules);
+    state = decided.pool;
+    return decided.decision;
   });
   return { decisions, pool: state };
 }
@@ -114,7 +114,7 @@ describe('what is decided on requests for shares, one after the other', () => {
         const pool = { ...all.pool, gpus: rested(all.pool.gpus) };
         fc.pre(isAtRest(pool.gpus));
         const first = decide(pool, all.asks[0]!, all.rules);
-        expect(first.kind).not.toBe('wait');
+        expect(first.decision.kind).not.toBe('wait');
       }),
       runs(300),
     );
@@ -136,8 +136,7 @@ describe('what is decided on requests for shares, one after the other', () => {
     fc.assert(
       fc.property(mpsCase, (all) => {
         const { pool } = decideAll(all);
-        let state: PoolState = { gpus: pool.gpus, waiting: [] };
-        serve(pool, all.rules).forEach((decision, at) => (state = after(state, pool.waiting[at]!, decision)));
+        const state = decideAll({ pool: { gpus: pool.gpus, waiting: [] }, rules: all.rules, asks: [...pool.waiting] }).pool;
         const rest = serve({ ...state, gpus: rested(state.gpus) }, all.rules);
         expect(rest.every(({ kind }) => kind === 'lease')).toBe(true);
       }),
@@ -192,7 +191,7 @@ describe('what is decided on requests for MIG slices', () => {
         if (refusal?.kind !== 'refuse') return;
         for (const profile of mig) {
           const count = refusal.fits.find((fit) => fit.profile === profile.name)?.count ?? 0;
-          const ask = (vgpus: number) => decide(pool, { teamId: 'ours', profile, vgpus }, all.rules).kind;
+          const ask = (vgpus: number) => decide(pool, { teamId: 'ours', profile, vgpus }, all.rules).decision.kind;
           if (count > 0) expect(ask(count)).not.toBe('refuse');
           if (pool.waiting.length === 0) expect(ask(count + 1)).toBe('refuse');
         }
@@ -213,12 +212,31 @@ describe('what is decided on requests for MIG slices', () => {
   });
 });
 
+it.each([
+  ['shares', mpsCase],
+  ['MIG slices', migCase],
+])('law: what is expected of a pool is carried along as it would be made anew: %s', (_, cases) => {
+  fc.assert(
+    fc.property(cases, ({ pool, rules, asks }) => {
+      let { gpus, waiting } = pool;
+      const anew = asks.map((ask) => {
+        const decided = decide({ gpus, waiting }, ask, rules);
+        ({ gpus, waiting } = decided.pool);
+        return decided.decision;
+      });
+      expect(decideInTurn(pool, asks, rules)).toEqual(anew);
+    }),
+    runs(500),
+  );
+});
+
 describe('how many may wait', () => {
   const returning: GpuRoom = { gpuId: '1', state: 'to_spatial', slotsUsed: 0b11n, turnsUsed: 0b11n };
   const gpus = (count: number) => Array.from({ length: count }, (_, at) => ({ ...returning, gpuId: String(at) }));
   const queue = (count: number, teamId: (at: number) => string): Wanted[] =>
     Array.from({ length: count }, (_, at) => ({ teamId: teamId(at), profile: half, vgpus: 1 }));
-  const ask = (waiting: Wanted[]) => decide({ gpus: gpus(200), waiting }, { teamId: 'ours', profile: half, vgpus: 1 }, mpsRules(true));
+  const ask = (waiting: Wanted[]) =>
+    decide({ gpus: gpus(200), waiting }, { teamId: 'ours', profile: half, vgpus: 1 }, mpsRules(true)).decision;
 
   it.each([
     [maxWaiting.team - 1, 'wait'],
@@ -245,14 +263,14 @@ describe('what has to be on one node', () => {
     turnsUsed: 0n,
   });
   const ask = (gpus: readonly GpuRoom[], vgpus: number, waiting: Wanted[] = []) =>
-    decide({ gpus, waiting }, { teamId: 'ours', profile: half, vgpus, isOnOneNode: true }, mpsRules(false));
+    decide({ gpus, waiting }, { teamId: 'ours', profile: half, vgpus, isOnOneNode: true }, mpsRules(false)).decision;
 
   it('is leased on a node that has room for all of it, and refused where none has, saying the most that one has', () => {
     const gpus = [on('a', '1', 'spatial', 0b1n), on('b', '2', 'spatial', 0b1n), on('b', '3', 'spatial')];
     const decision = ask(gpus, 3);
     expect(decision.kind === 'lease' && decision.plans.map(({ gpu }) => gpu.nodeId)).toEqual(['b', 'b']);
     expect(ask(gpus, 4)).toEqual({ kind: 'refuse', isQueueFull: false, fits: [{ profile: half.name, count: 3 }] });
-    expect(decide({ gpus, waiting: [] }, { teamId: 'ours', profile: half, vgpus: 4 }, mpsRules(false)).kind).toBe('lease');
+    expect(decide({ gpus, waiting: [] }, { teamId: 'ours', profile: half, vgpus: 4 }, mpsRules(false)).decision.kind).toBe('lease');
   });
 
   it('waits for the GPUs of one node to be at rest, as one request among others', () => {

@@ -15,6 +15,15 @@ export interface PoolState {
   readonly gpus: readonly GpuRoom[];
   /** Requests that were accepted and have no leases yet, in their order of arrival. */
   readonly waiting: readonly Wanted[];
+  /** Carried from one decision to the next, so that it is not made anew for each; made where it is left out. */
+  readonly outlook?: Outlook;
+}
+
+/** What is expected: every GPU at rest, and one after the other of those that wait has its leases. */
+interface Outlook {
+  readonly gpus: readonly GpuRoom[];
+  /** Which of those that wait found a place. */
+  readonly hasPlace: readonly boolean[];
 }
 
 export type Decision =
@@ -31,45 +40,61 @@ export type Decision =
 /** So many requests may wait for one pool, and so many of them for one team. */
 export const maxWaiting = { pool: 64, team: 16 } as const;
 
+/** A decision, and the pool as the next request finds it. */
+interface Decided {
+  readonly decision: Decision;
+  readonly pool: PoolState;
+}
+
 /**
  * Whether a request gets leases now, waits, or is refused. Those that wait go first: a later request gets leases only
  * if each that waits would still have its place once every GPU is at rest. So nothing is delayed by what came after it,
  * and what is free to all is not held up by what waits.
  */
-export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): Decision {
-  const plans = planFor(pool.gpus, wanted, rules);
-  if (plans && pool.waiting.length === 0) return { kind: 'lease', plans };
-  const before = planInTurn(atRest(pool.gpus, rules), pool.waiting, rules);
-  if (plans) {
-    const afterwards = planInTurn(atRest(applied(pool.gpus, plans, wanted.profile), rules), pool.waiting, rules);
-    if (before.hasPlace.every((had, at) => !had || afterwards.hasPlace[at])) return { kind: 'lease', plans };
+export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): Decided {
+  const { gpus, waiting } = pool;
+  const plans = planFor(gpus, wanted, rules);
+  const leased = plans && applied(gpus, plans, wanted.profile);
+  if (plans && leased && waiting.length === 0) return { decision: { kind: 'lease', plans }, pool: { gpus: leased, waiting } };
+  const outlook = pool.outlook ?? outlookOf(gpus, waiting, rules);
+  if (plans && leased) {
+    const afterwards = outlookOf(leased, waiting, rules);
+    if (outlook.hasPlace.every((had, at) => !had || afterwards.hasPlace[at])) {
+      return { decision: { kind: 'lease', plans }, pool: { gpus: leased, waiting, outlook: afterwards } };
+    }
   }
-  if (!planFor(before.gpus, wanted, rules)) {
-    return { kind: 'refuse', isQueueFull: false, fits: fitsIn(before.gpus, wanted, rules) };
-  }
-  const ofTeam = pool.waiting.filter(({ teamId }) => teamId === wanted.teamId);
-  const isQueueFull = pool.waiting.length >= maxWaiting.pool || ofTeam.length >= maxWaiting.team;
-  return isQueueFull ? { kind: 'refuse', isQueueFull, fits: [] } : { kind: 'wait' };
+  const known = { gpus, waiting, outlook };
+  const later = planFor(outlook.gpus, wanted, rules);
+  if (!later) return { decision: { kind: 'refuse', isQueueFull: false, fits: fitsIn(outlook.gpus, wanted, rules) }, pool: known };
+  const ofTeam = waiting.filter(({ teamId }) => teamId === wanted.teamId);
+  const isQueueFull = waiting.length >= maxWaiting.pool || ofTeam.length >= maxWaiting.team;
+  if (isQueueFull) return { decision: { kind: 'refuse', isQueueFull, fits: [] }, pool: known };
+  return {
+    decision: { kind: 'wait' },
+    pool: {
+      gpus,
+      waiting: [...waiting, wanted],
+      outlook: { gpus: applied(outlook.gpus, later, wanted.profile), hasPlace: [...outlook.hasPlace, true] },
+    },
+  };
 }
 
-/** The pool after a request was decided on. */
-export function after(pool: PoolState, wanted: Wanted, decision: Decision): PoolState {
-  if (decision.kind === 'lease') return { ...pool, gpus: applied(pool.gpus, decision.plans, wanted.profile) };
-  if (decision.kind === 'wait') return { ...pool, waiting: [...pool.waiting, wanted] };
-  return pool;
+/** Decides on each as if it came when the one before it had what was decided. */
+export function decideInTurn(pool: PoolState, all: readonly Wanted[], rules: PlacingRules): Decision[] {
+  let state = pool;
+  return all.map((wanted) => {
+    const decided = decide(state, wanted, rules);
+    state = decided.pool;
+    return decided.decision;
+  });
 }
 
 /**
  * What becomes of each that waits, in their order: leases; `wait`; or `refuse`, since it would have no place once every
  * GPU is at rest.
  */
-export function serve(pool: PoolState, rules: PlacingRules): Decision[] {
-  let state: PoolState = { gpus: pool.gpus, waiting: [] };
-  return pool.waiting.map((wanted) => {
-    const decision = decide(state, wanted, rules);
-    state = after(state, wanted, decision);
-    return decision;
-  });
+export function serve({ gpus, waiting }: PoolState, rules: PlacingRules): Decision[] {
+  return decideInTurn({ gpus, waiting: [] }, waiting, rules);
 }
 
 /** The GPUs as they are expected to be when what they are at is over, and has succeeded. */
@@ -91,14 +116,9 @@ function atRest(gpus: readonly GpuRoom[], rules: PlacingRules): GpuRoom[] {
   });
 }
 
-/** The GPUs when one after the other of these has its leases, and which of them found a place. */
-function planInTurn(
-  gpus: readonly GpuRoom[],
-  all: readonly Wanted[],
-  rules: PlacingRules,
-): { gpus: readonly GpuRoom[]; hasPlace: boolean[] } {
-  let state = gpus;
-  const hasPlace = all.map((wanted) => {
+function outlookOf(gpus: readonly GpuRoom[], waiting: readonly Wanted[], rules: PlacingRules): Outlook {
+  let state: readonly GpuRoom[] = atRest(gpus, rules);
+  const hasPlace = waiting.map((wanted) => {
     const plans = planFor(state, wanted, rules);
     if (plans) state = applied(state, plans, wanted.profile);
     return plans !== null;

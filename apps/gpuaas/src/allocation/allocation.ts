@@ -9,7 +9,7 @@ import type { GpuEntity } from '../model/gpu.entity.js';
 import type { GpuState } from '../model/gpu.machine.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { settledStates, soldProfiles, turnsOf } from '../sharing/pool-terms.js';
-import { after, decide, serve, type Decision, type PoolState, type Wanted } from './admission.js';
+import { decideInTurn, serve, type Decision, type Wanted } from './admission.js';
 import { insertLeases, type LeaseHolder, type NewLease, type Query } from '../sharing/lease-store.js';
 import { roomOn, type GpuPlan, type GpuRoom, type PlacingRules } from '../sharing/plan.js';
 import { waitsForGpu } from './readiness.js';
@@ -237,15 +237,6 @@ export class Allocation {
 /** Whoever allocates of one pool does so one after the other. */
 export async function lockPool(manager: EntityManager, { poolId }: KnownPool): Promise<void> {
   await manager.query('SELECT FROM pool WHERE pool_id = $1 FOR NO KEY UPDATE', [poolId]);
-}
-
-function decideInTurn(pool: PoolState, wanted: readonly Wanted[], rules: PlacingRules): Decision[] {
-  let state = pool;
-  return wanted.map((each) => {
-    const decision = decide(state, each, rules);
-    state = after(state, each, decision);
-    return decision;
-  });
 }
 
 function wantedOf({ teamId, profile, vgpus, isOnOneNode = false }: Asked, { sold }: PlacingRules): Wanted {

@@ -105,7 +105,8 @@ export function planLeases(gpus: readonly GpuRoom[], profile: SliceProfile, vgpu
     missing -= gain;
   }
   if (missing > 0) return null;
-  return fill([...asIs.keys()].toSorted(byPreference), falling, profile, vgpus, rules);
+  const usable = [...asIs].flatMap(([gpu, count]) => (count > 0 ? [gpu] : []));
+  return fill(usable.toSorted(byPreference), falling, profile, vgpus, rules);
 }
 
 function fill(asIs: GpuRoom[], falling: GpuRoom[], profile: SliceProfile, vgpus: number, rules: PlacingRules): GpuPlan[] {
