@@ -19,6 +19,7 @@ import {
   readQueue,
   refuseRequest,
   takeFromQueue,
+  wakeQueue,
   wakeRequest,
   type Asked,
   type NewRequest,
@@ -114,8 +115,13 @@ export class Allocation {
     for (const [at, request] of queue.entries()) {
       const decision = decisions[at];
       if (decision?.kind === 'refuse') await refuseRequest(manager, request, capacityRefusal(pool, request, decision).message);
-      // One that was withdrawn meanwhile keeps its place free for the next look.
-      if (decision?.kind !== 'lease' || !(await takeFromQueue(manager, request))) continue;
+      if (decision?.kind !== 'lease') continue;
+      // What was planned for those behind one that was withdrawn meanwhile counts on what that one would have changed:
+      // they are looked at anew.
+      if (!(await takeFromQueue(manager, request))) {
+        await wakeQueue(manager, pool.poolId);
+        break;
+      }
       const admission = { asked: request, decision, gpus, reason: null };
       await this.hold(manager, pool, [{ admission, holder: request.holder, cause }]);
       await wakeRequest(manager, request);

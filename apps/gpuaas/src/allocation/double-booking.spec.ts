@@ -104,6 +104,32 @@ describe('leases written by hand', () => {
   });
 });
 
+describe('a GPU', () => {
+  const moves = async (...changes: string[]) =>
+    isWritten(
+      fixture.get(DataSource).transaction(async (manager) => {
+        for (const change of changes) await manager.query(`UPDATE gpu SET ${change} WHERE gpu_id = $1`, [gpuIds[0]]);
+      }),
+    );
+
+  it.each(['spatial', 'temporal', 'configured_temporal'])('in %s cannot be left with what another mode has', async (state) => {
+    const [own, other] = state === 'spatial' ? ['slots_used', 'turns_used'] : ['turns_used', 'slots_used'];
+    expect(await moves(`state = 'to_temporal', slots_used = 3, turns_used = 3`)).toBe(true);
+    expect(await moves(`state = '${state}'`)).toBe(false);
+    expect(await moves(`state = '${state}'`, `${other} = 0`)).toBe(true);
+    expect(await moves(`${other} = 8`)).toBe(false);
+    expect(await moves(`${own} = 1`)).toBe(true);
+  });
+
+  it('that was left so once can be given back', async () => {
+    await fixture.query('ALTER TABLE gpu DISABLE TRIGGER gpu_mode');
+    await moves(`state = 'spatial', slots_used = 3, turns_used = 8`);
+    await fixture.query('ALTER TABLE gpu ENABLE TRIGGER gpu_mode');
+    expect(await moves('slots_used = 1')).toBe(true);
+    expect(await moves('turns_used = 0')).toBe(true);
+  });
+});
+
 /** Somebody waits for a lock of this database. */
 async function waiting(): Promise<void> {
   const sql = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;

@@ -2,8 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { workloads, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
+import { MachineWorkers } from '@atoll/state-machine';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import { maxWaiting } from './admission.js';
+import { betweenLookAndWriting } from './held-gpus-fixture.js';
 
 let fixture: GpuaasFixture;
 let team: ToldTeam;
@@ -132,6 +134,27 @@ describe('a workload that meets a GPU on its way back', () => {
     await freeDevice();
     await fixture.settle();
     expect([(await shown(wide)).status, (await shown(small)).status]).toEqual(['stopped', 'running']);
+  });
+
+  it('may be stopped while the queue is served: what was planned for the next on a GPU that was to fall back is planned anew', async () => {
+    const [one, two] = await returning();
+    const [first, second] = [await start(), await start()];
+    await freeDevice();
+    const [gpus, , , workloads] = fixture.get(MachineWorkers).workers;
+    for (let passed = 0; passed < 3; passed += 1) {
+      await gpus?.settle();
+      await fixture.pass(2);
+    }
+    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', transition: null });
+    await betweenLookAndWriting(
+      fixture,
+      async () => workloads?.settle(),
+      () => stop(first),
+    );
+    await fixture.settle();
+    expect((await shown(first)).status).toBe('stopped');
+    for (const each of [one, two, second]) expect(await shown(each)).toEqual({ status: 'running', reason: null });
+    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Temporal', transition: null });
   });
 
   it('ends with its subscription', async () => {

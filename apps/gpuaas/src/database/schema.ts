@@ -38,6 +38,7 @@ import { HeldSlices1809000000000 } from './migrations/1809000000000-held-slices.
 import { TeamKeys1821000000000 } from './migrations/1821000000000-team-keys.js';
 import { Clusters1823000000000 } from './migrations/1823000000000-clusters.js';
 import { FailedRows1871000000000 } from './migrations/1871000000000-failed-rows.js';
+import { GpuModes1875000000000 } from './migrations/1875000000000-gpu-modes.js';
 import { HostsWithoutGpus1873000000000 } from './migrations/1873000000000-hosts-without-gpus.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
@@ -98,5 +99,6 @@ export const gpuaasSchema = {
     FailedRows1871000000000,
     MissedChecks1872000000000,
     HostsWithoutGpus1873000000000,
+    GpuModes1875000000000,
   ],
 };

@@ -60,6 +60,25 @@ const happenings = fc.array(
   { minLength: 10, maxLength: 40, size: 'max' },
 );
 
+const mpsPools = fc.constantFrom<Happening>(
+  { kind: 'subscribe', pool: 1, vgpus: 1, profile: 0 },
+  { kind: 'start', subscription: 0, vgpus: 1 },
+);
+
+/** Some wait for GPUs that come to rest, and one of them goes when they are served. */
+const withdrawn: fc.Arbitrary<Happening[]> = fc
+  .record({ asked: fc.array(mpsPools, { minLength: 2, maxLength: 4 }), waiting: number })
+  .map(({ asked, waiting }) => [
+    ...asked,
+    { kind: 'mend' },
+    ...[2, 2].flatMap((seconds): Happening[] => [
+      { kind: 'work', machine: 0 },
+      { kind: 'pass', seconds },
+    ]),
+    { kind: 'work', machine: 0 },
+    { kind: 'withdraw while served', waiting },
+  ]);
+
 /** Few places, and a device that is slow to give memory back: so that many requests meet a GPU on its way. */
 const races = fc.array(
   fc.oneof(
@@ -90,6 +109,7 @@ const races = fc.array(
       }),
     },
     { weight: 8, arbitrary: fc.record({ kind: fc.constant('work' as const), machine: fc.constantFrom(2, 3, 2, 3, 0, 7) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('withdraw while served' as const), waiting: number }) },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('pass' as const), seconds: fc.constantFrom(1, 2, 15) }) },
     {
       weight: 4,
@@ -135,6 +155,10 @@ const onTheirWay: readonly Happening[] = [
   { kind: 'work', machine: 2 },
 ];
 
+const raced = fc
+  .record({ first: fc.option(withdrawn, { nil: [] }), then: races })
+  .map(({ first, then }) => [...onTheirWay, ...first, ...then]);
+
 let fixture: GpuaasFixture;
 beforeAll(async () => {
   fixture = await World.startFixture();
@@ -143,7 +167,7 @@ afterAll(() => fixture.stop());
 
 it.each([
   ['whatever is asked, in whatever order, whatever fails and whoever dies', happenings, 20],
-  ['whatever meets GPUs that switch', races.map((all) => [...onTheirWay, ...all]), 15],
+  ['whatever meets GPUs that switch', raced, 15],
 ])(
   'law: %s, nothing is held twice, no slot is lost, mode, leases and device agree, what waits is served in order, nothing is refused that fits, no locks cross, and all that is transient ends',
   async (_, all, count) => {

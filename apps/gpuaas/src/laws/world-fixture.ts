@@ -4,6 +4,7 @@ import { isAppError, type AppError } from '@atoll/errors';
 import { MachineWorker, MachineWorkers, type DurableMachine, type MachineRow } from '@atoll/state-machine';
 import { allowErrors, timeoutFactor } from '@atoll/testing';
 import { DataSource } from 'typeorm';
+import { betweenLookAndWriting } from '../allocation/held-gpus-fixture.js';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
 import { GpuSteps } from '../sharing/gpu-steps.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
@@ -23,6 +24,8 @@ export type Happening =
   | { kind: 'resize'; subscription: number; vgpus: number }
   | { kind: 'start'; subscription: number; vgpus: number }
   | { kind: 'stop'; workload: number }
+  /** One that waits is withdrawn while leases that were planned for it and others are about to be written. */
+  | { kind: 'withdraw while served'; waiting: number }
   | { kind: 'work'; machine: number }
   | { kind: 'crash'; machine: number }
   | { kind: 'pass'; seconds: number }
@@ -181,6 +184,22 @@ export class World {
     }
   }
 
+  private async withdrawWhileServed(number: number): Promise<void> {
+    const { fixture, team } = this;
+    const waiting = await fixture.query<{ subscription_id: string; workload_id: string | null }>(
+      'SELECT subscription_id, workload_id FROM waiting_request WHERE refusal IS NULL ORDER BY waiting_id',
+    );
+    const request = chosen(waiting, number);
+    if (!request) return;
+    const { subscription_id, workload_id } = request;
+    const serve = async () => {
+      for (const worker of fixture.get(MachineWorkers).workers.slice(2)) await worker.settle();
+    };
+    const withdraw = () =>
+      workload_id === null ? fixture.unsubscribe(team, { subscription_id }, true) : fixture.stopWorkload(team, { workload_id });
+    await betweenLookAndWriting(fixture, serve, withdraw);
+  }
+
   private async actOnNodes(what: Happening): Promise<void> {
     const { fixture } = this;
     const node_id = this.pools[0]?.node_id ?? '';
@@ -206,6 +225,9 @@ export class World {
         return;
       case 'reset':
         await fixture.call(nodes.reset, { node_id });
+        return;
+      case 'withdraw while served':
+        await this.withdrawWhileServed(what.waiting);
         return;
       case 'at once':
         await Promise.all(what.all.map((one) => this.happen(one)));
