@@ -22,6 +22,7 @@ const count = async (calls: Promise<unknown>[]): Promise<Record<string, number>>
 
 interface Asked {
   readonly isUnique: boolean;
+  readonly values: { readonly vgpus: number };
 }
 
 /** Has requests decided on by `add`, in place of what gathers them. Returns what undoes it. */
@@ -44,14 +45,17 @@ function decideBy(add: (request: Asked, accept: (all: Asked[]) => Promise<unknow
 /** As if each request were made to a replica of its own, which knows nothing of the others'. */
 const asManyReplicas = () => decideBy(async (request, accept) => (await accept([request]))[0]);
 
-/** Waits for so many requests, and has them decided in one transaction: those that must be the only ones come last. */
+/**
+ * Waits for so many requests, and has them decided in one transaction: those that must be the only ones come last, and of
+ * alike ones those that want more first.
+ */
 function asOneBatch(size: number): () => void {
   const gathered: Asked[] = [];
   const full = Promise.withResolvers<Map<Asked, unknown>>();
   return decideBy(async (request, accept) => {
     gathered.push(request);
     if (gathered.length === size) {
-      const inOrder = gathered.toSorted((one, two) => Number(one.isUnique) - Number(two.isUnique));
+      const inOrder = gathered.toSorted((one, two) => Number(one.isUnique) - Number(two.isUnique) || two.values.vgpus - one.values.vgpus);
       full.resolve(accept(inOrder).then((answers) => new Map(inOrder.map((each, at) => [each, answers[at]]))));
     }
     return (await full.promise).get(request);
@@ -89,6 +93,18 @@ describe('a subscription that must be the only one of its team on the pool', () 
     expect(await count(calls)).toEqual({ accepted: 3, [taken]: 1 });
     restore();
     expect(await count([ask({ pool_id }), ask({ pool_id, unique: false })])).toEqual({ accepted: 1, [taken]: 1 });
+  });
+
+  it('is not refused for one of the same batch that is refused itself', async () => {
+    const { pool_id, pool_name } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
+    restore = asOneBatch(3);
+    const calls = [5, 2, 1].map((vgpus) => ask({ pool_id, vgpus }));
+    expect(await count(calls)).toEqual({
+      [`Pool ${pool_name} has no capacity for 5 vGPUs of mps-4. Available: 4 of mps-4.`]: 1,
+      accepted: 1,
+      [taken]: 1,
+    });
+    expect((await calls[1])?.vgpus_allocated).toBe(2);
   });
 
   it('may come after one that is given back, and to another pool', async () => {

@@ -87,8 +87,19 @@ export class SubscriptionAccepting {
       manager,
       all.map(({ values }) => values),
     );
-    await this.refuseSecond(manager, all, answers);
-    const open = all.flatMap((request, at) => (answers[at] === undefined ? [{ ...request, at }] : []));
+    await lockUnique(manager, pool, all);
+    for (let open = openOf(all, answers); open.length > 0; open = openOf(all, answers)) {
+      await refuseSecond(manager, pool, open, answers);
+      await this.decide(manager, pool, withoutTwins(openOf(all, answers)), answers);
+    }
+    return answers.map((answer) => {
+      if (!answer) throw new Error('A request was not decided on.');
+      return answer;
+    });
+  }
+
+  /** Answers each of these by itself. */
+  private async decide(manager: EntityManager, pool: KnownPool, open: readonly Open[], answers: Answers): Promise<void> {
     const decisions = await this.admissions.decide(
       manager,
       pool,
@@ -97,41 +108,16 @@ export class SubscriptionAccepting {
     const accepted: Accepted[] = [];
     open.forEach((request, place) => {
       const decided = decisions[place];
+      if (!decided) throw new Error('A request was not decided on.');
       if (isAppError(decided)) answers[request.at] = decided;
-      else if (decided) accepted.push({ ...request, decided });
+      else accepted.push({ ...request, decided });
     });
     const rows = await this.write(manager, pool, accepted);
-    accepted.forEach(({ at }, place) => (answers[at] = rows[place] && subscriptionView(rows[place], pool)));
-    return answers.map((answer) => {
-      if (!answer) throw new Error('A request was not decided on.');
-      return answer;
+    accepted.forEach(({ at }, place) => {
+      const row = rows[place];
+      if (!row) throw new Error('A request was not written.');
+      answers[at] = subscriptionView(row, pool);
     });
-  }
-
-  /** Answers those that must be the only ones of their team on the pool, and are not. Of two at once, in whatever replica, the second waits for the first. */
-  private async refuseSecond(
-    manager: EntityManager,
-    all: readonly Request[],
-    answers: (Subscription | AppError | undefined)[],
-  ): Promise<void> {
-    const poolId = all[0]?.pool.poolId;
-    const teamIds = new Set(all.flatMap(({ isUnique, values }) => (isUnique ? [values.teamId] : [])));
-    if (poolId === undefined || teamIds.size === 0) return;
-    await manager.query(
-      `SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' only ' || key, 0)) FROM (SELECT unnest($1::text[]) AS key OFFSET 0) keys`,
-      [[...teamIds].toSorted().map((teamId) => `${poolId} ${teamId}`)],
-    );
-    // A statement of its own, so that it sees what was committed before the locks were had.
-    const rows = await manager.query<{ teamId: string }[]>(
-      `SELECT DISTINCT team_id AS "teamId" FROM subscription WHERE pool_id = $1 AND team_id = ANY ($2::uuid[]) AND ${unendedSubscription}`,
-      [poolId, [...teamIds]],
-    );
-    const holders = new Set(rows.map(({ teamId }) => teamId));
-    for (const [at, { isUnique, values }] of all.entries()) {
-      if (answers[at] !== undefined) continue;
-      if (isUnique && holders.has(values.teamId)) answers[at] = new AppError('conflict', 'Already subscribed to this pool.');
-      else holders.add(values.teamId);
-    }
   }
 
   private async write(manager: EntityManager, pool: KnownPool, accepted: readonly Accepted[]): Promise<SubscriptionEntity[]> {
@@ -152,10 +138,56 @@ export class SubscriptionAccepting {
   }
 }
 
-interface Accepted extends Request {
-  /** Its index in the batch. */
+/** A request without an answer yet, and its place among all. */
+interface Open extends Request {
   readonly at: number;
+}
+
+interface Accepted extends Open {
   readonly decided: Decided;
+}
+
+type Answers = (Subscription | AppError | undefined)[];
+
+function openOf(all: readonly Request[], answers: Answers): Open[] {
+  return all.flatMap((request, at) => (answers[at] === undefined ? [{ ...request, at }] : []));
+}
+
+/** Without those that must be the only ones of their team behind another of it: what becomes of that one is known first. */
+function withoutTwins(open: readonly Open[]): Open[] {
+  const teamIds = new Set<string>();
+  return open.filter(({ isUnique, values: { teamId } }) => {
+    const isTwin = isUnique && teamIds.has(teamId);
+    teamIds.add(teamId);
+    return !isTwin;
+  });
+}
+
+function uniqueTeamsOf(all: readonly Request[]): string[] {
+  return [...new Set(all.flatMap(({ isUnique, values }) => (isUnique ? [values.teamId] : [])))].toSorted();
+}
+
+/** Of two at once that must be the only ones of their team, in whatever replica, the second waits for the first. */
+async function lockUnique(manager: EntityManager, { poolId }: KnownPool, all: readonly Request[]): Promise<void> {
+  const teamIds = uniqueTeamsOf(all);
+  if (teamIds.length === 0) return;
+  await manager.query(
+    `SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' only ' || key, 0)) FROM (SELECT unnest($1::text[]) AS key OFFSET 0) keys`,
+    [teamIds.map((teamId) => `${poolId} ${teamId}`)],
+  );
+}
+
+/** Answers those that must be the only ones of their team on the pool, and are not: a statement after that of the locks, so that it sees what was committed before. */
+async function refuseSecond(manager: EntityManager, { poolId }: KnownPool, open: readonly Open[], answers: Answers): Promise<void> {
+  const teamIds = uniqueTeamsOf(open);
+  if (teamIds.length === 0) return;
+  const rows = await manager.query<{ teamId: string }[]>(
+    `SELECT DISTINCT team_id AS "teamId" FROM subscription WHERE pool_id = $1 AND team_id = ANY ($2::uuid[]) AND ${unendedSubscription}`,
+    [poolId, teamIds],
+  );
+  const holders = new Set(rows.map(({ teamId }) => teamId));
+  for (const { at, isUnique, values } of open)
+    if (isUnique && holders.has(values.teamId)) answers[at] = new AppError('conflict', 'Already subscribed to this pool.');
 }
 
 /** The reason that a row shows until its first step. */
