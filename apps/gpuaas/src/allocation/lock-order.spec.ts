@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import type { Pool } from '@atoll/contracts/gpuaas';
+import { subscriptions, type Pool } from '@atoll/contracts/gpuaas';
+import { takeTurn } from '@atoll/database';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;
@@ -55,5 +56,27 @@ describe('GPUs are locked in the order of their ids', () => {
     await fixture.unsubscribe(team, held);
     expect(await locksTheOther(pool, () => fixture.work())).toBe(false);
     expect((await fixture.subscription(team, held)).status).toBe('unsubscribed');
+  });
+});
+
+describe('a team is locked before what it holds', () => {
+  it('where a subscription grows', async () => {
+    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
+    const { subscription_id } = await fixture.subscribe(team, { pool_id });
+    await fixture.settle();
+    // As whoever ends what a team holds.
+    const ending = fixture.get(DataSource).createQueryRunner();
+    await ending.connect();
+    try {
+      await ending.startTransaction();
+      await takeTurn(ending.manager, `team ${team.team_id}`);
+      const growing = fixture.call(subscriptions.resize, { subscription_id, vgpus: 2 }, team.member);
+      await waiting();
+      const free = await ending.query('SELECT FROM subscription WHERE subscription_id = $1 FOR UPDATE SKIP LOCKED', [subscription_id]);
+      await ending.commitTransaction();
+      expect([free, (await growing).resize]).toEqual([[{}], expect.objectContaining({ vgpus: 2 })]);
+    } finally {
+      await ending.release();
+    }
   });
 });

@@ -26,6 +26,8 @@ import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
 import { isResizing, statusOf } from '../model/subscription-status.js';
 
+type Place = Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId'>;
+
 /** Subscribing to pools, changing what is held, and giving it back. */
 @Injectable()
 export class SubscriptionsService {
@@ -66,16 +68,19 @@ export class SubscriptionsService {
    * not be in use.
    */
   async resize({ subscription_id, vgpus }: ResizeSubscription, context: CallContext): Promise<Subscription> {
-    const { teamId, poolId } = await this.find(subscription_id, context);
+    const { teamId, workspaceId, poolId } = await this.find(subscription_id, context);
     const pool = await this.pools.pool(poolId);
     const refusal = await this.gate.growthRefusal(context.caller, teamId, 'subscription');
     return this.transactions.run(async (manager) => {
+      // The team before its subscription, as whoever ends what a team holds.
+      const [closing] = await this.gate.holdAllOpen(manager, [{ teamId, workspaceId }]);
       const held = await this.lock(manager, subscription_id);
       if (isResizing(held.state))
         throw new AppError('conflict', `A change to ${held.resizeVgpus} vGPUs is pending: wait until it has succeeded or failed.`);
       if (held.state !== 'active')
         throw new AppError('conflict', `The subscription is ${statusOf(held.state)}: only an active one can be changed.`);
-      if (vgpus > held.vgpus && refusal) throw refusal;
+      const closed = refusal ?? closing;
+      if (vgpus > held.vgpus && closed) throw closed;
       const changed = await (vgpus > held.vgpus
         ? this.grow(manager, pool, held, vgpus, context)
         : this.shrink(manager, pool, held, vgpus, context));
@@ -114,9 +119,8 @@ export class SubscriptionsService {
     vgpus: number,
     context: CallContext,
   ): Promise<SubscriptionEntity | undefined> {
-    const { teamId, workspaceId, profile } = held;
+    const { teamId, profile } = held;
     const cause = causeOf(context, `from ${held.vgpus} to ${vgpus} vGPUs`);
-    await this.gate.holdOpen(manager, teamId, workspaceId);
     const [decided] = await this.admissions.decide(manager, pool, [{ teamId, profile, vgpus: vgpus - held.vgpus }]);
     if (!decided || isAppError(decided)) throw decided ?? new Error('A request was not decided on.');
     const values = { resizeVgpus: vgpus, resizeFailure: null };
@@ -149,10 +153,10 @@ export class SubscriptionsService {
     return this.subscriptions.move(manager, held, 'SHRUNK', cause, { vgpus, resizeVgpus: null, resizeFailure: null });
   }
 
-  /** The subscription's team and pool, for its members alone. */
-  private async find(subscriptionId: string, { caller }: CallContext): Promise<{ teamId: string; poolId: string }> {
-    const [found] = await this.dataSource.query<{ teamId: string; poolId: string }[]>(
-      'SELECT team_id AS "teamId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1',
+  /** The subscription's team, workspace and pool, for its members alone. */
+  private async find(subscriptionId: string, { caller }: CallContext): Promise<Place> {
+    const [found] = await this.dataSource.query<Place[]>(
+      'SELECT team_id AS "teamId", workspace_id AS "workspaceId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1',
       [subscriptionId],
     );
     if (!found) throw notFound('subscription');
