@@ -98,7 +98,7 @@ export class PodWorkloadsService {
         [pod_id, start],
       );
       const ids = await manager.query<{ workload_id: string }[]>(
-        'SELECT workload_id FROM workload WHERE pod_id = $1 AND pod_start <= $2 ORDER BY workload_id',
+        `SELECT workload_id FROM workload WHERE pod_id = $1 AND pod_start <= $2 AND ${liveWorkload} ORDER BY workload_id`,
         [pod_id, start],
       );
       for (const { workload_id } of ids) await this.workloads.send(manager, workload_id, 'STOP', causeOf(context));

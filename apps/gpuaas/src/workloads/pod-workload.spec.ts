@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { podWorkloads, type PodStart } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
+import { DataSource } from 'typeorm';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
 const context = () => systemContext('pods');
@@ -59,4 +60,26 @@ it('is told of vGPUs that workloads use which are no pod’s, until they give th
   await fixture.stopWorkload(team, direct);
   expect(await told()).toEqual([4, 0]);
   await fixture.settle();
+});
+
+it('is ended without regard to those of the pod that have ended, and an end that is repeated changes nothing', async () => {
+  const held = await subscription(1);
+  const first = newPod();
+  const second = { ...first, start: 2 };
+  await start(first, held, 1);
+  await end(first);
+  await fixture.settle();
+  await start(second, held, 1);
+  await fixture.settle();
+  await fixture.get(DataSource).transaction(async (manager) => {
+    await manager.query('SELECT FROM workload WHERE pod_id = $1 AND pod_start = 1 FOR UPDATE', [first.pod_id]);
+    await end(first);
+    expect((await start(second, held, 1)).status).toBe('running');
+    await end(second);
+  });
+  await fixture.settle();
+  for (const pod of [first, second]) {
+    await end(pod);
+    expect((await start(pod, held, 1)).status).toBe('stopped');
+  }
 });
