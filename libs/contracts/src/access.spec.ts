@@ -5,6 +5,7 @@ import {
   requireFreshLogIn,
   requirePermission,
   requirePlatformAdmin,
+  requireService,
   requireUser,
   requireWholeUser,
   teamsThatAllow,
@@ -81,6 +82,11 @@ describe('who may do what', () => {
     expect(outcome(() => requireFreshLogIn(session(590_000)))).toBe('allowed');
     expect(outcome(() => requireFreshLogIn(session(601_000)))).toBe('forbidden');
     expect(outcome(() => requireFreshLogIn(user()))).toBe('allowed');
+  });
+
+  it('keeps what services ask of each other from everybody else, the operator too', () => {
+    expect(outcome(() => requireService({ kind: 'system', service: 'teams' }))).toBe('allowed');
+    for (const caller of [user(), user({ platformAdmin: true })]) expect(outcome(() => requireService(caller))).toBe('forbidden');
   });
 
   it('lets the operator and the platform itself do everything', () => {

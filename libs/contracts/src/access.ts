@@ -59,6 +59,11 @@ export function requirePlatformAdmin(caller: Caller): void {
   throw new AppError('forbidden', why);
 }
 
+/** For what services ask of each other: throws `forbidden` for everybody else, the operator too. */
+export function requireService(caller: Caller): void {
+  if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+}
+
 /**
  * Binds a caller to a team. Throws `not_found` for a team the caller is no member of, in the same words as for
  * one that does not exist, and `forbidden` where the role does not reach.

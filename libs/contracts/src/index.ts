@@ -6,6 +6,7 @@ export {
   requirePermission,
   requirePlatformAdmin,
   requireFreshLogIn,
+  requireService,
   requireUser,
   requireWholeUser,
   freshLogInMinutes,

@@ -1,4 +1,4 @@
-import { pageWindow, requirePlatformAdmin, type CallContext } from '@atoll/contracts';
+import { pageWindow, requirePlatformAdmin, requireService, type CallContext } from '@atoll/contracts';
 import {
   priceChanged,
   type CreatePrice,
@@ -79,7 +79,7 @@ export class PricesService {
 
   /** By id and not by number: a price that is replaced between two pages must not move another one out of both. */
   async page({ price_id }: PricesAfter, { caller }: CallContext): Promise<PricesInForce> {
-    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    requireService(caller);
     const values = [this.settings.currency, price_id ?? null, directoryPageSize];
     const rows = await this.statements.query<{ price: Price }>('prices.directory', directoryQuery, values);
     return { prices: rows.map(({ price }) => price) };

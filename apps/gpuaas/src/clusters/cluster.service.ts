@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { dockerCapabilities, simulatedCapabilities } from '@atoll/cluster';
-import { requirePlatformAdmin, type CallContext } from '@atoll/contracts';
+import { requirePlatformAdmin, requireService, type CallContext } from '@atoll/contracts';
 import {
   clusterChanged,
   clusterPurpose,
@@ -84,7 +84,7 @@ export class ClustersService {
   }
 
   async lookUp({ gpuaas_id }: GpuaasPath, { caller }: CallContext): Promise<ClusterChanged> {
-    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    requireService(caller);
     return clusterToTell(await this.read(gpuaas_id));
   }
 

@@ -1,4 +1,4 @@
-import { notFound, type CallContext } from '@atoll/contracts';
+import { notFound, requireService, type CallContext } from '@atoll/contracts';
 import { gpuServices, type FindGpuService, type GpuServiceOfRegion } from '@atoll/contracts/gpuaas';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -12,7 +12,7 @@ export class GpuServicesController implements Handlers<typeof gpuServices> {
 
   @Handle(gpuServices.find)
   async find({ region_id, gpuaas_id }: FindGpuService, { caller }: CallContext): Promise<GpuServiceOfRegion> {
-    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    requireService(caller);
     const [found] = await this.statements.query<{ region_name: string; gpuaas_id: string | null }>(
       'gpu_service.find',
       `SELECT region_name, gpuaas_id FROM region LEFT JOIN gpuaas ON gpuaas.region_id = region.region_id AND ($2::bigint IS NULL OR gpuaas_id = $2)

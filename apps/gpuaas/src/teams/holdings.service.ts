@@ -1,7 +1,6 @@
-import type { CallContext } from '@atoll/contracts';
+import { requireService, type CallContext } from '@atoll/contracts';
 import type { HoldingTeam, RegionalGpuHoldings, TeamGpuHoldings } from '@atoll/contracts/gpuaas';
 import { Statements } from '@atoll/database';
-import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { liveBaremetal } from '../model/baremetal-instance.machine.js';
 import { liveSubscription } from '../model/subscription.machine.js';
@@ -36,7 +35,7 @@ export class HoldingsService {
   constructor(private readonly statements: Statements) {}
 
   async ofTeam({ team_id }: HoldingTeam, { caller }: CallContext): Promise<TeamGpuHoldings> {
-    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    requireService(caller);
     // For a team that holds nothing, one row with the time alone.
     const rows = await this.statements.query<{ as_of: Date; region_id: string | null } & Omit<RegionalGpuHoldings, 'region_id'>>(
       'holdings.of-team',

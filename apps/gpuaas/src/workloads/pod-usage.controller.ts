@@ -1,6 +1,5 @@
-import { type CallContext } from '@atoll/contracts';
+import { requireService, type CallContext } from '@atoll/contracts';
 import { podUsages, type PodUsages, type ReadPodUsage } from '@atoll/contracts/gpuaas';
-import { AppError } from '@atoll/errors';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PodUsageReader } from './pod-usage-reader.js';
@@ -11,7 +10,7 @@ export class PodUsageController implements Handlers<typeof podUsages> {
 
   @Handle(podUsages.read)
   async read(input: ReadPodUsage, { caller }: CallContext): Promise<PodUsages> {
-    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    requireService(caller);
     return { data: await this.reader.read(input) };
   }
 }

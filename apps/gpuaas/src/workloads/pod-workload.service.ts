@@ -1,4 +1,4 @@
-import { notFound, Nothing, type CallContext } from '@atoll/contracts';
+import { Nothing, notFound, requireService, type CallContext } from '@atoll/contracts';
 import {
   type CheckPodWorkload,
   type LeasedSlice,
@@ -39,7 +39,7 @@ export class PodWorkloadsService {
   ) {}
 
   async check({ subscription_id, vgpus }: CheckPodWorkload, { caller }: CallContext): Promise<PodSubscription> {
-    requireService(caller.kind);
+    requireService(caller);
     const { manager } = this.dataSource;
     const [raw] = await manager.query<object[]>('SELECT * FROM subscription WHERE subscription_id = $1', [subscription_id]);
     if (!raw) throw notFound('subscription');
@@ -64,7 +64,7 @@ export class PodWorkloadsService {
   }
 
   async start(asked: StartPodWorkload, context: CallContext): Promise<PodWorkload> {
-    requireService(context.caller.kind);
+    requireService(context.caller);
     const { pod_id, start, subscription_id, vgpus, pod_name } = asked;
     const known = await this.find(pod_id, start);
     if (known) return this.viewOf(known);
@@ -90,7 +90,7 @@ export class PodWorkloadsService {
   }
 
   async end({ pod_id, start }: PodStart, context: CallContext): Promise<Nothing> {
-    requireService(context.caller.kind);
+    requireService(context.caller);
     await this.transactions.run(async (manager) => {
       await manager.query(
         `INSERT INTO pod_end (pod_id, ended_start) VALUES ($1, $2)
@@ -188,8 +188,4 @@ function without({ pod_id, start }: PodStart, status: 'waiting' | 'stopped' | 'f
 
 function isOver({ state }: SubscriptionEntity): string {
   return `The subscription is ${statusOf(state)}: pods start on an active one.`;
-}
-
-function requireService(kind: 'user' | 'system'): void {
-  if (kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
 }

@@ -1,8 +1,7 @@
-import { requirePermission, type CallContext, type TeamPath } from '@atoll/contracts';
+import { requirePermission, requireService, type CallContext, type TeamPath } from '@atoll/contracts';
 import type { ConnectionPod, HoldingTeam } from '@atoll/contracts/gpuaas';
 import type { PodConnections } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
-import { AppError } from '@atoll/errors';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { Clusters } from '../cluster/clusters.js';
@@ -39,7 +38,7 @@ export class ConnectionsService {
   ) {}
 
   async read({ team_id }: HoldingTeam, { caller }: CallContext): Promise<PodConnections> {
-    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    requireService(caller);
     return this.ofTeam(team_id);
   }
 

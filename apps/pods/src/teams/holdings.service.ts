@@ -1,8 +1,7 @@
-import type { CallContext } from '@atoll/contracts';
+import { requireService, type CallContext } from '@atoll/contracts';
 import type { GpuaasPath, HoldingTeam } from '@atoll/contracts/gpuaas';
 import type { ClusterHoldings, RegionalPodHoldings, TeamPodHoldings } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
-import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 
 /** What a team holds now beside GPUs, and what a cluster keeps. */
@@ -11,7 +10,7 @@ export class HoldingsService {
   constructor(private readonly statements: Statements) {}
 
   async ofTeam({ team_id }: HoldingTeam, { caller }: CallContext): Promise<TeamPodHoldings> {
-    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    requireService(caller);
     const regions = await this.statements.query<Omit<RegionalPodHoldings, 'storage_in_gb'> & { storage_in_gb: string }>(
       'holdings.pods',
       `SELECT region_id, max(region_name) AS region_name, sum(pods)::int AS pods, sum(pods_in_use)::int AS pods_in_use,
@@ -30,7 +29,7 @@ export class HoldingsService {
   }
 
   async ofGpuaas({ gpuaas_id }: GpuaasPath, { caller }: CallContext): Promise<ClusterHoldings> {
-    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
+    requireService(caller);
     const [held] = await this.statements.query<ClusterHoldings>(
       'holdings.of-gpuaas',
       `SELECT (SELECT count(*)::int FROM vm WHERE gpuaas_id = $1 AND state <> 'deleted') AS vms,

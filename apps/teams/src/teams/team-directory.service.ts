@@ -1,4 +1,4 @@
-import { type CallContext, type Caller } from '@atoll/contracts';
+import { requireService, type CallContext } from '@atoll/contracts';
 import {
   maxWorkspacesPerUpdate,
   type HeldCredential,
@@ -16,7 +16,6 @@ import {
   type WorkspaceStanding,
 } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
-import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { isAlive } from '../sessions/session-policy.js';
 
@@ -119,8 +118,4 @@ function emptyUpdate({ team_id, revision, name, is_suspended, status, default_wo
 
 function workspaceOf({ workspace_id, workspace_name }: DirectoryRow): WorkspaceStanding {
   return { id: workspace_id ?? '', name: workspace_name ?? '', is_deleted: false };
-}
-
-function requireService(caller: Caller): void {
-  if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
 }
