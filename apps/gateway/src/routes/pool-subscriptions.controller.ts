@@ -75,7 +75,8 @@ export class PoolSubscriptionsController {
   @AnswersAllOrPage(
     SubscriptionList,
     'List the subscriptions of a team',
-    'Returns subscriptions with their metrics: all of them unless `limit` is sent. Any member of the team may read them.',
+    'Returns subscriptions with their metrics. Unless `limit` is sent, all that have not ended, the newest 10,000 where there are more; with ' +
+      '`include_ended` also the newest 1,000 that have. Any member of the team may read them.',
   )
   listTeamSubscriptions(@Query() query: ListSubscriptions, @Context() context: CallContext): Promise<SubscriptionList> {
     return this.rpc.call(subscriptions.list, query, context);

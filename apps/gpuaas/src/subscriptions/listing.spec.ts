@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { metricWindows, subscriptions, type MetricWindow } from '@atoll/contracts/gpuaas';
+import { metricWindows, subscriptions, subscriptionsWithoutLimit, type MetricWindow } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import { MetricsSource, type CoursePoint, type MeasuredSubscription, type SubscriptionMetrics } from '../metrics/metrics-source.js';
@@ -204,6 +204,50 @@ describe('the figures of a listing', () => {
       await ofTeam({ subscription_id, metric_window });
       expect(meter.asked.at(-1)?.subscriptions[0]?.slices).toHaveLength(count);
     }
+  });
+});
+
+describe('the subscriptions of a team that has had very many', () => {
+  const { live, ended } = subscriptionsWithoutLimit;
+  let many: ToldTeam;
+  /** As many more as `from`, which was made before them. */
+  const copies = (from: string, count: number) =>
+    fixture.query(
+      `WITH copied AS (SELECT * FROM subscription WHERE subscription_id = $1)
+       INSERT INTO subscription (team_id, workspace_id, pool_id, name, profile, v_ram_gb, vgpus, active_since, state, entered_at, created_at)
+       SELECT team_id, workspace_id, pool_id, name, profile, v_ram_gb, vgpus, active_since, state, entered_at, created_at + n * interval '1 ms'
+       FROM copied, generate_series(1, $2) n`,
+      [from, count],
+    );
+  const listed = (more: object = {}) => fixture.call(subscriptions.list, { team_id: many.team_id, ...more }, many.member);
+  beforeAll(async () => {
+    many = await fixture.team();
+  });
+
+  it('are without limit the newest thousand of those that ended, without figures where that was before the window', async () => {
+    const [gone, kept] = [
+      await fixture.subscribe(many, { pool_id: pool.pool_id }),
+      await fixture.subscribe(many, { pool_id: pool.pool_id }),
+    ];
+    await fixture.settle();
+    await fixture.unsubscribe(many, gone);
+    await fixture.settle();
+    await copies(gone.subscription_id, ended);
+    await fixture.query(
+      `UPDATE subscription SET entered_at = entered_at - interval '2 hours' WHERE team_id = $1 AND state = 'unsubscribed'`,
+      [many.team_id],
+    );
+    const { data, pagination } = await listed({ include_ended: 'true', metric_window: 'last_1h' });
+    expect([data.length, pagination, idsOf({ data }).includes(gone.subscription_id)]).toEqual([ended + 1, undefined, false]);
+    expect(data.map(({ created_at }) => created_at)).toEqual(data.map(({ created_at }) => created_at).toSorted());
+    expect(meter.asked.at(-1)?.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual([kept.subscription_id]);
+    await listed({ include_ended: 'true', metric_window: 'last_6h' });
+    expect(meter.asked.at(-1)?.subscriptions).toHaveLength(ended + 1);
+    expect((await listed({ include_ended: 'true', limit: 1 })).pagination?.total).toBe(ended + 2);
+    expect(idsOf(await listed({ subscription_id: gone.subscription_id }))).toEqual([gone.subscription_id]);
+    await copies(kept.subscription_id, live);
+    const whole = await listed();
+    expect([whole.data.length, idsOf(whole).includes(kept.subscription_id)]).toEqual([live, false]);
   });
 });
 

@@ -1,5 +1,14 @@
-import { notFound, pageWindow, requirePermission, requirePlatformAdmin, type CallContext } from '@atoll/contracts';
 import {
+  allOrPage,
+  notFound,
+  pageWindow,
+  requirePermission,
+  requirePlatformAdmin,
+  windowIfLimited,
+  type CallContext,
+} from '@atoll/contracts';
+import {
+  subscriptionsWithoutLimit,
   utilizationPoints,
   type ReadUtilization,
   type SubscriptionUtilization,
@@ -57,30 +66,28 @@ export class SubscriptionListing {
     return { data, pagination: { page, limit, total } };
   }
 
-  /** Everything unless `limit` is sent. */
+  /** Unless `limit` is sent as many as `subscriptionsWithoutLimit` says, the newest. */
   async ofTeam(query: ListSubscriptions, { caller }: CallContext): Promise<SubscriptionList> {
-    const { team_id, gpuaas_id, subscription_id, metric_window, include_ended, page: askedPage, limit: askedLimit } = query;
+    const { team_id, gpuaas_id, subscription_id, metric_window, include_ended } = query;
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
     await this.pools.requireGpuaas(gpuaas_id);
-    const { page, limit, offset } = pageWindow({ ...(askedLimit && { limit: askedLimit, page: askedPage ?? 1 }) }, 1);
+    const window = windowIfLimited(query);
     // Asked for by its id a subscription is shown whatever became of it.
     const isWhole = include_ended === 'true' || subscription_id !== undefined;
+    const name = `subscriptions.of-team.${isWhole}.${gpuaas_id !== undefined}.${subscription_id !== undefined}`;
     // A text of its own for each case, so that the index of live rows serves those that ask for live rows.
-    const filters = [
+    const where = [
       'team_id = $3',
-      ...(isWhole ? [] : [listedSubscription]),
       gpuaas_id === undefined ? '$4::bigint IS NULL' : 'pool_id IN (SELECT pool_id FROM pool WHERE gpuaas_id = $4)',
       subscription_id === undefined ? '$5::bigint IS NULL' : 'subscription_id = $5',
-    ];
-    const { total, data } = await this.page(
-      `subscriptions.of-team.${isWhole}.${gpuaas_id !== undefined}.${subscription_id !== undefined}`,
-      filters.join(' AND '),
-      [askedLimit === undefined ? null : limit, offset, team_id, gpuaas_id ?? null, subscription_id ?? null],
-      metric_window,
-    );
+    ].join(' AND ');
+    const values = [team_id, gpuaas_id ?? null, subscription_id ?? null];
+    const { total, data } = await (window
+      ? this.page(name, isWhole ? where : `${where} AND ${listedSubscription}`, [window.limit, window.offset, ...values], metric_window)
+      : this.newest(`${name}.newest`, where, isWhole, values, metric_window));
     if (subscription_id !== undefined && total === 0) throw notFound('subscription');
-    return { data, ...(askedLimit !== undefined && { pagination: { page, limit, total } }) };
+    return allOrPage(data, window, total);
   }
 
   /** How its GPUs were used in the course of the window, whatever became of it. */
@@ -112,7 +119,7 @@ export class SubscriptionListing {
     name: string,
     where: string,
     values: unknown[],
-    window: MetricWindow = 'last_24h',
+    window?: MetricWindow,
   ): Promise<{ total: number; data: MeteredSubscription[] }> {
     const { total, rows } = await readPage(this.statements, {
       name,
@@ -133,21 +140,46 @@ export class SubscriptionListing {
     };
   }
 
-  private async measured(rows: readonly SubscriptionEntity[], window: MetricWindow): Promise<MeteredSubscription[]> {
+  /** In the order they were made. `$1` and `$2` are the limits; `where` may use further values. */
+  private async newest(
+    name: string,
+    where: string,
+    isWhole: boolean,
+    values: unknown[],
+    window?: MetricWindow,
+  ): Promise<{ total: number; data: MeteredSubscription[] }> {
+    const { live, ended } = subscriptionsWithoutLimit;
+    const rows = await this.statements.query<object>(
+      name,
+      `SELECT subscription.* FROM subscription
+       JOIN (${newestOf(`${where} AND ${listedSubscription}`, '$1')} UNION ALL ${newestOf(`${where} AND NOT (${listedSubscription})`, '$2')}) chosen USING (subscription_id)
+       ORDER BY created_at, subscription_id`,
+      [live, isWhole ? ended : 0, ...values],
+    );
+    const data = await this.measured(
+      rows.map((raw) => this.subscriptions.rowOf(raw)),
+      window,
+    );
+    return { total: rows.length, data };
+  }
+
+  private async measured(rows: readonly SubscriptionEntity[], window: MetricWindow = 'last_24h'): Promise<MeteredSubscription[]> {
     const pools = await this.pools.poolsOf(rows.map(({ poolId }) => poolId));
-    const slices = Map.groupBy(await this.slicesOf(rows, window), ({ subscriptionId }) => subscriptionId);
-    const shown = rows.map((row) => ({ row, pool: poolIn(pools, row) }));
+    const sinceMs = Date.now() - windowMs[window];
+    // What ended before the window has no figures in it.
+    const held = rows.filter(({ state, enteredAt }) => !isEnded(state) || enteredAt.getTime() > sinceMs);
+    const slices = Map.groupBy(await this.slicesOf(held, window), ({ subscriptionId }) => subscriptionId);
     const figures = await this.metrics.read(
       window,
-      shown.map(({ row: { subscriptionId, activeSince }, pool }) => ({
-        subscriptionId,
-        activeSince,
-        slices: (slices.get(subscriptionId) ?? []).map((slice) => measurable(slice, pool)),
+      held.map((row) => ({
+        subscriptionId: row.subscriptionId,
+        activeSince: row.activeSince,
+        slices: (slices.get(row.subscriptionId) ?? []).map((slice) => measurable(slice, poolIn(pools, row))),
       })),
     );
-    return shown.map(({ row, pool }) => {
+    return rows.map((row) => {
       const { status = 'no_data', ...metrics } = figures.get(row.subscriptionId) ?? noFigures;
-      return { ...subscriptionView(row, pool), metrics, metrics_status: status };
+      return { ...subscriptionView(row, poolIn(pools, row)), metrics, metrics_status: status };
     });
   }
 
@@ -167,6 +199,14 @@ export class SubscriptionListing {
       [rows.map(({ subscriptionId }) => subscriptionId), windowMs[window]],
     );
   }
+}
+
+function newestOf(where: string, limit: string): string {
+  return `(SELECT subscription_id FROM subscription WHERE ${where} ORDER BY created_at DESC, subscription_id DESC LIMIT ${limit})`;
+}
+
+function isEnded(state: string): boolean {
+  return state === 'unsubscribed' || state === 'failed';
 }
 
 function poolIn(pools: ReadonlyMap<string, KnownPool>, { poolId }: SubscriptionEntity): KnownPool {

@@ -126,6 +126,7 @@ export {
   SubscriptionPath,
   SubscriptionResize,
   subscriptions,
+  subscriptionsWithoutLimit,
   type SubscriptionStatus,
   subscriptionStatuses,
   Unsubscribe,

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, QueryFlag, Text, Uuid, WholeNumber } from '../fields.js';
 import { IncludeEnded, ListOrPageOf, PageFromOne, PageFromOneOrAll, PageOf } from '../page.js';
 
 const aTeam = { example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' };
@@ -153,7 +153,12 @@ export class MeteredSubscription extends Subscription {
 
 export class SubscriptionPage extends PageOf(() => MeteredSubscription) {}
 
-export class SubscriptionList extends ListOrPageOf(() => MeteredSubscription, { max: 100_000 }) {}
+/** What a listing of a team's subscriptions has at most where no `limit` is sent: the newest of each. */
+export const subscriptionsWithoutLimit = { live: 10_000, ended: 1_000 } as const;
+
+export class SubscriptionList extends ListOrPageOf(() => MeteredSubscription, {
+  max: subscriptionsWithoutLimit.live + subscriptionsWithoutLimit.ended,
+}) {}
 
 class OverWindow {
   @ApiPropertyOptional({ default: 'last_24h' })
@@ -180,7 +185,16 @@ class OneSubscription {
   subscription_id?: string;
 }
 
-export class ListSubscriptions extends IntersectionType(OfTeam, OneSubscription, PageFromOneOrAll, OverWindow, IncludeEnded) {}
+class IncludeNewestEnded {
+  @ApiPropertyOptional({ default: false })
+  @QueryFlag({
+    optional: true,
+    description: 'Whether subscriptions that have ended are listed too; without `limit` the newest 1,000 of them.',
+  })
+  include_ended?: string;
+}
+
+export class ListSubscriptions extends IntersectionType(OfTeam, OneSubscription, PageFromOneOrAll, OverWindow, IncludeNewestEnded) {}
 
 export class ReadUtilizationQuery {
   @OneOf('MetricWindow', metricWindows, { optional: true, description: 'Window of the readings; last_24h if left out.' })
