@@ -8,7 +8,7 @@ import {
   type StartPodWorkload,
 } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
-import { AppError, isAppError } from '@atoll/errors';
+import { isAppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
