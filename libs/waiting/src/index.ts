@@ -1,3 +1,4 @@
 export { backOffMs, type BackOff } from './back-off.js';
 export { Lanes, type Refused } from './lanes.js';
+export { Rounds } from './rounds.js';
 export { WakeUp } from './wake-up.js';

@@ -1,3 +1,4 @@
+import { Rounds } from '@atoll/waiting';
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { PodsSettings } from '../pods-settings.js';
 
@@ -11,8 +12,7 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
   /** Aborted where the service stops. */
   protected readonly stopping = new AbortController();
   private readonly looking = new Map<string, Promise<void>>();
-  private timer: NodeJS.Timeout | undefined;
-  private round: Promise<void> = Promise.resolve();
+  private readonly rounds = new Rounds(() => this.go().then(() => this.everyMs));
 
   /** `what` is looked for on each cluster, for the log: `the VMs`. */
   protected constructor(
@@ -29,17 +29,12 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
   protected abstract visit(gpuaasId: string): Promise<unknown>;
 
   onApplicationBootstrap(): void {
-    if (this.settings.workers.isIdle) return;
-    this.timer = setInterval(() => {
-      this.round = this.round.then(() => this.go());
-    }, this.everyMs);
-    this.round = this.go();
+    if (!this.settings.workers.isIdle) this.rounds.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
     this.stopping.abort();
-    await this.round;
+    await this.rounds.stop();
     await Promise.all(this.looking.values());
   }
 

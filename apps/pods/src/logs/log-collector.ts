@@ -1,3 +1,4 @@
+import { Rounds } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { Clusters } from '../cluster/clusters.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -25,8 +26,7 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   private readonly reading = new Map<number, Promise<void>>();
   private readonly troubleAtMs = new Map<string, number>();
   private readonly due = new Map<string, number>();
-  private timer: NodeJS.Timeout | undefined;
-  private round: Promise<void> = Promise.resolve();
+  private readonly rounds = new Rounds(() => this.go().then(() => everyMs));
   private isFailing = false;
 
   constructor(
@@ -39,17 +39,12 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   ) {}
 
   onApplicationBootstrap(): void {
-    if (this.settings.workers.isIdle) return;
-    this.timer = setInterval(() => {
-      this.round = this.round.then(() => this.go());
-    }, everyMs);
-    this.round = this.go();
+    if (!this.settings.workers.isIdle) this.rounds.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
     this.stopping.abort();
-    await this.round;
+    await this.rounds.stop();
     await Promise.all(this.reading.values());
     await this.claims.release().catch(() => undefined);
   }

@@ -1,4 +1,5 @@
 import { newId, Statements } from '@atoll/database';
+import { Rounds } from '@atoll/waiting';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
 import { LogInTrail, type Admission } from './doorkeeper.js';
@@ -16,8 +17,7 @@ const atOnce = 1_000;
 @Injectable()
 export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #logger = new Logger('SSH door');
-  #timer: NodeJS.Timeout | undefined;
-  #round: Promise<void> = Promise.resolve();
+  readonly #rounds = new Rounds(() => this.forgetOld().then(() => upkeepMs));
   #isStopping = false;
 
   constructor(
@@ -28,16 +28,12 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
   }
 
   onApplicationBootstrap(): void {
-    if (this.settings.workers.isIdle) return;
-    this.#timer = setInterval(() => {
-      this.#round = this.#round.then(() => this.forgetOld());
-    }, upkeepMs);
+    if (!this.settings.workers.isIdle) this.#rounds.start(upkeepMs);
   }
 
   async onModuleDestroy(): Promise<void> {
-    clearInterval(this.#timer);
     this.#isStopping = true;
-    await this.#round;
+    await this.#rounds.stop();
   }
 
   async began({ podId, podName, teamId, userId, fingerprint }: Admission, address: string): Promise<string> {

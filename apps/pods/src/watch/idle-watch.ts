@@ -2,6 +2,7 @@ import { maxPodsPerReading, podUsages, type PodUsage } from '@atoll/contracts/gp
 import { type IdleStop } from '@atoll/contracts/pods';
 import { Transactions } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
+import { Rounds } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { PlatformLines } from '../logs/platform-lines.js';
@@ -26,8 +27,7 @@ interface Watched {
 @Injectable()
 export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(IdleWatch.name);
-  private timer: NodeJS.Timeout | undefined;
-  private round: Promise<void> = Promise.resolve();
+  private readonly rounds = new Rounds(() => this.look().then(() => this.settings.idleLookMs));
   private isStopping = false;
 
   constructor(
@@ -40,16 +40,12 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
   ) {}
 
   onApplicationBootstrap(): void {
-    if (this.settings.workers.isIdle) return;
-    this.timer = setInterval(() => {
-      this.round = this.round.then(() => this.look());
-    }, this.settings.idleLookMs);
+    if (!this.settings.workers.isIdle) this.rounds.start(this.settings.idleLookMs);
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
     this.isStopping = true;
-    await this.round;
+    await this.rounds.stop();
   }
 
   /** Looks at all pods that may idle for a limited time. While gpuaas does not answer, nothing is stopped. */

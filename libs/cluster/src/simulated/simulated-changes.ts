@@ -1,5 +1,5 @@
+import { Rounds } from '@atoll/waiting';
 import type { Hint } from '../observations.js';
-import { Rounds } from './rounds.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 
 /** Between two looks, unless the next change is known to come earlier: for what other processes do. */

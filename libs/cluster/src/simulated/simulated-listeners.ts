@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { Rounds } from '@atoll/waiting';
 import { contextFor, listenTcp, listenUdp, type Behind, type Listener } from './pod-server.js';
-import { Rounds } from './rounds.js';
 import { scenarioOf } from './scenario.js';
 import { tlsPurpose, type SecretKeeper, type WantedDoor } from './simulated-doors.js';
 import { tables, type SimulatedStore } from './simulated-store.js';

@@ -1,6 +1,6 @@
 /**
- * Looks again and again, one look at a time: when the look before has said, and at once where somebody asks. What is asked for
- * during a look is looked at after it, once for all who asked.
+ * Looks again and again, one look at a time: as long after the end of the look before as that one said, so that none wait behind a slow one; and at once
+ * where somebody asks. What is asked for during a look is looked at after it, once for all who asked.
  */
 export class Rounds {
   private timer: NodeJS.Timeout | undefined;
@@ -11,9 +11,11 @@ export class Rounds {
   /** `look` never throws; it resolves with the milliseconds until the next look. */
   constructor(private readonly look: () => Promise<number>) {}
 
-  start(): void {
+  /** The first look is at once, or after `inMs`. */
+  start(inMs = 0): void {
     this.isOn = true;
-    this.wake();
+    if (inMs === 0) this.wake();
+    else this.timer = setTimeout(() => this.wake(), inMs).unref();
   }
 
   wake(): void {
