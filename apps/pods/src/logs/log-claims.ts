@@ -50,11 +50,13 @@ export interface PlatformLine {
 /** A replica that has not shown up for so long reads no more. */
 const aliveSeconds = 15;
 
+/** `OFFSET 0`, here and below, has each pod looked up in the index: most sources are of pods that are gone, and are not to be scanned each second. */
 const newSources = `
   WITH pods AS (
-    SELECT pod_id, pod_name, team_id, gpuaas_id FROM pod
-    WHERE pod_id IN (SELECT pod_id FROM pod_run WHERE NOT is_log_read UNION SELECT pod_id FROM platform_line)
-      AND NOT EXISTS (SELECT FROM log_source source WHERE source.pod_id = pod.pod_id AND is_platform)
+    SELECT pod_id, pod_name, team_id, gpuaas_id FROM pod WHERE pod_id IN (
+      SELECT pod_id FROM (SELECT pod_id FROM pod_run WHERE NOT is_log_read UNION SELECT pod_id FROM platform_line) AS writing
+      WHERE NOT EXISTS (SELECT FROM log_source source WHERE source.pod_id = writing.pod_id AND is_platform OFFSET 0) LIMIT 1000
+    )
   ), known AS (
     INSERT INTO log_scope (team_id, gpuaas_id) SELECT DISTINCT team_id, gpuaas_id FROM pods ORDER BY 1, 2
     ON CONFLICT (team_id, gpuaas_id) DO UPDATE SET team_id = excluded.team_id RETURNING no, team_id, gpuaas_id
@@ -64,24 +66,29 @@ const newSources = `
   FROM pods JOIN known USING (team_id, gpuaas_id) CROSS JOIN (VALUES (false), (true)) AS kind (is_platform)
   ORDER BY pod_id, kind.is_platform ON CONFLICT DO NOTHING`;
 
-/** Those of `wanted` (source_no, run) that no living replica reads become this one’s. */
+/** Whether no other living replica reads a source. */
+const free = (source: string) => `(${source}.reader_id IS NULL OR ${source}.reader_id = $1::uuid OR NOT EXISTS (
+    SELECT FROM log_reader other WHERE other.id = ${source}.reader_id AND other.alive_until > clock_timestamp()
+  ))`;
+
+/** Those of `wanted` (source_no, run), which are free, become this replica’s, unless another one has claimed them at the same time. */
 const claimOf = (wanted: string) => `
   UPDATE log_source source SET reader_id = $1::uuid
   FROM (${wanted}) AS wanted, log_scope scope
-  WHERE source.no = wanted.no AND scope.no = source.scope_no AND (source.reader_id IS NULL OR source.reader_id = $1::uuid OR NOT EXISTS (
-    SELECT FROM log_reader other WHERE other.id = source.reader_id AND other.alive_until > clock_timestamp()
-  ))
+  WHERE source.no = wanted.no AND scope.no = source.scope_no AND ${free('source')}
   RETURNING source.no, scope_no, scope.team_id, scope.gpuaas_id::text, pod_name, is_platform, source.pod_id, wanted.run,
     CASE WHEN source.run = wanted.run THEN cursor END AS cursor, last_ns::text`;
 
 /** Runs of one pod are read one after the other, so that its lines keep their order. */
 const claimRuns = claimOf(`
-  SELECT DISTINCT ON (run.pod_id) found.no, run.run FROM pod_run run JOIN log_source found ON found.pod_id = run.pod_id AND NOT found.is_platform
-  WHERE NOT run.is_log_read AND NOT EXISTS (SELECT FROM unnest($2::integer[]) reading (no) WHERE reading.no = found.no)
+  SELECT DISTINCT ON (run.pod_id) found.no, run.run FROM pod_run run
+    CROSS JOIN LATERAL (SELECT no, reader_id FROM log_source WHERE pod_id = run.pod_id AND NOT is_platform OFFSET 0) AS found
+  WHERE NOT run.is_log_read AND found.no NOT IN (SELECT unnest($2::integer[])) AND ${free('found')}
   ORDER BY run.pod_id, run.run LIMIT 1000`);
 
 const claimPlatform = claimOf(`
-  SELECT DISTINCT found.no, 0 AS run FROM platform_line line JOIN log_source found ON found.pod_id = line.pod_id AND found.is_platform LIMIT 1000`);
+  SELECT DISTINCT found.no, 0 AS run FROM platform_line line JOIN log_source found ON found.pod_id = line.pod_id AND found.is_platform
+  WHERE ${free('found')} LIMIT 1000`);
 
 /** A reader that was thought dead finds another one’s cursor, and what it has read counts no more. */
 const saveCursors = `

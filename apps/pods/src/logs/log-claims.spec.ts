@@ -1,0 +1,55 @@
+import { Statements } from '@atoll/database';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { LogClaims } from './log-claims.js';
+import { LogsFixture } from './logs-fixture.js';
+
+/** More than one statement claims, of which no replica reads so many. */
+const podCount = 1_500;
+const newest = 'ffffffff-ffff-7fff-8fff-ffffffffffff';
+
+let fixture: LogsFixture;
+let replicas: LogClaims[];
+beforeAll(async () => {
+  fixture = await LogsFixture.start();
+  const claims = () => new LogClaims(fixture.get(Statements));
+  replicas = [claims(), claims(), claims()];
+  for (const replica of replicas) await replica.beAlive();
+  await write(`SELECT lpad(number::text, 32, '0')::uuid FROM generate_series(1, ${podCount}) number`);
+  const first = claims();
+  for (const reading: number[] = []; reading.length < podCount;)
+    reading.push(...(await first.claimRuns(reading)).map(({ source }) => source.no));
+  await fixture.query('UPDATE log_source SET reader_id = ($1::uuid[])[1 + no % 3]', [replicas.map(({ readerId }) => readerId)]);
+  await write(`SELECT '${newest}'::uuid`);
+});
+afterAll(() => fixture.stop());
+
+/** Pods that run, each with a line of the platform that is not stored yet. */
+async function write(podIds: string): Promise<void> {
+  await fixture.query(
+    `WITH written AS (
+       INSERT INTO pod (pod_id, pod_name, name, team_id, workspace_id, subscription_id, gpuaas_id, region_id, profile, image, vgpus, command, ports,
+         volumes, restart, start, run, state, entered_at)
+       SELECT id, 'pod-' || id, 'pod', $1, $1, 1, 1, 1, '1g.10gb', 'busybox', 1, '[]', '[]', '[]', 'always', 1, 1, 'stopped', now()
+       FROM (${podIds}) pods (id) RETURNING pod_id, run, gpuaas_id
+     ), runs AS (INSERT INTO pod_run (pod_id, run, gpuaas_id) SELECT pod_id, run, gpuaas_id FROM written)
+     INSERT INTO platform_line (pod_id, message) SELECT pod_id, 'The pod stops.' FROM written`,
+    [fixture.team()],
+  );
+}
+
+async function readingOf({ readerId }: LogClaims): Promise<number[]> {
+  const rows = await fixture.query<{ no: number }>('SELECT no FROM log_source WHERE reader_id = $1 AND NOT is_platform', [readerId]);
+  return rows.map(({ no }) => no);
+}
+
+it('the newest pod is read, by one replica, however many pods others read', async () => {
+  const found = await Promise.all(replicas.map(async (replica) => replica.claimRuns(await readingOf(replica))));
+  expect(found.flat().map(({ podId }) => podId)).toEqual([newest]);
+});
+
+it('lines of the platform about the newest pod are stored by one replica, however many there are about others', async () => {
+  const found = await Promise.all(replicas.map((replica) => replica.claimPlatformLines()));
+  const podIds = found.flat().map(({ podId }) => podId);
+  expect(podIds.filter((podId) => podId === newest)).toHaveLength(1);
+  expect(podIds).toHaveLength(podCount + 1);
+});
