@@ -1,8 +1,8 @@
 import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http';
 import { once } from 'node:events';
-import { connect, type AddressInfo } from 'node:net';
+import { connect, Socket, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { terminals } from '@atoll/contracts/pods';
 import { AppError } from '@atoll/errors';
 import { WebSocketServer, type WebSocket as Peer, WebSocket } from 'ws';
@@ -113,6 +113,17 @@ describe('the WebSocket of a terminal', () => {
     const closed = once(browser, 'close');
     peers[0]?.terminate();
     expect((await closed)[0]).toBe(1006);
+  });
+
+  it('asks both ends by TCP whether they are there, so that one whose host is gone ends it, however long nobody types', async () => {
+    const asks = jest.spyOn(Socket.prototype, 'setKeepAlive');
+    const browser = dial();
+    await once(browser, 'open');
+    const asked = (asks.mock.contexts as Socket[]).filter((_, call) => String(asks.mock.calls[call]) === 'true,30000');
+    asks.mockRestore();
+    expect(asked.some(({ localPort }) => localPort === port)).toBe(true);
+    expect(asked.some(({ remotePort }) => remotePort === (replica.address() as AddressInfo).port)).toBe(true);
+    browser.terminate();
   });
 
   it.each([

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { pipeline, type Duplex } from 'node:stream';
+import { pipeline } from 'node:stream';
 import type { INestApplication } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { terminalProtocol, terminals } from '@atoll/contracts/pods';
@@ -17,6 +17,8 @@ import { isOwnOrigin } from '../sessions/own-origin.js';
 
 const path = /^\/api\/pods\/([a-z0-9-]{1,63})\/terminal$/;
 const connectMs = 5_000;
+/** Of silence, until the other end is asked whether it is there. */
+const keepAliveMs = 30_000;
 /** What is passed on besides: the rest of the browser's head, its cookies among it, is nobody's affair. */
 const passedOn = ['sec-websocket-key', 'sec-websocket-version'] as const;
 
@@ -31,7 +33,7 @@ export function serveTerminals(app: INestApplication, instance: FastifyInstance)
   const noted: Noted = (status, requestId) => answered.recordUnread(status, requestId);
   const settings = app.get(GatewaySettings);
   const [limits, rpc] = [app.get(RateLimits), app.get(Rpc)];
-  const open = new Set<Duplex>();
+  const open = new Set<Socket>();
   let isClosing = false;
 
   async function handOver(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
@@ -80,9 +82,10 @@ function headFor(
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
-/** Passes bytes both ways, no faster than they are read, until either end is gone; then neither is left. */
-function join(one: Duplex, other: Duplex, open: Set<Duplex>): void {
-  const pass = (from: Duplex, to: Duplex) => {
+/** Passes bytes both ways, no faster than they are read, until either end is gone, also without a word; then neither is left. */
+function join(one: Socket, other: Socket, open: Set<Socket>): void {
+  const pass = (from: Socket, to: Socket) => {
+    from.setKeepAlive(true, keepAliveMs);
     open.add(from);
     pipeline(from, to, () => {
       open.delete(from);
