@@ -56,7 +56,15 @@ export {
   Uuid,
   WholeNumber,
 } from './fields.js';
-export { addressAllowed, addressInRanges, type AddressRange, IpWhitelist, parseAddressRange, whitelistEntries } from './ip-whitelist.js';
+export {
+  addressAllowed,
+  addressInRanges,
+  type AddressRange,
+  IpWhitelist,
+  networkOf,
+  parseAddressRange,
+  whitelistEntries,
+} from './ip-whitelist.js';
 export {
   allOrPage,
   IncludeEnded,

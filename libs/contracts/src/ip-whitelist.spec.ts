@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { validateSync } from 'class-validator';
 import fc from 'fast-check';
-import { addressAllowed, IpWhitelist, parseAddressRange } from './ip-whitelist.js';
+import { addressAllowed, IpWhitelist, networkOf, parseAddressRange } from './ip-whitelist.js';
 
 class Terms {
   @IpWhitelist({ optional: true })
@@ -72,4 +72,16 @@ describe('an IP whitelist', () => {
   it('law: no text makes the parser throw', () => {
     fc.assert(fc.property(fc.string(), (text) => parseAddressRange(text) === null || parseAddressRange(text) !== null));
   });
+});
+
+describe('the network of an address', () => {
+  it.each([
+    ['203.0.113.7', '203.0.113.7'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+    ['2001:DB8:0:1:ffff::2', '2001:db8:0:1::'],
+    ['2001:db8:0:1::', '2001:db8:0:1::'],
+    ['2001:db8:0:2::1', '2001:db8:0:2::'],
+    ['fe80::1%eth0', 'fe80::'],
+    ['unknown', 'unknown'],
+  ])('of %s is %s', (address, network) => expect(networkOf(address)).toBe(network));
 });

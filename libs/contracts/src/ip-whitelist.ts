@@ -43,6 +43,13 @@ export function addressInRanges(address: string, ranges: readonly AddressRange[]
   });
 }
 
+/** An IPv4 address, or the /64 an IPv6 address lies in: a subscriber usually has a whole /64 to choose from (RFC 6177). What cannot be read is its own. */
+export function networkOf(address: string): string {
+  const parsed = parseAddress(address.replace(/%.*$/, ''));
+  if (!parsed) return address;
+  return parsed.kind() === 'ipv4' ? parsed.toString() : ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString();
+}
+
 /** Whether a key with this whitelist may be used from this address. An empty whitelist allows any. */
 export function addressAllowed(address: string, whitelist: string): boolean {
   const entries = whitelistEntries(whitelist);

@@ -1,8 +1,8 @@
+import { networkOf } from '@atoll/contracts';
 import { Injectable } from '@nestjs/common';
 import { isAppError } from '@atoll/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RateLimits } from '../rate-limits/rate-limits.js';
-import { networkOf } from '../http/client-address.js';
 
 /** Log-ins and the like, whose failures count as failed authentications of their address. */
 @Injectable()

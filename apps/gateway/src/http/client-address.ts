@@ -28,9 +28,3 @@ function readAddress(text: string): string {
   if (ipaddr.IPv4.isValidFourPartDecimal(bare)) return bare;
   return bare.includes(':') && ipaddr.IPv6.isValid(bare) ? ipaddr.process(bare).toString() : unknownAddress;
 }
-
-/** An IPv4 address, or the /64 an IPv6 address lies in: a subscriber usually has a whole /64 to choose from (RFC 6177). */
-export function networkOf(address: string): string {
-  if (!ipaddr.IPv6.isValid(address)) return address;
-  return ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString();
-}

@@ -1,8 +1,9 @@
+import { networkOf } from '@atoll/contracts';
 import { Injectable } from '@nestjs/common';
 import { AppError, isAppError, type ErrorCode } from '@atoll/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Authenticator, type Attempt } from '../authentication/authenticator.js';
-import { clientAddress, networkOf } from '../http/client-address.js';
+import { clientAddress } from '../http/client-address.js';
 import type { Verified } from '../authentication/credential-cache.js';
 import { presentedCredential } from '../authentication/presented-credential.js';
 import { isSessionToken } from '../authentication/session-tokens.js';

@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { networkOf } from '@atoll/contracts';
 import type { SessionOrigin } from '@atoll/contracts/teams';
 import type { FastifyRequest } from 'fastify';
-import { networkOf } from '../http/client-address.js';
 
 /** What a list of sessions shows of the client: printable ASCII, as a header should be. */
 const unprintable = /[^\x20-\x7e]+/g;

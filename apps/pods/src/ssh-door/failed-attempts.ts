@@ -1,9 +1,9 @@
-import { isIPv6 } from 'node:net';
+import { networkOf } from '@atoll/contracts';
 
 const windowMs = 60_000;
 const addressesAtMost = 10_000;
 
-/** Counts failed log-ins by address and minute. An IPv6 address counts by its /64, which one customer usually has whole. */
+/** Counts failed log-ins by network and minute. */
 export class FailedAttempts {
   readonly #counts = new Map<string, { count: number; readonly sinceMs: number }>();
 
@@ -35,17 +35,4 @@ export class FailedAttempts {
     const [oldest] = this.#counts.keys();
     if (this.#counts.size > addressesAtMost && oldest !== undefined) this.#counts.delete(oldest);
   }
-}
-
-function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('::');
-  const [before, after] = [head.split(':').filter(Boolean), (tail ?? '').split(':').filter(Boolean)];
-  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
-  const groups = [...before, ...Array.from({ length: zeros }, () => '0'), ...after];
-  return groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':');
 }

@@ -1,9 +1,9 @@
-/** What one client, one address and all together may take. */
+/** What one client, one network (`networkOf`) and all together may take. */
 export interface DoorLimits {
   readonly connections: number;
-  /** Connections of one address that have not logged in. */
-  readonly strangersOfAddress: number;
-  /** Connections that have not logged in. */
+  /** Connections of one network that have not logged in. */
+  readonly strangersOfNetwork: number;
+  /** Connections that have not logged in. One that comes then takes the place of another. */
   readonly strangers: number;
   readonly connectionsOfUser: number;
   /** Log-ins that one connection may try; an agent offers its keys one after the other. */
@@ -20,7 +20,7 @@ export interface DoorLimits {
 
 export const usualLimits: DoorLimits = {
   connections: 1_000,
-  strangersOfAddress: 20,
+  strangersOfNetwork: 20,
   strangers: 100,
   connectionsOfUser: 50,
   tries: 10,

@@ -168,7 +168,7 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
     });
 
     it('cuts who connects and does not log in, and what is no SSH', async () => {
-      const short = await fixture.openDoor({ limits: { graceMs: 1_000 * timeoutFactor, strangersOfAddress: 3 } });
+      const short = await fixture.openDoor({ limits: { graceMs: 1_000 * timeoutFactor, strangersOfNetwork: 3 } });
       const sockets = Array.from({ length: 10 }, () => connect({ host: '127.0.0.1', port: short.port ?? 0 }).on('error', () => undefined));
       sockets[0]?.write('GET / HTTP/1.1\r\n\r\n');
       sockets[1]?.write(randomBytes(50_000));

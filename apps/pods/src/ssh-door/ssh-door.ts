@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { networkOf } from '@atoll/contracts';
 import { algorithms } from '@atoll/ssh';
 import { Logger } from '@nestjs/common';
 import ssh2, { type ClientInfo, type Connection } from 'ssh2';
@@ -25,6 +26,7 @@ export interface SshDoorOptions {
 interface Caller {
   readonly socket: Socket;
   readonly address: string;
+  readonly network: string;
   /** null until the client has said that it speaks SSH. */
   visit: Visit | null;
 }
@@ -86,8 +88,9 @@ export class SshDoor {
   #receive(socket: Socket): void {
     const address = socket.remoteAddress ?? '';
     socket.on('error', () => undefined);
-    if (!this.#hasRoomFor(address)) return void socket.destroy();
-    const caller: Caller = { socket, address, visit: null };
+    const network = networkOf(address);
+    if (!this.#hasRoomFor(network)) return void socket.destroy();
+    const caller: Caller = { socket, address, network, visit: null };
     const name = nameOf(address, socket.remotePort);
     this.#callers.set(name, caller);
     const grace = setTimeout(() => !caller.visit?.admission && socket.destroy(), this.#limits.graceMs);
@@ -118,11 +121,16 @@ export class SshDoor {
     });
   }
 
-  #hasRoomFor(address: string): boolean {
-    if (this.#failures.areTooMany(address) || this.#callers.size >= this.#limits.connections) return false;
-    const strangers = [...this.#callers.values()].filter(({ visit }) => !visit?.admission);
-    const ofAddress = strangers.filter((caller) => caller.address === address);
-    return strangers.length < this.#limits.strangers && ofAddress.length < this.#limits.strangersOfAddress;
+  /** Makes room where there are too many strangers: the oldest of the network that has most of them goes, so that a few networks lock nobody out. */
+  #hasRoomFor(network: string): boolean {
+    if (this.#failures.areTooMany(network) || this.#callers.size >= this.#limits.connections) return false;
+    const strangers = [...this.#callers.values()].filter(({ visit, socket }) => !visit?.admission && !socket.destroyed);
+    const byNetwork = Map.groupBy(strangers, (stranger) => stranger.network);
+    if ((byNetwork.get(network)?.length ?? 0) >= this.#limits.strangersOfNetwork) return false;
+    if (strangers.length < this.#limits.strangers) return true;
+    const [oldest] = [...byNetwork.values()].reduce((most, each) => (each.length > most.length ? each : most), []);
+    oldest?.socket.destroy();
+    return true;
   }
 
   /** Lets the port go at once, so that another replica takes it, and ends what is open. */
