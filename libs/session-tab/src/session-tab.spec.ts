@@ -16,12 +16,16 @@ class Server {
   private count = 0;
   /** Status with which refreshes are refused. */
   refuses: number | undefined;
+  /** What the next call of a path is refused with, by the path. */
+  readonly refusals = new Map<string, Answer>();
   /** Of a token: so short that each call refreshes it. */
   lifeS = 10;
   readonly calls: string[] = [];
 
   answer(path: string, authorization: string | null, body: { email?: string } | undefined): Answer {
     this.calls.push(path);
+    const refusal = this.refusals.get(path);
+    if (refusal) return refusal;
     if (path === '/user/login') {
       this.cookie = `session-${(this.count += 1)}`;
       this.users.set(this.cookie, body?.email ?? '');
@@ -144,6 +148,16 @@ describe('the session of a tab', () => {
     server.refuses = undefined;
     expect((await only.fetch('/pods')).status).toBe(200);
     expect(told).toEqual(['in as ada']);
+  });
+
+  it('begins with no log-in that is refused; the page gets all that the server said', async () => {
+    const { tab: only, told } = tab();
+    const body = { code: 'invalid_input', detail: 'email must be an e-mail address.', errors: [{ path: 'email' }], request_id: 'r' };
+    for (const path of ['/user/login', '/user/login/second-factor', '/user/login/passkey/begin'])
+      server.refusals.set(path, { status: 400, body });
+    const outcomes = [await only.logIn('ada', 'x'), await only.logInWithCode('t', '1'), await only.logInWithPasskey()];
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ kind: 'refused', response: { status: 400 }, body });
+    expect(told).toEqual([]);
   });
 
   it('is not the next user’s: a tab of the former one leaves', async () => {

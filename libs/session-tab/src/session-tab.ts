@@ -30,8 +30,9 @@ interface SecondFactor {
 
 interface Refusal {
   kind: 'refused';
-  status: number;
-  message: string;
+  response: Response;
+  /** What `response` held, read as JSON; undefined where it was none. */
+  body: unknown;
 }
 
 interface LoggedIn {
@@ -110,8 +111,8 @@ export class SessionTab {
 
   async logInWithPasskey(): Promise<LogInOutcome> {
     const asked = await this.#post('/user/login/passkey/begin', {});
-    const begun = (await asked.json()) as { challenge_id: string; options: string; detail?: string };
-    if (!asked.ok) return { kind: 'refused', status: asked.status, message: begun.detail ?? '' };
+    if (!asked.ok) return { kind: 'refused', response: asked, body: await bodyOf(asked) };
+    const begun = (await asked.json()) as { challenge_id: string; options: string };
     const publicKey = browser.PublicKeyCredential?.parseRequestOptionsFromJSON(JSON.parse(begun.options));
     const credential = await browser.navigator.credentials?.get({ publicKey });
     return this.#enter('/user/login/passkey/finish', {
@@ -160,15 +161,14 @@ export class SessionTab {
 
   async #enter(path: string, body: object): Promise<LogInOutcome> {
     const response = await this.#post(path, body);
-    const answer = (await response.json()) as LoggedIn & { code?: string; ticket?: string; methods?: string[]; detail?: string };
     if (response.ok) {
-      this.#take(answer);
+      this.#take((await response.json()) as LoggedIn);
       return { kind: 'in' };
     }
-    if (answer.code === 'second_factor_required') {
-      return { kind: 'second_factor', ticket: answer.ticket ?? '', methods: answer.methods ?? [] };
-    }
-    return { kind: 'refused', status: response.status, message: answer.detail ?? '' };
+    const answer = await bodyOf(response);
+    const { code, ticket = '', methods = [] } = (answer ?? {}) as { code?: string; ticket?: string; methods?: string[] };
+    if (code === 'second_factor_required') return { kind: 'second_factor', ticket, methods };
+    return { kind: 'refused', response, body: answer };
   }
 
   /** One refresh at a time in this tab, and one tab at a time in this browser. */
@@ -244,4 +244,8 @@ export class SessionTab {
     const sent = body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
     return fetch(this.#api + path, { method: 'POST', ...sent });
   }
+}
+
+function bodyOf(response: Response): Promise<unknown> {
+  return response.json().catch(() => undefined);
 }

@@ -31,9 +31,14 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await tab.page.getByLabel('E-mail').waitFor();
     expect(await violations(tab.page)).toEqual([]);
     await picture(tab.page, 'story-login');
-    await tab.page.getByLabel('E-mail').fill(email);
+    await tab.page.getByLabel('E-mail').fill('ada@localhost');
     await tab.page.getByLabel('Password', { exact: true }).fill('not the password at all');
     await tab.page.getByRole('button', { name: 'Log in', exact: true }).click();
+    await tab.page.getByText('email must be an e-mail address such as ada@example.com', { exact: true }).waitFor();
+    expect(await tab.page.getByLabel('E-mail').getAttribute('aria-invalid')).toBe('true');
+    await tab.page.getByLabel('E-mail').fill(email);
+    await tab.page.getByRole('button', { name: 'Log in', exact: true }).click();
+    await tab.page.getByText('email must be', { exact: false }).waitFor({ state: 'detached' });
     await tab.page.getByRole('alert').waitFor();
     expect(await violations(tab.page)).toEqual([]);
     await logIn(tab);

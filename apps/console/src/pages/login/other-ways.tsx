@@ -20,7 +20,7 @@ export function OtherWays({ onDone }: { onDone: () => void }) {
   };
   return (
     <>
-      {problem !== null && <ProblemNote problem={problem} />}
+      {problem !== null && <ProblemNote problem={problem} isInForm />}
       <Button onPress={() => void byPasskey().catch((error: unknown) => setProblem(asProblem(error)))}>Log in with a passkey</Button>
       {providers.data?.data.map(({ id, name }) => (
         // No form: its answer leads to another origin, which the policy of this page refuses to forms.
