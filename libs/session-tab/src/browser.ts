@@ -5,8 +5,8 @@ export interface Browser {
   readonly navigator: {
     readonly locks?: { request<T>(name: string, options: { signal: AbortSignal }, work: () => Promise<T>): Promise<T> };
     readonly credentials?: {
-      create(options: { publicKey: unknown }): Promise<PublicCredential | null>;
-      get(options: { publicKey: unknown }): Promise<PublicCredential | null>;
+      create(options: { publicKey: unknown }): Promise<PublicCredential>;
+      get(options: { publicKey: unknown }): Promise<PublicCredential>;
     };
   };
   readonly PublicKeyCredential?: {

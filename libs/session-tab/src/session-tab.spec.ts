@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { NoSession, SessionTab, type TabState } from './session-tab.js';
+import { NoPasskeys, NoSession, SessionTab, type TabState } from './session-tab.js';
 
 type Answer = { status: number; body: object };
 /** How long a message is under way: fast-check decides in which order they arrive. */
@@ -16,16 +16,18 @@ class Server {
   private count = 0;
   /** Status with which refreshes are refused. */
   refuses: number | undefined;
-  /** What the next call of a path is refused with, by the path. */
-  readonly refusals = new Map<string, Answer>();
+  /** What a path answers, whatever was asked. */
+  readonly answers = new Map<string, Answer>();
   /** Of a token: so short that each call refreshes it. */
   lifeS = 10;
   readonly calls: string[] = [];
+  readonly bodies: (object | undefined)[] = [];
 
   answer(path: string, authorization: string | null, body: { email?: string } | undefined): Answer {
     this.calls.push(path);
-    const refusal = this.refusals.get(path);
-    if (refusal) return refusal;
+    this.bodies.push(body);
+    const fixed = this.answers.get(path);
+    if (fixed) return fixed;
     if (path === '/user/login') {
       this.cookie = `session-${(this.count += 1)}`;
       this.users.set(this.cookie, body?.email ?? '');
@@ -56,6 +58,8 @@ let server: Server;
 let stored: Map<string, string>;
 let channels: Channel[];
 let listeners: (() => void)[];
+/** What the authenticator does when it is asked. */
+let device: () => Promise<{ toJSON(): object }>;
 
 class Channel {
   onmessage: (() => void) | undefined;
@@ -73,7 +77,7 @@ function lock(): { request(name: string, options: object, work: () => Promise<un
   return { request: (_name, _options, work) => (last = last.then(work, work)) };
 }
 
-const replaced = ['document', 'localStorage', 'navigator', 'BroadcastChannel', 'addEventListener', 'fetch'] as const;
+const replaced = ['document', 'localStorage', 'navigator', 'BroadcastChannel', 'addEventListener', 'fetch', 'PublicKeyCredential'] as const;
 const before = replaced.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const);
 const replace = (name: (typeof replaced)[number], value: unknown) =>
   Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
@@ -102,7 +106,9 @@ afterAll(() => {
 });
 const emptyBrowser = () => {
   [way, server, stored, channels, listeners] = [atOnce, new Server(), new Map(), [], []];
-  replace('navigator', { locks: lock() });
+  replace('navigator', { locks: lock(), credentials: { create: () => device(), get: () => device() } });
+  replace('PublicKeyCredential', { parseCreationOptionsFromJSON: () => ({}), parseRequestOptionsFromJSON: () => ({}) });
+  device = () => Promise.resolve({ toJSON: () => ({ id: 'a-passkey' }) });
 };
 beforeEach(emptyBrowser);
 
@@ -154,7 +160,7 @@ describe('the session of a tab', () => {
     const { tab: only, told } = tab();
     const body = { code: 'invalid_input', detail: 'email must be an e-mail address.', errors: [{ path: 'email' }], request_id: 'r' };
     for (const path of ['/user/login', '/user/login/second-factor', '/user/login/passkey/begin'])
-      server.refusals.set(path, { status: 400, body });
+      server.answers.set(path, { status: 400, body });
     const outcomes = [await only.logIn('ada', 'x'), await only.logInWithCode('t', '1'), await only.logInWithPasskey()];
     for (const outcome of outcomes) expect(outcome).toMatchObject({ kind: 'refused', response: { status: 400 }, body });
     expect(told).toEqual([]);
@@ -237,5 +243,49 @@ describe('the session of a tab', () => {
       }),
       { numRuns: 300 },
     );
+  });
+});
+
+describe('a passkey', () => {
+  const begin = '/user/passkeys/begin';
+  const finish = '/user/passkeys/finish';
+  async function add(): Promise<Response> {
+    const { tab: only } = tab();
+    await only.logIn('ada', 'secret');
+    return only.addPasskey('Laptop');
+  }
+  beforeEach(() => {
+    server.lifeS = 3600;
+    server.answers.set(begin, { status: 200, body: { challenge_id: 'c', options: '{}' } });
+    server.answers.set('/user/login/passkey/begin', { status: 200, body: { challenge_id: 'c', options: '{}' } });
+  });
+
+  it('is added by the answer of the device', async () => {
+    expect((await add()).status).toBe(200);
+    expect(server.calls).toEqual(['/user/login', begin, finish]);
+    expect(server.bodies.at(-1)).toEqual({ challenge_id: 'c', credential: '{"id":"a-passkey"}', name: 'Laptop' });
+  });
+
+  it.each([
+    [begin, ['/user/login', begin]],
+    [finish, ['/user/login', begin, finish]],
+  ])('that is refused at %s is not added, and the page gets the refusal', async (path, calls) => {
+    server.answers.set(path, { status: 403, body: { code: 'forbidden' } });
+    const response = await add();
+    expect([response.status, await response.json(), server.calls]).toEqual([403, { code: 'forbidden' }, calls]);
+  });
+
+  it('that the device does not give ends with what the browser says, and no call', async () => {
+    device = () => Promise.reject(new DOMException('cancelled', 'NotAllowedError'));
+    await expect(add()).rejects.toMatchObject({ name: 'NotAllowedError' });
+    await expect(tab().tab.logInWithPasskey()).rejects.toMatchObject({ name: 'NotAllowedError' });
+    expect(server.calls).toEqual(['/user/login', begin, '/user/login/passkey/begin']);
+  });
+
+  it.each(['navigator', 'PublicKeyCredential'] as const)('needs a browser that has %s: the server is asked for nothing', async (part) => {
+    replace(part, part === 'navigator' ? {} : undefined);
+    await expect(add()).rejects.toThrow(NoPasskeys);
+    await expect(tab().tab.logInWithPasskey()).rejects.toThrow(NoPasskeys);
+    expect(server.calls).toEqual(['/user/login']);
   });
 });

@@ -55,6 +55,11 @@ export class NoSession extends Error {
   override readonly name = 'NoSession';
 }
 
+/** Thrown where the browser has no passkeys for this page, as for one of plain http on another host than localhost. Nothing was asked of the server. */
+export class NoPasskeys extends Error {
+  override readonly name = 'NoPasskeys';
+}
+
 const channelName = 'atoll-session';
 const stampKey = 'atoll-logged-out';
 const lockName = 'atoll-refresh';
@@ -109,26 +114,29 @@ export class SessionTab {
     return this.#enter('/user/login/second-factor', { ticket, code });
   }
 
+  /** Throws `NoPasskeys`, and the `DOMException` by which the browser says that it has no answer of a device. */
   async logInWithPasskey(): Promise<LogInOutcome> {
+    const { PublicKeyCredential, credentials } = passkeys();
     const asked = await this.#post('/user/login/passkey/begin', {});
     if (!asked.ok) return { kind: 'refused', response: asked, body: await bodyOf(asked) };
     const begun = (await asked.json()) as { challenge_id: string; options: string };
-    const publicKey = browser.PublicKeyCredential?.parseRequestOptionsFromJSON(JSON.parse(begun.options));
-    const credential = await browser.navigator.credentials?.get({ publicKey });
-    return this.#enter('/user/login/passkey/finish', {
-      challenge_id: begun.challenge_id,
-      credential: JSON.stringify(credential?.toJSON()),
-    });
+    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(JSON.parse(begun.options));
+    const credential = JSON.stringify((await credentials.get({ publicKey })).toJSON());
+    return this.#enter('/user/login/passkey/finish', { challenge_id: begun.challenge_id, credential });
   }
 
-  /** Adds a passkey of this device to the user who is logged in. Gives back the response of the last call, which is the first where that is refused. */
+  /**
+   * Adds a passkey of this device to the user who is logged in. Gives back the response of the last call, which is the first where that is refused.
+   * Throws as `logInWithPasskey` does.
+   */
   async addPasskey(name: string): Promise<Response> {
+    const { PublicKeyCredential, credentials } = passkeys();
     const asked = await this.fetch('/user/passkeys/begin', { method: 'POST' });
     if (!asked.ok) return asked;
     const begun = (await asked.json()) as { challenge_id: string; options: string };
-    const publicKey = browser.PublicKeyCredential?.parseCreationOptionsFromJSON(JSON.parse(begun.options));
-    const credential = await browser.navigator.credentials?.create({ publicKey });
-    const body = JSON.stringify({ challenge_id: begun.challenge_id, credential: JSON.stringify(credential?.toJSON()), name });
+    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(JSON.parse(begun.options));
+    const credential = JSON.stringify((await credentials.create({ publicKey })).toJSON());
+    const body = JSON.stringify({ challenge_id: begun.challenge_id, credential, name });
     return this.fetch('/user/passkeys/finish', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
   }
 
@@ -244,6 +252,15 @@ export class SessionTab {
     const sent = body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
     return fetch(this.#api + path, { method: 'POST', ...sent });
   }
+}
+
+function passkeys() {
+  const {
+    PublicKeyCredential,
+    navigator: { credentials },
+  } = browser;
+  if (!PublicKeyCredential || !credentials) throw new NoPasskeys();
+  return { PublicKeyCredential, credentials };
 }
 
 function bodyOf(response: Response): Promise<unknown> {

@@ -39,9 +39,26 @@ export function unreachable(): Problem {
   return new Problem(0, 'offline', 'The platform cannot be reached. Check the network.', null);
 }
 
+/** By the name of what is thrown: a DOMException of WebAuthn Level 3 (5.1), or `NoPasskeys` of the session. */
+const passkeyFaults: Record<string, { code: 'no_passkey' | 'no_passkeys'; detail: string }> = {
+  NotAllowedError: { code: 'no_passkey', detail: 'It was cancelled, took too long, or the device has none for this platform. Try again.' },
+  InvalidStateError: { code: 'no_passkey', detail: 'This device has a passkey of yours already.' },
+  NotSupportedError: { code: 'no_passkeys', detail: 'This device makes no passkeys of the kind that the platform takes. Try another one.' },
+  SecurityError: {
+    code: 'no_passkeys',
+    detail: 'This page is open at another address than the platform’s own, such as 127.0.0.1 in place of localhost.',
+  },
+  NoPasskeys: {
+    code: 'no_passkeys',
+    detail: 'They need an address that begins with https, or localhost, and a browser that is up to date.',
+  },
+};
+
 /** Any thrown value as a problem. */
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
+  const fault = passkeyFaults[(error as Error | null)?.name ?? ''];
+  if (fault) return new Problem(0, fault.code, fault.detail, null);
   return new Problem(0, 'console', error instanceof Error ? error.message : 'The console failed.', null);
 }
 

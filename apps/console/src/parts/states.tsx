@@ -37,8 +37,15 @@ const titles: Record<number, string> = {
   504: 'The platform took too long',
 };
 
+const titlesOfCodes: Record<string, string> = {
+  console: 'The console failed',
+  no_passkey: 'The device gave no passkey',
+  no_passkeys: 'Passkeys do not work here',
+};
+
 function titleOf({ status, code, detail }: Problem): string {
-  if (status === 0 && code === 'console') return 'The console failed';
+  const ownTitle = status === 0 ? titlesOfCodes[code] : undefined;
+  if (ownTitle !== undefined) return ownTitle;
   if (status === 401 && !/session has ended/i.test(detail)) return 'You are not logged in';
   return titles[status] ?? 'This was refused';
 }
