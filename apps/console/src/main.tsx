@@ -10,11 +10,13 @@ import { I18nProvider } from 'react-aria-components/I18nProvider';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './api/query-client.js';
 import { router } from './router.js';
-import { currentSession, onSessionChange, resumeSession } from './session/session.js';
+import { currentSession, onSessionChange } from './session/session.js';
+import { resume } from './shell/resume.js';
 import { startTheme } from './shell/theme.js';
 
 startTheme();
-await resumeSession();
+const root = createRoot(document.getElementById('root') as HTMLElement);
+await resume((page) => root.render(page));
 
 onSessionChange(() => {
   // What one person read is not for the next.
@@ -22,15 +24,12 @@ onSessionChange(() => {
   void router.invalidate();
 });
 
-const root = document.getElementById('root');
-if (root) {
-  createRoot(root).render(
-    <StrictMode>
-      <I18nProvider locale="en-US">
-        <QueryClientProvider client={queryClient}>
-          <RouterProvider router={router} />
-        </QueryClientProvider>
-      </I18nProvider>
-    </StrictMode>,
-  );
-}
+root.render(
+  <StrictMode>
+    <I18nProvider locale="en-US">
+      <QueryClientProvider client={queryClient}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </I18nProvider>
+  </StrictMode>,
+);

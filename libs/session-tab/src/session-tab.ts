@@ -55,6 +55,18 @@ export class NoSession extends Error {
   override readonly name = 'NoSession';
 }
 
+/**
+ * Thrown by `start` and `fetch` where a refresh failed for the moment, and the session may go on. `refusal` says what the server said; it is left out where
+ * nothing answered.
+ */
+export class RefreshFailed extends Error {
+  override readonly name = 'RefreshFailed';
+
+  constructor(readonly refusal?: Pick<Refusal, 'response' | 'body'>) {
+    super(`The session cannot be refreshed at the moment (${refusal?.response.status ?? 'no answer'}).`);
+  }
+}
+
 /** Thrown where the browser has no passkeys for this page, as for one of plain http on another host than localhost. Nothing was asked of the server. */
 export class NoPasskeys extends Error {
   override readonly name = 'NoPasskeys';
@@ -65,6 +77,9 @@ const stampKey = 'atoll-logged-out';
 const lockName = 'atoll-refresh';
 /** A tab that sleeps with the lock must not keep the others waiting. */
 const lockPatienceMs = 5_000;
+/** Less than the 10 s for which the server takes the cookie that a refresh without an answer has replaced. */
+const refreshPatienceMs = 8_000;
+const logOutPatienceMs = 5_000;
 /** A token is refreshed so long before it expires. */
 const marginMs = 30_000;
 
@@ -97,7 +112,7 @@ export class SessionTab {
     return this.#held?.user;
   }
 
-  /** For a new tab: takes part in the browser's session, if there is one. */
+  /** For a new tab: takes part in the browser's session, if there is one. Throws `RefreshFailed` where that cannot be told yet. */
   async start(): Promise<void> {
     await this.#refresh().catch((error: unknown) => {
       if (!(error instanceof NoSession)) throw error;
@@ -140,10 +155,11 @@ export class SessionTab {
     return this.fetch('/user/passkeys/finish', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
   }
 
-  /** Ends the session in every tab. This tab is out whether or not the server can be reached; throws where it cannot. */
+  /** Ends the session in every tab. This tab is out in any case, after 5 s at most; throws where the session in this browser may go on. */
   async logOut(): Promise<void> {
     try {
-      await this.#post('/user/logout', undefined);
+      const { ok, status } = await this.#post('/user/logout', undefined, logOutPatienceMs);
+      if (!ok) throw new Error(`The session may go on: the log-out was refused (${status}).`);
     } finally {
       browser.localStorage.setItem(stampKey, `${Date.now()} ${crypto.randomUUID()}`);
       this.#channel.postMessage('logged out');
@@ -151,7 +167,7 @@ export class SessionTab {
     }
   }
 
-  /** A call to the API with the tab's access token, refreshed where it is about to expire. Throws `NoSession`. */
+  /** A call to the API with the tab's access token, refreshed where it is about to expire. Throws `NoSession` and `RefreshFailed`. */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     this.#lookForLogOut();
     if (!this.#held) throw new NoSession();
@@ -208,8 +224,10 @@ export class SessionTab {
       this.#leave('logged_out');
       throw new NoSession();
     }
-    const response = await this.#post('/user/refresh', undefined);
-    const answer = response.ok ? ((await response.json()) as LoggedIn) : undefined;
+    const response = await this.#post('/user/refresh', undefined, refreshPatienceMs).catch(() => {
+      throw new RefreshFailed();
+    });
+    const body = await bodyOf(response);
     if (this.#held !== before) {
       // Left or logged in anew meanwhile: the answer is about a session that is no longer this tab's.
       if (this.#held) return;
@@ -219,7 +237,8 @@ export class SessionTab {
       this.#leave('ended');
       throw new NoSession();
     }
-    if (!answer) throw new Error(`The session cannot be refreshed at the moment (${response.status}).`);
+    if (!response.ok || body === undefined) throw new RefreshFailed({ response, body });
+    const answer = body as LoggedIn;
     if (stamp !== browser.localStorage.getItem(stampKey)) {
       this.#leave('logged_out');
       throw new NoSession();
@@ -248,9 +267,13 @@ export class SessionTab {
     if (this.#held && this.#held.stamp !== browser.localStorage.getItem(stampKey)) this.#leave('logged_out');
   }
 
-  #post(path: string, body: object | undefined): Promise<Response> {
+  #post(path: string, body: object | undefined, patienceMs?: number): Promise<Response> {
     const sent = body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-    return fetch(this.#api + path, { method: 'POST', ...sent });
+    return fetch(this.#api + path, {
+      method: 'POST',
+      ...sent,
+      ...(patienceMs !== undefined && { signal: AbortSignal.timeout(patienceMs) }),
+    });
   }
 }
 

@@ -1,8 +1,8 @@
-import { NoSession } from '@atoll/session-tab';
+import { NoSession, RefreshFailed } from '@atoll/session-tab';
 import createClient from 'openapi-fetch';
 import { fetchAsCaller } from '../session/session.js';
 import type { components, paths } from './generated/openapi.js';
-import { Problem, problemOf, unreachable } from './problem.js';
+import { asProblem, Problem, problemOf, unreachable } from './problem.js';
 
 export type Schemas = components['schemas'];
 
@@ -10,8 +10,10 @@ export type Schemas = components['schemas'];
 export const api = createClient<paths>({ baseUrl: location.origin, cache: 'no-store', credentials: 'same-origin', fetch: fetchAsCaller });
 
 api.use({
-  onError: ({ error }) =>
-    error instanceof NoSession ? new Problem(401, 'unauthenticated', 'Your session has ended. Log in again.', null) : unreachable(),
+  onError: ({ error }) => {
+    if (error instanceof NoSession) return new Problem(401, 'unauthenticated', 'Your session has ended. Log in again.', null);
+    return error instanceof RefreshFailed ? asProblem(error) : unreachable();
+  },
 });
 
 interface Answer<Body> {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { NoPasskeys } from '@atoll/session-tab';
+import { NoPasskeys, RefreshFailed } from '@atoll/session-tab';
 import { asProblem } from './problem.js';
 
 it.each([
@@ -13,4 +13,11 @@ it.each([
   const { status, ...problem } = asProblem(thrown);
   expect([status, problem.code]).toEqual([0, code]);
   expect(problem.detail).toMatch(detail);
+});
+
+it('a refresh that failed is what the platform said, or that it cannot be reached', () => {
+  const response = new Response(null, { status: 503, headers: { 'retry-after': '7' } });
+  const refused = new RefreshFailed({ response, body: { code: 'unavailable', detail: 'The service is not available.' } });
+  expect(asProblem(refused)).toMatchObject({ status: 503, detail: 'The service is not available.', retryAfterSeconds: 7 });
+  expect(asProblem(new RefreshFailed())).toMatchObject({ status: 0, code: 'offline' });
 });

@@ -1,3 +1,4 @@
+import { RefreshFailed } from '@atoll/session-tab';
 import type { components } from './generated/openapi.js';
 
 type ProblemBody = components['schemas']['Problem'];
@@ -57,6 +58,7 @@ const passkeyFaults: Record<string, { code: 'no_passkey' | 'no_passkeys'; detail
 /** Any thrown value as a problem. */
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
+  if (error instanceof RefreshFailed) return error.refusal ? problemOf(error.refusal.response, error.refusal.body) : unreachable();
   const fault = passkeyFaults[(error as Error | null)?.name ?? ''];
   if (fault) return new Problem(0, fault.code, fault.detail, null);
   return new Problem(0, 'console', error instanceof Error ? error.message : 'The console failed.', null);

@@ -33,9 +33,9 @@ function become(next: Session): void {
   for (const listener of listeners) listener();
 }
 
-/** Goes on with the session of this browser, where it has one. A platform that does not answer is shown by the first page. */
-export async function resumeSession(): Promise<void> {
-  await tab.start().catch(() => undefined);
+/** Goes on with the session of this browser, where it has one. Throws `RefreshFailed` where that cannot be told yet. */
+export function resumeSession(): Promise<void> {
+  return tab.start();
 }
 
 export function logInWithKey(key: string): void {

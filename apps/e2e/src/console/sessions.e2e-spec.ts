@@ -57,6 +57,34 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await tab.close();
   });
 
+  it('goes on once the platform says whether there is one, which the page waits for in view, and asks again by itself', async () => {
+    const tab = await openTab(platformUrl);
+    await logIn(tab);
+    const { page } = tab;
+    const held = Promise.withResolvers<void>();
+    const refusal = { code: 'unavailable', detail: 'The service is not available.', request_id: 'req-outside-test' };
+    await page.route('**/api/user/refresh', async (route) => {
+      await held.promise;
+      await route.fulfill({ status: 503, contentType: 'application/problem+json', body: JSON.stringify(refusal) });
+    });
+    await page.goto('/profile');
+    await page.locator('.skeleton').waitFor();
+    expect(await page.getByRole('status').textContent()).toBe('Looking for your session');
+    held.resolve();
+    const note = page.getByRole('alert');
+    await note.getByText('The service is not available.').waitFor();
+    await note.getByText('req-outside-test').waitFor();
+    expect(await violations(page)).toEqual([]);
+    const asked = page.waitForRequest('**/api/user/refresh');
+    await note.getByRole('button', { name: 'Try again' }).click();
+    await asked;
+    await note.waitFor();
+    await page.unroute('**/api/user/refresh');
+    await page.getByText('(this one)').waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('ends in all tabs by one log-out, and by one call', async () => {
     const tab = await openTab(platformUrl);
     await logIn(tab);
