@@ -59,8 +59,9 @@ export function addPasskey(name: string): Promise<Response> {
   return tab.addPasskey(name);
 }
 
-export function logOut(): void {
-  if (current.kind === 'session') void tab.logOut().catch(() => undefined);
+/** This tab is out after some seconds at most. Throws where the session in this browser may go on, since the platform did not answer. */
+export async function logOut(): Promise<void> {
+  if (current.kind === 'session') await tab.logOut();
   else become({ kind: 'none', ended: 'logout' });
 }
 

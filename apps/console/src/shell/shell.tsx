@@ -7,9 +7,9 @@ import icon from '../icon.svg';
 import { Button } from '../parts/button.js';
 import { ProblemNote, Skeleton } from '../parts/states.js';
 import type { User } from '../api/access.js';
-import { logOut } from '../session/session.js';
 import { UserContext } from '../api/user-context.js';
 import { CommandPalette } from './command-palette.js';
+import { LogOut } from './log-out.js';
 import { destinations, type Destination } from './navigation.js';
 import { TeamPicker } from './team-picker.js';
 import { ThemePicker } from './theme-picker.js';
@@ -23,7 +23,7 @@ export function Shell() {
         {profile.error ? (
           <>
             <ProblemNote problem={asProblem(profile.error)} onRetry={() => void profile.refetch()} />
-            <Button onPress={logOut}>Log out</Button>
+            <LogOut />
           </>
         ) : (
           <Skeleton height={420} label="Loading your profile" />
@@ -80,9 +80,7 @@ function Frame({ user }: { user: User }) {
             API documentation
           </a>
           <ThemePicker />
-          <Button kind="plain" isWide onPress={logOut}>
-            Log out
-          </Button>
+          <LogOut kind="plain" isWide />
         </div>
       </div>
       <main id="main" className="main" tabIndex={-1} ref={main}>

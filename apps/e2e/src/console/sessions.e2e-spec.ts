@@ -110,6 +110,24 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await tab.close();
   });
 
+  it('ends in its tab by a log-out that nobody answers, which says so and that the session may go on', async () => {
+    const tab = await openTab(platformUrl);
+    await logIn(tab);
+    const { page } = tab;
+    const held = Promise.withResolvers<void>();
+    await page.route('**/api/user/logout', async (route) => {
+      await held.promise;
+      await route.abort();
+    });
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByRole('button', { name: 'Logging out…' }).waitFor();
+    held.resolve();
+    await page.getByText('You are logged out.').waitFor();
+    await page.getByText('the session in this browser may go on').waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('that was ended elsewhere ends here with one 401, and goes on where it was after a new log-in', async () => {
     const tab = await openTab(platformUrl);
     await logIn(tab);
