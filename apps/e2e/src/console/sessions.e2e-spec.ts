@@ -194,6 +194,8 @@ describeWhere(browserLack(), 'a session in the console', () => {
 
     await page.getByRole('button', { name: 'Log out' }).click();
     await enter();
+    await page.getByRole('button', { name: 'Start again' }).click();
+    await enter();
     await page.getByLabel('Code').fill(first);
     await page.getByRole('button', { name: 'Confirm' }).click();
     await page.getByRole('link', { name: 'SSH keys' }).waitFor();

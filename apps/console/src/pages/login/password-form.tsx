@@ -12,7 +12,7 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const [ticket, setTicket] = useState<string | null>(null);
-  if (ticket !== null) return <CodeForm ticket={ticket} onDone={onDone} />;
+  if (ticket !== null) return <CodeForm ticket={ticket} onDone={onDone} onRestart={() => setTicket(null)} />;
   const logIn = async () => {
     const wanted = ticketOf(await logInWithPassword(email, password));
     if (wanted !== null) return setTicket(wanted);
@@ -49,27 +49,38 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
   );
 }
 
-function CodeForm({ ticket, onDone }: { ticket: string; onDone: () => void }) {
+interface CodeFormProps {
+  ticket: string;
+  onDone: () => void;
+  onRestart: () => void;
+}
+
+function CodeForm({ ticket, onDone, onRestart }: CodeFormProps) {
   const [code, setCode] = useState('');
   const confirm = async () => {
     ticketOf(await logInWithCode(ticket, code.trim()));
     onDone();
   };
   return (
-    <LoginForm submit="Confirm" action={confirm}>
-      {(problem) => (
-        <Field
-          label="Code"
-          value={code}
-          onChange={setCode}
-          // oxlint-disable-next-line jsx-a11y/no-autofocus -- the field before it is gone
-          autoFocus
-          autoComplete="one-time-code"
-          hint="Of your authenticator, or one of your recovery codes."
-          error={problem?.fields.code}
-          isRequired
-        />
-      )}
-    </LoginForm>
+    <>
+      <LoginForm submit="Confirm" action={confirm}>
+        {(problem) => (
+          <Field
+            label="Code"
+            value={code}
+            onChange={setCode}
+            // oxlint-disable-next-line jsx-a11y/no-autofocus -- the field before it is gone
+            autoFocus
+            autoComplete="one-time-code"
+            hint="Of your authenticator, or one of your recovery codes."
+            error={problem?.fields.code}
+            isRequired
+          />
+        )}
+      </LoginForm>
+      <Button kind="plain" onPress={onRestart}>
+        Start again
+      </Button>
+    </>
   );
 }
