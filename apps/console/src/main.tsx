@@ -11,10 +11,12 @@ import { createRoot } from 'react-dom/client';
 import { queryClient } from './api/query-client.js';
 import { router } from './router.js';
 import { currentSession, onSessionChange } from './session/session.js';
+import { keepFocus } from './shell/keep-focus.js';
 import { resume } from './shell/resume.js';
 import { startTheme } from './shell/theme.js';
 
 startTheme();
+keepFocus();
 const root = createRoot(document.getElementById('root') as HTMLElement);
 await resume((page) => root.render(page));
 

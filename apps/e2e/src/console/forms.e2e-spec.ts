@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
-import { adminKey, platformUrl, succeed } from '../client.js';
+import { adminKey, platformUrl, succeed, until } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
 import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
 
@@ -22,6 +22,14 @@ describeWhere(browserLack(), 'a form in the console', () => {
       await dialog.getByRole('button', { name: 'Save' }).click();
       await workspaces.getByText(name, { exact: true }).waitFor();
     }
+    // What had the focus goes with its row: the keyboard goes on in the content of the page.
+    await workspaces.getByRole('listitem').filter({ hasText: 'serving' }).getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+    await workspaces.getByText('serving', { exact: true }).waitFor({ state: 'detached' });
+    await until(
+      () => page.evaluate('document.activeElement.tagName'),
+      (name) => name === 'MAIN',
+    );
     await page.getByRole('region', { name: 'Team', exact: true }).getByRole('button', { name: 'Edit' }).click();
     await dialog.getByLabel('Name').fill('Never saved');
     await dialog.getByRole('button', { name: 'Cancel' }).click();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { TOTP } from 'otpauth';
-import { adminKey, call, createTeam, platformUrl, succeed } from '../client.js';
+import { adminKey, call, createTeam, platformUrl, succeed, until } from '../client.js';
 import { browserLack, closeBrowser, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
 
 const password = 'correct horse battery staple';
@@ -187,6 +187,11 @@ describeWhere(browserLack(), 'a session in the console', () => {
     expect(await page.content()).not.toContain(secret);
     await card.getByText('set up', { exact: true }).waitFor();
     await card.getByText('10 recovery codes are left').waitFor();
+    // The button that opened the dialog is another one now.
+    await until(
+      () => page.evaluate('document.activeElement.tagName'),
+      (name) => name === 'MAIN',
+    );
     await page.setViewportSize({ width: 360, height: 740 });
     expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(360);
     await picture(page, 'story-profile-360');
