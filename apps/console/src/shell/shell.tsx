@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useLocation, useParams } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState, type RefObject } from 'react';
 import { asProblem } from '../api/problem.js';
 import { profileQuery } from '../api/queries.js';
 import icon from '../icon.svg';
@@ -42,14 +42,12 @@ function Frame({ user }: { user: User }) {
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const { teamId = user.teams[0]?.id } = useParams({ strict: false });
   const { pathname } = useLocation();
-  // Open on the page on which it was opened: whoever goes on has closed it.
-  const [menuAt, setMenuAt] = useState<string | null>(null);
-  const isMenuOpen = menuAt === pathname;
-  const setMenuOpen = (isOpen: boolean) => setMenuAt(isOpen ? pathname : null);
+  const menuButton = useRef<HTMLButtonElement>(null);
+  const menu = useMenu(pathname, menuButton);
   const main = useFocusOnNewPage(pathname);
   const links = destinations(user, teamId);
   return (
-    <div className="shell" data-menu={isMenuOpen ? 'open' : 'closed'}>
+    <div className="shell" data-menu={menu.isOpen ? 'open' : 'closed'}>
       <a className="skip" href="#main">
         Skip to the content
       </a>
@@ -59,12 +57,12 @@ function Frame({ user }: { user: User }) {
           <Button isSmall onPress={() => setPaletteOpen(true)}>
             Go to…
           </Button>
-          <Button isSmall onPress={() => setMenuOpen(!isMenuOpen)} aria-expanded={isMenuOpen}>
+          <Button isSmall onPress={menu.isOpen ? menu.close : menu.open} aria-expanded={menu.isOpen} ref={menuButton}>
             Menu
           </Button>
         </div>
       </header>
-      {isMenuOpen && <button type="button" className="veil" aria-label="Close the menu" onClick={() => setMenuOpen(false)} />}
+      {menu.isOpen && <button type="button" className="veil" aria-label="Close the menu" onClick={menu.close} />}
       <div className="side">
         <Brand />
         {user.teams.length > 0 && <TeamPicker teams={user.teams} teamId={teamId} />}
@@ -89,6 +87,26 @@ function Frame({ user }: { user: User }) {
       <CommandPalette isOpen={isPaletteOpen} onOpenChange={setPaletteOpen} destinations={links} teams={user.teams} />
     </div>
   );
+}
+
+/** The sidebar of a narrow screen. Whoever closes it, by Escape too, is back at its button. */
+function useMenu(pathname: string, button: RefObject<HTMLButtonElement | null>) {
+  // Open on the page on which it was opened: whoever goes on has closed it.
+  const [openAt, setOpenAt] = useState<string | null>(null);
+  const isOpen = openAt === pathname;
+  const close = () => {
+    setOpenAt(null);
+    button.current?.focus();
+  };
+  useEffect(() => {
+    if (!isOpen) return;
+    const closeByKey = ({ key }: KeyboardEvent) => {
+      if (key === 'Escape') close();
+    };
+    addEventListener('keydown', closeByKey);
+    return () => removeEventListener('keydown', closeByKey);
+  });
+  return { isOpen, open: () => setOpenAt(pathname), close };
 }
 
 /** After a page change the focus is at its start, as it would be after a load. */

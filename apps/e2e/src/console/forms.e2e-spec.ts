@@ -57,6 +57,11 @@ describeWhere(browserLack(), 'a form in the console', () => {
     const fits = async () => Number(await page.evaluate('document.documentElement.scrollWidth')) <= 360;
     await logInWithKey(page, tenant.keys.team_owner ?? '', `/teams/${tenant.teamId}/settings`);
     const workspaces = page.getByRole('region', { name: 'Workspaces' });
+    await page.getByRole('button', { name: 'Menu' }).click();
+    await page.getByRole('link', { name: 'Overview' }).focus();
+    await page.keyboard.press('Escape');
+    await page.getByRole('link', { name: 'Overview' }).waitFor({ state: 'hidden' });
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Menu');
     const strange = '<img src=x onerror=alert(1)>مرحبا בעולם';
     await workspaces.getByRole('button', { name: 'Create' }).click();
     await dialog.getByLabel('Name').fill(strange);
