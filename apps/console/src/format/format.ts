@@ -81,9 +81,15 @@ const bucketFormats = {
   monthly: { month: 'long', year: 'numeric' },
 } as const satisfies Record<string, Intl.DateTimeFormatOptions>;
 
-/** The name of a bucket of a report, in the zone of that report. */
-export function bucketName(start: string, interval: keyof typeof bucketFormats, zone: string): string {
-  return new Intl.DateTimeFormat(undefined, { ...bucketFormats[interval], timeZone: zone }).format(new Date(start));
+/** The names of the buckets of a report, in the zone of that report: where a clock that goes back gives two the same, each with its offset too. */
+export function bucketNames(starts: readonly string[], interval: keyof typeof bucketFormats, zone: string): string[] {
+  const naming = (options: Intl.DateTimeFormatOptions) => {
+    const format = new Intl.DateTimeFormat(undefined, { ...bucketFormats[interval], ...options, timeZone: zone });
+    return (start: string) => format.format(new Date(start));
+  };
+  const names = starts.map(naming({}));
+  const withOffset = naming({ timeZoneName: 'shortOffset' });
+  return names.map((name, at) => (name === names[at - 1] || name === names[at + 1] ? withOffset(starts[at] ?? '') : name));
 }
 
 /** `2026-10` as a month's name. */

@@ -1,0 +1,22 @@
+import { expect, it } from '@jest/globals';
+import { bucketNames } from './format.js';
+
+const hours = (from: string, count: number) =>
+  Array.from({ length: count }, (_, at) => new Date(Date.parse(from) + at * 3_600_000).toISOString());
+
+it.each([
+  ['Europe/Oslo', '2026-10-24T22:00:00Z', 25],
+  ['Europe/Oslo', '2026-03-28T23:00:00Z', 23],
+  ['Australia/Lord_Howe', '2026-04-04T13:00:00Z', 24],
+  ['UTC', '2026-10-25T00:00:00Z', 24],
+])('the hours of a day in %s from %s have %i names', (zone, from, count) => {
+  expect(new Set(bucketNames(hours(from, count), 'hourly', zone)).size).toBe(count);
+});
+
+it('only the two hours that the clock shows alike are named with their offset', () => {
+  const names = bucketNames(hours('2026-10-24T22:00:00Z', 25), 'hourly', 'Europe/Oslo');
+  expect(names.flatMap((name, at) => (name.includes('GMT') ? [[at, name.slice(-5)]] : []))).toEqual([
+    [2, 'GMT+2'],
+    [3, 'GMT+1'],
+  ]);
+});
