@@ -6,7 +6,7 @@ import { Modal, ModalOverlay } from 'react-aria-components/Modal';
 import { asProblem, type Problem } from '../api/problem.js';
 import { queryClient } from '../api/query-client.js';
 import { Button } from './button.js';
-import { ProblemNote } from './states.js';
+import { Empty, ProblemNote } from './states.js';
 import { say } from './toasts.js';
 
 interface ModalBoxProps {
@@ -70,6 +70,16 @@ export function DialogEnd({ label, kind, children }: { label: 'Close' | 'Done'; 
         {label}
       </Button>
     </div>
+  );
+}
+
+/** Says in a dialog why there is no form in it. */
+export function DialogEmpty(reason: { title: string; children: ReactNode }) {
+  return (
+    <>
+      <Empty {...reason} />
+      <DialogEnd label="Close" />
+    </>
   );
 }
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { adminKey, platformUrl, succeed, until } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
 
 describeWhere(browserLack(), 'a form in the console', () => {
   beforeAll(openBrowser);
@@ -45,6 +45,13 @@ describeWhere(browserLack(), 'a form in the console', () => {
     expect(await dialog.getByText('No connection').count()).toBe(0);
     expect(await violations(page, ['[aria-hidden="true"]'])).toEqual([]);
     await picture(page, 'story-form-refused');
+    await page.keyboard.press('Escape');
+
+    await goTo(page, `/teams/${tenant.teamId}/pods`);
+    await page.getByRole('button', { name: 'Create a pod' }).click();
+    await dialog.getByText('The team has subscribed to nothing').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await dialog.waitFor({ state: 'detached' });
     expect(tab.faults).toEqual([]);
     await tab.close();
   });

@@ -3,7 +3,7 @@ import { boardNamed } from '@atoll/gpu';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { gpuaasQuery, nodesQuery, poolsQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
-import { ModalBox } from '../../parts/dialogs.js';
+import { DialogEmpty, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, Toggle } from '../../parts/fields.js';
 import { DialogForm, type Header } from '../../parts/form-dialog.js';
 import { Card, Page } from '../../parts/page.js';
@@ -75,7 +75,7 @@ function CreatePool() {
     <Loaded query={nodes} height={200}>
       {({ data }) => {
         const ready = data.filter(({ gpus, status }) => status === 'ready' && gpus.some(({ pool_id }) => pool_id === null));
-        if (ready.length === 0) return <Empty title="No GPU is free for a pool">Register and initialise a node first.</Empty>;
+        if (ready.length === 0) return <DialogEmpty title="No GPU is free for a pool">Register and initialise a node first.</DialogEmpty>;
         return <PoolForm nodes={ready} />;
       }}
     </Loaded>

@@ -3,10 +3,10 @@ import { useNavigate } from '@tanstack/react-router';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { subscriptionsQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
-import { ModalBox } from '../../parts/dialogs.js';
+import { DialogEmpty, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, TextArea } from '../../parts/fields.js';
 import { DialogForm } from '../../parts/form-dialog.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Loaded } from '../../parts/states.js';
 import { emptyTerms, podBody, type PodTerms } from './pod-terms.js';
 import { VolumeChooser } from './volume-chooser.js';
 
@@ -24,7 +24,8 @@ function Ready({ teamId }: { teamId: string }) {
     <Loaded query={subscriptions} height={200}>
       {({ data }) => {
         const usable = data.filter(({ status }) => status === 'active' || status === 'subscribing');
-        if (usable.length === 0) return <Empty title="The team has subscribed to nothing">A pod needs slices: see GPU pools.</Empty>;
+        if (usable.length === 0)
+          return <DialogEmpty title="The team has subscribed to nothing">A pod needs slices: see GPU pools.</DialogEmpty>;
         return <PodForm teamId={teamId} subscriptions={usable} />;
       }}
     </Loaded>

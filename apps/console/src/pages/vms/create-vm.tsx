@@ -4,10 +4,10 @@ import type { Problem } from '../../api/problem.js';
 import { availableRegionsQuery } from '../../api/queries.js';
 import { gigabytes } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { ModalBox } from '../../parts/dialogs.js';
+import { DialogEmpty, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, Toggle } from '../../parts/fields.js';
 import { DialogForm } from '../../parts/form-dialog.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Loaded } from '../../parts/states.js';
 import { volumesQuery } from '../volumes/volume-queries.js';
 import { flavoursQuery } from './vm-queries.js';
 
@@ -31,9 +31,10 @@ function Ready({ teamId }: { teamId: string }) {
       {({ data: sizes }) => (
         <Loaded query={regions} height={240}>
           {({ data: places }) => {
-            if (sizes.length === 0) return <Empty title="There is no flavour">The operator has to say which sizes VMs may have.</Empty>;
+            if (sizes.length === 0)
+              return <DialogEmpty title="There is no flavour">The operator has to say which sizes VMs may have.</DialogEmpty>;
             if (places.length === 0)
-              return <Empty title="No region is offered to the team">A VM runs in a region with GPU pools for the team.</Empty>;
+              return <DialogEmpty title="No region is offered to the team">A VM runs in a region with GPU pools for the team.</DialogEmpty>;
             return <VmForm teamId={teamId} flavours={sizes} regions={places} volumes={volumes.data?.data ?? []} />;
           }}
         </Loaded>

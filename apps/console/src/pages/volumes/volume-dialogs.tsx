@@ -3,10 +3,10 @@ import { answerOf, api, type Schemas } from '../../api/client.js';
 import { availableRegionsQuery } from '../../api/queries.js';
 import { gigabytes } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { ModalBox } from '../../parts/dialogs.js';
+import { DialogEmpty, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field } from '../../parts/fields.js';
 import { Ask, DialogForm, FormDialog } from '../../parts/form-dialog.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Loaded } from '../../parts/states.js';
 
 type Volume = Schemas['SharedVolume'];
 
@@ -24,7 +24,7 @@ function Ready({ teamId }: { teamId: string }) {
     <Loaded query={regions} height={180}>
       {({ data }) =>
         data.length === 0 ? (
-          <Empty title="No region is offered to the team">A volume lies in a region with GPU pools for the team.</Empty>
+          <DialogEmpty title="No region is offered to the team">A volume lies in a region with GPU pools for the team.</DialogEmpty>
         ) : (
           <CreateForm teamId={teamId} regions={data} />
         )
