@@ -156,6 +156,10 @@ describeWhere(browserLack(), 'the demo', () => {
         await card.getByRole('button', { name: 'Subscribe' }).click();
         const dialog = page.getByRole('dialog', { name: 'Subscribe to h100-large' });
         await dialog.getByLabel('vGPUs').fill(vgpus);
+        await dialog.getByRole('button', { name: /Workspace/ }).click();
+        await page.getByRole('option', { name: 'default', exact: true }).waitFor();
+        expect(await page.getByRole('option', { name: 'Default', exact: true }).count()).toBe(0);
+        await page.keyboard.press('Escape');
         await dialog.getByRole('button', { name: 'Subscribe' }).click();
         return dialog;
       };

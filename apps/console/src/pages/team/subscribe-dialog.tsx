@@ -51,11 +51,7 @@ export function SubscribeDialog({ pool, teamId }: SubscribeProps) {
 function WorkspaceChooser({ teamId, ...field }: { teamId: string; value: string; onChange: (workspace: string) => void }) {
   const team = useQuery(teamQuery(teamId));
   const workspaces = team.data?.workspaces ?? [];
-  return (
-    <Chooser
-      label="Workspace"
-      {...field}
-      choices={[{ value: '', label: 'Default' }, ...workspaces.map(({ id, name }) => ({ value: id, label: name }))]}
-    />
-  );
+  // The first is the one that a team is made with: its default, whatever it is called now.
+  const choices = workspaces.map(({ id, name }, at) => ({ value: at === 0 ? '' : id, label: name }));
+  return <Chooser label="Workspace" {...field} choices={choices} />;
 }
