@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { NoPasskeys, RefreshFailed } from '@atoll/session-tab';
-import { asProblem } from './problem.js';
+import { asProblem, faultAt, Problem } from './problem.js';
 
 it.each([
   ['NotAllowedError', new DOMException('x', 'NotAllowedError'), 'no_passkey', /cancelled/],
@@ -20,4 +20,14 @@ it('a refresh that failed is what the platform said, or that it cannot be reache
   const refused = new RefreshFailed({ response, body: { code: 'unavailable', detail: 'The service is not available.' } });
   expect(asProblem(refused)).toMatchObject({ status: 503, detail: 'The service is not available.', retryAfterSeconds: 7 });
   expect(asProblem(new RefreshFailed())).toMatchObject({ status: 0, code: 'offline' });
+});
+
+it('a fault of a part of a field is one of the field', () => {
+  const problem = new Problem(400, 'invalid_input', '', null, { 'ports.1': 'must be a port', portable: 'no', name: 'too long' });
+  expect(['ports', 'port', 'name', 'env'].map((path) => faultAt(problem, path))).toEqual([
+    'must be a port',
+    undefined,
+    'too long',
+    undefined,
+  ]);
 });

@@ -87,6 +87,11 @@ export function adviceFor({ code, detail }: Problem): string | undefined {
   return advice[code];
 }
 
+/** What is wrong with a field, or with the first faulty part of it, such as `ports.0`. */
+export function faultAt({ fields }: Problem, path: string): string | undefined {
+  return fields[path] ?? Object.entries(fields).find(([name]) => name.startsWith(`${path}.`))?.[1];
+}
+
 /** Worth another try without anyone's doing. */
 export function isPassing({ status }: Problem): boolean {
   return status === 0 || status === 429 || status === 503 || status === 504;

@@ -10,7 +10,7 @@ import { TextArea as AriaTextArea } from 'react-aria-components/TextArea';
 import { TextField } from 'react-aria-components/TextField';
 import { ToggleButton } from 'react-aria-components/ToggleButton';
 import { ToggleButtonGroup } from 'react-aria-components/ToggleButtonGroup';
-import { useRef, useState, type ReactNode } from 'react';
+import { useId, useRef, useState, type ReactNode } from 'react';
 import { Button } from './button.js';
 
 interface FieldProps {
@@ -106,15 +106,18 @@ interface ChoiceProps<Value extends string> {
   value: Value;
   choices: readonly Choice<Value>[];
   onChange: (value: Value) => void;
+  error?: string | undefined;
   isLabelHidden?: boolean;
 }
 
 /** One of many. */
-export function Chooser<Value extends string>({ label, value, choices, onChange, isLabelHidden = false }: ChoiceProps<Value>) {
+export function Chooser<Value extends string>({ label, value, choices, onChange, error, isLabelHidden = false }: ChoiceProps<Value>) {
   return (
     <Select
       className="field"
       value={value}
+      isInvalid={error !== undefined}
+      validationBehavior="aria"
       onChange={(key) => {
         const chosen = choices.find((choice) => choice.value === key);
         if (chosen) onChange(chosen.value);
@@ -125,6 +128,7 @@ export function Chooser<Value extends string>({ label, value, choices, onChange,
         <SelectValue className="clip">{({ selectedText }) => selectedText}</SelectValue>
         <span aria-hidden="true">▾</span>
       </Button>
+      {error !== undefined && <FieldError className="field-error">{error}</FieldError>}
       <Popover className="popover">
         <ListBox items={choices.map((choice) => ({ id: choice.value, ...choice }))}>
           {(choice) => (
@@ -166,15 +170,25 @@ interface ToggleProps {
   label: string;
   isOn: boolean;
   onChange: (isOn: boolean) => void;
+  error?: string | undefined;
   isDisabled?: boolean;
   isLabelHidden?: boolean;
 }
 
-export function Toggle({ label, isOn, onChange, isDisabled = false, isLabelHidden = false }: ToggleProps) {
+export function Toggle({ label, isOn, onChange, error, isDisabled = false, isLabelHidden = false }: ToggleProps) {
+  const errorId = useId();
+  const described = error !== undefined && { 'aria-describedby': errorId };
   return (
-    <Switch className="switch" isSelected={isOn} onChange={onChange} isDisabled={isDisabled}>
-      <span className="switch-track" aria-hidden="true" />
-      {isLabelHidden ? <span className="visually-hidden">{label}</span> : label}
-    </Switch>
+    <>
+      <Switch className="switch" isSelected={isOn} onChange={onChange} isDisabled={isDisabled} {...described}>
+        <span className="switch-track" aria-hidden="true" />
+        {isLabelHidden ? <span className="visually-hidden">{label}</span> : label}
+      </Switch>
+      {error !== undefined && (
+        <p id={errorId} className="field-error">
+          {error}
+        </p>
+      )}
+    </>
   );
 }

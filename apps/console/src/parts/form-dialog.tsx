@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useRef, useState, type ReactNode } from 'react';
 import { Form } from 'react-aria-components/Form';
 import { idempotencyKey } from '../api/client.js';
-import { asProblem, type Problem } from '../api/problem.js';
+import { asProblem, faultAt, type Problem } from '../api/problem.js';
 import { Button } from './button.js';
 import { DialogEnd, KeptOpen, ModalBox, readAgain, useClose } from './dialogs.js';
 import { ProblemNote } from './states.js';
@@ -61,7 +61,7 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
   const field: FormState<Values>['field'] = (name, path = name) => ({
     value: values[name],
     onChange: (value) => setValues((before) => ({ ...before, [name]: value })),
-    error: problem?.fields[path],
+    error: problem ? faultAt(problem, path) : undefined,
   });
   return (
     <Form

@@ -114,13 +114,13 @@ function PoolForm({ nodes }: { nodes: readonly Schemas['GpuNode'][] }) {
   };
   return (
     <DialogForm initial={initial} submit="Create" action={create} invalidates={['pools', 'nodes']} done="The pool was created.">
-      {({ values: { nodeId, mechanism, fallback: mayFallBack }, set, field }) => {
+      {({ values: { nodeId, mechanism, fallback: mayFallBack }, field }) => {
         const { board, gpuIds, profiles } = freeOf(nodes, nodeId);
         return (
           <>
             <Chooser
               label="GPUs of"
-              {...field('nodeId')}
+              {...field('nodeId', 'gpu_ids')}
               choices={nodes.map(({ node_id, node_name }) => ({ value: node_id, label: node_name }))}
             />
             <p className="hint">
@@ -139,7 +139,7 @@ function PoolForm({ nodes }: { nodes: readonly Schemas['GpuNode'][] }) {
             )}
             <Field label="Overcommit" type="number" {...field('overcommit')} hint="How often each slice is sold." />
             {mechanism !== 'time_slicing' && (
-              <Toggle label="GPUs may fall back to Temporal" isOn={mayFallBack} onChange={(fallback) => set({ fallback })} />
+              <Toggle label="GPUs may fall back to Temporal" isOn={mayFallBack} {...field('fallback', 'allow_fallback')} />
             )}
           </>
         );

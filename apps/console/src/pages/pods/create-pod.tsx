@@ -50,7 +50,7 @@ function PodForm({ teamId, subscriptions }: { teamId: string; subscriptions: rea
           <Field label="Image" {...field('image')} hint="Such as docker.io/library/python:3.13." isRequired />
           <Chooser
             label="Subscription"
-            {...field('subscription')}
+            {...field('subscription', 'subscription_id')}
             choices={subscriptions.map(({ subscription_id, name: own, pool_name, profile }) => ({
               value: subscription_id,
               label: own ?? pool_name,

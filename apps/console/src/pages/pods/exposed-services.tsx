@@ -108,13 +108,13 @@ function ServiceDialog({ podName, service }: { podName: string; service?: Servic
       invalidates={['services']}
       done="The service was accepted."
     >
-      {({ values, set, field }) => (
+      {({ values, field }) => (
         <>
           <Field label="Name" {...field('service_name')} hint="Lower-case letters, digits and hyphens." isRequired />
           <Field label="Port in the pod" type="number" {...field('port')} isRequired />
           <Chooser label="Protocol" {...field('protocol')} choices={protocols.map((value) => ({ value, label: value }))} />
           <Field label="External port" type="number" {...field('external', 'external_port')} hint="Any that is free unless given." />
-          <Toggle label="End TLS in front of it" isOn={values.ssl_enabled} onChange={(ssl_enabled) => set({ ssl_enabled })} />
+          <Toggle label="End TLS in front of it" isOn={values.ssl_enabled} {...field('ssl_enabled')} />
         </>
       )}
     </FormDialog>

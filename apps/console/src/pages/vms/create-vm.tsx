@@ -71,7 +71,7 @@ function VmForm({ teamId, flavours, regions, volumes }: VmFormProps) {
           <Field label="Name" {...field('name')} hint="Lower-case letters, digits and hyphens." isRequired />
           <Chooser
             label="Region"
-            value={values.region_id}
+            {...field('region_id')}
             choices={regions.map(({ region_id, region_name }) => ({ value: region_id, label: region_name }))}
             onChange={(region_id) => set({ region_id, mounts: [] })}
           />
@@ -84,11 +84,7 @@ function VmForm({ teamId, flavours, regions, volumes }: VmFormProps) {
             }))}
           />
           <Field label="Image" {...field('image')} hint="One that the team’s image policy allows." isRequired />
-          <Toggle
-            label="Restart it when it stops by itself"
-            isOn={values.auto_restart}
-            onChange={(auto_restart) => set({ auto_restart })}
-          />
+          <Toggle label="Restart it when it stops by itself" isOn={values.auto_restart} {...field('auto_restart')} />
           <Mounts
             volumes={volumes.filter(({ region_id, status }) => region_id === values.region_id && status === 'active')}
             mounts={values.mounts}
