@@ -38,6 +38,14 @@ describeWhere(browserLack(), 'a form in the console', () => {
     expect(await dialog.getByLabel('Name').inputValue()).toBe(name);
     await page.keyboard.press('Escape');
 
+    const about = page.getByRole('region', { name: 'Team', exact: true });
+    await about.getByText('Also by password alone').waitFor();
+    await about.getByRole('button', { name: 'Edit' }).click();
+    await dialog.getByText('Require a second factor').click();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await about.getByText('With a second factor').waitFor();
+    expect(await succeed('GET', `/team/${tenant.teamId}`, { key: adminKey })).toMatchObject({ require_second_factor: true });
+
     await page.getByRole('button', { name: 'Delete the team' }).click();
     await dialog.getByLabel(/^Type /).fill('Another name');
     await dialog.getByRole('button', { name: 'Delete', exact: true }).click();

@@ -3,7 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { teamImagesQuery, teamQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
-import { Field } from '../../parts/fields.js';
+import { Field, Toggle } from '../../parts/fields.js';
 import { Ask, FormDialog } from '../../parts/form-dialog.js';
 import { Card, Figure, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -28,6 +28,7 @@ export function SettingsPage() {
             <Card title="Team" actions={mayManage && <EditTeam team={data} />}>
               <dl className="figures">
                 <Figure name="Name" value={<span className="given">{data.name}</span>} hint={data.description} />
+                <Figure name="Sessions" isText value={data.require_second_factor ? 'With a second factor' : 'Also by password alone'} />
                 <Figure name="Since" isText value={instant(data.created_at, user.timezone)} />
               </dl>
               <p className="hint">
@@ -44,21 +45,25 @@ export function SettingsPage() {
   );
 }
 
-function EditTeam({ team: { id, name, description } }: { team: Team }) {
+function EditTeam({ team: { id, name, description, require_second_factor } }: { team: Team }) {
   return (
     <FormDialog
       title="Edit the team"
       trigger={<Button>Edit</Button>}
-      initial={{ name, description }}
+      initial={{ name, description, require_second_factor }}
       submit="Save"
       action={(body) => answerOf(api.PUT('/api/team/{team_id}', { params: { path: { team_id: id } }, body }))}
       invalidates={['team', 'profile', 'teams']}
       done="The team was saved."
     >
-      {({ field }) => (
+      {({ values, field }) => (
         <>
           <Field label="Name" {...field('name')} isRequired />
           <Field label="Description" {...field('description')} />
+          <Toggle label="Require a second factor" isOn={values.require_second_factor} {...field('require_second_factor')} />
+          <p className="hint">
+            Members who log in by password alone cannot act in the team then, you included. API keys are not concerned.
+          </p>
         </>
       )}
     </FormDialog>
