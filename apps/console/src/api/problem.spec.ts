@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { NoPasskeys, RefreshFailed } from '@atoll/session-tab';
-import { asProblem, faultAt, Problem } from './problem.js';
+import { asProblem, faultAt, Problem, takesNewLogIn } from './problem.js';
 
 it.each([
   ['NotAllowedError', new DOMException('x', 'NotAllowedError'), 'no_passkey', /cancelled/],
@@ -30,4 +30,13 @@ it('a fault of a part of a field is one of the field', () => {
     'too long',
     undefined,
   ]);
+});
+
+it.each([
+  ['This takes a log-in of the last 10 minutes. Log in again.', true],
+  ['This takes a log-in with your second factor. Log in again, with it.', true],
+  ['A second factor is required where such a key reaches. Add one, or log in with it.', true],
+  ['The role viewer may not do this.', false],
+])('%s A new log-in helps: %s', (detail, helps) => {
+  expect(takesNewLogIn(new Problem(403, 'forbidden', detail, null))).toBe(helps);
 });

@@ -87,6 +87,11 @@ export function adviceFor({ code, detail }: Problem): string | undefined {
   return advice[code];
 }
 
+/** Whether a new log-in, perhaps with the second factor, may do what was refused: ADR 62. */
+export function takesNewLogIn({ code, detail }: Problem): boolean {
+  return code === 'forbidden' && /\blog in (?:again|with it)\b/i.test(detail);
+}
+
 /** What is wrong with a field, or with the first faulty part of it, such as `ports.0`. */
 export function faultAt({ fields }: Problem, path: string): string | undefined {
   return fields[path] ?? Object.entries(fields).find(([name]) => name.startsWith(`${path}.`))?.[1];

@@ -10,6 +10,7 @@ import { PasswordForm } from './login/password-form.js';
 const reasons = {
   never: 'The console of your GPU cloud.',
   logout: 'You are logged out.',
+  again: 'Log in again to go on where you were.',
   expired: 'Your session has ended. Log in again to go on where you were.',
 };
 

@@ -1,7 +1,8 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { adviceFor, asProblem, isPassing, type Problem } from '../api/problem.js';
+import { adviceFor, asProblem, isPassing, takesNewLogIn, type Problem } from '../api/problem.js';
+import { logOut } from '../session/session.js';
 import { Button } from './button.js';
 
 /** Room for what is being read; visible only where the wait is longer than 200 ms. */
@@ -80,8 +81,13 @@ export function ProblemNote({ problem, onRetry, isInForm = false }: ProblemNoteP
           Request id <code>{problem.requestId}</code>
         </p>
       )}
-      {(onRetry !== undefined || problem.status === 404) && (
+      {(onRetry !== undefined || problem.status === 404 || takesNewLogIn(problem)) && (
         <div className="actions">
+          {takesNewLogIn(problem) && (
+            <Button isSmall onPress={() => void logOut('again').catch(() => undefined)}>
+              Log in again
+            </Button>
+          )}
           {onRetry !== undefined && (
             <Button isSmall onPress={onRetry}>
               Try again

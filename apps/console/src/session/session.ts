@@ -4,19 +4,24 @@ import { SessionTab, type LogInOutcome, type TabState } from '@atoll/session-tab
  * How this tab is logged in. Nothing of it is in any storage: an API key is gone when the tab is reloaded; a session goes on by its cookie, which no script
  * can read.
  */
-export type Session = { kind: 'none'; ended: 'never' | 'logout' | 'expired' } | { kind: 'key'; key: string } | { kind: 'session' };
+export type Session =
+  | { kind: 'none'; ended: 'never' | 'logout' | 'again' | 'expired' }
+  | { kind: 'key'; key: string }
+  | { kind: 'session' };
 
 type Listener = () => void;
 
 let current: Session = { kind: 'none', ended: 'never' };
 const listeners = new Set<Listener>();
+/** Why this tab logs out, if it does. */
+let leaving: 'logout' | 'again' = 'logout';
 
 /** The browser's session in this tab; it tells once whatever becomes of it, here or in another tab. */
 const tab = new SessionTab({ onChange: followTab });
 
 function followTab(state: TabState): void {
   if (state.kind === 'in') become({ kind: 'session' });
-  else if (current.kind === 'session') become({ kind: 'none', ended: state.reason === 'logged_out' ? 'logout' : 'expired' });
+  else if (current.kind === 'session') become({ kind: 'none', ended: state.reason === 'logged_out' ? leaving : 'expired' });
 }
 
 export function currentSession(): Session {
@@ -59,10 +64,11 @@ export function addPasskey(name: string): Promise<Response> {
   return tab.addPasskey(name);
 }
 
-/** This tab is out after some seconds at most. Throws where the session in this browser may go on, since the platform did not answer. */
-export async function logOut(): Promise<void> {
-  if (current.kind === 'session') await tab.logOut();
-  else become({ kind: 'none', ended: 'logout' });
+/** This tab is out after some seconds at most: `again`, to log in anew and go on with the same page. Throws where the session in this browser may go on, since the platform did not answer. */
+export async function logOut(reason: 'logout' | 'again' = 'logout'): Promise<void> {
+  if (current.kind !== 'session') return become({ kind: 'none', ended: reason });
+  leaving = reason;
+  await tab.logOut().finally(() => (leaving = 'logout'));
 }
 
 /** A call to the platform as whoever is logged in. Of a session, the tab refreshes its token and sees its end. */

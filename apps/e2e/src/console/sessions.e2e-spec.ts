@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { TOTP } from 'otpauth';
-import { adminKey, call, createTeam, platformUrl, succeed, until } from '../client.js';
+import { adminKey, call, createTeam, platformUrl, query, succeed, until } from '../client.js';
 import { browserLack, closeBrowser, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
 
 const password = 'correct horse battery staple';
@@ -142,6 +142,27 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await page.getByRole('dialog').getByLabel('New password').fill(`${password} 2`);
     await page.getByRole('dialog').getByRole('button', { name: 'Change', exact: true }).click();
     await page.getByText('Your session has ended.').waitFor();
+    await page.getByLabel('E-mail').fill(email);
+    await page.getByLabel('Password', { exact: true }).fill(password);
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Your profile' }).waitFor();
+    await tab.close();
+  });
+
+  it('that is too old for what it asks leads to a new log-in, and back to the same page', async () => {
+    const tab = await openTab(platformUrl);
+    await logIn(tab);
+    const { page } = tab;
+    await page.goto('/profile');
+    await page.getByText('(this one)').waitFor();
+    await query(
+      `UPDATE teams.session SET created_at = created_at - interval '1 hour' WHERE user_id = (SELECT id FROM teams."user" WHERE email = $1)`,
+      [email],
+    );
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Make the key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Log in again' }).click();
+    await page.getByText('Log in again to go on where you were.').waitFor();
     await page.getByLabel('E-mail').fill(email);
     await page.getByLabel('Password', { exact: true }).fill(password);
     await page.getByRole('button', { name: 'Log in', exact: true }).click();
