@@ -29,7 +29,12 @@ export class SsoController {
 
   @Get()
   @Anonymous()
-  @Answers(200, SsoProviders, 'List the providers of single sign-on', 'A browser logs in at one by opening `/api/user/sso/{provider}`.')
+  @Answers(
+    200,
+    SsoProviders,
+    'List the providers of single sign-on',
+    'A browser logs in at one by opening `/api/user/sso/{provider}`. Says besides whether the platform sends mail.',
+  )
   listSsoProviders(@Context() context: CallContext): Promise<SsoProviders> {
     return this.rpc.call(singleSignOn.list, {}, context);
   }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { links, members, sessions, teams } from '@atoll/contracts/teams';
+import { links, members, sessions, singleSignOn, teams } from '@atoll/contracts/teams';
 import { elsewhere, gateway, logIn, password, refresh, somebody, tokenIn } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 import { MailServer } from './mail-server-fixture.js';
@@ -85,6 +85,10 @@ describe('mail', () => {
     await logIn(fixture, { email }, undefined, 'another good phrase');
     expect(server.received.some(({ to }) => to.includes(stranger))).toBe(false);
     expect(await fixture.query('SELECT FROM mail WHERE address = $1', [stranger])).toEqual([]);
+  });
+
+  it('is what a page offers to whoever has lost a password, where there is a server for it', async () => {
+    expect(await fixture.ask(singleSignOn.list, {}, gateway)).toEqual({ sends_mail: true, data: [] });
   });
 
   it('does not flood an address: a few requests are sent, the others forgotten', async () => {

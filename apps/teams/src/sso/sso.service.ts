@@ -16,6 +16,7 @@ import { isEmail } from 'class-validator';
 import type { EntityManager } from 'typeorm';
 import { DerivedTokens } from '../tokens/derived-token.js';
 import { requireGateway } from '../sessions/require-gateway.js';
+import { MailBox } from '../mail/mail-box.js';
 import { removeFactors } from '../model/factors.js';
 import { confinement } from '../sessions/session-query.js';
 import { SessionsService } from '../sessions/session.service.js';
@@ -40,6 +41,7 @@ export class SsoService {
     private readonly memberships: SsoMemberships,
     private readonly sessions: SessionsService,
     private readonly rpc: Rpc,
+    private readonly mail: MailBox,
     { keyPepper }: TeamsSettings,
   ) {
     this.tokens = new DerivedTokens(keyPepper, 'single sign-on flow');
@@ -48,7 +50,7 @@ export class SsoService {
 
   list(context: CallContext): SsoProviders {
     requireGateway(context);
-    return { data: this.providers.all.map(({ id, name }) => ({ id, name })) };
+    return { sends_mail: this.mail.isOpen, data: this.providers.all.map(({ id, name }) => ({ id, name })) };
   }
 
   async begin({ provider: providerId }: SsoProviderPath, context: CallContext): Promise<SsoFlow> {

@@ -1,6 +1,6 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { ListOf, Text, WholeNumber } from '../fields.js';
+import { Flag, ListOf, Text, WholeNumber } from '../fields.js';
 import { Nothing } from '../page.js';
 import { OpenedSession, SessionOrigin } from './session.js';
 
@@ -18,6 +18,11 @@ export class SsoProvider {
 }
 
 export class SsoProviders {
+  @Flag({
+    description: 'Whether the platform sends mail, by which a lost password is replaced. Otherwise the operator makes a link for it.',
+  })
+  sends_mail!: boolean;
+
   @ListOf(() => SsoProvider, { max: 50 })
   data!: SsoProvider[];
 }

@@ -1,17 +1,15 @@
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { answerOf, api } from '../../api/client.js';
 import { asProblem, type Problem } from '../../api/problem.js';
 import { Button } from '../../parts/button.js';
 import { ProblemNote } from '../../parts/states.js';
 import { logInWithPasskey } from '../../session/session.js';
 import { ticketOf } from './outcome.js';
-
-const providersQuery = queryOptions({ queryKey: ['providers'], queryFn: () => answerOf(api.GET('/api/user/sso')), staleTime: Infinity });
+import { waysQuery } from './ways-query.js';
 
 /** Without a password: a passkey, and the providers of single sign-on. */
 export function OtherWays({ onDone }: { onDone: () => void }) {
-  const providers = useQuery(providersQuery);
+  const ways = useQuery(waysQuery);
   const [problem, setProblem] = useState<Problem | null>(null);
   const byPasskey = async () => {
     setProblem(null);
@@ -22,7 +20,7 @@ export function OtherWays({ onDone }: { onDone: () => void }) {
     <>
       {problem !== null && <ProblemNote problem={problem} isInForm />}
       <Button onPress={() => void byPasskey().catch((error: unknown) => setProblem(asProblem(error)))}>Log in with a passkey</Button>
-      {providers.data?.data.map(({ id, name }) => (
+      {ways.data?.data.map(({ id, name }) => (
         // No form: its answer leads to another origin, which the policy of this page refuses to forms.
         <a key={id} className="button" href={`/api/user/sso/${encodeURIComponent(id)}`}>
           Log in with {name}

@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.js';
 import { Button } from '../../parts/button.js';
@@ -7,8 +8,10 @@ import { say } from '../../parts/toasts.js';
 import { logInWithCode, logInWithPassword } from '../../session/session.js';
 import { LoginForm } from './login-form.js';
 import { ticketOf } from './outcome.js';
+import { waysQuery } from './ways-query.js';
 
 export function PasswordForm({ onDone }: { onDone: () => void }) {
+  const ways = useQuery(waysQuery);
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const [ticket, setTicket] = useState<string | null>(null);
@@ -40,7 +43,8 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
           </>
         )}
       </LoginForm>
-      {email !== '' && (
+      {ways.data?.sends_mail === false && <p className="hint">Lost your password? Ask the operator for a link that sets a new one.</p>}
+      {email !== '' && ways.data?.sends_mail && (
         <Button kind="plain" onPress={() => void reset().catch(() => say('The link could not be asked for. Try again.'))}>
           Send me a link for a new password
         </Button>
