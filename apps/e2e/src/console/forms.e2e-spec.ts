@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
-import { adminKey, platformUrl, succeed, until } from '../client.js';
+import { adminKey, createTeam, platformUrl, succeed, until } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
 import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
 
@@ -116,6 +116,14 @@ describeWhere(browserLack(), 'a form in the console', () => {
       await dialog.waitFor({ state: 'detached' });
       expect(await page.getByText(/^atl_\w{32}/).count()).toBe(0);
     }
+    const { team } = await createTeam('Forgetful');
+    await page.getByRole('button', { name: 'Link to log in' }).click();
+    await dialog.getByLabel('E-mail').fill(team.members[0]?.email ?? '');
+    await dialog.getByRole('button', { name: 'Make the link' }).click();
+    const url = (await dialog.locator('.secret code').textContent()) ?? '';
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    const body = { token: new URL(url).hash.slice(1), password: 'correct horse battery staple' };
+    expect(await succeed('POST', '/user/link', { body })).toEqual({ email: team.members[0]?.email });
     expect(tab.faults).toEqual([]);
     await tab.close();
   });

@@ -6,7 +6,7 @@ import { day } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
 import { Act } from '../../parts/dialogs.js';
-import { Field } from '../../parts/fields.js';
+import { Field, Toggle } from '../../parts/fields.js';
 import { Ask, FormDialog, Made } from '../../parts/form-dialog.js';
 import { Page } from '../../parts/page.js';
 import { Secret } from '../../parts/secret.js';
@@ -22,7 +22,7 @@ export function TeamsPage() {
   const { timezone } = useUser();
   const teams = useQuery(teamsQuery(Number(page)));
   return (
-    <Page title="Teams" lead="Everybody who rents here. A suspended team takes nothing new; what it runs goes on." actions={<CreateTeam />}>
+    <Page title="Teams" lead="Everybody who rents here. A suspended team takes nothing new; what it runs goes on." actions={<Actions />}>
       <Loaded query={teams} height={320}>
         {({ data, pagination }) =>
           pagination.total === 0 ? (
@@ -85,6 +85,41 @@ function TeamActions({ team }: { team: Team }) {
       invalidates={invalidates}
       done="The team was suspended."
     />
+  );
+}
+
+function Actions() {
+  return (
+    <>
+      <LogInLink />
+      <CreateTeam />
+    </>
+  );
+}
+
+function LogInLink() {
+  return (
+    <FormDialog
+      title="Link to log in"
+      trigger={<Button>Link to log in</Button>}
+      initial={{ email: '', remove_second_factors: false }}
+      submit="Make the link"
+      action={(body, header) => answerOf(api.POST('/api/user/login-link', { params: { header }, body }))}
+      invalidates={[]}
+      shown={({ url }) => (
+        <Made>
+          <Secret label="The link, good once and for 24 hours" value={url} />
+        </Made>
+      )}
+    >
+      {({ values, field }) => (
+        <>
+          <p>Whoever opens it sets the password of this user. Earlier links of the user end.</p>
+          <Field label="E-mail" type="email" {...field('email')} isRequired />
+          <Toggle label="Remove second factors that are lost" isOn={values.remove_second_factors} {...field('remove_second_factors')} />
+        </>
+      )}
+    </FormDialog>
   );
 }
 
