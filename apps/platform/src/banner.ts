@@ -1,5 +1,7 @@
 export interface Facts {
   url: string;
+  /** Where people open the console: passkeys are for names, and sessions for this origin. */
+  publicUrl: string;
   /** Milliseconds from the start of the process. */
   readyAfterMs: number;
   dataDir: string;
@@ -12,7 +14,7 @@ export interface Facts {
 }
 
 /** What a person sees when the platform is ready: where it is, and the first call to make. */
-export function banner({ url, readyAfterMs, dataDir, cluster, adminKey, adminLink }: Facts): string {
+export function banner({ url, publicUrl, readyAfterMs, dataDir, cluster, adminKey, adminLink }: Facts): string {
   const key = adminKey ?? '$ATOLL_KEY';
   const aboutKey = adminKey
     ? `${adminKey}\n               shown this once; it does not expire. Keep it, and leave everyday work to keys of teams.`
@@ -21,7 +23,7 @@ export function banner({ url, readyAfterMs, dataDir, cluster, adminKey, adminLin
   return `
 Atoll is ready after ${(readyAfterMs / 1000).toFixed(1)} s.
 
-  Console      ${url}/
+  Console      ${publicUrl}/
   API          ${url}/api
   Docs         ${url}/api/docs
   Data         ${dataDir}

@@ -21,6 +21,8 @@ import { services } from './services.js';
 
 export interface RunningPlatform {
   url: string;
+  /** `ATOLL_PUBLIC_URL`: where people reach it. */
+  publicUrl: string;
   dataDir: string;
   /** The operator's key where it was made just now. */
   adminKey: string | undefined;
@@ -78,7 +80,8 @@ export async function startPlatform(env: PlatformEnv, logger: Logger, stopping: 
     stopping.throwIfAborted();
     // Last of all: a key that is made now is shown once, and not lost to anything that fails after it.
     const { adminKey, adminLink } = await firstStart(running, source);
-    return { url: urlOf(gateway, env.HOST), dataDir, adminKey, adminLink, stop };
+    const url = urlOf(gateway, env.HOST);
+    return { url, publicUrl: source.ATOLL_PUBLIC_URL ?? url, dataDir, adminKey, adminLink, stop };
   } catch (error) {
     await stop();
     if (stopping.aborted && error === stopping.reason) return undefined;
