@@ -21,6 +21,8 @@ describe('a passkey', () => {
   it('is added by the answer of the device', async () => {
     expect((await add()).status).toBe(200);
     expect(fake.server.calls).toEqual(['/user/login', begin, finish]);
+    // A name that is good for nothing is refused before the device makes a passkey.
+    expect(fake.server.bodies.at(-2)).toEqual({ name: 'Laptop' });
     expect(fake.server.bodies.at(-1)).toEqual({ challenge_id: 'c', credential: '{"id":"a-passkey"}', name: 'Laptop' });
   });
 

@@ -146,13 +146,14 @@ export class SessionTab {
    */
   async addPasskey(name: string): Promise<Response> {
     const { PublicKeyCredential, credentials } = passkeys();
-    const asked = await this.fetch('/user/passkeys/begin', { method: 'POST' });
+    const send = (path: string, body: object) =>
+      this.fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+    const asked = await send('/user/passkeys/begin', { name });
     if (!asked.ok) return asked;
     const begun = (await asked.json()) as { challenge_id: string; options: string };
     const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(JSON.parse(begun.options));
     const credential = JSON.stringify((await credentials.create({ publicKey })).toJSON());
-    const body = JSON.stringify({ challenge_id: begun.challenge_id, credential, name });
-    return this.fetch('/user/passkeys/finish', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    return send('/user/passkeys/finish', { challenge_id: begun.challenge_id, credential, name });
   }
 
   /** Ends the session in every tab. This tab is out in any case, after 5 s at most; throws where the session in this browser may go on. */

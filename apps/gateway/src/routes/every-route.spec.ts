@@ -91,7 +91,7 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['POST /user/second-factor/confirm', 200, secondFactors.confirm, { code: '123456' }],
   ['DELETE /user/second-factor', 204, secondFactors.remove, { code: '123456' }],
   ['GET /user/passkeys', 200, passkeys.list],
-  ['POST /user/passkeys/begin', 200, passkeys.begin],
+  ['POST /user/passkeys/begin', 200, passkeys.begin, { name: 'x' }],
   ['POST /user/passkeys/finish', 201, passkeys.finish, { challenge_id: uuid, credential: '{}', name: 'x' }],
   ['DELETE /user/passkeys/{id}', 204, passkeys.remove],
   ['GET /workspace', 200, workspaces.list, { ...ofTeam, ...page }],

@@ -2,6 +2,7 @@ import { Body, Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/co
 import { ApiTags } from '@nestjs/swagger';
 import { Nothing, type CallContext } from '@atoll/contracts';
 import {
+  BeginPasskey,
   LoggedIn,
   NewPasskey,
   NewSecondFactor,
@@ -84,10 +85,10 @@ export class SecondFactorsController {
     200,
     PasskeyOptions,
     'Begin to add a passkey',
-    'Creates a challenge for an authenticator. Requires a log-in of the last 10 minutes.',
+    'Creates a challenge for an authenticator, where the name that is sent can be given. Requires a log-in of the last 10 minutes.',
   )
-  beginPasskey(@Context() context: CallContext): Promise<PasskeyOptions> {
-    return this.rpc.call(passkeys.begin, {}, context);
+  beginPasskey(@Body() body: BeginPasskey, @Context() context: CallContext): Promise<PasskeyOptions> {
+    return this.rpc.call(passkeys.begin, body, context);
   }
 
   @Post('passkeys/finish')

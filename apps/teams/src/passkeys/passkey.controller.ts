@@ -1,6 +1,7 @@
 import { type CallContext, type Nothing } from '@atoll/contracts';
 import {
   passkeys,
+  type BeginPasskey,
   type NewPasskey,
   type OpenedSession,
   type Passkey,
@@ -23,7 +24,7 @@ export class PasskeysController implements Handlers<typeof passkeys> {
   }
 
   @Handle(passkeys.begin)
-  begin(_input: Nothing, context: CallContext): Promise<PasskeyOptions> {
+  begin(_input: BeginPasskey, context: CallContext): Promise<PasskeyOptions> {
     return this.passkeys.begin(context);
   }
 

@@ -16,7 +16,9 @@ describe('a passkey', () => {
   it('is asked for with what the authenticator needs: whose, for which host, and with user verification', async () => {
     const person = await somebody(fixture);
     const context = await contextOf(fixture, await logIn(fixture, person));
-    const { options } = await fixture.ask(passkeys.begin, {}, context);
+    const { code, details } = await errorOf(fixture.ask(passkeys.begin, { name: 'x'.repeat(101) }, context));
+    expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', 'name']);
+    const { options } = await fixture.ask(passkeys.begin, { name: 'Laptop' }, context);
     expect(JSON.parse(options)).toMatchObject({
       rp: { id: 'localhost', name: 'Atoll' },
       user: { name: person.email },

@@ -71,6 +71,7 @@ export { AddMember, ChangeRole, ChangeRoleBody, IssueMemberKey, KeyTerms, ListMe
 export { ChangePassword, CreateLink, links, OneTimeLink, passwords, ResetPassword, UsedLink, UseLink } from './password.js';
 export { RegionalHoldings, ResourceHoldings, ResourceOverview } from './resource-overview.js';
 export {
+  BeginPasskey,
   NewPasskey,
   NewSecondFactor,
   Passkey,

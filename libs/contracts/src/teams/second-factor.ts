@@ -64,8 +64,19 @@ export class PasskeyAnswer {
 
 export class PasskeyAnswerFrom extends IntersectionType(PasskeyAnswer, SessionOrigin) {}
 
+const passkeyName = { max: 100, example: 'Laptop' };
+
+export class BeginPasskey {
+  @Text({
+    ...passkeyName,
+    optional: true,
+    description: 'Name that will be sent with the answer: checked before the device makes the passkey.',
+  })
+  name?: string;
+}
+
 export class NewPasskey extends PasskeyAnswer {
-  @Text({ max: 100, description: 'Name by which the user tells it from others.', example: 'Laptop' })
+  @Text({ ...passkeyName, description: 'Name by which the user tells it from others.' })
   name!: string;
 }
 
@@ -78,7 +89,7 @@ export class Passkey {
   @Uuid()
   id!: string;
 
-  @Text({ max: 100, example: 'Laptop' })
+  @Text(passkeyName)
   name!: string;
 
   @Instant()
@@ -95,7 +106,7 @@ export class PasskeyList {
 
 export const passkeys = contract('teams.passkeys', {
   list: operation(Nothing, PasskeyList),
-  begin: operation(Nothing, PasskeyOptions),
+  begin: operation(BeginPasskey, PasskeyOptions),
   finish: operation(NewPasskey, Passkey),
   remove: operation(PasskeyPath, Nothing),
   beginLogIn: operation(Nothing, PasskeyOptions),
