@@ -137,7 +137,7 @@ async function announce(): Promise<void> {
   console.log(`
 Atoll is ready, in ${addresses.size + 1} processes over ${process.env.NATS_URL ?? nats?.url}
 
-  Console  ${url}/
+  Console  ${shared.ATOLL_PUBLIC_URL}/
   API      ${url}/api
   Docs     ${url}/api/docs
   Data     ${dataDir}
