@@ -44,6 +44,10 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await tab.page.getByText('email must be', { exact: false }).waitFor({ state: 'detached' });
     await tab.page.getByRole('alert').waitFor();
     expect(await violations(tab.page)).toEqual([]);
+    await tab.page.route('**/api/user/login', (route) => route.abort());
+    await tab.page.getByRole('button', { name: 'Log in', exact: true }).click();
+    await tab.page.getByText('No connection').waitFor();
+    await tab.page.unroute('**/api/user/login');
     await logIn(tab);
     expect(tab.faults).toEqual([]);
     await tab.close();

@@ -13,7 +13,7 @@ export function OtherWays({ onDone }: { onDone: () => void }) {
   const [problem, setProblem] = useState<Problem | null>(null);
   const byPasskey = async () => {
     setProblem(null);
-    ticketOf(await logInWithPasskey());
+    await ticketOf(logInWithPasskey());
     onDone();
   };
   return (

@@ -1,8 +1,12 @@
 import type { LogInOutcome } from '@atoll/session-tab';
-import { problemOf } from '../../api/problem.js';
+import { asProblem, problemOf, unreachable } from '../../api/problem.js';
 
 /** Throws a `Problem` where it was refused. Gives back the ticket of a second factor where one is wanted. */
-export function ticketOf(outcome: LogInOutcome): string | null {
+export async function ticketOf(asked: Promise<LogInOutcome>): Promise<string | null> {
+  const outcome = await asked.catch((error: unknown) => {
+    // As `fetch` says that nothing answered.
+    throw error instanceof TypeError ? unreachable() : asProblem(error);
+  });
   if (outcome.kind === 'refused') throw problemOf(outcome.response, outcome.body);
   return outcome.kind === 'second_factor' ? outcome.ticket : null;
 }

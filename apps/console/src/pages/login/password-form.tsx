@@ -17,7 +17,7 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
   const [ticket, setTicket] = useState<string | null>(null);
   if (ticket !== null) return <CodeForm ticket={ticket} onDone={onDone} onRestart={() => setTicket(null)} />;
   const logIn = async () => {
-    const wanted = ticketOf(await logInWithPassword(email, password));
+    const wanted = await ticketOf(logInWithPassword(email, password));
     if (wanted !== null) return setTicket(wanted);
     onDone();
   };
@@ -62,7 +62,7 @@ interface CodeFormProps {
 function CodeForm({ ticket, onDone, onRestart }: CodeFormProps) {
   const [code, setCode] = useState('');
   const confirm = async () => {
-    ticketOf(await logInWithCode(ticket, code.trim()));
+    await ticketOf(logInWithCode(ticket, code.trim()));
     onDone();
   };
   return (
