@@ -162,6 +162,13 @@ export class GpuaasSettings {
   /** How long a simulated device takes to switch: long enough to be seen. */
   simulatedSwitchMs: number = 150;
 
+  /** Milliseconds within which a bare-metal host takes a connection, and then the key exchange of SSH. */
+  hostConnectMs: number = 5_000;
+
+  get hostStepMs(): number {
+    return Math.ceil(this.hostStepSeconds * 1_000);
+  }
+
   get hostHealthMs(): number {
     return this.hostHealthSeconds * 1_000;
   }

@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from '@jest/globals';
 import { dial, isDiallable } from './dial.js';
+import type { SshError } from './ssh-error.js';
 
 const strict = { allowLoopback: false };
 const local = { allowLoopback: true };
@@ -44,6 +48,33 @@ describe('dialling a name', () => {
       isPermanent: true,
     });
     await expect(dial('localhost', 1, local, AbortSignal.timeout(5_000))).rejects.toMatchObject({ kind: 'refused' });
+  });
+
+  it('leaves a host that does not take the connection, long before its signal is aborted', async () => {
+    const listening = new Worker(
+      `const { parentPort } = require('node:worker_threads');
+       const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+         parentPort.postMessage(server.address().port);
+         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+       });`,
+      { eval: true },
+    );
+    const [port] = (await once(listening, 'message')) as [number];
+    const sockets: Socket[] = [];
+    try {
+      const failures = await Promise.all(
+        Array.from({ length: 6 }, () =>
+          dial('127.0.0.1', port, { ...local, connectMs: 300 }, new AbortController().signal).then(
+            (socket) => void sockets.push(socket),
+            (error: SshError) => error.kind,
+          ),
+        ),
+      );
+      expect(failures).toContain('timeout');
+    } finally {
+      sockets.forEach((socket) => socket.destroy());
+      await listening.terminate();
+    }
   });
 
   it('ends with its signal', async () => {

@@ -8,7 +8,11 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export interface DialOptions {
   /** Whether loopback and link-local addresses may be dialled: for tests and laptops. */
   readonly allowLoopback: boolean;
+  /** Milliseconds for each of: a look-up of the name, a connection to an address, and the key exchange of SSH. 5,000 unless given. */
+  readonly connectMs?: number;
 }
+
+const defaultConnectMs = 5_000;
 
 /** Where clouds serve the credentials of a machine to whoever asks on it. Never dialled, whatever is allowed. */
 const metadataAddresses: ReadonlySet<string> = new Set(['169.254.169.254', '169.254.170.2', '100.100.100.200', 'fd00:ec2::254']);
@@ -38,13 +42,13 @@ function innermost(address: Address): Address {
  * look-ups gains nothing; one forbidden address among several refuses the host. Throws `SshError`.
  */
 export async function dial(host: string, port: number, options: DialOptions, signal: AbortSignal): Promise<Socket> {
-  const addresses = await raced(resolve(host), signal);
+  const addresses = await connecting(resolve(host), options, signal);
   if (addresses.length === 0) throw sshError('name');
   if (!addresses.every((address) => isDiallable(address, options))) throw sshError('address_forbidden');
   let failure: unknown;
   for (const address of addresses) {
     try {
-      return await open(address, port, signal);
+      return await open(address, port, options, signal);
     } catch (error) {
       failure = error;
       if (signal.aborted) break;
@@ -62,30 +66,37 @@ async function resolve(host: string): Promise<string[]> {
   }
 }
 
-function open(address: string, port: number, signal: AbortSignal): Promise<Socket> {
+function open(address: string, port: number, options: DialOptions, signal: AbortSignal): Promise<Socket> {
   const socket = connect({ host: address, port });
   // Without a listener an error ends the process; whoever uses the socket adds their own.
   socket.on('error', () => undefined);
   const connected = new Promise<Socket>((resolve, reject) => {
     socket.once('connect', () => resolve(socket)).once('error', reject);
   });
-  return raced(connected, signal).catch((error: unknown) => {
+  return connecting(connected, options, signal).catch((error: unknown) => {
     socket.destroy();
     throw error;
   });
 }
 
-/** What the promise gives, or `timeout` once the signal is aborted. */
-export async function raced<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+/** As `raced`, for a step on the way to a session: a host that says nothing is left long before the signal's time is over. */
+export function connecting<T>(promise: Promise<T>, { connectMs = defaultConnectMs }: DialOptions, signal: AbortSignal): Promise<T> {
+  return raced(promise, signal, connectMs);
+}
+
+/** What the promise gives, or `timeout` once the signal is aborted, or after so many milliseconds. */
+export async function raced<T>(promise: Promise<T>, signal: AbortSignal, limitMs?: number): Promise<T> {
   let end: () => void = () => undefined;
   const aborted = new Promise<never>((_, reject) => {
     end = () => reject(sshError('timeout', signal.reason));
   });
   if (signal.aborted) end();
   signal.addEventListener('abort', end, { once: true });
+  const timer = limitMs === undefined ? undefined : setTimeout(end, limitMs);
   try {
     return await Promise.race([promise, aborted]);
   } finally {
+    clearTimeout(timer);
     signal.removeEventListener('abort', end);
     promise.catch(() => undefined);
   }

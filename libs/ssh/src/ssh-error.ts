@@ -4,6 +4,7 @@
  * - `name`, `refused`, `unreachable`, `timeout`, `cut`: of the network or of a host that is busy or restarting. Worth another try. After `timeout` and
  *   `cut` a command may have run or not: look before doing it again.
  * - `busy`: the host has no room for another connection or channel. Worth another try.
+ * - `crowded`: this process has no connection to spare. Nothing was tried; says nothing about the host.
  * - `address_forbidden`: the host's name leads to an address that must not be dialled. Permanent until the name or the settings change.
  * - `not_ssh`: something answers that is not an SSH server we can talk to. Permanent.
  * - `host_key_changed`: another key than the pinned one: another machine, or somebody in between. Permanent until an operator has looked.
@@ -17,6 +18,7 @@ export type SshErrorKind =
   | 'timeout'
   | 'cut'
   | 'busy'
+  | 'crowded'
   | 'address_forbidden'
   | 'not_ssh'
   | 'host_key_changed'
@@ -46,6 +48,7 @@ const sentences: Record<SshErrorKind, string> = {
   timeout: 'The host did not answer in time.',
   cut: 'The connection to the host was lost.',
   busy: 'The host does not take another SSH session now.',
+  crowded: 'All SSH connections of Atoll are in use.',
   address_forbidden: 'The host has an address that Atoll must not connect to.',
   not_ssh: 'What answers on this port is not an SSH server that Atoll can talk to.',
   host_key_changed: 'The host shows another host key than the one that is pinned.',

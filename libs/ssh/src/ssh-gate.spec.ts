@@ -9,7 +9,7 @@ describe('the gate of SSH connections', () => {
   it('law: never more than its bound at once, never two to one host, and everybody gets through', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(fc.nat(3), { maxLength: 30 }), async (bound, hosts) => {
-        const gate = new SshGate(bound);
+        const gate = new SshGate(bound, 60_000);
         const inside = new Map<string, number>();
         const done: number[] = [];
         const visit = (host: string, at: number) =>
@@ -32,7 +32,7 @@ describe('the gate of SSH connections', () => {
   });
 
   it('lets others past those who wait for a host that is taken', async () => {
-    const gate = new SshGate(2);
+    const gate = new SshGate(2, 60_000);
     let leave: () => void = () => undefined;
     const held = gate.pass('slow', never, () => new Promise<void>((resolve) => (leave = resolve)));
     const waiting = gate.pass('slow', never, () => Promise.resolve('second'));
@@ -43,13 +43,17 @@ describe('the gate of SSH connections', () => {
   });
 
   it('forgets who gave up, and frees a host whose work failed', async () => {
-    const gate = new SshGate(1);
+    const gate = new SshGate(1, 60_000);
     let leave: () => void = () => undefined;
     const held = gate.pass('a', never, () => new Promise<void>((resolve) => (leave = resolve)));
     const giving = new AbortController();
     const gone = gate.pass('a', giving.signal, () => Promise.reject(new Error('it ran')));
     giving.abort();
-    await expect(gone).rejects.toMatchObject({ kind: 'timeout' });
+    await expect(gone).rejects.toMatchObject({ kind: 'crowded' });
+    const hasty = new SshGate(1, 50);
+    const slow = hasty.pass('a', never, () => new Promise<void>((resolve) => setTimeout(resolve, 200)));
+    await expect(hasty.pass('b', never, () => Promise.reject(new Error('it ran')))).rejects.toMatchObject({ kind: 'crowded' });
+    await slow;
     leave();
     await held;
     await expect(gate.pass('a', never, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');

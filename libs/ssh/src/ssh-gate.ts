@@ -1,4 +1,5 @@
 import { raced } from './dial.js';
+import { sshError } from './ssh-error.js';
 
 interface Waiting {
   readonly host: string;
@@ -13,10 +14,13 @@ export class SshGate {
   readonly #taken = new Set<string>();
   #waiting: Waiting[] = [];
 
-  /** `maxConnections`: at once, of all hosts. */
-  constructor(private readonly maxConnections: number) {}
+  /** `maxConnections`: at once, of all hosts; `waitMs`: milliseconds after which who waits gives up. */
+  constructor(
+    private readonly maxConnections: number,
+    private readonly waitMs: number,
+  ) {}
 
-  /** Runs the work when the host is free. Throws `timeout` where the signal is aborted before that; then the work never begins. */
+  /** Runs the work when the host is free. Throws `crowded` where it waits too long or the signal is aborted; then the work never begins. */
   async pass<T>(host: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     await this.#enter(host, signal);
     try {
@@ -42,12 +46,12 @@ export class SshGate {
     });
     this.#admit();
     try {
-      await raced(entered, signal);
+      await raced(entered, signal, this.waitMs);
     } catch (error) {
       this.#waiting = this.#waiting.filter((other) => other !== one);
       if (isIn) this.#taken.delete(host);
       this.#admit();
-      throw error;
+      throw sshError('crowded', error);
     }
   }
 

@@ -146,6 +146,7 @@ describe('a session with what is no sshd', () => {
   it('fails by what is wrong with it', async () => {
     const silent = await target(() => undefined);
     expect(await kindOf(open(silent, soon()))).toBe('timeout');
+    expect(await kindOf(SshSession.open(silent, { ...local, connectMs: 200 }, new AbortController().signal))).toBe('timeout');
     expect(await kindOf(open(await target((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')), patient()))).toBe('not_ssh');
     expect(await kindOf(open(await target((socket) => socket.write('SSH-1.99-old\r\n')), soon()))).toMatch(/^(not_ssh|timeout)$/);
     expect(await kindOf(open(await target((socket) => socket.destroy()), patient()))).toBe('cut');

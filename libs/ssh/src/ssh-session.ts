@@ -1,6 +1,6 @@
 import ssh2, { type ClientChannel, type ConnectConfig } from 'ssh2';
 import { algorithms } from './algorithms.js';
-import { dial, raced, type DialOptions } from './dial.js';
+import { connecting, dial, raced, type DialOptions } from './dial.js';
 import { fingerprintOf } from './public-key.js';
 import { sshError, toSshError } from './ssh-error.js';
 
@@ -74,7 +74,9 @@ export class SshSession {
       finish(prompts.map(() => ('password' in target.credential ? target.credential.password : ''))),
     );
     try {
+      const greeted = new Promise<unknown>((resolve) => client.once('handshake', resolve));
       client.connect({ ...configOf(target), sock: socket, hostVerifier });
+      await connecting(Promise.race([greeted, ready]), options, signal);
       await raced(ready, signal);
     } catch (error) {
       client.destroy();

@@ -32,7 +32,12 @@ export class BaremetalFixture {
   ) {}
 
   static async start(options: Partial<GpuaasSettings> & { isRunning?: boolean } = {}): Promise<BaremetalFixture> {
-    const gpuaas = await GpuaasFixture.start({ sealKeys: Sealer.createKeys(), allowLoopbackHosts: true, ...options });
+    const gpuaas = await GpuaasFixture.start({
+      sealKeys: Sealer.createKeys(),
+      allowLoopbackHosts: true,
+      hostConnectMs: 5_000 * timeoutFactor,
+      ...options,
+    });
     const { region_id } = await gpuaas.call(regions.create, { region_name: `region-${newId()}` });
     return new BaremetalFixture(gpuaas, region_id);
   }

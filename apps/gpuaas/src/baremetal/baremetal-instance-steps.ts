@@ -13,7 +13,7 @@ import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalEvents } from './baremetal-events.js';
 import { BaremetalUsage } from './baremetal-usage.js';
 import { HostAccess } from './host-access.js';
-import type { HostDriver } from './host-driver.js';
+import { unlessCrowded, type HostDriver } from './host-driver.js';
 import type { AttemptAction } from './ledger.entity.js';
 import { Ledger } from './ledger.js';
 import { TeamKeys } from './team-keys.js';
@@ -61,7 +61,11 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
     super(dataSource, baremetalInstanceMachine(settings.baremetalLimits));
   }
 
-  async step(instance: BaremetalInstanceEntity, context: StepContext): Promise<Found> {
+  step(instance: BaremetalInstanceEntity, context: StepContext): Promise<Found> {
+    return unlessCrowded(instance, () => this.stepOf(instance, context));
+  }
+
+  private async stepOf(instance: BaremetalInstanceEntity, context: StepContext): Promise<Found> {
     const state = instance.state as BaremetalInstanceState;
     if (state === 'requested') return { decide: (manager, row) => this.allocate(manager, row, instance.dueAt) };
     const node = await this.nodeOf(instance);

@@ -11,7 +11,7 @@ import { baremetalNodeMachine, type BaremetalNodeEvent, type BaremetalNodeState 
 import { BaremetalEvents } from './baremetal-events.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
 import { HostAccess } from './host-access.js';
-import type { Inspection } from './host-driver.js';
+import { crowdedCode, isCrowded, unlessCrowded, type Inspection } from './host-driver.js';
 import { Ledger } from './ledger.js';
 import { createReinstallToken, ReinstallHook } from './reinstall-hook.js';
 import { differencesOf } from './specs-found.js';
@@ -43,7 +43,11 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     this.instances = baremetalInstanceMachine(settings.baremetalLimits);
   }
 
-  async step(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
+  step(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
+    return unlessCrowded(node, () => this.stepOf(node, context));
+  }
+
+  private async stepOf(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
     switch (node.state as BaremetalNodeState) {
       case 'checking':
         return this.check(node, context);
@@ -156,9 +160,9 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     if (busy) return { againAfterMs };
     let reason: string | null = null;
     try {
-      await this.access.driverOf(node).reach(this.access.hostOf(node), context);
+      await this.patiently(context, (limited) => this.access.driverOf(node).reach(this.access.hostOf(node), limited));
     } catch (error) {
-      if (!(error instanceof StepFailed)) throw error;
+      if (!(error instanceof StepFailed) || isCrowded(error)) throw error;
       reason = error.message;
     }
     if ((reason === null) === (node.unreachableSince === null)) return { againAfterMs };
@@ -199,13 +203,32 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     const attempt = { instanceId: instance.instanceId, nodeId: node.nodeId, action: 'clean', step: 'revoke' } as const;
     try {
       const tenancy = this.access.tenancyOf(instance, node, [], node.fence);
-      await this.ledger.record(attempt, () => this.access.driverOf(node).revoke(this.access.hostOf(node), tenancy, context));
+      await this.ledger.record(attempt, () =>
+        this.patiently(context, (limited) => this.access.driverOf(node).revoke(this.access.hostOf(node), tenancy, limited)),
+      );
       return { event: 'CLEANED' };
     } catch (error) {
-      if (!(error instanceof StepFailed)) throw error;
+      if (!(error instanceof StepFailed) || isCrowded(error)) throw error;
       const ageMs = Date.now() - node.enteredAt.getTime();
       const againAfterMs = Math.min(longestCleaningMs, Math.max(shortestCleaningMs, ageMs / 2));
       return { againAfterMs, reason: { code: error.code, message: error.message } };
+    }
+  }
+
+  /**
+   * Gives a host three quarters of the step, of which it may wait for its connection for one, and takes silence for an answer: a step whose
+   * own time is over concludes nothing.
+   */
+  private async patiently(context: StepContext, work: (limited: StepContext) => Promise<void>): Promise<void> {
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(), (this.settings.hostStepMs * 3) / 4);
+    try {
+      await work({ signal: AbortSignal.any([context.signal, limit.signal]) });
+    } catch (error) {
+      if (error instanceof StepFailed || !limit.signal.aborted) throw error;
+      throw new StepFailed('host_timeout', 'The host did not answer in time.', false, { cause: error });
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -229,7 +252,9 @@ function sameFindings(one: BaremetalFindings | null, other: BaremetalFindings): 
   return one !== null && (Object.keys(other) as (keyof BaremetalFindings)[]).every((name) => one[name] === other[name]);
 }
 
-/** Whether a check failed for what may pass by itself: the host did not answer, or nothing looked at it in time. */
+/** Codes of checks that failed for what may pass by itself: the host did not answer, or nothing looked at it in time. */
+const passingCodes: ReadonlySet<string> = new Set([...unreachableCodes, crowdedCode, 'deadline_exceeded']);
+
 function isWorthAnotherLook({ lastError }: BaremetalNodeEntity): boolean {
-  return lastError !== null && (unreachableCodes.has(lastError.code) || lastError.code === 'deadline_exceeded');
+  return lastError !== null && passingCodes.has(lastError.code);
 }

@@ -32,11 +32,11 @@ const workers: Provider = {
     instances: BaremetalInstanceSteps,
     dataSource: DataSource,
     transactions: Transactions,
-    { hostStepSeconds, workers: given }: GpuaasSettings,
+    { hostStepMs, workers: given }: GpuaasSettings,
   ) =>
     new BaremetalWorkers([nodes, instances], dataSource, transactions, {
       service: 'gpuaas',
-      stepMs: Math.ceil(hostStepSeconds * 1_000),
+      stepMs: hostStepMs,
       laneConcurrency: 1,
       ...given,
     }),

@@ -17,7 +17,12 @@ export class HostAccess {
     private readonly secrets: BaremetalSecrets,
     private readonly simulated: SimulatedHosts,
   ) {
-    this.ssh = new SshHosts({ allowLoopback: settings.allowLoopbackHosts, maxConnections: settings.sshConnections });
+    this.ssh = new SshHosts({
+      allowLoopback: settings.allowLoopbackHosts,
+      maxConnections: settings.sshConnections,
+      connectMs: settings.hostConnectMs,
+      waitMs: settings.hostStepMs / 4,
+    });
   }
 
   driverOf({ driver }: BaremetalNodeEntity): HostDriver {

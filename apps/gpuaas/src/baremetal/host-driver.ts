@@ -1,6 +1,6 @@
 import type { BaremetalDriver, BaremetalFindings, HomeRule } from '@atoll/contracts/gpuaas';
 import type { SshCredential } from '@atoll/ssh';
-import type { StepContext } from '@atoll/state-machine';
+import { StepFailed, type MachineRow, type Outcome, type StepContext } from '@atoll/state-machine';
 
 /** A host, and how the platform logs in to it. */
 export interface HostRef {
@@ -38,9 +38,30 @@ export interface Inspection {
   readonly fence: string;
 }
 
+/** Code of the `StepFailed` of a call that has not begun: the platform has no connection to spare. */
+export const crowdedCode = 'connections_in_use';
+const crowdedAgainMs = 1_000;
+
+export function isCrowded(error: unknown): boolean {
+  return error instanceof StepFailed && error.code === crowdedCode;
+}
+
+/** The outcome of a step on hosts. One that has not begun for want of a connection is run again, and is no failed try. */
+export async function unlessCrowded<Row extends MachineRow, Event extends string>(
+  { deadlineAt }: Row,
+  step: () => Promise<Outcome<Row, Event>>,
+): Promise<Outcome<Row, Event>> {
+  try {
+    return await step();
+  } catch (error) {
+    if (!(error instanceof StepFailed && isCrowded(error))) throw error;
+    return { againAfterMs: crowdedAgainMs, ...(deadlineAt && { reason: { code: error.code, message: error.message } }) };
+  }
+}
+
 /**
- * The port to bare-metal hosts. Each call throws `StepFailed`, permanent where another try makes no sense; is safe to
- * repeat; and ends when the signal of its context is aborted.
+ * The port to bare-metal hosts. Each call throws `StepFailed`, permanent where another try makes no sense, and with
+ * `crowdedCode` where it has not begun; is safe to repeat; and ends when the signal of its context is aborted.
  */
 export interface HostDriver {
   /**

@@ -3,6 +3,7 @@ import { Statements } from '@atoll/database';
 import { StepFailed } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { isCrowded } from './host-driver.js';
 import type { AttemptAction } from './ledger.entity.js';
 
 export interface AttemptOf {
@@ -20,7 +21,7 @@ type AttemptRow = Omit<BaremetalAttempt, 'started_at' | 'ended_at'> & { started_
 export class Ledger {
   constructor(private readonly statements: Statements) {}
 
-  /** Runs one try. What an earlier one of the same subject left open was interrupted. */
+  /** Runs one try, which is none where it has not begun. What an earlier one of the same subject left open was interrupted. */
   async record<T>({ instanceId, nodeId, action, step }: AttemptOf, work: () => Promise<T>): Promise<T> {
     const [begun] = await this.statements.query<{ attempt_id: string }>(
       'baremetal.attempt.begin',
@@ -43,7 +44,9 @@ export class Ledger {
       await end('succeeded', null);
       return result;
     } catch (error) {
-      if (error instanceof StepFailed) await end('failed', error.message);
+      if (isCrowded(error))
+        await this.statements.query('baremetal.attempt.drop', 'DELETE FROM baremetal_attempt WHERE attempt_id = $1', [begun?.attempt_id]);
+      else if (error instanceof StepFailed) await end('failed', error.message);
       else await end('interrupted', 'There was no answer in time.').catch(() => undefined);
       throw error;
     }

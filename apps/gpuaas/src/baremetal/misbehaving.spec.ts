@@ -8,7 +8,7 @@ import ssh2, { type ServerChannel } from 'ssh2';
 import type { HostRef, Tenancy } from './host-driver.js';
 import { SshHosts } from './ssh-hosts.js';
 
-const hosts = new SshHosts({ allowLoopback: true, maxConnections: 5 });
+const hosts = new SshHosts({ allowLoopback: true, maxConnections: 5, waitMs: 60_000 });
 const stops: (() => void)[] = [];
 afterEach(() => stops.splice(0).forEach((stop) => stop()));
 

@@ -28,7 +28,7 @@ export async function startSshHostUnderContract({ isSudoer = false, ...options }
   }
   return {
     real,
-    driver: new SshHosts({ ...local, maxConnections: 10 }),
+    driver: new SshHosts({ ...local, maxConnections: 10, waitMs: 60_000 }),
     host: {
       nodeId: '1',
       name: 'metal',

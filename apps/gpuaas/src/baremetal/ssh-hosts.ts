@@ -1,6 +1,6 @@
 import { SshError, SshGate, SshSession, type DialOptions, type SshErrorKind, type SshTarget } from '@atoll/ssh';
 import { StepFailed, type StepContext } from '@atoll/state-machine';
-import type { HostDriver, HostRef, Inspection, Tenancy } from './host-driver.js';
+import { crowdedCode, type HostDriver, type HostRef, type Inspection, type Tenancy } from './host-driver.js';
 import {
   createUserScript,
   inspectScript,
@@ -19,6 +19,7 @@ const codes: Record<SshErrorKind, string> = {
   timeout: 'host_timeout',
   cut: 'connection_lost',
   busy: 'host_busy',
+  crowded: crowdedCode,
   address_forbidden: 'address_forbidden',
   not_ssh: 'not_ssh',
   host_key_changed: 'host_key_changed',
@@ -44,6 +45,8 @@ export const unreachableCodes: ReadonlySet<string> = new Set(
 export interface SshHostsOptions extends DialOptions {
   /** At once, of this process; one a host. */
   readonly maxConnections: number;
+  /** Milliseconds for which one may wait for its connection. */
+  readonly waitMs: number;
 }
 
 /** Hosts over SSH. */
@@ -51,83 +54,99 @@ export class SshHosts implements HostDriver {
   private readonly gate: SshGate;
 
   constructor(private readonly options: SshHostsOptions) {
-    this.gate = new SshGate(options.maxConnections);
+    this.gate = new SshGate(options.maxConnections, options.waitMs);
   }
 
   async inspect(host: HostRef, context: StepContext): Promise<Inspection> {
-    return this.asRoot(host, inspectScript, context, ({ hostKey }, lines) => {
-      const facts = new Map(lines.map((line) => /^atoll-fact (\w+) (.*)$/.exec(line)).map((found) => [found?.[1], found?.[2]?.trim()]));
-      const numberOf = (name: string) => (/^\d{1,15}$/.test(facts.get(name) ?? '') ? Number(facts.get(name)) : null);
-      const memoryKb = numberOf('memory_kb');
-      return {
-        hostKey,
-        fence: String(numberOf('fence') ?? 0),
-        found: {
-          gpu_model: shown(facts.get('gpu_model') ?? '').slice(0, 200) || null,
-          gpu_count: numberOf('gpu_count'),
-          cpu_cores: numberOf('cpu_cores'),
-          memory_gb: memoryKb === null ? null : Math.max(1, Math.round((memoryKb * 1024) / 1e9)),
-        },
-      };
-    });
+    return this.visit(host, context, () =>
+      this.asRoot(host, inspectScript, context, ({ hostKey }, lines) => {
+        const facts = new Map(lines.map((line) => /^atoll-fact (\w+) (.*)$/.exec(line)).map((found) => [found?.[1], found?.[2]?.trim()]));
+        const numberOf = (name: string) => (/^\d{1,15}$/.test(facts.get(name) ?? '') ? Number(facts.get(name)) : null);
+        const memoryKb = numberOf('memory_kb');
+        return {
+          hostKey,
+          fence: String(numberOf('fence') ?? 0),
+          found: {
+            gpu_model: shown(facts.get('gpu_model') ?? '').slice(0, 200) || null,
+            gpu_count: numberOf('gpu_count'),
+            cpu_cores: numberOf('cpu_cores'),
+            memory_gb: memoryKb === null ? null : Math.max(1, Math.round((memoryKb * 1024) / 1e9)),
+          },
+        };
+      }),
+    );
   }
 
   async reach(host: HostRef, context: StepContext): Promise<void> {
-    await this.asRoot(host, reachScript, context);
+    await this.visit(host, context, () => this.asRoot(host, reachScript, context));
   }
 
   async createUser(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
-    await this.asRoot(host, createUserScript(tenancy), context);
+    await this.visit(host, context, () => this.asRoot(host, createUserScript(tenancy), context));
   }
 
   async placeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
-    await this.asRoot(host, keysScript(tenancy, [...tenancy.keys, tenancy.proofKey.publicKey]), context);
+    await this.visit(host, context, () => this.putKeys(host, tenancy, [...tenancy.keys, tenancy.proofKey.publicKey], context));
   }
 
   async changeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
-    await this.asRoot(host, keysScript(tenancy, tenancy.keys), context);
+    await this.visit(host, context, () => this.putKeys(host, tenancy, tenancy.keys, context));
   }
 
   async setPassword(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
-    await this.asRoot(host, passwordScript(tenancy), context);
+    await this.visit(host, context, () => this.asRoot(host, passwordScript(tenancy), context));
   }
 
   async verify(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
-    // An earlier try may have taken the proof key out.
-    await this.placeKeys(host, tenancy, context);
-    for (const [how, target] of logInsOf(host, tenancy)) {
-      const opened = await this.opens(host, target, context);
-      if (!opened) {
-        throw new StepFailed(`${how}_refused`, `The host refuses the log-in with the ${how} that was just set.`);
+    await this.visit(host, context, async () => {
+      // An earlier try may have taken the proof key out.
+      await this.putKeys(host, tenancy, [...tenancy.keys, tenancy.proofKey.publicKey], context);
+      for (const [how, target] of logInsOf(host, tenancy)) {
+        if (!(await this.opens(target, context))) {
+          throw new StepFailed(`${how}_refused`, `The host refuses the log-in with the ${how} that was just set.`);
+        }
       }
-    }
-    await this.changeKeys(host, tenancy, context);
+      await this.putKeys(host, tenancy, tenancy.keys, context);
+    });
   }
 
   async revoke(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
-    await this.asRoot(host, revokeScript(tenancy), context);
-    for (const [how, target] of logInsOf(host, tenancy)) {
-      if (await this.opens(host, target, context)) {
-        throw new StepFailed('still_open', `The host still takes the ${how} of the user that was removed.`);
+    await this.visit(host, context, async () => {
+      await this.asRoot(host, revokeScript(tenancy), context);
+      for (const [how, target] of logInsOf(host, tenancy)) {
+        if (await this.opens(target, context)) {
+          throw new StepFailed('still_open', `The host still takes the ${how} of the user that was removed.`);
+        }
       }
+    });
+  }
+
+  /** Waits for a connection before anything is done: once it is had, it serves all sessions of the visit, one after the other. */
+  private async visit<T>(host: HostRef, { signal }: StepContext, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.gate.pass(gateOf(host), signal, work);
+    } catch (error) {
+      throw stepFailed(error);
     }
   }
 
-  /** Whether the user can log in and is who it should be. Throws `StepFailed` where the host gives no answer to that. */
-  private async opens(host: HostRef, target: SshTarget, context: StepContext): Promise<boolean> {
+  private putKeys(host: HostRef, tenancy: Tenancy, keys: readonly string[], context: StepContext): Promise<void> {
+    return this.asRoot(host, keysScript(tenancy, keys), context);
+  }
+
+  /** Whether the user can log in and is who it should be. Throws where the host gives no answer to that. */
+  private async opens(target: SshTarget, context: StepContext): Promise<boolean> {
     try {
-      return await this.gate.pass(gateOf(host), context.signal, async () => {
-        const session = await SshSession.open(target, this.options, context.signal);
-        try {
-          const { stdout } = await session.run({ command: 'id -un' }, context.signal);
-          return stdout.trim() === target.user;
-        } finally {
-          session.close();
-        }
-      });
+      const session = await SshSession.open(target, this.options, context.signal);
+      try {
+        const { stdout } = await session.run({ command: 'id -un' }, context.signal);
+        return stdout.trim() === target.user;
+      } finally {
+        session.close();
+      }
     } catch (error) {
       if (error instanceof SshError && error.kind === 'authentication') return false;
-      throw stepFailed(error);
+      throw error;
     }
   }
 
@@ -137,25 +156,19 @@ export class SshHosts implements HostDriver {
     context: StepContext,
     read?: (session: SshSession, lines: readonly string[]) => T,
   ): Promise<T> {
+    const session = await SshSession.open(host, this.options, context.signal);
     try {
-      return await this.gate.pass(gateOf(host), context.signal, async () => {
-        const session = await SshSession.open(host, this.options, context.signal);
-        try {
-          const { code, stdout, stderr } = await session.run({ command: rootShell, input: script }, context.signal);
-          const lines = stdout.split('\n');
-          if (!lines.includes(readyMark)) throw noPrivileges(host, code, stderr);
-          const [, failure = '', sentence = ''] = lines.map((line) => /^atoll-failed (\S+) (.*)$/.exec(line)).find(Boolean) ?? [];
-          if (failure) throw new StepFailed(failure.slice(0, 64), shown(sentence), permanentFailures.has(failure));
-          // Killed, or nobody knows.
-          if (code !== 0)
-            throw new StepFailed('script_failed', `A script on the host ended with ${code === null ? 'a signal' : `code ${code}`}.`);
-          return read?.(session, lines) as T;
-        } finally {
-          session.close();
-        }
-      });
-    } catch (error) {
-      throw stepFailed(error);
+      const { code, stdout, stderr } = await session.run({ command: rootShell, input: script }, context.signal);
+      const lines = stdout.split('\n');
+      if (!lines.includes(readyMark)) throw noPrivileges(host, code, stderr);
+      const [, failure = '', sentence = ''] = lines.map((line) => /^atoll-failed (\S+) (.*)$/.exec(line)).find(Boolean) ?? [];
+      if (failure) throw new StepFailed(failure.slice(0, 64), shown(sentence), permanentFailures.has(failure));
+      // Killed, or nobody knows.
+      if (code !== 0)
+        throw new StepFailed('script_failed', `A script on the host ended with ${code === null ? 'a signal' : `code ${code}`}.`);
+      return read?.(session, lines) as T;
+    } finally {
+      session.close();
     }
   }
 }
