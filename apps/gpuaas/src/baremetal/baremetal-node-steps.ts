@@ -253,7 +253,7 @@ function sameFindings(one: BaremetalFindings | null, other: BaremetalFindings): 
 }
 
 /** Codes of checks that failed for what may pass by itself: the host did not answer, or nothing looked at it in time. */
-const passingCodes: ReadonlySet<string> = new Set([...unreachableCodes, crowdedCode, 'deadline_exceeded']);
+const passingCodes: ReadonlySet<string> = new Set([...unreachableCodes, crowdedCode, 'deadline_exceeded', 'timeout']);
 
 function isWorthAnotherLook({ lastError }: BaremetalNodeEntity): boolean {
   return lastError !== null && passingCodes.has(lastError.code);

@@ -117,6 +117,16 @@ it('a host that hangs while it is cleaned is tried again by its age, as one that
   expect((await fixture.node(node.node_id)).status).toBe('Available');
 });
 
+it('a check that hung is made again after five minutes', async () => {
+  const node = await fixture.register({ name: `metal-${newId()}.inspect-hang`, ...some() });
+  await fixture.settle();
+  expect((await fixture.node(node.node_id)).status).toBe('Check failed');
+  await rename(node, '');
+  await fixture.pass(301);
+  await fixture.settle();
+  expect((await fixture.node(node.node_id)).status).toBe('Available');
+});
+
 it('a host that waits for a connection of the platform is neither unreachable nor tried', async () => {
   const [hanging, node] = [await onPort(await hangingPort()), await onPort(await silentPort())];
   const access = fixture.gpuaas.get(HostAccess);
