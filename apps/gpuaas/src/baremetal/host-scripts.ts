@@ -13,7 +13,30 @@ export const rootShell = `if [ "$(id -u)" = 0 ]; then exec sh -s; else exec sudo
 export const readyMark = 'atoll-ready';
 
 /** Tools that the scripts call, and that a minimal host may lack. */
-const tools = ['useradd', 'usermod', 'userdel', 'chpasswd', 'getent', 'pkill', 'flock', 'runuser', 'find', 'sed', 'cut', 'grep'];
+export const tools = [
+  'useradd',
+  'usermod',
+  'userdel',
+  'groupadd',
+  'groupdel',
+  'chpasswd',
+  'getent',
+  'pkill',
+  'flock',
+  'runuser',
+  'ipcrm',
+  'find',
+  'sed',
+  'cut',
+  'grep',
+];
+
+/**
+ * The first of the numbers that users and their groups get: it and the fence, which grows with each tenancy, so that no number comes twice on a
+ * host and what a tenant leaves on it belongs to nobody. Above the subordinate ids of login.defs, the containers of systemd and the usual range
+ * of directories, and below what systemd reserves (https://systemd.io/UIDS-GIDS). Users with such a number get no subordinate ids.
+ */
+const firstId = 2_001_000_000;
 
 const stateFolder = '/var/lib/atoll';
 
@@ -94,7 +117,12 @@ printf '%s ALL=(ALL) NOPASSWD: ALL\\n' "$user" > ${stateFolder}/sudoers.new && c
 echo "$id" > ${stateFolder}/instance || fail host_disk "The host cannot write to ${stateFolder}."
 shell=/bin/bash
 [ -x "$shell" ] || shell=/bin/sh
-if [ -z "$entry" ]; then run useradd --create-home --shell "$shell" --comment "atoll $id" "$user"; fi
+if [ -z "$entry" ]; then
+  number=$((${firstId} + fence))
+  [ -z "$(getent group "$user")" ] || run groupdel "$user"
+  run groupadd --gid "$number" "$user"
+  run useradd --uid "$number" --gid "$number" --no-log-init --create-home --shell "$shell" --comment "atoll $id" "$user"
+fi
 ${tenancy.hasSudo ? sudo : ''}`,
   );
 }
@@ -162,13 +190,16 @@ export function revokeScript(tenancy: Tenancy): string {
     [ "$tries" -lt 100 ] || fail processes_left "Processes of $user do not end."
     sleep 0.05
   done
-  for folder in /tmp /var/tmp /dev/shm /var/spool/at /var/spool/cron; do
+  # Shared memory, semaphores and message queues of System V, those of others refused.
+  runuser -u "$user" -- ipcrm --all </dev/null >/dev/null 2>&1 9>&-
+  for folder in /tmp /var/tmp /dev/shm /dev/mqueue /var/spool/at /var/spool/cron; do
     [ ! -d "$folder" ] || find "$folder" -xdev -mindepth 1 -uid "$uid" -prune -exec rm -rf {} + </dev/null 2>/dev/null
   done
   ${tenancy.home === 'archive' ? archive : remove}
   run userdel "$user"
 fi
 [ -z "$(getent passwd "$user")" ] || fail user_left "The host still has the user $user."
+[ -z "$(getent group "$user")" ] || run groupdel "$user"
 [ "$(cat ${stateFolder}/instance 2>/dev/null)" != "$id" ] || rm -f ${stateFolder}/instance`,
   );
 }

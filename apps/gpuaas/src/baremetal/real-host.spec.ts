@@ -5,6 +5,7 @@ import { generateKeyPair } from '@atoll/ssh';
 import { describeWhere, hostsLack, startSshHost, type SshHost } from '@atoll/testing';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
+import { tools } from './host-scripts.js';
 import { SshHosts } from './ssh-hosts.js';
 import { opens } from './ssh-host-fixture.js';
 
@@ -158,7 +159,7 @@ describeWhere(hostsLack(), 'a real host', () => {
 
   it('that lacks a tool is not offered, and says which', async () => {
     const { node_id } = await registered(host);
-    for (const tool of ['useradd', 'usermod', 'userdel', 'chpasswd', 'getent', 'pkill', 'flock', 'runuser', 'find', 'sed', 'cut', 'grep']) {
+    for (const tool of tools) {
       const path = (await host.inside(`command -v ${tool}`)).trim();
       await host.inside(`mv ${path} ${path}.away`);
       await fixture.gpuaas.call(baremetalNodes.check, { node_id });
