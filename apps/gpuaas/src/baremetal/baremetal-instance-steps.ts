@@ -1,5 +1,6 @@
 import type { BaremetalError } from '@atoll/contracts/gpuaas';
-import { DurableMachine, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { DurableMachine, StepFailed, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { backOffMs, type BackOff } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
@@ -13,7 +14,7 @@ import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalEvents } from './baremetal-events.js';
 import { BaremetalUsage } from './baremetal-usage.js';
 import { HostAccess } from './host-access.js';
-import { unlessCrowded, type HostDriver } from './host-driver.js';
+import { isCrowded, unlessCrowded, type HostDriver } from './host-driver.js';
 import type { AttemptAction } from './ledger.entity.js';
 import { Ledger } from './ledger.js';
 import { TeamKeys } from './team-keys.js';
@@ -23,6 +24,8 @@ type Deed = Exclude<keyof HostDriver, 'inspect' | 'reach'>;
 
 /** Requests wait for a node that becomes free, which touches them; this is the safety net. */
 const lookAgainMs = 5 * 60_000;
+/** Of keys that a host does not take. A host that comes back is told at once. */
+const keysBackOff: BackOff = { firstMs: 500, maxMs: 10 * 60_000 };
 
 /** What is done on the host in a state, what the ledger calls it, and where success leads. */
 const deeds: Partial<Record<BaremetalInstanceState, { action: AttemptAction; step: string; deed: Deed; event: BaremetalInstanceEvent }>> = {
@@ -100,7 +103,7 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
   ): Promise<void> {
     const { instanceId, nodeId } = instance;
     const state = instance.state as BaremetalInstanceState;
-    await this.ledger.interrupt(manager, instanceId);
+    if (nodeId !== null) await this.ledger.interrupt(manager, instanceId, nodeId);
     await this.events.changed(manager, instance);
     await this.noteError(manager, instance, from, event);
     if (nodeId === null) {
@@ -122,13 +125,20 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
   /** Gives the host the keys that the team has now. Tried again by time while the host cannot be reached. */
   private async changeKeys(instance: BaremetalInstanceEntity, node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
     const { instanceId, teamId, placedKeys } = instance;
+    const attempts = instance.attempts + 1;
     const keys = await this.keys.of(teamId);
     if (keys.join('\n') === placedKeys) return 'rest';
     const tenancy = this.access.tenancyOf(instance, node, keys, instance.fence);
-    await this.ledger.record({ instanceId, nodeId: node.nodeId, action: 'keys', step: 'change_keys' }, () =>
-      this.access.driverOf(node).changeKeys(this.access.hostOf(node), tenancy, context),
-    );
-    await this.notePlaced(instance, keys);
+    try {
+      await this.ledger.record({ instanceId, nodeId: node.nodeId, action: 'keys', step: 'change_keys' }, () =>
+        this.access.driverOf(node).changeKeys(this.access.hostOf(node), tenancy, context),
+      );
+    } catch (error) {
+      if (!(error instanceof StepFailed) || isCrowded(error)) throw error;
+      const { code, message } = error;
+      return { againAfterMs: backOffMs(keysBackOff, attempts), reason: { code, message }, values: { attempts } };
+    }
+    await this.query('UPDATE baremetal_instance SET placed_keys = $2, attempts = 0 WHERE instance_id = $1', [instanceId, keys.join('\n')]);
     return 'rest';
   }
 

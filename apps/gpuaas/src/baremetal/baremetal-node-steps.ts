@@ -174,10 +174,16 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
           [row.nodeId, reason],
         );
         await this.park(manager, row, againAfterMs);
-        if (reason === null) await this.offer(manager, row.nodeId);
+        if (reason === null) await this.returned(manager, row);
         return true;
       },
     };
+  }
+
+  /** Whoever waits for this host looks at it: a request, or its tenant whose keys have changed meanwhile. */
+  private async returned(manager: EntityManager, { nodeId, instanceId }: BaremetalNodeEntity): Promise<void> {
+    if (instanceId !== null) await touchRows(manager, this.instances, [instanceId], ['active']);
+    await this.offer(manager, nodeId);
   }
 
   /** Calls the hook until it has taken the call; then its callback is awaited until the deadline. */

@@ -7,6 +7,7 @@ export type AttemptOutcome = 'running' | 'succeeded' | 'failed' | 'interrupted';
 @Entity('baremetal_attempt')
 @Index(['instanceId', 'attemptId'])
 @Index(['nodeId', 'attemptId'])
+@Index('baremetal_attempt_running', { synchronize: false })
 export class BaremetalAttemptEntity {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   attemptId!: string;

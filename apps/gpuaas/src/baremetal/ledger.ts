@@ -16,6 +16,11 @@ export interface AttemptOf {
 const columns = `attempt_id, action, step, started_at, ended_at, outcome, reason`;
 type AttemptRow = Omit<BaremetalAttempt, 'started_at' | 'ended_at'> & { started_at: Date; ended_at: Date | null };
 
+/** Attempts of a node that stay, however old; older ones go after so many days, up to so many with each new one. */
+const kept = 100;
+const keptDays = 30;
+const forgottenAtOnce = 100;
+
 /** The ledger of what was tried on hosts: a row before a host is touched, and its end afterwards. */
 @Injectable()
 export class Ledger {
@@ -28,6 +33,15 @@ export class Ledger {
       `WITH interrupted AS (
          UPDATE baremetal_attempt SET outcome = 'interrupted', ended_at = clock_timestamp()
          WHERE outcome = 'running' AND node_id = $2 AND instance_id IS NOT DISTINCT FROM $1
+       ), forgotten AS (
+         DELETE FROM baremetal_attempt WHERE attempt_id IN (
+           SELECT attempt_id FROM (
+             SELECT attempt_id, started_at FROM baremetal_attempt WHERE node_id = $2 ORDER BY attempt_id LIMIT ${forgottenAtOnce}
+           ) oldest
+           WHERE started_at < clock_timestamp() - interval '${keptDays} days' AND attempt_id < (
+             SELECT attempt_id FROM baremetal_attempt WHERE node_id = $2 ORDER BY attempt_id DESC LIMIT 1 OFFSET ${kept - 1}
+           )
+         )
        )
        INSERT INTO baremetal_attempt (instance_id, node_id, action, step, started_at, outcome)
        VALUES ($1::uuid, $2::bigint, $3, $4, clock_timestamp(), 'running') RETURNING attempt_id`,
@@ -53,10 +67,10 @@ export class Ledger {
   }
 
   /** What is still open of an instance that moves on was interrupted. */
-  async interrupt(manager: EntityManager, instanceId: string): Promise<void> {
+  async interrupt(manager: EntityManager, instanceId: string, nodeId: string): Promise<void> {
     await manager.query(
-      `UPDATE baremetal_attempt SET outcome = 'interrupted', ended_at = clock_timestamp() WHERE instance_id = $1 AND outcome = 'running'`,
-      [instanceId],
+      `UPDATE baremetal_attempt SET outcome = 'interrupted', ended_at = clock_timestamp() WHERE node_id = $2 AND instance_id = $1 AND outcome = 'running'`,
+      [instanceId, nodeId],
     );
   }
 

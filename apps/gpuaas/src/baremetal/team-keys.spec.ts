@@ -4,8 +4,11 @@ import { userKeysChanged } from '@atoll/contracts/pods';
 import { membershipChanged } from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
+import { allStatementsDuring } from '@atoll/testing';
+import { mostRowsRead } from '../database/rows-read-fixture.js';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
+import { TeamKeys } from './team-keys.js';
 
 let fixture: BaremetalFixture;
 let team: ToldTeam;
@@ -84,4 +87,17 @@ it('a change that met a locked row reaches the host by the next sweep', async ()
   await fixture.sweep();
   await fixture.work();
   expect([await keysOnHost(), (await fixture.instance(theirs, instance)).keys_stale]).toEqual([[other], false]);
+});
+
+it('a sweep for hosts with old keys reads no instance that has ended', async () => {
+  const ended = 5_000;
+  await fixture.gpuaas.query(
+    `INSERT INTO baremetal_instance (instance_id, team_id, workspace_id, name, username, state)
+     SELECT gen_random_uuid(), $1, $1, 'ended', 'ended', 'released' FROM generate_series(1, $2::int)`,
+    [newId(), ended],
+  );
+  await fixture.gpuaas.query('VACUUM (ANALYZE) baremetal_instance');
+  const sent = await allStatementsDuring(() => fixture.gpuaas.get(TeamKeys).staleInstances());
+  const [sweep] = sent.filter(({ text }) => /placed_keys/.test(text));
+  expect(sweep && (await mostRowsRead(fixture.gpuaas, sweep))).toBeLessThan(ended / 2);
 });

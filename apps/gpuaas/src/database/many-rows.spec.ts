@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pools, subscriptions, workloads } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
-import { allStatementsDuring, statementsOf, type SentStatement } from '@atoll/testing';
+import { allStatementsDuring, statementsOf } from '@atoll/testing';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
+import { mostRowsRead } from './rows-read-fixture.js';
 
 /** More than PostgreSQL would read all of rather than use an index. */
 const ended = 5_000;
@@ -96,23 +97,7 @@ describe('what has ended', () => {
     const asked = sent.filter(({ text }) => !text.includes('transient'));
     const reads = asked.filter(({ text }) => /^\s*SELECT/.test(text) && /\b(FROM|JOIN) (subscription|workload)\b/.test(text));
     expect(reads.length).toBeGreaterThan(10);
-    const most = await Promise.all(reads.map(mostRowsRead));
+    const most = await Promise.all(reads.map((read) => mostRowsRead(fixture, read)));
     expect(reads.filter((_, at) => (most[at] ?? 0) >= ended)).toEqual([]);
   });
 });
-
-interface PlanNode {
-  'Actual Rows': number;
-  'Actual Loops': number;
-  'Rows Removed by Filter'?: number;
-  Plans?: PlanNode[];
-}
-
-/** The most rows that any part of the statement's plan reads. */
-async function mostRowsRead({ text, values }: SentStatement): Promise<number> {
-  const [row] = await fixture.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
-  const most = (node: PlanNode): number =>
-    Math.max(node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)), ...(node.Plans ?? []).map(most));
-  const plan = row?.['QUERY PLAN'][0]?.Plan;
-  return plan ? most(plan) : 0;
-}

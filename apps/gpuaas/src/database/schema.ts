@@ -40,6 +40,7 @@ import { Clusters1823000000000 } from './migrations/1823000000000-clusters.js';
 import { FailedRows1871000000000 } from './migrations/1871000000000-failed-rows.js';
 import { GpuModes1875000000000 } from './migrations/1875000000000-gpu-modes.js';
 import { HostsWithoutGpus1873000000000 } from './migrations/1873000000000-hosts-without-gpus.js';
+import { BaremetalIndexes1875000000000 } from './migrations/1875000000000-baremetal-indexes.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -100,5 +101,6 @@ export const gpuaasSchema = {
     MissedChecks1872000000000,
     HostsWithoutGpus1873000000000,
     GpuModes1875000000000,
+    BaremetalIndexes1875000000000,
   ],
 };

@@ -1,0 +1,18 @@
+import type { SentStatement } from '@atoll/testing';
+import type { GpuaasFixture } from '../gpuaas-fixture.js';
+
+interface PlanNode {
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  Plans?: PlanNode[];
+}
+
+/** The most rows that any part of the statement's plan reads. */
+export async function mostRowsRead(fixture: GpuaasFixture, { text, values }: SentStatement): Promise<number> {
+  const [row] = await fixture.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+  const most = (node: PlanNode): number =>
+    Math.max(node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)), ...(node.Plans ?? []).map(most));
+  const plan = row?.['QUERY PLAN'][0]?.Plan;
+  return plan ? most(plan) : 0;
+}
