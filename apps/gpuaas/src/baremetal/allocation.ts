@@ -5,32 +5,47 @@ import { fits, isInInventory, isOffered, isWaiting } from './fitting.js';
 /** Candidates that are looked at, from the best fit on. */
 const candidates = 50;
 
+/** Requests of one team that may wait. */
+export const maxRequests = 64;
+
 /**
  * The free node for a request that this transaction has locked, the one that fits best; locked, and checked again under
- * the lock. A node for which an earlier request waits is left to that: the ids of such requests come back instead.
+ * the lock. A node for which an earlier request waits, of whatever team, is left to that. `next`: the first requests that
+ * wait for what is left free; where there is no node, the earlier ones.
  */
-export async function pickNode(manager: EntityManager, instanceId: string): Promise<{ nodeId?: string; earlier: string[] }> {
-  const rows = await manager.query<{ node_id: string; earlier: string | null }[]>(
-    `SELECT node_id, (
-       SELECT w.instance_id FROM baremetal_instance w WHERE w.instance_id < $1 AND ${isWaiting('w')} AND ${fits('candidate', 'w')}
-       ORDER BY w.instance_id LIMIT 1
-     ) AS earlier
-     FROM (
+export async function pickNode(manager: EntityManager, instanceId: string): Promise<{ nodeId?: string; next: string[] }> {
+  // Those who wait are read once for each kind of node, of which there are few.
+  const rows = await manager.query<{ node_id: string; first: string | null }[]>(
+    `WITH candidate AS MATERIALIZED (
        SELECT n.* FROM baremetal_node n, baremetal_instance me WHERE me.instance_id = $1 AND ${isOffered('n')} AND ${fits('n', 'me')}
        ORDER BY n.gpu_count, n.memory_gb, n.cpu_cores, n.node_id LIMIT ${candidates}
-     ) candidate`,
+     ), offered AS MATERIALIZED (
+       SELECT kind.*, (
+         SELECT w.instance_id FROM baremetal_instance w WHERE w.instance_id <> $1 AND ${isWaiting('w')} AND ${fits('kind', 'w')}
+         ORDER BY w.instance_id LIMIT 1
+       ) AS first
+       FROM (SELECT DISTINCT region_id, gpu_model, gpu_count, cpu_cores, memory_gb FROM candidate) kind
+     )
+     SELECT node_id, first FROM candidate c JOIN offered o ON o.region_id = c.region_id AND o.gpu_model IS NOT DISTINCT FROM c.gpu_model
+       AND o.gpu_count = c.gpu_count AND o.cpu_cores = c.cpu_cores AND o.memory_gb = c.memory_gb
+     ORDER BY c.gpu_count, c.memory_gb, c.cpu_cores, node_id`,
     [instanceId],
   );
-  for (const { node_id, earlier } of rows) {
-    if (earlier !== null) continue;
+  const firstOf = (those: typeof rows) => [...new Set(those.flatMap(({ first }) => first ?? []))];
+  // Of UUIDs v7 the earlier one is the smaller one.
+  const [left, own] = [
+    rows.filter(({ first }) => first !== null && first < instanceId),
+    rows.filter(({ first }) => first === null || first > instanceId),
+  ];
+  for (const { node_id } of own) {
     // Whoever has it locked takes it, or changes it.
     const locked = await manager.query<object[]>(
       `SELECT FROM baremetal_node n WHERE node_id = $1 AND ${isOffered('n')} FOR NO KEY UPDATE SKIP LOCKED`,
       [node_id],
     );
-    if (locked.length > 0) return { nodeId: node_id, earlier: [] };
+    if (locked.length > 0) return { nodeId: node_id, next: firstOf(rows.filter((row) => row.node_id !== node_id)) };
   }
-  return { earlier: [...new Set(rows.flatMap(({ earlier }) => earlier ?? []))] };
+  return { next: firstOf(left) };
 }
 
 /** Why a request waits; undefined where nothing can match it any more. */

@@ -48,7 +48,7 @@ const stepNames: Partial<Record<BaremetalInstanceState, string>> = {
 /** Requests for hosts: given a node, provisioned step by step, undone where that fails, and released. */
 @Injectable()
 export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEntity, BaremetalInstanceState, BaremetalInstanceEvent> {
-  protected readonly lanes = `ARRAY[coalesce('node:' || node_id, 'requests')]`;
+  protected readonly lanes = `ARRAY[coalesce('node:' || node_id, 'requests:' || team_id)]`;
 
   constructor(
     dataSource: DataSource,
@@ -146,24 +146,25 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
   private async allocate(manager: EntityManager, instance: BaremetalInstanceEntity, claimedDueAt: Date | null): Promise<boolean> {
     const { instanceId } = instance;
     const cause: Cause = { actor: 'system:gpuaas' };
-    const { nodeId, earlier } = await pickNode(manager, instanceId);
+    const { nodeId, next } = await pickNode(manager, instanceId);
     if (nodeId !== undefined) {
       const node = await this.lockNode(manager, nodeId);
       await manager.query('UPDATE baremetal_instance SET node_id = $2, waiting_reason = NULL WHERE instance_id = $1', [instanceId, nodeId]);
       await this.nodes.move(manager, node, 'ASSIGN', cause, { instanceId });
       await this.move(manager, instance, 'ALLOCATED', cause, { claimedUntil: null });
+      await this.touch(manager, next);
       return true;
     }
-    const reason = earlier.length > 0 ? 'An earlier request goes first.' : await waitingReason(manager, instance);
+    const reason = next.length > 0 ? 'An earlier request goes first.' : await waitingReason(manager, instance);
     if (reason === undefined) {
       const error = { code: 'spec_mismatch', message: 'No node of the platform can meet this request any more.' };
       await this.move(manager, instance, 'MISMATCHED', cause, { claimedUntil: null }, error);
       return true;
     }
     await manager.query('UPDATE baremetal_instance SET waiting_reason = $2 WHERE instance_id = $1', [instanceId, reason]);
-    await this.touch(manager, earlier);
+    await this.touch(manager, next);
     // Touched meanwhile: it is still due.
-    if (claimedDueAt?.getTime() === instance.dueAt?.getTime()) await this.park(manager, instance, earlier.length > 0 ? 1_000 : lookAgainMs);
+    if (claimedDueAt?.getTime() === instance.dueAt?.getTime()) await this.park(manager, instance, next.length > 0 ? 1_000 : lookAgainMs);
     return true;
   }
 

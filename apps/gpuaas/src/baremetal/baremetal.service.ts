@@ -9,7 +9,7 @@ import {
   type ListBaremetal,
   type RequestBaremetal,
 } from '@atoll/contracts/gpuaas';
-import { newId, Transactions } from '@atoll/database';
+import { newId, takeTurn, Transactions, Writers } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
@@ -24,6 +24,7 @@ import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalReader, statusOf } from './baremetal-reader.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
+import { maxRequests } from './allocation.js';
 import { isInInventory, unmet } from './fitting.js';
 
 /** Bare metal for teams. */
@@ -34,6 +35,7 @@ export class BaremetalService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
+    private readonly writers: Writers,
     private readonly gate: TeamGate,
     private readonly instances: BaremetalInstanceSteps,
     private readonly nodes: BaremetalNodeSteps,
@@ -61,10 +63,11 @@ export class BaremetalService {
       username: `atl-${instanceId.replaceAll('-', '').slice(-10)}`,
       ...this.secrets.createFor(instanceId),
     };
-    return this.transactions.once(context, async (manager) => {
+    return this.writers.once(turnOf(team_id), context, async (manager) => {
       await this.gate.holdOpen(manager, team_id, workspaceId);
       if (region_id !== undefined && !(await manager.existsBy(RegionEntity, { regionId: region_id }))) throw notFound('region');
       await this.requireMatch(manager, specs, region_id);
+      await requireRoom(manager, team_id);
       const instance = await this.instances.insert(manager, values, causeOf(context));
       await this.events.changed(manager, instance);
       return this.view(manager, instance);
@@ -178,4 +181,22 @@ export class BaremetalService {
     const rows = ids.length > 0 ? await manager.query<object[]>('SELECT * FROM baremetal_node WHERE node_id = ANY ($1)', [ids]) : [];
     return new Map(rows.map((row) => this.nodes.rowOf(row)).map((node) => [node.nodeId, node]));
   }
+}
+
+/** Requests of one team are counted one after the other. */
+function turnOf(teamId: string): string {
+  return `baremetal ${teamId}`;
+}
+
+async function requireRoom(manager: EntityManager, teamId: string): Promise<void> {
+  await takeTurn(manager, turnOf(teamId));
+  const [{ waiting = 0 } = {}] = await manager.query<{ waiting: number }[]>(
+    `SELECT count(*)::int AS waiting FROM baremetal_instance WHERE state = 'requested' AND team_id = $1`,
+    [teamId],
+  );
+  if (waiting < maxRequests) return;
+  throw new AppError(
+    'conflict',
+    `${waiting} requests of the team wait for a host, of at most ${maxRequests}: cancel one, or wait until one is served.`,
+  );
 }

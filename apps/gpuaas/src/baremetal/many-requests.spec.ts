@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { newId } from '@atoll/database';
+import { allStatementsDuring } from '@atoll/testing';
+import { mostRowsRead } from '../database/rows-read-fixture.js';
+import { errorOf, type ToldTeam } from '../gpuaas-fixture.js';
+import { maxRequests } from './allocation.js';
+import { BaremetalFixture } from './baremetal-fixture.js';
+
+const many = 5_000;
+
+let fixture: BaremetalFixture;
+let ours: ToldTeam;
+let theirs: ToldTeam;
+beforeAll(async () => {
+  fixture = await BaremetalFixture.start();
+  [ours, theirs] = [await fixture.team(), await fixture.team()];
+});
+afterAll(() => fixture.stop());
+
+const sized = (gpu_model: string, gpu_count = 8) => ({ specs: { gpu_model, gpu_count, cpu_cores: 64, memory_gb: 512 } });
+const modelOf = (name: string) => `${name}-${newId().slice(-8)}`;
+const setAside = (model: string, isSetAside: boolean) =>
+  fixture.gpuaas.query('UPDATE baremetal_node SET is_maintenance = $2 WHERE gpu_model = $1', [model, isSetAside]);
+
+/** Rows as those of requests that wait, or have ended. The ids are later than all others. */
+const insert = (state: string, teamId: string, model: string, count: number) =>
+  fixture.gpuaas.query(
+    `INSERT INTO baremetal_instance (instance_id, team_id, workspace_id, name, gpu_model, username, state, placed_keys)
+     SELECT ('ffffffff' || substr(gen_random_uuid()::text, 9))::uuid, $2, $2, 'many', $3, 'many', $1, '' FROM generate_series(1, $4::int)`,
+    [state, teamId, model, count],
+  );
+
+it(`of one team ${maxRequests} requests wait, also of those that come at once; other teams are not refused`, async () => {
+  const model = modelOf('bound');
+  await fixture.available('', sized(model));
+  await setAside(model, true);
+  await insert('requested', ours.team_id, model, maxRequests - 4);
+  const errors = await Promise.all(
+    Array.from({ length: 10 }, () => errorOf(fixture.request(ours, { specs: { gpu_model: model } })).catch(() => null)),
+  );
+  const refused = errors.filter((error) => error !== null);
+  expect(refused).toHaveLength(6);
+  expect(refused[0]).toMatchObject({ code: 'conflict', message: expect.stringMatching(/^64 requests .* at most 64/) });
+  expect((await fixture.request(theirs, { specs: { gpu_model: model } })).status).toBe('Requested');
+  await fixture.gpuaas.query('DELETE FROM baremetal_instance WHERE gpu_model = $1', [model]);
+});
+
+it('requests of one team hold up none of another: each team has its own lane', async () => {
+  const [full, free] = [modelOf('full'), modelOf('free')];
+  await fixture.available('', sized(full));
+  await setAside(full, true);
+  await fixture.available('', sized(free));
+  for (let count = 0; count < 10; count += 1) await fixture.request(ours, { specs: { gpu_model: full } });
+  const other = await fixture.request(theirs, { specs: { gpu_model: free } });
+  await fixture.workOnce();
+  await fixture.workOnce();
+  expect((await fixture.instance(theirs, other)).status).toBe('Provisioning');
+  await fixture.settle();
+});
+
+it('hosts that become free at once are given out at once, in the order of arrival of all teams', async () => {
+  const model = modelOf('wave');
+  for (let count = 0; count < 3; count += 1) await fixture.available('', sized(model));
+  await setAside(model, true);
+  const asked = [];
+  for (const team of [ours, theirs, ours, theirs, ours])
+    asked.push({ team, instance: await fixture.request(team, { specs: { gpu_model: model } }) });
+  await fixture.work();
+  await setAside(model, false);
+  await fixture.sweep();
+  await fixture.work();
+  const statuses = await Promise.all(asked.map(async ({ team, instance }) => (await fixture.instance(team, instance)).status));
+  expect(statuses).toEqual(['Active', 'Active', 'Active', 'Requested', 'Requested']);
+});
+
+it('those who wait are read once for all hosts of a kind', async () => {
+  const [model, other] = [modelOf('crowd'), modelOf('other')];
+  const first = await fixture.available('', sized(model));
+  await fixture.gpuaas.query(
+    `INSERT INTO baremetal_node (name, region_id, host, port, ssh_user, credential, driver, tenant_sudo, home, gpu_model, gpu_count, cpu_cores, memory_gb, state)
+     SELECT 'crowd-' || gen_random_uuid(), region_id, gen_random_uuid()::text, 22, 'root', credential, 'simulated', false, 'remove', gpu_model, gpu_count,
+       cpu_cores, memory_gb, 'available' FROM baremetal_node, generate_series(1, 49) WHERE node_id = $1`,
+    [first.node_id],
+  );
+  await insert('requested', newId(), other, many);
+  await fixture.gpuaas.query('ANALYZE baremetal_instance');
+  const sent = await allStatementsDuring(async () => {
+    await fixture.request(ours, { specs: { gpu_model: model } });
+    await fixture.workOnce();
+  });
+  const picks = sent.filter(({ text }) => /ORDER BY n.gpu_count/.test(text));
+  expect(picks).toHaveLength(1);
+  for (const pick of picks) expect(await mostRowsRead(fixture.gpuaas, pick)).toBeLessThan(3 * many);
+  await fixture.gpuaas.query(`DELETE FROM baremetal_instance WHERE gpu_model = $1`, [other]);
+  await fixture.gpuaas.query(`UPDATE baremetal_node SET state = 'removed' WHERE name LIKE 'crowd-%'`);
+});
