@@ -16,7 +16,7 @@ export interface HostUnderContract {
 const patient = (): StepContext => ({ signal: AbortSignal.timeout(60_000) });
 let fence = 0;
 
-function aTenancy(more: Partial<Tenancy> = {}): Tenancy {
+export function aTenancy(more: Partial<Tenancy> = {}): Tenancy {
   const instanceId = newId();
   fence += 1;
   return {
@@ -33,12 +33,12 @@ function aTenancy(more: Partial<Tenancy> = {}): Tenancy {
 }
 
 /** The tenancy in its next state. */
-function later(tenancy: Tenancy): Tenancy {
+export function later(tenancy: Tenancy): Tenancy {
   fence += 1;
   return { ...tenancy, fence: String(fence) };
 }
 
-async function codeOf(attempt: Promise<unknown>): Promise<string> {
+export async function codeOf(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt;
   } catch (error) {

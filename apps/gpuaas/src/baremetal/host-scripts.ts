@@ -24,6 +24,7 @@ export const tools = [
   'pkill',
   'flock',
   'runuser',
+  'timeout',
   'ipcrm',
   'find',
   'sed',
@@ -39,6 +40,8 @@ export const tools = [
 const firstId = 2_001_000_000;
 
 const stateFolder = '/var/lib/atoll';
+/** Files that are there to be deleted: room for what shuts the door on a tenant who has filled the disk. */
+const reserves = [`${stateFolder}/reserve`, '/etc/atoll-reserve'].join(' ');
 
 const prelude = `
 export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -68,23 +71,49 @@ function script(body: string): string {
   return `main() {\necho ${readyMark}\n${body}\n}\nmain </dev/null\n`;
 }
 
-/** Only what was generated, or checked by its pattern, stands in a script. */
-function forTenancy({ instanceId, username, fence }: Tenancy, body: string): string {
+/** Makes what is not there. Many small files: a disk may also be out of inodes. */
+const keepReserves = `
+for folder in ${reserves}; do
+  [ ! -d "$folder" ] || continue
+  if ! (
+    mkdir -p -m 700 "$folder.new" || exit
+    for file in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do head -c 65536 /dev/urandom > "$folder.new/$file" || exit; done
+    mv "$folder.new" "$folder"
+  ) 2>/dev/null; then
+    rm -rf "$folder.new"
+    fail host_disk "The disk of the host is full."
+  fi
+done`;
+
+/**
+ * Only what was generated, or checked by its pattern, stands in a script. `first` is run before anything that other
+ * scripts, or a full disk, can hold up.
+ */
+function forTenancy({ instanceId, username, fence }: Tenancy, body: string, first = ''): string {
   for (const text of [instanceId, username, fence]) {
     if (!/^[A-Za-z0-9-]+$/.test(text)) throw new Error('Not fit for a script.');
   }
   return script(`id=${instanceId} user=${username} fence=${fence}
 ${prelude}
+# A user can change much of its comment by chfn: what this folder says goes before.
+find_entry() {
+  entry=$(getent passwd "$user")
+  case "$entry" in
+    ''|*":atoll $id:"*) ;;
+    *) [ "$(cat ${stateFolder}/instance 2>/dev/null)" = "$id" ] || fail user_exists "The host has a user $user who is not of this instance." ;;
+  esac
+}
+find_entry
+${first}
 ${fencing}
-entry=$(getent passwd "$user")
-case "$entry" in ''|*":atoll $id:"*) ;; *) fail user_exists "The host has a user $user who is not of this instance." ;; esac
+find_entry
 ${body}`);
 }
 
 /** Facts as lines `atoll-fact <name> <value>`. */
 export const inspectScript = script(`${prelude}
 [ "$(uname -s)" = Linux ] || fail not_linux "The host does not run Linux."
-left=$(getent passwd | grep ':atoll [0-9a-f-]*:' | cut -d : -f 1 | tr '\\n' ' ')
+left=$(getent passwd | grep -e ':atoll [0-9a-f-]*:' -e '^atl-[0-9a-f]*:' | cut -d : -f 1 | tr '\\n' ' ')
 [ -z "$left" ] || fail leftovers "The host still has users of earlier instances: $left"
 echo "atoll-fact fence $(cat ${stateFolder}/fence 2>/dev/null)"
 echo "atoll-fact cpu_cores $(nproc 2>/dev/null)"
@@ -117,33 +146,51 @@ printf '%s ALL=(ALL) NOPASSWD: ALL\\n' "$user" > ${stateFolder}/sudoers.new && c
 echo "$id" > ${stateFolder}/instance || fail host_disk "The host cannot write to ${stateFolder}."
 shell=/bin/bash
 [ -x "$shell" ] || shell=/bin/sh
+${keepReserves}
 if [ -z "$entry" ]; then
   number=$((${firstId} + fence))
   [ -z "$(getent group "$user")" ] || run groupdel "$user"
   run groupadd --gid "$number" "$user"
-  run useradd --uid "$number" --gid "$number" --no-log-init --create-home --shell "$shell" --comment "atoll $id" "$user"
+  run useradd --uid "$number" --gid "$number" -K SUB_UID_COUNT=0 -K SUB_GID_COUNT=0 --no-log-init --create-home --shell "$shell" \\
+    --comment "atoll $id" "$user"
 fi
 ${tenancy.hasSudo ? sudo : ''}`,
   );
 }
 
-/** As the user itself, in whose folder a root that follows links could be led astray. Lines outside of the block are the tenant's own. */
+/**
+ * As the user itself, in whose folder a root that follows links could be led astray. The user can stop such a process,
+ * take it over, or have it wait for ever: it is ended in time, and holds no pipe of root's and no lock. Lines outside of
+ * the block are the tenant's own.
+ */
 export function keysScript(tenancy: Tenancy, keys: readonly string[]): string {
   if (keys.some((key) => !/^[a-z0-9-]+ [A-Za-z0-9+/=]+$/.test(key))) throw new Error('Not fit for a script.');
   return forTenancy(
     tenancy,
     `[ -n "$entry" ] || fail user_missing "The host has no user $user."
 home=$(printf '%s' "$entry" | cut -d : -f 6)
-output=$(runuser -u "$user" -- env -i HOME="$home" PATH="$PATH" sh -c '
 umask 077
-cd "$HOME" && mkdir -p .ssh && chmod 700 .ssh && touch .ssh/authorized_keys || exit
-sed "/^# atoll begins/,/^# atoll ends/d" .ssh/authorized_keys > .ssh/authorized_keys.atoll || exit
-cat >> .ssh/authorized_keys.atoll && mv .ssh/authorized_keys.atoll .ssh/authorized_keys' 2>&1 9>&- <<'ATOLL_KEYS'
+cat > ${stateFolder}/keys <<'ATOLL_KEYS' || fail host_disk "The host cannot write to ${stateFolder}."
 # atoll begins: kept by the platform
 ${keys.join('\n')}
 # atoll ends
 ATOLL_KEYS
-) || fail keys_failed "The keys could not be written: $(printf '%s' "$output" | head -n 1 | cut -c 1-200)"`,
+(
+  ulimit -f 4096
+  exec timeout -k 5 10 runuser -u "$user" -- env -i HOME="$home" PATH="$PATH" sh -c '
+umask 077
+cd "$HOME" && mkdir -p .ssh && chmod 700 .ssh && cd .ssh && rm -rf authorized_keys.atoll || exit
+if [ -f authorized_keys ]; then sed "/^# atoll begins/,/^# atoll ends/d" authorized_keys > authorized_keys.atoll || exit; else rm -rf authorized_keys; fi
+cat >> authorized_keys.atoll && mv authorized_keys.atoll authorized_keys'
+) < ${stateFolder}/keys > ${stateFolder}/keys.said 2>&1 9>&-
+code=$?
+said=$(head -n 1 ${stateFolder}/keys.said | cut -c 1-200)
+rm -f ${stateFolder}/keys ${stateFolder}/keys.said
+case "$code" in
+  0) ;;
+  124|137) fail keys_failed "The keys could not be written in time." ;;
+  *) fail keys_failed "The keys could not be written: $said" ;;
+esac`,
   );
 }
 
@@ -172,34 +219,54 @@ if [ -d "$home" ]; then
   (rm -rf "$(dirname "$home")/.atoll-removed" >/dev/null 2>&1 9>&- &)
 fi`;
 
-/** First the door is shut, then all else. What a large home folder takes to remove, nobody waits for. */
+/**
+ * First the door is shut, whatever the disk, other scripts and the number say: what this instance has begun is at its
+ * end. Then, under the lock, all else. What a large home folder takes to remove, nobody waits for.
+ */
 export function revokeScript(tenancy: Tenancy): string {
-  return forTenancy(
-    tenancy,
-    `if [ -n "$entry" ]; then
-  uid=$(printf '%s' "$entry" | cut -d : -f 3)
-  home=$(printf '%s' "$entry" | cut -d : -f 6)
-  case "$home" in /*/"$user") ;; *) fail home_unknown "The home folder of $user is not where it was made." ;; esac
-  rm -f "/etc/sudoers.d/$user"
-  run usermod --lock --expiredate 1 "$user"
-  [ ! -e "/var/lib/systemd/linger/$user" ] || rm -f "/var/lib/systemd/linger/$user"
-  rm -f "/var/spool/cron/crontabs/$user" "/var/spool/cron/$user"
+  const shut = `
+end_processes() {
   tries=0
   while pkill -KILL -u "$uid" 9>&- || pkill -KILL -U "$uid" 9>&-; do
     tries=$((tries + 1))
     [ "$tries" -lt 100 ] || fail processes_left "Processes of $user do not end."
     sleep 0.05
   done
-  # Shared memory, semaphores and message queues of System V, those of others refused.
-  runuser -u "$user" -- ipcrm --all </dev/null >/dev/null 2>&1 9>&-
-  for folder in /tmp /var/tmp /dev/shm /dev/mqueue /var/spool/at /var/spool/cron; do
-    [ ! -d "$folder" ] || find "$folder" -xdev -mindepth 1 -uid "$uid" -prune -exec rm -rf {} + </dev/null 2>/dev/null
+}
+make_room() {
+  rm -rf ${reserves}
+  for folder in /tmp /var/tmp /dev/shm /dev/mqueue /run/lock /var/lock /var/crash /var/mail /var/spool/mail /var/spool/at /var/spool/cron; do
+    [ ! -d "$folder" ] || find "$folder/" -xdev -mindepth 1 -uid "$uid" -prune -exec rm -rf {} + </dev/null 2>/dev/null
   done
+}
+shut() {
+  [ -n "$entry" ] || return 0
+  uid=$(printf '%s' "$entry" | cut -d : -f 3)
+  rm -f "/etc/sudoers.d/$user" "/var/lib/systemd/linger/$user" "/var/spool/cron/crontabs/$user" "/var/spool/cron/$user"
+  if ! usermod --lock --expiredate 1 "$user" </dev/null >/dev/null 2>&1 9>&-; then
+    end_processes
+    make_room
+    run usermod --lock --expiredate 1 "$user"
+  fi
+  end_processes
+  make_room
+}
+shut`;
+  return forTenancy(
+    tenancy,
+    `shut
+if [ -n "$entry" ]; then
+  home=$(printf '%s' "$entry" | cut -d : -f 6)
+  case "$home" in /*/"$user") ;; *) fail home_unknown "The home folder of $user is not where it was made." ;; esac
+  # Shared memory, semaphores and message queues of System V, those of others refused.
+  timeout -k 5 10 runuser -u "$user" -- ipcrm --all </dev/null >/dev/null 2>&1 9>&-
   ${tenancy.home === 'archive' ? archive : remove}
   run userdel "$user"
 fi
 [ -z "$(getent passwd "$user")" ] || fail user_left "The host still has the user $user."
 [ -z "$(getent group "$user")" ] || run groupdel "$user"
+${keepReserves}
 [ "$(cat ${stateFolder}/instance 2>/dev/null)" != "$id" ] || rm -f ${stateFolder}/instance`,
+    shut,
   );
 }

@@ -118,7 +118,7 @@ describeWhere(hostsLack(), 'a real host', () => {
       error: { code: 'chpasswd_failed', step: 'set_password', message: 'chpasswd ended with code 3: PAM: no entropy' },
     });
     expect((await fixture.node(node.node_id)).status).toBe('Available');
-    expect(await host.inside(`getent passwd | grep -c atl- || true; ls -A /var/lib/atoll`)).toBe('0\nfence\nlock');
+    expect(await host.inside(`getent passwd | grep -c atl- || true; ls -A /var/lib/atoll`)).toBe('0\nfence\nlock\nreserve');
     await host.inside('rm /usr/local/sbin/chpasswd');
     expect((await provision(node)).status).toBe('Active');
   });
