@@ -65,7 +65,12 @@ export class BaremetalNodesController {
   }
 
   @Post('node/:node_id/check')
-  @Answers(202, BaremetalNode, 'Check a bare-metal node', 'Begins to check a host again. It must be free. Requires platform_admin.')
+  @Answers(
+    202,
+    BaremetalNode,
+    'Check a bare-metal node',
+    'Begins to check a host again; one that could not be cleaned is cleaned at once instead. It must be free. Requires platform_admin.',
+  )
   checkBaremetalNode(@Param() path: BaremetalNodePath, @Context() context: CallContext): Promise<BaremetalNode> {
     return this.rpc.call(baremetalNodes.check, path, context);
   }

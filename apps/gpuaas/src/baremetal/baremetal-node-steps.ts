@@ -1,4 +1,3 @@
-import type { BaremetalDifference, BaremetalFindings } from '@atoll/contracts/gpuaas';
 import { DurableMachine, StepFailed, touchRows, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
@@ -14,7 +13,8 @@ import { HostAccess } from './host-access.js';
 import { crowdedCode, isCrowded, unlessCrowded, type Inspection } from './host-driver.js';
 import { Ledger } from './ledger.js';
 import { createReinstallToken, ReinstallHook } from './reinstall-hook.js';
-import { differencesOf } from './specs-found.js';
+import { otherNodeOf } from './other-node.js';
+import { differencesOf, sameFindings, sentenceOf } from './specs-found.js';
 import { unreachableCodes } from './ssh-hosts.js';
 
 type Found = Outcome<BaremetalNodeEntity, BaremetalNodeEvent>;
@@ -139,15 +139,30 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     return { decide: (manager, row) => this.conclude(manager, row, inspection) };
   }
 
-  private async conclude(manager: EntityManager, node: BaremetalNodeEntity, { hostKey, found, fence: seen }: Inspection): Promise<boolean> {
+  private async conclude(
+    manager: EntityManager,
+    node: BaremetalNodeEntity,
+    { hostKey, machineId, found, fence: seen }: Inspection,
+  ): Promise<boolean> {
     // What the host has seen may be of another platform, or of a node that was deleted.
     const fence = BigInt(seen) > BigInt(node.fence) ? seen : node.fence;
     const differences = differencesOf(node, found);
+    const other = await otherNodeOf(manager, node.nodeId, hostKey, machineId);
     const isAccepted = differences.length === 0 || sameFindings(node.accepted, found);
-    const values = { hostKey, fence, found, differences, unreachableSince: null, unreachableReason: null, claimedUntil: null };
+    const values = {
+      hostKey,
+      machineId: other === undefined ? machineId : null,
+      fence,
+      found,
+      differences,
+      unreachableSince: null,
+      unreachableReason: null,
+      claimedUntil: null,
+    };
     const cause = { actor: 'system:gpuaas' };
-    const error = isAccepted ? null : { code: 'specs_differ', message: sentenceOf(differences) };
-    await this.move(manager, node, isAccepted ? 'PASSED' : 'REFUSED', cause, values, error);
+    let error = isAccepted ? null : { code: 'specs_differ', message: sentenceOf(differences) };
+    if (other !== undefined) error = { code: 'host_registered', message: `This host is registered as ${other}: delete one of the two.` };
+    await this.move(manager, node, error === null ? 'PASSED' : 'REFUSED', cause, values, error);
     return true;
   }
 
@@ -202,17 +217,26 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
 
   /** After a tenant with root nothing on the host can be believed: such a host waits for a reinstall. */
   private async clean(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
-    if (node.instanceId === null || node.tenantSudo) return 'rest';
+    if (!isToBeCleaned(node)) return 'rest';
     const [raw] = await this.query<object>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [node.instanceId]);
     const instance = raw && (this.instanceOf(raw) as BaremetalInstanceEntity);
     if (!instance?.password) return { event: 'CLEANED' };
     const attempt = { instanceId: instance.instanceId, nodeId: node.nodeId, action: 'clean', step: 'revoke' } as const;
     try {
-      const tenancy = this.access.tenancyOf(instance, node, [], node.fence);
-      await this.ledger.record(attempt, () =>
-        this.patiently(context, (limited) => this.access.driverOf(node).revoke(this.access.hostOf(node), tenancy, limited)),
-      );
-      return { event: 'CLEANED' };
+      const revoke = (fence: string) =>
+        this.ledger.record(attempt, () =>
+          this.patiently(context, (limited) =>
+            this.access.driverOf(node).revoke(this.access.hostOf(node), this.access.tenancyOf(instance, node, [], fence), limited),
+          ),
+        );
+      try {
+        await revoke(node.fence);
+      } catch (error) {
+        if (!(error instanceof StepFailed && error.code === 'superseded')) throw error;
+        await revoke(await this.catchUp(node, context));
+      }
+      // Installed anew, it shows a key that nothing has pinned.
+      return { event: node.hostKey === null ? 'CHECK' : 'CLEANED' };
     } catch (error) {
       if (!(error instanceof StepFailed) || isCrowded(error)) throw error;
       const ageMs = Date.now() - node.enteredAt.getTime();
@@ -238,6 +262,19 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     }
   }
 
+  /** What another node of the same host, or a time that the database has forgotten, has told the host: from now on this goes before it. */
+  private async catchUp(node: BaremetalNodeEntity, context: StepContext): Promise<string> {
+    const seen = await this.access.driverOf(node).seen(this.access.hostOf(node), context);
+    const [raised] = await this.query<{ fence: string }>(
+      `WITH raised AS (
+         UPDATE baremetal_node SET fence = greatest(fence, $3::bigint) + 1 WHERE node_id = $1 AND claim_token = $2 RETURNING fence
+       ) SELECT fence FROM raised`,
+      [node.nodeId, node.claimToken, seen],
+    );
+    if (!raised) throw new Error(`The claim on the node ${node.nodeId} is lost.`);
+    return raised.fence;
+  }
+
   private instanceOf(raw: object): object {
     const columns = raw as Record<string, unknown>;
     return {
@@ -249,13 +286,9 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
   }
 }
 
-function sentenceOf(differences: readonly BaremetalDifference[]): string {
-  const phrases = differences.map(({ field, declared, found }) => `${field} is ${found}, declared ${declared}`);
-  return `The host differs from its specs: ${phrases.join('; ')}. Accept it, or register it anew.`;
-}
-
-function sameFindings(one: BaremetalFindings | null, other: BaremetalFindings): boolean {
-  return one !== null && (Object.keys(other) as (keyof BaremetalFindings)[]).every((name) => one[name] === other[name]);
+/** Whether undoing goes on by time. A host whose tenant had root waits for its reinstall. */
+export function isToBeCleaned({ state, instanceId, tenantSudo }: BaremetalNodeEntity): boolean {
+  return (state as BaremetalNodeState) === 'clean_failed' && instanceId !== null && !tenantSudo;
 }
 
 /** Codes of checks that failed for what may pass by itself: the host did not answer, or nothing looked at it in time. */

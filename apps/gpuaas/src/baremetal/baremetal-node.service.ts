@@ -21,7 +21,7 @@ import { GpuaasSettings } from '../gpuaas-settings.js';
 import { RegionEntity } from '../model/region.entity.js';
 import { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import type { BaremetalNodeState } from '../model/baremetal-node.machine.js';
-import { BaremetalNodeSteps } from './baremetal-node-steps.js';
+import { BaremetalNodeSteps, isToBeCleaned } from './baremetal-node-steps.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
 import { BaremetalReader } from './baremetal-reader.js';
 import { ReinstallHook } from './reinstall-hook.js';
@@ -128,14 +128,15 @@ export class BaremetalNodesService {
     });
   }
 
-  /** Looks at the host again. Repeated while it checks, it changes nothing. */
+  /** Looks at the host again, and cleans it first where it was not: at once. Repeated while it checks, it changes nothing. */
   async check({ node_id }: BaremetalNodePath, context: CallContext): Promise<BaremetalNode> {
     requirePlatformAdmin(context.caller);
     return this.transactions.once(context, async (manager) => {
       const node = await this.lock(manager, node_id);
       // Its hook says when it is installed.
       if (node.state === 'reinstalling') throw inUse(node, 'it is checked when its hook has answered');
-      if (node.state !== 'checking') {
+      if (isToBeCleaned(node)) await this.nodes.touch(manager, [node_id]);
+      else if (node.state !== 'checking') {
         const moved = await this.nodes.move(manager, node, 'CHECK', causeOf(context, 'check'), { failures: 0 });
         if (!moved) throw inUse(node, 'it is checked when it is free');
       }

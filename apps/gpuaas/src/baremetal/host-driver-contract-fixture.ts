@@ -120,6 +120,7 @@ export function describeContract(start: () => Promise<HostUnderContract>): void 
     const old = aTenancy();
     await driver.revoke(host, later(old), patient());
     expect(await codeOf(driver.createUser(host, old, patient()))).toBe('superseded');
+    expect(await driver.seen(host, patient())).toBe(String(fence));
     expect(await codeOf(driver.inspect(host, patient()))).toBe('none');
   });
 

@@ -36,6 +36,8 @@ export interface Inspection {
   readonly found: BaremetalFindings;
   /** The greatest number that the host has seen; "0" for a new one. Another platform, or a node that was deleted, may have used it. */
   readonly fence: string;
+  /** What systemd tells hosts apart by; "" where the host has none. */
+  readonly machineId: string;
 }
 
 /** Code of the `StepFailed` of a call that has not begun: the platform has no connection to spare. */
@@ -70,6 +72,9 @@ export interface HostDriver {
    */
   inspect(host: HostRef, context: StepContext): Promise<Inspection>;
 
+  /** The greatest number that the host has seen, as `inspect` finds it, whoever is on the host. Changes nothing. */
+  seen(host: HostRef, context: StepContext): Promise<string>;
+
   /** Connects and logs in. Changes nothing. */
   reach(host: HostRef, context: StepContext): Promise<void>;
 
@@ -88,7 +93,8 @@ export interface HostDriver {
   changeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
 
   /**
-   * Undoes all of it, in whatever part it was done: ends the user's processes, archives or removes the home folder,
+   * Undoes all of it, in whatever part it was done. First the door is shut, even where it then throws because the
+   * host is full, is at work on something else, or has seen a greater number. Ends the user's processes, archives or removes the home folder,
    * removes the user, and proves that neither password nor proof key opens the door.
    */
   revoke(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;

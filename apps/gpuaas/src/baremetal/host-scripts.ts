@@ -110,12 +110,15 @@ find_entry
 ${body}`);
 }
 
+const tellFence = `echo "atoll-fact fence $(cat ${stateFolder}/fence 2>/dev/null)"`;
+
 /** Facts as lines `atoll-fact <name> <value>`. */
 export const inspectScript = script(`${prelude}
 [ "$(uname -s)" = Linux ] || fail not_linux "The host does not run Linux."
 left=$(getent passwd | grep -e ':atoll [0-9a-f-]*:' -e '^atl-[0-9a-f]*:' | cut -d : -f 1 | tr '\\n' ' ')
 [ -z "$left" ] || fail leftovers "The host still has users of earlier instances: $left"
-echo "atoll-fact fence $(cat ${stateFolder}/fence 2>/dev/null)"
+${tellFence}
+echo "atoll-fact machine_id $(cat /etc/machine-id 2>/dev/null)"
 echo "atoll-fact cpu_cores $(nproc 2>/dev/null)"
 echo "atoll-fact memory_kb $(sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo)"
 if command -v nvidia-smi >/dev/null 2>&1; then
@@ -130,6 +133,8 @@ if command -v sshd >/dev/null 2>&1; then
     *"passwordauthentication no"*) fail no_password_login "The sshd of the host refuses passwords: set PasswordAuthentication yes." ;;
   esac
 fi`);
+
+export const seenScript = script(`${prelude}${tellFence}`);
 
 /** Says whether the platform may do what it must. */
 export const reachScript = script(prelude);

@@ -33,8 +33,14 @@ export class SimulatedHosts implements HostDriver {
     return {
       hostKey,
       fence: '0',
+      // Each is one of its own.
+      machineId: host.nodeId.padStart(32, '0'),
       found: { gpu_model: null, gpu_count: /few-gpus/.test(host.name) ? 1 : null, cpu_cores: null, memory_gb: null },
     };
+  }
+
+  async seen({ nodeId }: HostRef): Promise<string> {
+    return this.transactions.run(async (manager) => (await lockHost(manager, nodeId)).fence);
   }
 
   async reach(host: HostRef, context: StepContext): Promise<void> {

@@ -29,3 +29,12 @@ function namesModel(product: string, model: string): boolean {
     .filter(Boolean)
     .every((part) => words.has(part));
 }
+
+export function sentenceOf(differences: readonly BaremetalDifference[]): string {
+  const phrases = differences.map(({ field, declared, found }) => `${field} is ${found}, declared ${declared}`);
+  return `The host differs from its specs: ${phrases.join('; ')}. Accept it, or register it anew.`;
+}
+
+export function sameFindings(one: BaremetalFindings | null, other: BaremetalFindings): boolean {
+  return one !== null && (Object.keys(other) as (keyof BaremetalFindings)[]).every((name) => one[name] === other[name]);
+}

@@ -10,6 +10,7 @@ import {
   readyMark,
   revokeScript,
   rootShell,
+  seenScript,
 } from './host-scripts.js';
 
 const codes: Record<SshErrorKind, string> = {
@@ -60,12 +61,12 @@ export class SshHosts implements HostDriver {
   async inspect(host: HostRef, context: StepContext): Promise<Inspection> {
     return this.visit(host, context, () =>
       this.asRoot(host, inspectScript, context, ({ hostKey }, lines) => {
-        const facts = new Map(lines.map((line) => /^atoll-fact (\w+) (.*)$/.exec(line)).map((found) => [found?.[1], found?.[2]?.trim()]));
-        const numberOf = (name: string) => (/^\d{1,15}$/.test(facts.get(name) ?? '') ? Number(facts.get(name)) : null);
+        const { facts, numberOf } = factsIn(lines);
         const memoryKb = numberOf('memory_kb');
         return {
           hostKey,
           fence: String(numberOf('fence') ?? 0),
+          machineId: /^[0-9a-f]{32}$/.exec(facts.get('machine_id') ?? '')?.[0] ?? '',
           found: {
             gpu_model: shown(facts.get('gpu_model') ?? '').slice(0, 200) || null,
             gpu_count: numberOf('gpu_count'),
@@ -74,6 +75,12 @@ export class SshHosts implements HostDriver {
           },
         };
       }),
+    );
+  }
+
+  async seen(host: HostRef, context: StepContext): Promise<string> {
+    return this.visit(host, context, () =>
+      this.asRoot(host, seenScript, context, (_session, lines) => String(factsIn(lines).numberOf('fence') ?? 0)),
     );
   }
 
@@ -184,6 +191,15 @@ function logInsOf(host: HostRef, { username, password, proofKey }: Tenancy): ['p
     ['password', { ...target, credential: { password } }],
     ['key', { ...target, credential: { privateKey: proofKey.privateKey } }],
   ];
+}
+
+function factsIn(lines: readonly string[]): { facts: Map<string, string>; numberOf: (name: string) => number | null } {
+  const facts = new Map<string, string>();
+  for (const line of lines) {
+    const [, name, value = ''] = /^atoll-fact (\w+) (.*)$/.exec(line) ?? [];
+    if (name) facts.set(name, value.trim());
+  }
+  return { facts, numberOf: (name) => (/^\d{1,15}$/.test(facts.get(name) ?? '') ? Number(facts.get(name)) : null) };
 }
 
 function noPrivileges({ user }: HostRef, code: number | null, stderr: string): StepFailed {

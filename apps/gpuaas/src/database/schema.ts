@@ -41,6 +41,7 @@ import { FailedRows1871000000000 } from './migrations/1871000000000-failed-rows.
 import { GpuModes1875000000000 } from './migrations/1875000000000-gpu-modes.js';
 import { HostsWithoutGpus1873000000000 } from './migrations/1873000000000-hosts-without-gpus.js';
 import { BaremetalIndexes1875000000000 } from './migrations/1875000000000-baremetal-indexes.js';
+import { MachineIds1877000000000 } from './migrations/1877000000000-machine-ids.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -102,5 +103,6 @@ export const gpuaasSchema = {
     HostsWithoutGpus1873000000000,
     GpuModes1875000000000,
     BaremetalIndexes1875000000000,
+    MachineIds1877000000000,
   ],
 };
