@@ -76,6 +76,7 @@ describeAccess<Place>({
       ({ team_id, subscription_id }) => ({ team_id, subscription_id, name: 'x', image: 'nginx' }),
     ],
     'rename a pod': ['useResources', pods.update, ({ pod_name }) => ({ pod_name, name: 'y' })],
+    'mount volumes': ['useResources', podBatches.mount, ofPod],
     'expose a port': [
       'useResources',
       exposedServices.expose,

@@ -1,12 +1,13 @@
 import { notFound, requirePermission, type CallContext } from '@atoll/contracts';
 import { type PodSubscription } from '@atoll/contracts/gpuaas';
-import { type CreatePod, type Pod, type UpdatePod } from '@atoll/contracts/pods';
+import { type ChangeMounts, type CreatePod, type Pod, type PodMount, type UpdatePod } from '@atoll/contracts/pods';
 import { newId, Transactions, Writers } from '@atoll/database';
-import { AppError, requireSomeField } from '@atoll/errors';
+import { AppError, invalidField, requireSomeField } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { termsFor } from '../limits/bounds.js';
 import { PodLimitsService } from '../limits/pod-limits.service.js';
 import { MountableVolumes } from '../volumes/mountable-volumes.js';
@@ -17,6 +18,9 @@ import { PodReader } from './pod-reader.js';
 import { requireFewAtRest, requireRoom, turnAtRoom } from './pod-room.js';
 import { PodStarts } from './pod-start.js';
 import { podView } from './pod-view.js';
+
+/** Of one pod, as `pods.update` has it. */
+const mostMounts = 20;
 
 /** Pods: made and changed. */
 @Injectable()
@@ -58,17 +62,44 @@ export class PodsService {
   /** The image and the mounts hold from the next run on. */
   async update({ pod_name, name, image, volumes }: UpdatePod, context: CallContext): Promise<Pod> {
     requireSomeField({ name, image, volumes }, 'name', 'image', 'volumes');
-    const found = await this.reader.find(pod_name, context.caller, 'useResources');
-    await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
+    const found = await this.findToChange(pod_name, context);
     if (volumes) requireMountsApart({ volumes });
     if (image !== undefined) await this.starts.requireImage(found.teamId, image, context.requestId);
+    return this.change(found, async (manager, pod) => {
+      await this.volumes.hold(manager, pod, volumes ?? []);
+      return { ...(name !== undefined && { name }), ...(image !== undefined && { image }), ...(volumes && { volumes }) };
+    });
+  }
+
+  /** As `update` with the mounts that there are, and these besides or no more. */
+  async mount({ pod_name, attach = [], detach = [] }: ChangeMounts, context: CallContext): Promise<Pod> {
+    return this.change(await this.findToChange(pod_name, context), async (manager, pod) => {
+      const added = attach.filter(({ volume_id }) => !pod.volumes.some((mount) => mount.volume_id === volume_id));
+      const volumes: PodMount[] = [...pod.volumes.filter(({ volume_id }) => !detach.includes(volume_id)), ...added];
+      if (volumes.length > mostMounts) throw invalidField('volumes', 'mostMounts', `must be at most ${mostMounts} for a pod`);
+      requireMountsApart({ volumes });
+      await this.volumes.hold(manager, pod, added);
+      return { volumes };
+    });
+  }
+
+  private async findToChange(podName: string, { caller }: CallContext): Promise<PodEntity> {
+    const found = await this.reader.find(podName, caller, 'useResources');
+    await this.gate.requireGrowth(caller, found.teamId, undefined, 'pod');
+    return found;
+  }
+
+  /** Writes what `decide` returns, which sees the pod under its lock. */
+  private change(
+    { podId }: PodEntity,
+    decide: (manager: EntityManager, pod: PodEntity) => Promise<Partial<Pick<PodEntity, 'name' | 'image' | 'volumes'>>>,
+  ): Promise<Pod> {
     return this.transactions.run(async (manager) => {
-      const pod = await this.pods.lock(manager, found.podId);
+      const pod = await this.pods.lock(manager, podId);
       if (!pod || pod.state === 'deleted') throw notFound('pod');
       if (pod.state === 'deleting') throw new AppError('conflict', 'The pod is being deleted.');
-      await this.volumes.hold(manager, pod, volumes ?? []);
-      const changed = { ...(name !== undefined && { name }), ...(image !== undefined && { image }), ...(volumes && { volumes }) };
-      await manager.update(PodEntity, { podId: pod.podId }, changed);
+      const changed = await decide(manager, pod);
+      await manager.update(PodEntity, { podId }, changed);
       return podView(Object.assign(pod, changed));
     });
   }

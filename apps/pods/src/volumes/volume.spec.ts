@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { pods, sharedVolumes, type SharedVolume } from '@atoll/contracts/pods';
+import { podBatches, pods, sharedVolumes, type ChangeMounts, type SharedVolume } from '@atoll/contracts/pods';
 import { array, asyncProperty, assert, constantFrom } from 'fast-check';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { VolumeWatch } from './volume-watch.js';
@@ -148,6 +148,26 @@ describe('a volume that is mounted', () => {
     await fixture.untilIs(pod, ({ status, restarts }) => status === 'running' && restarts === 1);
     await remove(volume);
     await fixture.untilVolumeDeleted(volume);
+  });
+
+  it('stays so, whatever else is attached and detached at the same time', async () => {
+    const pod = await fixture.create(team, mountOf(await fixture.volume(team)));
+    const [kept] = pod.volumes;
+    const more = await Promise.all(Array.from({ length: 20 }, () => fixture.volume(team)));
+    const mounts = more.map(({ volume_id }) => ({ volume_id, path: `/volumes/${volume_id}` }));
+    const { pod_name } = pod;
+    const change = (changes: Omit<ChangeMounts, 'pod_name'>) => fixture.call(podBatches.mount, { pod_name, ...changes }, team.member);
+    await Promise.all(mounts.slice(0, 8).map((mount) => change({ attach: [mount] })));
+    expect(new Set((await fixture.pod(pod)).volumes)).toEqual(new Set([kept, ...mounts.slice(0, 8)]));
+    const detach = mounts.slice(0, 4).map(({ volume_id }) => volume_id);
+    await Promise.all([
+      ...detach.map((id) => change({ detach: [id] })),
+      ...mounts.slice(8, 12).map((mount) => change({ attach: [mount] })),
+    ]);
+    expect(new Set((await fixture.pod(pod)).volumes)).toEqual(new Set([kept, ...mounts.slice(4, 12)]));
+    await change({ attach: [{ volume_id: kept?.volume_id ?? '', path: '/elsewhere' }] });
+    expect((await fixture.pod(pod)).volumes[0]).toEqual(kept);
+    expect((await errorOf(change({ attach: mounts }))).message).toBe('volumes must be at most 20 for a pod.');
   });
 
   it('is gone once the pod that was being deleted is gone', async () => {

@@ -1,12 +1,12 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { ListOf, Nested, NumberedId, Text, Uuid, WholeNumber } from '../fields.js';
+import { ListOf, Nested, NumberedId, NumberedIds, Text, Uuid, WholeNumber } from '../fields.js';
 import { Pagination } from '../page.js';
 import { TeamPath } from '../team-path.js';
 import { PodConnections } from './connection.js';
 import { ExposedServiceList } from './exposed-service.js';
 import { Instance } from './instance.js';
-import { Pod } from './pod.js';
+import { Pod, PodMount, PodPath } from './pod.js';
 import { Vm } from './vm.js';
 
 class OfTeam {
@@ -68,12 +68,22 @@ export class FoundInstances {
   status_counts!: StatusCount[];
 }
 
-/** What the compatibility mount needs of many pods at once. */
+export class ChangeMounts extends PodPath {
+  @ListOf(() => PodMount, { max: 20, optional: true, description: 'Volumes to mount. One that is mounted keeps its path.' })
+  attach?: PodMount[];
+
+  @NumberedIds({ max: 20, optional: true, description: 'Ids of volumes to unmount; one that is not mounted is no error.' })
+  detach?: string[];
+}
+
+/** What the compatibility mount needs of many pods at once, or as one step. */
 export const podBatches = contract('pods.batches', {
   /** The exposed services of all pods of a team, or of a subscription: none of one that is another team's. */
   exposed: operation(FindExposed, ExposedServiceList),
   /** How the pods of a team are reached now; for those who may use them. */
   connections: operation(TeamPath, PodConnections),
+  /** As `pods.update` with all mounts, which are read and written in one step: of changes at once none is lost. */
+  mount: operation(ChangeMounts, Pod),
   /** The instances of a team, or one instance; of all teams for a platform_admin. */
   instances: operation(FindInstances, FoundInstances),
 });

@@ -1,4 +1,4 @@
-export { FindExposed, FindInstances, FoundInstance, FoundInstances, podBatches } from './batch.js';
+export { ChangeMounts, FindExposed, FindInstances, FoundInstance, FoundInstances, podBatches } from './batch.js';
 export { PodConnections, podConnections } from './connection.js';
 export {
   ExposedService,

@@ -32,10 +32,8 @@ export class OldPodsController {
     'Takes effect when the pod starts the next time. Requires team_owner, team_admin or member.',
   )
   async changeVolumes(@Body() { pod_name, action, volumes }: VolumeAction, @Context() context: CallContext): Promise<Nothing> {
-    const pod = await this.find({ pod_name }, context);
-    const others = pod.volumes.filter(({ volume_id }) => !volumes.includes(volume_id));
-    const mounted = action === 'attach_volume' ? volumes.map((volume_id) => mountOf(pod, volume_id)) : [];
-    await this.rpc.call(pods.update, { pod_name, volumes: [...others, ...mounted] }, context);
+    const attach = volumes.map((volume_id) => ({ volume_id, path: `/volumes/${volume_id}` }));
+    await this.rpc.call(podBatches.mount, { pod_name, ...(action === 'attach_volume' ? { attach } : { detach: volumes }) }, context);
     return {};
   }
 
@@ -120,10 +118,6 @@ export class OldPodsController {
     const isTaken = data.some((service) => service.service_name === service_name);
     return isTaken ? new AppError('conflict', `service name already exists: ${service_name}`) : error;
   }
-}
-
-function mountOf(pod: Pod, volume_id: string): Pod['volumes'][number] {
-  return pod.volumes.find((mount) => mount.volume_id === volume_id) ?? { volume_id, path: `/volumes/${volume_id}` };
 }
 
 /** For a second operation of one call: what is kept under the key is the answer of the first. */

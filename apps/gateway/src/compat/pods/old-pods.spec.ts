@@ -79,7 +79,7 @@ beforeAll(async () => {
   services.answer(pods.list, ({ page = 1 }) => ({ data: [pod], pagination: { page, limit: 100, total: 1 } }));
   services.answer(pods.get, ({ pod_name }) => ({ ...pod, pod_name }));
   for (const operation of [vms.start, vms.stop, vms.restart, vms.update, vms.delete]) services.answer(operation, () => vm);
-  for (const operation of [pods.act, pods.update, pods.delete]) services.answer(operation, () => pod);
+  for (const operation of [pods.act, pods.update, pods.delete, podBatches.mount]) services.answer(operation, () => pod);
   services.answer(exposedServices.list, () => ({ data: [aService()] }));
   services.answer(exposedServices.expose, () => aService());
   services.answer(exposedServices.update, () => aService());
@@ -200,16 +200,12 @@ describe('pods', () => {
     expect((await call('POST', '/api/pods/action', { ...action, pod_action: 'explode' })).status).toBe(400);
   });
 
-  it('have volumes attached and detached, and keep the others', async () => {
+  it('have volumes attached and detached, beside the others', async () => {
     const change = { pod_name: 'a-qwert', action: 'attach_volume', volumes: [6] };
     expect((await call('POST', '/api/pods/volume-action', change)).status).toBe(200);
-    const [mounted, more] = [
-      { volume_id: '5', path: '/data' },
-      { volume_id: '6', path: '/volumes/6' },
-    ];
-    expect(asked(pods.update)).toEqual({ pod_name: 'a-qwert', volumes: [mounted, more] });
+    expect(asked(podBatches.mount)).toEqual({ pod_name: 'a-qwert', attach: [{ volume_id: '6', path: '/volumes/6' }] });
     await call('POST', '/api/pods/volume-action', { ...change, action: 'detach_volume', volumes: ['5'] });
-    expect(asked(pods.update)).toEqual({ pod_name: 'a-qwert', volumes: [] });
+    expect(asked(podBatches.mount)).toEqual({ pod_name: 'a-qwert', detach: ['5'] });
   });
 
   it('get another image, and are restarted with it', async () => {
