@@ -122,6 +122,13 @@ export class Transactions {
     return kept && replyOf<T>(kept, idempotency);
   }
 
+  /** Makes the `Idempotency-Key` of a call free again, where the reply that `once` has kept for it has this value in this field: its effect was undone. */
+  async forget({ idempotency }: CallContext, field: string, value: string): Promise<void> {
+    if (!idempotency) return;
+    const id = idOf(this.table, idempotency);
+    await this.run((manager) => manager.query(`DELETE FROM ${this.table} WHERE id = $1 AND reply ->> $2 = $3`, [id, field, value]));
+  }
+
   /**
    * The lock is the database's, for the transaction: it ends with the process that held it, whatever became of that. Not had, it may be of a call that runs, or of one
    * that only reads the reply that is kept.

@@ -1,5 +1,13 @@
 import { type CallContext } from '@atoll/contracts';
-import { gpuaasBatches, type EndSubscription, type FindPlaces, type Places, type Subscription } from '@atoll/contracts/gpuaas';
+import {
+  gpuaasBatches,
+  type EndSubscription,
+  type FindPlaces,
+  type Places,
+  type Subscription,
+  type SubscriptionPath,
+} from '@atoll/contracts/gpuaas';
+import { Transactions } from '@atoll/database';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PlacesService } from './places.js';
@@ -10,11 +18,20 @@ export class BatchesController implements Handlers<typeof gpuaasBatches> {
   constructor(
     private readonly subscriptions: SubscriptionsService,
     private readonly known: PlacesService,
+    private readonly transactions: Transactions,
   ) {}
 
   @Handle(gpuaasBatches.end)
   end(input: EndSubscription, context: CallContext): Promise<Subscription> {
     return this.subscriptions.end(input, context);
+  }
+
+  /** The key is made free last: where that fails, a retry by it finds the subscription ended and undoes it again. */
+  @Handle(gpuaasBatches.undo)
+  async undo({ subscription_id }: SubscriptionPath, { idempotency, ...context }: CallContext): Promise<Subscription> {
+    const ended = await this.subscriptions.end({ subscription_id }, context);
+    await this.transactions.forget({ ...context, ...(idempotency && { idempotency }) }, 'subscription_id', subscription_id);
+    return ended;
   }
 
   @Handle(gpuaasBatches.places)

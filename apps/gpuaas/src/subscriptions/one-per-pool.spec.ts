@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { gpuaasBatches, subscriptions, type Subscribe } from '@atoll/contracts/gpuaas';
+import { newId } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import { SubscriptionAccepting } from './subscription-accepting.js';
@@ -150,6 +151,24 @@ describe('ending a subscription of a team and a pool that are named', () => {
     expect((await fixture.call(gpuaasBatches.end, named, team.member)).status).toBe('unsubscribing');
     await fixture.settle();
     expect((await fixture.call(gpuaasBatches.end, named, team.member)).status).toBe('unsubscribed');
+  });
+
+  it('makes its key free again where it is undone, and the key of no other', async () => {
+    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
+    const key = { key: newId(), fingerprint: 'body' };
+    const again = () => fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id, vgpus: 1, unique: true }, team.member, key);
+    const undo = ({ subscription_id }: { subscription_id: string }, by = team) =>
+      fixture.call(gpuaasBatches.undo, { subscription_id }, by.member, key);
+    const first = await again();
+    expect(await again()).toEqual(first);
+    await undo(first);
+    const second = await again();
+    expect(second.subscription_id).not.toBe(first.subscription_id);
+    // Of a call that comes late.
+    await undo(first);
+    expect(await again()).toEqual(second);
+    expect((await errorOf(undo(second, await fixture.team()))).code).toBe('not_found');
+    expect(await again()).toEqual(second);
   });
 
   it('does not find it by another team or pool, nor for another team, nor for who may not use it', async () => {

@@ -1,7 +1,7 @@
 import { contract, operation } from '../contract.js';
 import { ListOf, NumberedId, NumberedIds, Text, Uuid } from '../fields.js';
 import { Region } from './region.js';
-import { Subscription } from './subscription.js';
+import { Subscription, SubscriptionPath } from './subscription.js';
 
 export class EndSubscription {
   @NumberedId({ example: '42' })
@@ -51,6 +51,8 @@ export class Places {
 export const gpuaasBatches = contract('gpuaas.batches', {
   /** As `subscriptions.unsubscribe` with force; `not_found` where the team or the pool that is named is another. */
   end: operation(EndSubscription, Subscription),
+  /** Ends a subscription as `end`, and makes the `Idempotency-Key` by which it was made free again. The context is that of the call that made it. */
+  undo: operation(SubscriptionPath, Subscription),
   /** Of subscriptions those of the caller's teams alone; of all teams for a platform_admin. Nothing is said about the rest. */
   places: operation(FindPlaces, Places),
 });

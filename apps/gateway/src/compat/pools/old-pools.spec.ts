@@ -34,7 +34,7 @@ beforeAll(async () => {
     return { data: all.slice((page - 1) * limit, page * limit), pagination: { page, limit, total: all.length } };
   });
   services.answer(subscriptions.subscribe, () => aSubscription(42, 'subscribing'));
-  services.answer(gpuaasBatches.end, () => aSubscription(42, 'unsubscribing'));
+  for (const operation of [gpuaasBatches.end, gpuaasBatches.undo]) services.answer(operation, () => aSubscription(42, 'unsubscribing'));
   services.answer(pods.delete, ({ pod_name }) => aPod(pod_name));
 });
 afterAll(() => compat.close());
@@ -166,25 +166,27 @@ describe('subscriptions', () => {
     expect((await send('/api/gpuaas/pool/subscribe', { ...order, vgpus: 65 })).status).toBe(400);
   });
 
-  it('of which a pod is refused are undone, with the pods that were made', async () => {
+  it('of which a pod is refused are undone with all of their pods, and the next call by the same key is a new one', async () => {
     const { services } = compat.gateway;
     services.answer(pods.create, ({ name }) => {
       if (name === 'gpu-42-2') throw new AppError('image_not_allowed', 'Not this image.');
       return aPod(`${name}-qwert`);
     });
-    const [ended, deleted] = [services.callsOf(gpuaasBatches.end).length, services.callsOf(pods.delete).length];
     const order = { team_id: teamId, pool_id: 1, vgpus: 3, image_uuid: imageId };
-    const refused = await send('/api/gpuaas/pool/subscribe', order, { 'idempotency-key': 'k2' });
-    expect(refused).toMatchObject({ status: 403, body: { message: 'Not this image.' } });
-    expect(
-      services
-        .callsOf(gpuaasBatches.end)
-        .slice(ended)
-        .map(({ input }) => input),
-    ).toEqual([{ subscription_id: '42' }]);
-    const undone = services.callsOf(pods.delete).slice(deleted);
-    expect(undone.map(({ input }) => input)).toEqual([{ pod_name: 'gpu-42-1-qwert' }, { pod_name: 'gpu-42-3-qwert' }]);
-    expect(new Set(undone.map(({ context }) => context.idempotency?.key)).size).toBe(2);
+    const subscribe = () => send('/api/gpuaas/pool/subscribe', order, { 'idempotency-key': 'k2' });
+    const before = services.calls.length;
+    expect(await subscribe()).toMatchObject({ status: 403, body: { message: 'Not this image.' } });
+    const [undone] = services.callsOf(gpuaasBatches.undo);
+    expect([undone?.input, undone?.context.idempotency?.key]).toEqual([{ subscription_id: '42' }, 'k2']);
+    const deleted = services.callsOf(pods.delete).slice(-2);
+    expect(deleted.map(({ input }) => input)).toEqual([{ pod_name: 'a-qwert' }, { pod_name: 'b-qwert' }]);
+    services.answer(subscriptions.subscribe, () => aSubscription(43, 'subscribing'));
+    expect(await subscribe()).toMatchObject({ status: 200, body: { subscription_id: 43 } });
+    const keys = services.calls
+      .slice(before)
+      .flatMap(({ subject, context }) => (subject === pods.create.subject ? [context.idempotency?.key] : []));
+    expect(new Set(keys).size).toBe(6);
+    services.answer(subscriptions.subscribe, () => aSubscription(42, 'subscribing'));
   });
 
   it('end with what runs on them', async () => {

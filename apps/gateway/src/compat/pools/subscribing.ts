@@ -1,6 +1,6 @@
 import { notFound, type CallContext } from '@atoll/contracts';
 import { gpuaasBatches, subscriptions, type EndSubscription } from '@atoll/contracts/gpuaas';
-import { pods, type Pod } from '@atoll/contracts/pods';
+import { pods } from '@atoll/contracts/pods';
 import { invalidInput } from '@atoll/errors';
 import type { Rpc } from '@atoll/rpc';
 import { allOf } from '../http/old-pages.js';
@@ -11,28 +11,29 @@ import { imagesOfTeam } from './pods-of-team.js';
 const mostPods = 64;
 const atOnce = 4;
 
-/** Subscribes, and with an image starts a pod of it for each vGPU. All of it, or nothing: what was done is undone where a pod is refused. */
+/**
+ * Subscribes, and with an image starts a pod of it for each vGPU. All of it, or nothing: what was done is undone where a pod is refused, and the next
+ * call with the same `Idempotency-Key` is a new one.
+ */
 export async function subscribe(rpc: Rpc, asked: OldSubscribe, context: CallContext): Promise<string> {
   const { team_id, pool_id, vgpus, workspace_id, image_uuid } = asked;
   const image = image_uuid == null ? undefined : await imageOf(rpc, asked, context);
   const place = { team_id, ...(workspace_id != null && { workspace_id }) };
   const { subscription_id } = await rpc.call(subscriptions.subscribe, { ...place, pool_id, vgpus, unique: true }, context);
   if (image === undefined) return subscription_id;
-  const started: Pod[] = [];
   try {
     for (let first = 1; first <= vgpus; first += atOnce) {
       const numbers = Array.from({ length: Math.min(atOnce, vgpus - first + 1) }, (_, at) => first + at);
       const answers = await Promise.allSettled(
         numbers.map((number) => {
           const pod = { ...place, subscription_id, name: `gpu-${subscription_id}-${number}`, image };
-          return rpc.call(pods.create, pod, contextOf(context, number));
+          return rpc.call(pods.create, pod, contextOf(context, `${subscription_id} ${number}`));
         }),
       );
-      started.push(...answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : [])));
       for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
     }
   } catch (error) {
-    await undo(rpc, subscription_id, started, context);
+    await undo(rpc, { subscription_id, team_id }, context);
     throw error;
   }
   return subscription_id;
@@ -50,7 +51,22 @@ async function imageOf(rpc: Rpc, { team_id, image_uuid, vgpus }: OldSubscribe, c
 
 /** Ends a subscription with what runs on it, and its pods, which would be left stopped. A pod that cannot be deleted is left so. */
 export async function unsubscribe(rpc: Rpc, asked: EndSubscription, context: CallContext): Promise<void> {
-  const { subscription_id, team_id } = await rpc.call(gpuaasBatches.end, asked, context);
+  await deletePods(rpc, await rpc.call(gpuaasBatches.end, asked, context), context);
+}
+
+interface Ended {
+  subscription_id: string;
+  team_id: string;
+}
+
+/** Errors that meet the undoing are left: the first one is what the caller hears. */
+async function undo(rpc: Rpc, { subscription_id, team_id }: Ended, context: CallContext): Promise<void> {
+  await Promise.allSettled([rpc.call(gpuaasBatches.undo, { subscription_id }, context)]);
+  await Promise.allSettled([deletePods(rpc, { subscription_id, team_id }, context)]);
+}
+
+/** Those too whose creation was not answered. */
+async function deletePods(rpc: Rpc, { subscription_id, team_id }: Ended, context: CallContext): Promise<void> {
   const left = await allOf((page, limit) => rpc.call(pods.list, { team_id, subscription_id, page: page + 1, limit }, context));
   for (let first = 0; first < left.length; first += atOnce) {
     const some = left.slice(first, first + atOnce);
@@ -58,13 +74,7 @@ export async function unsubscribe(rpc: Rpc, asked: EndSubscription, context: Cal
   }
 }
 
-/** Errors that meet the undoing are left: the first one is what the caller hears. */
-async function undo(rpc: Rpc, subscriptionId: string, started: readonly Pod[], context: CallContext): Promise<void> {
-  await Promise.allSettled(started.map(({ pod_name }) => rpc.call(pods.delete, { pod_name }, contextOf(context, `undo ${pod_name}`))));
-  await Promise.allSettled([rpc.call(gpuaasBatches.end, { subscription_id: subscriptionId }, contextOf(context, 'undo'))]);
-}
-
 /** One idempotency key is one call: each part has a key of its own. */
-function contextOf({ idempotency, ...context }: CallContext, part: number | string): CallContext {
+function contextOf({ idempotency, ...context }: CallContext, part: string): CallContext {
   return { ...context, ...(idempotency && { idempotency: { ...idempotency, key: `${idempotency.key} ${part}` } }) };
 }
