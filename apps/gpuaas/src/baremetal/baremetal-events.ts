@@ -3,7 +3,7 @@ import { Outbox } from '@atoll/events';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
-import type { BaremetalNodeEntity, MaintenanceCode } from '../model/baremetal-node.entity.js';
+import { BaremetalNodeEntity, type MaintenanceCode } from '../model/baremetal-node.entity.js';
 import { statusOf } from './baremetal-reader.js';
 
 /** Publishes what becomes of instances and nodes, in the transaction in which it does. */
@@ -14,13 +14,14 @@ export class BaremetalEvents {
   constructor(private readonly outbox: Outbox) {}
 
   async changed(manager: EntityManager, instance: BaremetalInstanceEntity): Promise<void> {
-    const { instanceId, revision, teamId, workspaceId, regionId, name, createdAt } = instance;
+    const { instanceId, revision, teamId, workspaceId, nodeId, name, createdAt } = instance;
+    const node = nodeId === null ? null : await manager.findOne(BaremetalNodeEntity, { select: { regionId: true }, where: { nodeId } });
     await this.outbox.add(manager, baremetalChanged, {
       instance_id: instanceId,
       revision,
       team_id: teamId,
       workspace_id: workspaceId,
-      region_id: regionId,
+      region_id: node?.regionId ?? instance.regionId,
       name,
       status: statusOf(instance),
       created_at: createdAt.toISOString(),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { baremetal, baremetalNodes, regions } from '@atoll/contracts/gpuaas';
+import { baremetal, baremetalNodes, regions, type BaremetalChanged } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { memberOf, timeoutFactor } from '@atoll/testing';
 import { errorOf, type ToldTeam } from '../gpuaas-fixture.js';
@@ -37,6 +37,17 @@ describe('a request that a free node fits', () => {
     expect([host, port, ssh_password.length]).toEqual([node.host, 22, 24]);
     expect(await fixture.usersOf(node)).toMatchObject({ [username]: { password: ssh_password, keys: [] } });
     expect(await fixture.factsOf(instance)).toMatchObject([{ sku: 'baremetal.a100-40gb-x4', quantity: '1', time: instance.active_since }]);
+  });
+
+  it('is in the region of its node, for those who list instances too, whichever was asked for', async () => {
+    const { node, ask } = await alone('', 'A10-24GB');
+    const { instance_id } = await fixture.settled(team, { specs: ask.specs, region_id: undefined });
+    const isIt = (one: BaremetalChanged) => one.instance_id === instance_id;
+    const heard = await fixture.heard<BaremetalChanged>('gpuaas.baremetal_changed', (all) =>
+      all.some((one) => isIt(one) && one.status === 'Active'),
+    );
+    const places = new Set(heard.filter(isIt).map(({ status, region_id }) => `${status} ${region_id}`));
+    expect(places).toEqual(new Set(['Requested null', `Provisioning ${node.region_id}`, `Active ${node.region_id}`]));
   });
 
   it('is released: nothing is left on the host, the node is free again, and the bill ends with the release', async () => {
