@@ -35,6 +35,7 @@ const ofTheTeam: Record<string, Asked> = {
     ({ team_id }) => ({ team_id, members: [{ email: 'batch@example.com', name: 'x', role: 'member' }] }),
   ],
   'change a role': [members.changeRole, ({ team_id, user_id }) => ({ team_id, user_id, role: 'viewer' })],
+  'change a role, but for owners': [teamBatches.changeRole, ({ team_id, user_id }) => ({ team_id, user_id, role: 'viewer' })],
   'issue a key': [members.issueKey, ({ team_id, user_id }) => ({ team_id, user_id })],
   'revoke a key': [members.revokeKey, ({ team_id, user_id }) => ({ team_id, user_id })],
   'make a workspace': [workspaces.create, ({ team_id }) => ({ team_id, name: 'x' })],

@@ -3,6 +3,7 @@ import {
   teamBatches,
   type AddedMembers,
   type AddMembers,
+  type ChangeRole,
   type CreateTeamWithPolicy,
   type FindMembers,
   type FindWorkspaces,
@@ -12,6 +13,7 @@ import {
   type OnboardUser,
   type Team,
   type TeamDeletion,
+  type TeamMember,
   type TeamsNamedAfter,
   type WelcomedUser,
   type WelcomeUser,
@@ -50,6 +52,11 @@ export class BatchesController implements Handlers<typeof teamBatches> {
   @Handle(teamBatches.addMembers)
   addMembers(input: AddMembers, context: CallContext): Promise<AddedMembers> {
     return this.members.addAll(input, context);
+  }
+
+  @Handle(teamBatches.changeRole)
+  changeRole(input: ChangeRole, context: CallContext): Promise<TeamMember> {
+    return this.members.changeRole(input, context, { keepsOwners: true });
   }
 
   @Handle(teamBatches.workspaces)

@@ -117,12 +117,14 @@ export class MembersService {
     return { team, members: added };
   }
 
-  async changeRole({ team_id, user_id, role }: ChangeRole, context: CallContext): Promise<TeamMember> {
+  /** With `keepsOwners` a team_owner is not made a team_admin, and stays. */
+  async changeRole({ team_id, user_id, role }: ChangeRole, context: CallContext, { keepsOwners = false } = {}): Promise<TeamMember> {
     requirePermission(context.caller, team_id, 'manageTeam');
     const member = await this.writers.run(team_id, context, async (manager) => {
       const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
       const caller = await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
       const membership = await this.find(manager, { teamId: team_id, userId: user_id });
+      if (keepsOwners && membership.role === 'team_owner' && role === 'team_admin') return this.view(manager, membership);
       if (membership.role === 'team_owner' || role === 'team_owner') {
         requireOwner(caller, team_id, 'make somebody team_owner or change the role of one');
       }

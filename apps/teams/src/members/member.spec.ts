@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { maskApiKey } from '@atoll/api-keys';
 import { type TeamRole } from '@atoll/contracts';
-import { members, membershipChanged, teams } from '@atoll/contracts/teams';
+import { members, membershipChanged, teamBatches, teams } from '@atoll/contracts/teams';
 import { errorOf, operatorEmail, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;
@@ -104,6 +104,16 @@ describe('the role of a member', () => {
     const [before] = await fixture.query('SELECT revision FROM team WHERE id = $1', [team_id]);
     await fixture.call(owner, members.changeRole, { team_id, user_id: ownerId, role: 'team_owner' });
     expect(await fixture.query('SELECT revision FROM team WHERE id = $1', [team_id])).toEqual([before]);
+  });
+
+  it('changed to the one that a team_owner is shown with changes nothing, and to another one does', async () => {
+    const { team_id, owner, ownerId, keys, userIds } = await teamOf('team_admin', 'team_owner');
+    const save = (by: string, user_id: string, role: TeamRole) => fixture.call(by, teamBatches.changeRole, { team_id, user_id, role });
+    for (const by of [owner, keys[0] ?? '']) expect(await save(by, ownerId, 'team_admin')).toMatchObject({ role: 'team_owner' });
+    expect(await save(owner, userIds[0] ?? '', 'team_admin')).toMatchObject({ role: 'team_admin' });
+    expect((await errorOf(save(keys[0] ?? '', ownerId, 'viewer'))).code).toBe('forbidden');
+    expect(await save(owner, userIds[1] ?? '', 'viewer')).toMatchObject({ role: 'viewer' });
+    expect((await errorOf(save(owner, ownerId, 'viewer'))).code).toBe('conflict');
   });
 
   it('is not that of the last team_owner', async () => {

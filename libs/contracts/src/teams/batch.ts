@@ -4,6 +4,7 @@ import { contract, operation } from '../contract.js';
 import { Email, Flag, Instant, ListOf, OneOf, Text, Uuid, Uuids, WholeNumber } from '../fields.js';
 import { Nothing, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
+import { ChangeRole } from './member.js';
 import { newPassword, OneTimeLink } from './password.js';
 import { CreateTeam, NewMember, Team, TeamDeletion, TeamMember, WorkspaceName } from './team.js';
 
@@ -143,6 +144,8 @@ export const teamBatches = contract('teams.batches', {
   findMembers: operation(FindMembers, FoundMembers),
   /** All of them or none. */
   addMembers: operation(AddMembers, AddedMembers),
+  /** As `members.changeRole`; a team_owner, who is shown as a team_admin, stays one where that is asked for. */
+  changeRole: operation(ChangeRole, TeamMember),
   /** Those of the caller's teams alone; of all teams for a platform_admin. Nothing is said about the rest. */
   workspaces: operation(FindWorkspaces, FoundWorkspaces),
   /** As `teams.delete` with force; a team that was deleted before is no error to a platform_admin. */

@@ -44,9 +44,13 @@ export class OldMembersController {
 
   @Post('member/:user_id/role')
   @ChangesCaller()
-  @OldAnswers(Nothing, 'Change the role of a member', 'Requires team_owner or team_admin.')
+  @OldAnswers(
+    Nothing,
+    'Change the role of a member',
+    'A team_owner, who is shown as a team_admin, stays one where that is sent. Requires team_owner or team_admin.',
+  )
   async changeRole(@Param() path: OldMemberPath, @Body() { role_id: role }: RoleChange, @Context() context: CallContext): Promise<Nothing> {
-    await this.rpc.call(members.changeRole, { ...path, role }, context);
+    await this.rpc.call(teamBatches.changeRole, { ...path, role }, context);
     return {};
   }
 

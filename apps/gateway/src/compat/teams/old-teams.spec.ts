@@ -170,6 +170,14 @@ describe('members', () => {
     expect(JSON.stringify(answer.body)).not.toContain('members');
   });
 
+  it('have their roles changed by id or name', async () => {
+    compat.gateway.services.answer(teamBatches.changeRole, () => found());
+    for (const role_id of [roleId('team_admin'), 'team_admin']) {
+      expect((await compat.call('POST', `${path}/member/${userId}/role`, { key: owner, body: { role_id } })).status).toBe(200);
+      expect(lastInput(teamBatches.changeRole)).toEqual({ team_id: teamId, user_id: userId, role: 'team_admin' });
+    }
+  });
+
   it('that are removed go; active changes nothing', async () => {
     const removals = () => compat.gateway.services.callsOf(members.remove).length;
     const before = removals();
