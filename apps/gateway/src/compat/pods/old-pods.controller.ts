@@ -9,7 +9,17 @@ import { ConfigureRoute } from '../../http/route-config.js';
 import { OldAnswers } from '../http/old-answers.js';
 import { allOf } from '../http/old-pages.js';
 import { imagesOfTeam, serviceTypeOf } from '../pools/pods-of-team.js';
-import { ExposeStatusQuery, OldExpose, OldExposeChange, OldExposed, OldPodAction, Reimage, termsOf, VolumeAction } from './old-pods.js';
+import {
+  ExposeStatusQuery,
+  OldExpose,
+  OldExposeChange,
+  OldExposed,
+  OldPodAction,
+  Reimage,
+  termsOf,
+  VolumeAction,
+  type SpokenTerms,
+} from './old-pods.js';
 
 /** What is done to pods by their names. */
 @ApiTags('Pods')
@@ -84,11 +94,11 @@ export class OldPodsController {
   @Put('pods/update-exposed-service')
   @OldAnswers(OldExposed, 'Change an exposed service', 'Requires team_owner, team_admin or member.')
   async updateExposedService(@Body() asked: OldExposeChange, @Context() context: CallContext): Promise<OldExposed> {
-    const { id, port, service_name, service_type, protocol } = asked;
+    const { id, port, service_name } = asked;
     const change = {
       ...(port !== undefined && { port }),
       ...(service_name !== undefined && { service_name }),
-      ...((service_type !== undefined || protocol !== undefined) && termsOf(service_type, protocol)),
+      ...(await this.newTerms(asked, context)),
     };
     const service = await this.rpc.call(exposedServices.update, { service_id: id, ...change }, context);
     return oldExposed(service, await this.find(service, context));
@@ -109,6 +119,14 @@ export class OldPodsController {
     const pod = await this.rpc.call(pods.get, { pod_name }, context);
     if ((pool_subscription_id ?? pod.subscription_id) !== pod.subscription_id) throw notFound('pod');
     return pod;
+  }
+
+  /** A type that is not sent stays: then `protocol` changes a NodePort alone, since HTTP and HTTPS go over TCP. */
+  private async newTerms({ id, service_type, protocol }: OldExposeChange, context: CallContext): Promise<Partial<SpokenTerms>> {
+    if (service_type === undefined && protocol === undefined) return {};
+    const isKept =
+      service_type === undefined && (await this.rpc.call(exposedServices.find, { service_id: id }, context)).protocol === 'HTTP';
+    return isKept ? {} : termsOf(service_type, protocol);
   }
 
   /** Clients look for the words of a name that is taken. */

@@ -222,7 +222,9 @@ describe('pods', () => {
     ['http', 'TCP', 'HTTP', false],
     ['HTTPS', 'tcp', 'HTTP', true],
     ['NodePort', 'UDP', 'UDP', false],
-    ['loadbalancer', undefined, 'TCP', false],
+    ['loadbalancer', 'HTTP', 'TCP', false],
+    [undefined, 'https', 'HTTP', true],
+    [undefined, undefined, 'TCP', false],
   ])('expose a service of the type %s over %s', async (service_type, protocol, spoken, ssl_enabled) => {
     const { status, body } = await call('POST', '/api/pods/expose-service', {
       pod_name: 'a-qwert',
@@ -255,6 +257,16 @@ describe('pods', () => {
     expect((await call('GET', '/api/pods/expose-service/status?service_name=x&pool_subscription_id=2')).status).toBe(404);
     expect((await call('PUT', '/api/pods/update-exposed-service', { id: 5, port: 81 })).status).toBe(200);
     expect(asked(exposedServices.update)).toEqual({ service_id: '5', port: 81 });
+    const changed = async (change: object) => {
+      expect((await call('PUT', '/api/pods/update-exposed-service', { id: 5, ...change })).status).toBe(200);
+      return asked(exposedServices.update);
+    };
+    const { services } = compat.gateway;
+    services.answer(exposedServices.find, aService);
+    for (const protocol of ['TCP', 'udp', 'HTTP']) expect(await changed({ port: 81, protocol })).toEqual({ service_id: '5', port: 81 });
+    expect(await changed({ service_type: 'http' })).toEqual({ service_id: '5', protocol: 'HTTP', ssl_enabled: false });
+    services.answer(exposedServices.find, () => ({ ...aService(), protocol: 'TCP', ssl_enabled: false }));
+    expect(await changed({ protocol: 'UDP' })).toEqual({ service_id: '5', protocol: 'UDP', ssl_enabled: false });
     expect((await call('DELETE', '/api/pods/delete-exposed-service/5')).body).toMatchObject({ id: 5 });
   });
 });

@@ -16,8 +16,11 @@ const ServiceTypeGiven = (optional: boolean): PropertyDecorator =>
     OneOf('OldServiceType', serviceTypes, { optional, description: 'http, https, NodePort or loadbalancer, in any case.' }),
   );
 
-const ProtocolGiven = (optional: boolean): PropertyDecorator =>
-  applyDecorators(Transform(upperCase), OneOf('OldProtocol', ['TCP', 'UDP'], { optional, description: 'TCP or UDP, in any case.' }));
+const protocols = ['TCP', 'UDP', 'HTTP', 'HTTPS'] as const;
+type Protocol = (typeof protocols)[number];
+
+const ProtocolGiven = (description: string): PropertyDecorator =>
+  applyDecorators(Transform(upperCase), OneOf('OldProtocol', protocols, { optional: true, description }));
 
 const port = { min: 1, max: 65_535, description: 'Port on which the pod listens.' };
 const label = {
@@ -60,8 +63,8 @@ export class OldExpose extends PodPath {
   @Text(label)
   service_name!: string;
 
-  @ProtocolGiven(true)
-  protocol?: 'TCP' | 'UDP';
+  @ProtocolGiven('TCP, UDP, HTTP or HTTPS, in any case. Where a type is sent, that decides over HTTP and HTTPS.')
+  protocol?: Protocol;
 
   @ServiceTypeGiven(true)
   service_type?: ServiceType;
@@ -77,8 +80,8 @@ export class OldExposeChange {
   @Text({ ...label, optional: true })
   service_name?: string;
 
-  @ProtocolGiven(true)
-  protocol?: 'TCP' | 'UDP';
+  @ProtocolGiven('As where a service is exposed. Without a type it changes a service of the type NodePort alone.')
+  protocol?: Protocol;
 
   @ServiceTypeGiven(true)
   service_type?: ServiceType;
@@ -92,13 +95,17 @@ export class ExposeStatusQuery {
   pool_subscription_id!: string;
 }
 
+export interface SpokenTerms {
+  protocol: ServiceProtocol;
+  ssl_enabled: boolean;
+}
+
 /** http is HTTP, https the same with TLS in front of it; anything else is what the transport says. */
-export function termsOf(
-  type: ServiceType | undefined,
-  protocol: 'TCP' | 'UDP' = 'TCP',
-): { protocol: ServiceProtocol; ssl_enabled: boolean } {
-  if (type === 'http' || type === 'https') return { protocol: 'HTTP', ssl_enabled: type === 'https' };
-  return { protocol, ssl_enabled: false };
+export function termsOf(type: ServiceType | undefined, protocol: Protocol = 'TCP'): SpokenTerms {
+  const isTransport = protocol === 'TCP' || protocol === 'UDP';
+  const spoken = type ?? (isTransport ? undefined : (protocol.toLowerCase() as 'http' | 'https'));
+  if (spoken === 'http' || spoken === 'https') return { protocol: 'HTTP', ssl_enabled: spoken === 'https' };
+  return { protocol: isTransport ? protocol : 'TCP', ssl_enabled: false };
 }
 
 export class OldExposed {
