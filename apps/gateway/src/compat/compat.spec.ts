@@ -148,6 +148,10 @@ describe('what goes wrong', () => {
       ['POST', '/api/gpuaas/pool/never'],
       ['GET', '/api/instances/unified/never/again'],
       ['DELETE', '/api/nothing'],
+      ['GET', '/api/instances/unified/'],
+      ['GET', '/api/team/'],
+      ['GET', '/api/team//members'],
+      ['DELETE', '/api/pods/delete-exposed-service/'],
     ] as const) {
       const answer = await compat.call(method, url, { key });
       expect(answer).toMatchObject({ status: 501, body: { code: 501, message: expect.stringMatching(/main API/), errors: [] } });

@@ -18,12 +18,17 @@ const alternatives: readonly (readonly [pattern: RegExp, sentence: string])[] = 
 
 const otherwise = 'docs/compatibility.md lists the calls that are served; everything else is on the main API.';
 
-/** Throws for a request that no route takes: 501 with what to use instead, 405 where the path is served under other methods. */
+/** Throws for a request that no route takes, or only with an empty segment: 501 with what to use instead, 405 where the path is served under other methods. */
 export function refuseNotServed(request: FastifyRequest, reply: FastifyReply): void {
-  if (!request.is404) return;
+  if (!request.is404 && !hasEmptySegment(request)) return;
   const refusal = unmatchedRoute(request, reply);
-  if (refusal.code === 'method_not_allowed') throw refusal;
+  if (request.is404 && refusal.code === 'method_not_allowed') throw refusal;
   const path = pathOf(request).replace(/^\/api/, '');
   const alternative = alternatives.find(([pattern]) => pattern.test(path))?.[1] ?? otherwise;
   throw new NotServed(`The compatibility mount does not serve this call. ${alternative}`);
+}
+
+/** A route takes an empty segment for an id, of which no object can be. */
+function hasEmptySegment({ params }: FastifyRequest): boolean {
+  return Object.entries(params ?? {}).some(([name, value]) => name !== '*' && value === '');
 }
