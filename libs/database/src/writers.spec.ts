@@ -79,7 +79,7 @@ describe('the writers of one lane', () => {
     await replica.destroy();
   });
 
-  it('are refused with 429 and a time to come again, over 32 that wait; the operator never is, and goes first', async () => {
+  it('are refused with 429 and a time to come again, over 32 that wait; those of the operator never are, and go first in their order', async () => {
     const order: string[] = [];
     const write = (name: string, caller = someone) => writers.run('quay', context({ caller }), () => Promise.resolve(order.push(name)));
     const { first, finish } = onTurn('quay');
@@ -89,12 +89,12 @@ describe('the writers of one lane', () => {
       message: 'Too many requests. Please try again later.',
       retryAfterSeconds: 1,
     });
-    const byOperator = write('operator', operator);
+    const byOperator = ['first', 'second', 'third'].map((name) => write(name, operator));
     expect(await writers.run('dock', context(), () => Promise.resolve('another lane'))).toBe('another lane');
     finish();
-    await Promise.all([first, byOperator, ...waiting]);
-    expect(order).toEqual(['operator', ...Array.from({ length: 32 }, (_, at) => `writer ${at}`)]);
-    expect(await write('afterwards')).toBe(34);
+    await Promise.all([first, ...byOperator, ...waiting]);
+    expect(order).toEqual(['first', 'second', 'third', ...Array.from({ length: 32 }, (_, at) => `writer ${at}`)]);
+    expect(await write('afterwards')).toBe(36);
   });
 
   it('are refused when their patience ends before their turn comes, and hold up nobody afterwards', async () => {

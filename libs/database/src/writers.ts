@@ -5,8 +5,11 @@ import type { EntityManager } from 'typeorm';
 import { Transactions, type OnceOptions } from './transactions.js';
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
-/** Called when it is this writer's turn. */
-type Waiting = () => void;
+interface Waiting {
+  isOperator: boolean;
+  /** When it is this writer's turn. */
+  call(): void;
+}
 
 /** Writers of one lane that may wait in this process; one more is refused at once. */
 const maxWaiting = 32;
@@ -27,7 +30,7 @@ export class Writers {
 
   /**
    * `Transactions.run`, when it is this writer's turn among those of `lane`, which is named by what is locked. Throws `too_many_requests` for
-   * a writer that would wait behind 32 others, or has waited in vain: for 2 s of a deadline of 5 s. The operator goes first and is not refused
+   * a writer that would wait behind 32 others, or has waited in vain: for 2 s of a deadline of 5 s. The operator's go first, in their order, and are not refused
    * for the number of those who wait.
    */
   async run<T>(lane: string, context: CallContext, work: Work<T>): Promise<T> {
@@ -79,21 +82,23 @@ export class Writers {
     return new Promise<boolean>((resolve) => {
       const patienceMs = Math.max(0, (context.deadlineAtMs - Date.now() - workMs) / 2);
       const giveUp = setTimeout(() => {
-        waiting.splice(waiting.indexOf(called), 1);
+        waiting.splice(waiting.indexOf(own), 1);
         resolve(false);
       }, patienceMs);
-      const called: Waiting = () => {
+      const call = (): void => {
         clearTimeout(giveUp);
         resolve(true);
       };
-      if (isOperator) waiting.unshift(called);
-      else waiting.push(called);
+      const own: Waiting = { isOperator, call };
+      // The operator's stand in front, in their order.
+      const before = isOperator ? waiting.filter((one) => one.isOperator).length : waiting.length;
+      waiting.splice(before, 0, own);
     });
   }
 
   private leave(lane: string): void {
     const next = this.lanes.get(lane)?.shift();
-    if (next) next();
+    if (next) next.call();
     else this.lanes.delete(lane);
   }
 }
