@@ -270,12 +270,26 @@ function isListOf(max: number): PropertyDecorator[] {
 
 /**
  * A decimal number as text, so that it goes through no float: at least 0, at most `max` (a power of ten), at most 9 digits
- * behind the point.
+ * behind the point. With `orNumber` a JSON number is taken too, rounded to 9 decimals; it is text from here on.
  */
-export function DecimalText(options: FieldOptions & { max: number }): PropertyDecorator {
-  const { max } = options;
-  const message = `$property must be a decimal number in a string, such as "1.25": from 0 to ${max}, with at most 9 decimals`;
+export function DecimalText(options: FieldOptions & { max: number; orNumber?: boolean }): PropertyDecorator {
+  const { max, orNumber = false } = options;
+  const form = orNumber ? 'a number or decimal text, such as 1.25 or "1.25"' : 'a decimal number in a string, such as "1.25"';
+  const message = `$property must be ${form}: from 0 to ${max}, with at most 9 decimals`;
   const below = String(max).length - 2;
   const pattern = String.raw`^(?:(?:0|[1-9]\d{0,${below}})(?:\.\d{1,9})?|${max}(?:\.0{1,9})?)$`;
-  return field(options, { type: String, pattern }, Matches(new RegExp(pattern), { message }));
+  const matches = Matches(new RegExp(pattern), { message });
+  if (!orNumber) return field(options, { type: String, pattern }, matches);
+  const rounded = Transform(({ value }: { value: unknown }) => (typeof value === 'number' ? value.toFixed(9) : value));
+  return field(
+    options,
+    {
+      oneOf: [
+        { type: 'number', minimum: 0, maximum: max },
+        { type: 'string', pattern },
+      ],
+    },
+    rounded,
+    matches,
+  );
 }

@@ -69,17 +69,18 @@ describe('what can be had', () => {
     ]);
   });
 
-  it.each<[unknown, unknown]>([
-    [1, 1],
-    ['1', '2.5'],
-  ])('costs what the price comes to: pool %p for %p hours', async (pool_id, duration_hours) => {
+  it.each<[unknown, unknown, number]>([
+    [1, 1, 3.999999999],
+    ['1', '2.5', 9.999999998],
+    [1, 1 / 3, 1.333333332],
+    [1, 1e-9, 0.000000004],
+  ])('costs what the price comes to: pool %p for %p hours', async (pool_id, duration_hours, shown) => {
     const { status, body } = await send('/api/gpuaas/calculate-pool-subscription', {
       pool_id,
       vgpus: '3',
       duration_hours,
       team_id: teamId,
     });
-    const shown = duration_hours === 1 ? 3.999999999 : 9.999999998;
     expect([status, body]).toEqual([
       200,
       { total_cost: shown, hourly_cost: 3.999999999, currency: 'EUR', breakdown: { gpu_cost: shown, storage_cost: 0 } },

@@ -1,5 +1,4 @@
 import { IntersectionType } from '@nestjs/swagger';
-import { Transform } from 'class-transformer';
 import { DecimalText, NumberedId, TeamPath, WholeNumber } from '@atoll/contracts';
 import type { ExactNumber } from '../billing/exact.js';
 import { ShownInteger, ShownNumber, ShownObject, ShownText } from '../http/old-answers.js';
@@ -81,8 +80,7 @@ export class PoolQuestion extends TeamPath {
   @WholeNumber({ min: 1, max: 10_000, description: 'Number of vGPUs.', example: 2 })
   vgpus!: number;
 
-  @Transform(({ value }: { value: unknown }) => (typeof value === 'number' ? String(value) : value))
-  @DecimalText({ max: 1_000_000, description: 'Hours, as a number or as decimal text.', example: '24' })
+  @DecimalText({ max: 1_000_000, orNumber: true, description: 'Hours, rounded to 9 decimals.', example: 24 })
   duration_hours!: string;
 }
 
