@@ -118,7 +118,7 @@ describe('instances', () => {
       status: 'starting',
       nature: 'pod',
       ip: [],
-      service: { id: '2', name: 'pool-1', type: 'pod' },
+      service: { id: 2, name: 'pool-1', type: 'pod' },
       team: { id: teamId, name: 'Research' },
       region: { id: 3, region_name: 'eu', city: 'Oslo', country: 'Norway', country_code: 'NO' },
       workspace: { id: workspaceId, name: 'default' },

@@ -56,7 +56,7 @@ function unifiedOf(instance: FoundInstance, places: Places, workspaces: FoundWor
     status: oldInstanceStatus(status),
     nature: kind,
     ip: [],
-    ...(pod && { service: { id: pod.subscription_id, name: place?.pool_name ?? '', type: kind } }),
+    ...(pod && { service: { id: Number(pod.subscription_id), name: place?.pool_name ?? '', type: kind } }),
     ...(vm && {
       instance_type: { id: vm.flavour, name: vm.flavour, cpu_cores: vm.vcpus, ram_mb: Math.round((vm.memory_gb * 1e9) / 2 ** 20) },
     }),

@@ -53,8 +53,8 @@ class UnifiedRegion {
 }
 
 class UnifiedService {
-  @ShownText('Id of the service.')
-  id!: string;
+  @ShownInteger('Id of the service.')
+  id!: number;
 
   @ShownText('Name of the service.')
   name!: string;
