@@ -113,7 +113,13 @@ describe('subscriptions', () => {
     const page = await read(`/api/gpuaas/pool-subscription?team_id=${teamId}&page=0&per_page=10&metric_window=last_5m`);
     expect(page).toMatchObject({ page: 0, per_page: 10, total_items: 12, total_pages: 2 });
     const [first, second] = page.items as Record<string, unknown>[];
-    expect(first).toMatchObject({ id: 1, status: 'un_subscribing', pods: [], per_pod_info: { image_name: null } });
+    expect(first).toMatchObject({
+      id: 1,
+      status: 'un_subscribing',
+      pods: [],
+      per_pod_info: { image_name: null },
+      storage_details: { shared_volumes: null },
+    });
     expect(second).toEqual({
       id: 2,
       pool_id: 1,
@@ -122,7 +128,7 @@ describe('subscriptions', () => {
       gpu_count: 2,
       status: 'subscribed',
       region: { region_name: 'eu', city: 'Oslo' },
-      storage_details: { shared_volumes: null },
+      storage_details: { shared_volumes: [{ id: 5, mount_point: '/data' }] },
       pods: [
         { pod_name: 'a-qwert', pod_status: 'running', gpu_count: 1, services: [expect.objectContaining({ id: 5, service_type: 'https' })] },
         { pod_name: 'b-qwert', pod_status: 'running', gpu_count: 1, services: [] },

@@ -2,6 +2,7 @@ import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Nothing, type CallContext } from '@atoll/contracts';
 import { EndSubscription, pools, subscriptions, type AvailableRegion, type MeteredSubscription } from '@atoll/contracts/gpuaas';
+import { type Pod } from '@atoll/contracts/pods';
 import { type ImageObject } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
@@ -15,6 +16,7 @@ import {
   OldSubscriptionPage,
   OldSubscriptionsQuery,
   windows,
+  type MountedVolume,
   type OldSubscription,
 } from './old-subscriptions.js';
 import { imagesOfTeam, podsOfTeam, type PodsOfTeam } from './pods-of-team.js';
@@ -90,7 +92,7 @@ function oldSubscription(subscription: MeteredSubscription, { inTeam, images, re
     gpu_count: vgpus_allocated,
     status: oldStatusOf(status),
     region: { region_name: region?.region_name ?? '', city: region?.city ?? '' },
-    storage_details: { shared_volumes: null },
+    storage_details: { shared_volumes: mountedBy(pods) },
     pods: pods.map((pod) => ({
       pod_name: pod.pod_name,
       pod_status: pod.status,
@@ -106,4 +108,10 @@ function oldSubscription(subscription: MeteredSubscription, { inTeam, images, re
     },
     metrics: { tflops_usage: 0, vram_usage: metrics.memory_usage },
   };
+}
+
+/** Each volume once. */
+function mountedBy(pods: readonly Pod[]): MountedVolume[] | null {
+  const mounts = new Map(pods.flatMap(({ volumes }) => volumes.map(({ volume_id, path }) => [volume_id, path])));
+  return mounts.size === 0 ? null : [...mounts].map(([id, mount_point]) => ({ id: Number(id), mount_point }));
 }

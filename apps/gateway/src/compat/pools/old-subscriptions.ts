@@ -53,9 +53,17 @@ class PlaceOfSubscription {
   city!: string;
 }
 
+export class MountedVolume {
+  @ShownInteger('Id of the volume.')
+  id!: number;
+
+  @ShownText('Path in the pod, or in one of the pods, that mounts it.')
+  mount_point!: string;
+}
+
 class MountedVolumes {
-  @ShownText('Shared volumes: none.', { nullable: true })
-  shared_volumes!: null;
+  @ShownList(() => MountedVolume, 'Shared volumes that pods on the subscription mount; null where there are none.', { nullable: true })
+  shared_volumes!: MountedVolume[] | null;
 }
 
 export class OldDiscoveredService {

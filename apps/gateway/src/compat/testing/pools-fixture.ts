@@ -14,7 +14,14 @@ export function aPool(at: number): AvailablePool {
 }
 
 export const aPod = (pod_name: string): Pod =>
-  ({ pod_name, subscription_id: '2', status: 'running', vgpus: 1, image: 'docker.io/library/python:3.13' }) as Pod;
+  ({
+    pod_name,
+    subscription_id: '2',
+    status: 'running',
+    vgpus: 1,
+    image: 'docker.io/library/python:3.13',
+    volumes: [{ volume_id: '5', path: '/data' }],
+  }) as Pod;
 
 export const aService = (): ExposedService => ({
   service_id: '5',
