@@ -160,12 +160,20 @@ export function QueryFlag(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: Boolean }, IsIn(['true', 'false'], { message: '$property must be true or false' }));
 }
 
-/** One of these words. `name` is the type’s in the OpenAPI document, and so in clients that are generated from it. */
-export function OneOf(name: string, values: readonly string[], options: FieldOptions = {}): PropertyDecorator {
+/**
+ * One of these words. `name` is the type’s in the OpenAPI document, and so in clients that are generated from it. Where requests may spell the words
+ * otherwise, and are transformed to them, `spelt` shows how: the document takes any text then.
+ */
+export function OneOf(
+  name: string,
+  values: readonly string[],
+  options: FieldOptions & { spelt?: readonly string[] } = {},
+): PropertyDecorator {
+  const { spelt } = options;
   return field(
     options,
-    { enum: [...values], enumName: name },
-    IsIn([...values], { message: `$property must be one of: ${values.join(', ')}` }),
+    spelt ? { type: String, examples: [...spelt] } : { enum: [...values], enumName: name },
+    IsIn([...values], { message: `$property must be one of: ${(spelt ?? values).join(', ')}` }),
   );
 }
 
@@ -278,18 +286,14 @@ export function DecimalText(options: FieldOptions & { max: number; orNumber?: bo
   const message = `$property must be ${form}: from 0 to ${max}, with at most 9 decimals`;
   const below = String(max).length - 2;
   const pattern = String.raw`^(?:(?:0|[1-9]\d{0,${below}})(?:\.\d{1,9})?|${max}(?:\.0{1,9})?)$`;
-  const matches = Matches(new RegExp(pattern), { message });
-  if (!orNumber) return field(options, { type: String, pattern }, matches);
-  const rounded = Transform(({ value }: { value: unknown }) => (typeof value === 'number' ? value.toFixed(9) : value));
-  return field(
-    options,
-    {
-      oneOf: [
-        { type: 'number', minimum: 0, maximum: max },
-        { type: 'string', pattern },
-      ],
-    },
-    rounded,
-    matches,
-  );
+  const asText = Transform(({ value }: { value: unknown }) => (orNumber && typeof value === 'number' ? value.toFixed(9) : value));
+  const documentation: ApiPropertyOptions = orNumber
+    ? {
+        oneOf: [
+          { type: 'number', minimum: 0, maximum: max },
+          { type: 'string', pattern },
+        ],
+      }
+    : { type: String, pattern };
+  return field(options, documentation, asText, Matches(new RegExp(pattern), { message }));
 }

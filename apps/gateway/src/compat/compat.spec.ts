@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { teamBatches, teams, workspaces } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
+import { operationsOf } from '../openapi/operations.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from './testing/compat-fixture.js';
 
@@ -184,6 +185,24 @@ describe('the OpenAPI document of the mount', () => {
     for (const [name, schema] of Object.entries(compat.document.components?.schemas ?? {})) {
       expect([name, JSON.stringify(schema)]).toEqual([name, expect.not.stringContaining(`"#/components/schemas/${name}"`)]);
     }
+  });
+
+  it('takes what the calls take: roles by id, types as they are shown, ids as numbers, and keys', async () => {
+    const { schemas = {}, parameters } = compat.document.components ?? {};
+    const fieldOf = (schema: string, name: string) => (schemas[schema] as { properties?: Record<string, object> }).properties?.[name];
+    expect(fieldOf('RoleChange', 'role_id')).toMatchObject({ type: 'string', examples: expect.arrayContaining(['team_member']) });
+    expect(fieldOf('OldExpose', 'service_type')).toMatchObject({ type: 'string', examples: expect.arrayContaining(['NodePort']) });
+    expect(fieldOf('OldExpose', 'pool_subscription_id')).toMatchObject({ $ref: '#/components/schemas/NumericId' });
+    expect(fieldOf('PoolQuestion', 'duration_hours')).toMatchObject({ oneOf: [{ type: 'number' }, { type: 'string' }] });
+    expect(schemas.NumericId).toMatchObject({ type: ['string', 'integer'] });
+    expect(Object.keys(parameters ?? {})).toEqual(['IdempotencyKey']);
+    const takesKey = operationsOf(compat.document).filter(({ operation }) =>
+      JSON.stringify(operation.parameters).includes('/IdempotencyKey'),
+    );
+    const posts = operationsOf(compat.document).filter(({ method, path: at }) => method === 'post' && at !== '/api/create-otl');
+    expect(takesKey).toEqual(posts);
+    const wrong = await compat.call('POST', `${path}/member/${teamId}/role`, { key, body: { role_id: 'king' } });
+    expect(wrong).toMatchObject({ status: 400, body: { message: expect.stringContaining('read_only_member') } });
   });
 
   it('is no part of the main one', async () => {

@@ -32,15 +32,24 @@ export function describeRequests(document: OpenAPIObject): void {
     if (sent.has(name)) closeSchema(schema as Schema);
     else forgetTextPatterns(schema);
   }
-  schemas[numberedId] = {
-    description:
-      'Id of a region, a GPU service, a node, a GPU, a pool, a subscription, a workload: a positive integer, as a number or as its digits.',
-    type: ['string', 'integer'] as never,
-    pattern: numberedIdPattern,
-    minimum: 1,
-    maximum: 999_999_999_999_999,
-    example: '42',
-  };
+  schemas[numberedId] = numberedIdDefinition;
+}
+
+const numberedIdDefinition: Schema = {
+  description:
+    'Id of a region, a GPU service, a node, a GPU, a pool, a subscription, a workload: a positive integer, as a number or as its digits.',
+  type: ['string', 'integer'] as never,
+  pattern: numberedIdPattern,
+  minimum: 1,
+  maximum: 999_999_999_999_999,
+  example: '42',
+};
+
+/** For a document of which no answer has a numeric id as text: in requests they may be numbers. */
+export function acceptNumbersInRequests({ paths, components: { schemas = {} } = {} }: OpenAPIObject): void {
+  acceptNumbers(paths);
+  acceptNumbers(schemas);
+  schemas[numberedId] = numberedIdDefinition;
 }
 
 function describeBody({ requestBody }: Operation, method: Method, schemas: Schemas): void {

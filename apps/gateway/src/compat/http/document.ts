@@ -1,6 +1,8 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, getSchemaPath, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { operationsOf } from '../../openapi/operations.js';
+import { commonParameters } from '../../openapi/parameters.js';
+import { acceptNumbersInRequests } from '../../openapi/request-schemas.js';
 import { tidySchemas } from '../../openapi/tidy-schemas.js';
 import { OldError } from './old-error.js';
 
@@ -14,14 +16,23 @@ const errors: Readonly<Record<number, string>> = {
   401: 'Not authenticated',
   403: 'Not allowed',
   404: 'Not found',
+  405: 'Method not allowed',
+  408: 'Request timeout',
   409: 'Conflict',
   413: 'Request too large',
+  414: 'URI too long',
+  415: 'Unsupported media type',
   422: 'Cannot be done',
   429: 'Too many requests',
+  431: 'Request header fields too large',
   500: 'Internal error',
+  501: 'Not served',
   503: 'Unavailable',
   504: 'No answer in time',
 };
+
+/** Of this call no answer is kept under an `Idempotency-Key`: a link is shown once. */
+const withoutKept = '/create-otl';
 
 /** The OpenAPI 3.1 document of the mount, from the classes that read its requests and shape its answers. */
 export function compatDocument(app: INestApplication): OpenAPIObject {
@@ -40,9 +51,14 @@ export function compatDocument(app: INestApplication): OpenAPIObject {
     operationIdFactory: (_controller, handler) => handler,
   });
   const content = { 'application/json': { schema: { $ref: getSchemaPath(OldError) } } };
-  for (const { operation } of operationsOf(document)) {
+  document.components = { ...document.components, parameters: { IdempotencyKey: commonParameters.IdempotencyKey } };
+  for (const { operation, path, method } of operationsOf(document)) {
+    if (method === 'post' && !path.endsWith(withoutKept)) {
+      operation.parameters = [...(operation.parameters ?? []), { $ref: '#/components/parameters/IdempotencyKey' }];
+    }
     for (const [status, meaning] of Object.entries(errors)) operation.responses[status] = { description: meaning, content };
   }
   tidySchemas(document);
+  acceptNumbersInRequests(document);
   return document;
 }

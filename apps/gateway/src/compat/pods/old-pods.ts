@@ -13,14 +13,18 @@ const upperCase = ({ value }: { value: unknown }): unknown => (typeof value === 
 const ServiceTypeGiven = (optional: boolean): PropertyDecorator =>
   applyDecorators(
     Transform(lowerCase),
-    OneOf('OldServiceType', serviceTypes, { optional, description: 'http, https, NodePort or loadbalancer, in any case.' }),
+    OneOf('OldServiceType', serviceTypes, {
+      optional,
+      spelt: ['http', 'https', 'NodePort', 'loadbalancer'],
+      description: 'http, https, NodePort or loadbalancer, in any case.',
+    }),
   );
 
 const protocols = ['TCP', 'UDP', 'HTTP', 'HTTPS'] as const;
 type Protocol = (typeof protocols)[number];
 
 const ProtocolGiven = (description: string): PropertyDecorator =>
-  applyDecorators(Transform(upperCase), OneOf('OldProtocol', protocols, { optional: true, description }));
+  applyDecorators(Transform(upperCase), OneOf('OldProtocol', protocols, { optional: true, spelt: protocols, description }));
 
 const port = { min: 1, max: 65_535, description: 'Port on which the pod listens.' };
 const label = {

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
-import { OneOf, teamRoles, type TeamRole } from '@atoll/contracts';
+import { OneOf, type TeamRole } from '@atoll/contracts';
 import { ShownList, ShownText, ShownUuid } from '../http/old-answers.js';
 
 export class OldRole {
@@ -51,7 +51,8 @@ export function RoleGiven({ optional = false, nullable = false } = {}): Property
     OneOf('GivenRole', accepted, {
       optional,
       nullable,
-      description: `Id or name of a role that GET /roles lists (${teamRoles.join(', ')} on the main API).`,
+      spelt: table.flatMap(([id, name]) => [id, name]),
+      description: 'Id or name of a role that GET /roles lists; a name of the main API is taken too.',
     }),
   );
 }
