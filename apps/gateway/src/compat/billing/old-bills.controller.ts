@@ -4,6 +4,7 @@ import { type CallContext } from '@atoll/contracts';
 import { billingReports, instanceReports, type BillingReport, type InstancesReport } from '@atoll/contracts/billing';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
+import { ConfigureRoute } from '../../http/route-config.js';
 import { OldAnswers } from '../http/old-answers.js';
 import { exactNumber, nanoOf, quantityNanoOf, rateOf, zero } from './exact.js';
 import {
@@ -17,7 +18,7 @@ import {
   resourceCosts,
 } from './old-bills.js';
 import { OldZone, TeamRange, TeamTimes, WorkspaceRange } from './old-range.js';
-import { askReport, hoursNanoOf, symbolOf, uniqueNames, usedByInterval } from './reports.js';
+import { askReport, hoursNanoOf, reportDeadlineMs, symbolOf, uniqueNames, usedByInterval } from './reports.js';
 import { poolNames, volumeNames } from './report-names.js';
 
 const defaultPolicy = 'default';
@@ -31,6 +32,7 @@ export class OldBillsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get('team-billing/:team_id/:start_date/:end_date/:interval')
+  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
   @OldAnswers(OldBill, 'Get the bill of a team', 'Requires team_owner, team_admin or billing_viewer.')
   async getTeamBill(@Param() range: TeamRange, @Query() zone: OldZone, @Context() context: CallContext): Promise<OldBill> {
     const asked = { ...range, ...zone, ...asOneTotal };
@@ -42,6 +44,7 @@ export class OldBillsController {
   }
 
   @Get('workspace-billing/:workspace_id/:start_date/:end_date/:interval')
+  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
   @OldAnswers(OldBill, 'Get the bill of a workspace', 'Requires team_owner, team_admin or billing_viewer.')
   async getWorkspaceBill(@Param() range: WorkspaceRange, @Query() zone: OldZone, @Context() context: CallContext): Promise<OldBill> {
     const asked = { ...range, ...zone, ...asOneTotal };
@@ -53,6 +56,7 @@ export class OldBillsController {
   }
 
   @Get('team-billing/summary/:team_id/:start_date/:end_date')
+  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
   @OldAnswers(OldSummary, 'Get the bill of a team by kind', 'Requires team_owner, team_admin or billing_viewer.')
   async getTeamSummary(@Param() times: TeamTimes, @Query() zone: OldZone, @Context() context: CallContext): Promise<OldSummary> {
     const asked = { ...times, ...zone, ...asOneTotal };
@@ -89,6 +93,7 @@ export class OldBillsController {
   }
 
   @Get('team-billing/group-by-workspace/:team_id/:start_date/:end_date/:interval')
+  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
   @OldAnswers(
     OldWorkspacesBill,
     'Get the bill of a team by workspace',

@@ -5,13 +5,14 @@ import { billingReports } from '@atoll/contracts/billing';
 import { subscriptions } from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
+import { ConfigureRoute } from '../../http/route-config.js';
 import { oldStatusOf } from '../pools/old-status.js';
 import { OldAnswers } from '../http/old-answers.js';
 import { OldPage } from '../http/old-pages.js';
 import { exactNumber, nanoOf, quantityNanoOf } from './exact.js';
 import { UsageGraph, UsagePage, type SubscriptionUsage } from './old-usage.js';
 import { endOf, endOfDay, OldTime, startOf } from './old-range.js';
-import { askReport, hoursNanoOf } from './reports.js';
+import { askReport, hoursNanoOf, reportDeadlineMs } from './reports.js';
 
 class UsageQuery extends OldPage {
   @OldTime(startOf, 'First day, or time; the first of this month if left out.', { optional: true })
@@ -45,6 +46,7 @@ export class OldUsageController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get('metrics')
+  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
   @OldAnswers(UsagePage, 'List what subscriptions used', 'Requires team_owner, team_admin or billing_viewer.')
   async listUsage(@Param() team: TeamPath, @Query() query: UsageQuery, @Context() context: CallContext): Promise<UsagePage> {
     const { start_date = monthStart(0), end_date = monthStart(1), page = 0, itemsPerPage = 10 } = query;
@@ -83,6 +85,7 @@ export class OldUsageController {
   }
 
   @Get('metrics-graph')
+  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
   @OldAnswers(UsageGraph, 'Get what subscriptions used over time', 'Requires team_owner, team_admin or billing_viewer.')
   async getUsageGraph(@Param() team: TeamPath, @Query() query: GraphQuery, @Context() context: CallContext): Promise<UsageGraph> {
     const { start_timestamp = monthStart(0), end_timestamp = monthStart(1), granularity = '1d' } = query;

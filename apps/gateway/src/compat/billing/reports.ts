@@ -1,13 +1,20 @@
 import type { CallContext, Operation } from '@atoll/contracts';
 import type { BilledGroup, BillingBucket, BillingInterval } from '@atoll/contracts/billing';
-import { invalidField } from '@atoll/errors';
+import { AppError } from '@atoll/errors';
 import type { Rpc } from '@atoll/rpc';
 import { nanoOf, quantityNanoOf } from './exact.js';
 
 /** A report is read here, not only passed on: what takes longer to read than a few milliseconds is not. */
 const mostBytes = 4 * 1024 * 1024;
 
-/** Asks for a report of the billing service. Throws `invalid_input` that names `interval` for one that is too long to be read here. */
+const tooLong =
+  'The report is longer than the 4 MiB that the compatibility mount reads. A longer interval or a shorter range makes it shorter, ' +
+  'but not where it lists too many instances, pools or volumes: then read the bill of the team on the main API.';
+
+/** Reports over thousands of instances take seconds to be made, and several are made for one call. */
+export const reportDeadlineMs = 20_000;
+
+/** Asks for a report of the billing service. Throws `invalid_input` for one that is too long to be read here. */
 export async function askReport<Input extends object, Output extends object>(
   rpc: Rpc,
   operation: Operation<Input, Output>,
@@ -17,8 +24,7 @@ export async function askReport<Input extends object, Output extends object>(
   const json = await rpc.callForJson(operation, input, context);
   const parts = typeof json === 'string' ? [Buffer.from(json)] : json;
   if (parts.reduce((sum, { length }) => sum + length, 0) > mostBytes) {
-    const remedy = 'must be longer, or the range shorter: the report is too long for the compatibility mount; the main API has it';
-    throw invalidField('interval', 'mostBytes', remedy);
+    throw new AppError('invalid_input', tooLong);
   }
   return JSON.parse(typeof json === 'string' ? json : Buffer.concat(parts).toString('utf8')) as Output;
 }
