@@ -54,7 +54,7 @@ export function readPeriod(range: BillingRange, profileZone: string): BillingPer
   const startMs = zone.instantOf(startWallMs);
   const endMs = zone.instantOf(endWallMs);
   if (startMs === endMs) {
-    throw invalidField('end_date', 'later', `must be later than start_date: clocks in ${zone.name} skip the time between them`);
+    throw invalidField('end_date', 'skippedByClocks', `must be later than start_date: clocks in ${zone.name} skip the time between them`);
   }
   const grid = bucketGrid(zone, interval, { startMs, endMs, startWallMs, endWallMs });
   return {

@@ -9,6 +9,7 @@ import {
   type BillingReport,
 } from '@atoll/contracts/billing';
 import { subscriptions, type MeteredSubscription } from '@atoll/contracts/gpuaas';
+import { invalidField } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';
 import { exactNumber, nanoOf, rateOf } from './exact.js';
@@ -180,6 +181,15 @@ describe('an old bill', () => {
 
   it.each(['timezone=Asia/Tokyo', 'region_id=x', 'region_id=-1'])('is refused with %s', async (query) => {
     expect((await compat.call('GET', `/api/team-billing/shared-storage/${teamId}/${range}/daily?${query}`, { key })).status).toBe(400);
+  });
+
+  it('of the hour that clocks skip is empty, as that of an hour in which there was nothing', async () => {
+    compat.gateway.services.answer(billingReports.storage, ({ start_date }) => {
+      if (start_date >= '2001') throw invalidField('end_date', 'skippedByClocks', 'must be later than start_date');
+      return { ...aReport('0'), volumes: [] };
+    });
+    const url = `/api/team-billing/shared-storage/${teamId}/2026-03-29T02:00/2026-03-29T02:59/hourly?timezone=local`;
+    expect(await read(url)).toEqual({ total_cost: 0, details: {} });
   });
 
   it('that is too long to be read here is refused, and says what helps', async () => {
