@@ -39,14 +39,14 @@ export function createAdapter(partsOf: () => HookParts, isUpgrade: (request: Inc
     skipMiddie: true,
     rewriteUrl: originForm,
     genReqId: requestId,
-    clientErrorHandler: (error, socket) => answerSocketError(error, socket, noted),
+    clientErrorHandler: (error, socket) => answerSocketError(error, socket, noted, partsOf().unreadForm),
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
       void refuseUnroutable(partsOf(), error, request, reply),
   });
   const instance = adapter.getInstance();
   // An expectation is not asked for (RFC 9110, 10.1.1): the request is answered as any other, instead of by Node's bare 417.
   instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
-  instance.server.on('connect', (_request: unknown, socket: Duplex) => refuseTunnel(socket, noted));
+  instance.server.on('connect', (_request: unknown, socket: Duplex) => refuseTunnel(socket, noted, partsOf().unreadForm));
   declareRequestState(instance);
   return adapter;
 }

@@ -160,6 +160,15 @@ describe('what goes wrong', () => {
     expect((await compat.call('GET', '/api/catalogue/items')).status).toBe(401);
   });
 
+  it('before there is a request has the form of the mount too', async () => {
+    const mount = await startCompat();
+    await mount.app.listen(0, '127.0.0.1');
+    const response = await fetch(`${await mount.app.getUrl()}${path}`, { headers: { 'x-long': 'a'.repeat(20_000) } });
+    expect([response.status, response.headers.get('content-type')]).toEqual([431, 'application/json; charset=utf-8']);
+    expect(await response.json()).toEqual({ code: 431, message: expect.stringContaining('16 KiB'), errors: [] });
+    await mount.close();
+  });
+
   it('a method that a path does not take is 405', async () => {
     const answer = await compat.call('DELETE', '/api/roles', { key });
     expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD']);

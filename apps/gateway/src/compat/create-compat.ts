@@ -10,7 +10,7 @@ import { hookPartsOf, installHooks, type HookParts } from '../requests/hooks.js'
 import { CompatModule } from './compat.module.js';
 import { compatDocument } from './http/document.js';
 import { keepBodies } from './http/old-bodies.js';
-import { OldErrorFilter } from './http/old-error.js';
+import { OldErrorFilter, oldUnreadForm } from './http/old-error.js';
 import { refuseNotServed } from './http/not-served.js';
 
 /**
@@ -24,6 +24,7 @@ export async function createCompat(gateway: NestFastifyApplication): Promise<Nes
     draining: app.get(Draining),
     filter: app.get(OldErrorFilter),
     refuseUnmatched: refuseNotServed,
+    unreadForm: oldUnreadForm,
   });
   const adapter = createAdapter(partsOf);
   const app = await NestFactory.create<NestFastifyApplication>(CompatModule.register({ settings, rpc: gateway.get(FairRpc) }), adapter, {

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { AppError } from '@atoll/errors';
 import { errorKinds } from './error-kinds.js';
-import { problemHeaders, toProblem } from './problem.js';
+import { problemHeaders, toProblem, type ProblemOrigin } from './problem.js';
 
 /** How long and how much of what a client still sends is read and dropped, so that it gets to read the answer instead of a reset. */
 const lingerMs = 2_000;
@@ -47,18 +47,23 @@ function refusalOf({ code = '', rawPacket }: SocketError): Refusal {
 /** Told of each refusal. */
 export type Noted = (status: number, requestId: string) => void;
 
+/** In which form a listener answers what it could not read. */
+export type UnreadForm = (error: AppError, origin: ProblemOrigin & { status: number }) => { contentType?: string; body: object };
+
+const asProblem: UnreadForm = (error, origin) => ({ body: toProblem(error, origin) });
+
 /** Those that have their answer: what they still send is an error once more, chunk by chunk. */
 const answered = new WeakSet<Duplex>();
 
 /** Answers what Node could not read as a request: there is no path, no credential and no hook yet, only the socket. */
-export function answerSocketError(error: SocketError, socket: Duplex, noted: Noted): void {
+export function answerSocketError(error: SocketError, socket: Duplex, noted: Noted, form?: UnreadForm): void {
   if (answered.has(socket)) return;
   answered.add(socket);
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  refuse(socket, refusalOf(error), noted);
+  refuse(socket, refusalOf(error), noted, { form });
 }
 
 const tunnelRefusal = {
@@ -68,22 +73,30 @@ const tunnelRefusal = {
 };
 
 /** Answers `CONNECT`, for which Node hands over the bare socket, its own error handler taken off. */
-export function refuseTunnel(socket: Duplex, noted: Noted): void {
+export function refuseTunnel(socket: Duplex, noted: Noted, form?: UnreadForm): void {
   socket.on('error', () => socket.destroy());
-  refuse(socket, tunnelRefusal, noted);
+  refuse(socket, tunnelRefusal, noted, { form });
 }
 
 /** Answers a request to change the protocol, for which Node hands over the bare socket too. */
 export function refuseUpgrade(socket: Duplex, error: AppError, instance: string, noted: Noted): void {
-  if (socket.writable) refuse(socket, { status: errorKinds[error.code].status, error }, noted, instance);
+  if (socket.writable) refuse(socket, { status: errorKinds[error.code].status, error }, noted, { instance });
 }
 
-function refuse(socket: Duplex, { status, error, headers: more = {} }: Refusal, noted: Noted, instance = '/'): void {
+interface Answer {
+  instance?: string;
+  form?: UnreadForm | undefined;
+}
+
+function refuse(socket: Duplex, refusal: Refusal, noted: Noted, { instance = '/', form = asProblem }: Answer): void {
+  const { status, error, headers: more = {} } = refusal;
   const requestId = randomUUID();
   noted(status, requestId);
-  const body = JSON.stringify(toProblem(error, { instance, requestId, status }));
+  const { contentType, body: plain } = form(error, { instance, requestId, status });
+  const body = JSON.stringify(plain);
   const headers = {
     ...problemHeaders(error),
+    ...(contentType && { 'content-type': contentType }),
     ...more,
     'content-length': String(Buffer.byteLength(body)),
     'x-request-id': requestId,

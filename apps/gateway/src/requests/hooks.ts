@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Authenticator } from '../authentication/authenticator.js';
 import { pageLinks, paginationOf } from '../answers/page-links.js';
 import { ProblemFilter } from '../errors/problem-filter.js';
+import type { UnreadForm } from '../errors/socket-errors.js';
 import { Answered } from '../health/answered.js';
 import { Draining } from '../health/draining.js';
 import { documentationHeaders } from '../openapi/documentation.js';
@@ -25,6 +26,8 @@ export interface HookParts {
   filter: ProblemFilter;
   /** Throws the refusal of a request for which there is no route, or no route any more. */
   refuseUnmatched: (request: FastifyRequest, reply: FastifyReply) => void;
+  /** That of problems unless given. */
+  unreadForm?: UnreadForm;
 }
 
 export function hookPartsOf(app: INestApplication): HookParts {

@@ -5,6 +5,7 @@ import type { AppError } from '@atoll/errors';
 import { errorKinds } from '../../errors/error-kinds.js';
 import { problemHeaders } from '../../errors/problem.js';
 import { ProblemFilter } from '../../errors/problem-filter.js';
+import type { UnreadForm } from '../../errors/socket-errors.js';
 import { NotServed } from './not-served.js';
 
 export class OldFieldError {
@@ -30,6 +31,14 @@ export class OldError {
 /** Clients look for these words. */
 const noCapacity = 'Insufficient resources: ';
 
+const contentType = 'application/json; charset=utf-8';
+
+/** What came before there was a request. */
+export const oldUnreadForm: UnreadForm = ({ message }, { status }) => ({
+  contentType,
+  body: { code: status, message, errors: [] } satisfies OldError,
+});
+
 /** As `ProblemFilter`, in the form that old clients read. */
 @Catch()
 export class OldErrorFilter extends ProblemFilter {
@@ -45,7 +54,7 @@ export class OldErrorFilter extends ProblemFilter {
     const body: OldError = { code: status, message, errors };
     reply
       .code(status)
-      .headers({ ...problemHeaders(error), 'content-type': 'application/json; charset=utf-8' })
+      .headers({ ...problemHeaders(error), 'content-type': contentType })
       .send(JSON.stringify(body));
   }
 }
