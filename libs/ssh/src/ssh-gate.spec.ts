@@ -51,8 +51,10 @@ describe('the gate of SSH connections', () => {
     giving.abort();
     await expect(gone).rejects.toMatchObject({ kind: 'crowded' });
     const hasty = new SshGate(1, 50);
-    const slow = hasty.pass('a', never, () => new Promise<void>((resolve) => setTimeout(resolve, 200)));
+    let leaveSlow: () => void = () => undefined;
+    const slow = hasty.pass('a', never, () => new Promise<void>((resolve) => (leaveSlow = resolve)));
     await expect(hasty.pass('b', never, () => Promise.reject(new Error('it ran')))).rejects.toMatchObject({ kind: 'crowded' });
+    leaveSlow();
     await slow;
     leave();
     await held;

@@ -61,10 +61,15 @@ export class GivenUpEnds extends ClusterRounds {
       `SELECT kind, id, run, start FROM given_up_end WHERE gpuaas_id = $1 AND try_at <= clock_timestamp() ORDER BY try_at LIMIT ${perVisit}`,
       [gpuaasId],
     );
+    const failures: string[] = [];
     for (const end of owed) {
       if (this.stopping.signal.aborted) return;
       const values = [end.kind, end.id, end.run, end.start];
-      if (await this.isOver(gpuaasId, end)) {
+      const isOver = await this.tryToEnd(gpuaasId, end).catch((error: unknown) => {
+        failures.push(error instanceof Error ? error.message : String(error));
+        return false;
+      });
+      if (isOver) {
         await this.dataSource.query('DELETE FROM given_up_end WHERE (kind, id, run, start) = ($1, $2, $3, $4)', values);
       } else {
         await this.dataSource.query(
@@ -73,18 +78,19 @@ export class GivenUpEnds extends ClusterRounds {
         );
       }
     }
+    // One line for all: of a cluster that is gone there may be thousands.
+    if (failures.length > 0 && !this.stopping.signal.aborted) {
+      this.logger.warn(
+        `Cannot end ${failures.length} of ${owed.length} runs of GPU service ${gpuaasId} that were given up; retrying: ${failures[0]}`,
+      );
+    }
   }
 
-  private async isOver(gpuaasId: string, end: GivenUpEnd): Promise<boolean> {
-    try {
-      if (end.run > 0 && !(await this.hasStopped(gpuaasId, end))) return false;
-      if (end.kind === 'pod') await this.starts.endWorkload({ podId: end.id, start: end.start, requestId: null });
-      return true;
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      if (!this.stopping.signal.aborted) this.logger.warn(`Cannot end ${end.kind} ${end.id} yet, which was given up; retrying: ${why}`);
-      return false;
-    }
+  /** Whether it has ended. Throws what keeps it from that. */
+  private async tryToEnd(gpuaasId: string, end: GivenUpEnd): Promise<boolean> {
+    if (end.run > 0 && !(await this.hasStopped(gpuaasId, end))) return false;
+    if (end.kind === 'pod') await this.starts.endWorkload({ podId: end.id, start: end.start, requestId: null });
+    return true;
   }
 
   private async hasStopped(gpuaasId: string, { kind, id, run }: GivenUpEnd): Promise<boolean> {

@@ -51,7 +51,7 @@ export class Checks {
     const fix = 'Install netavark and aardvark-dns, and set network_backend = "netavark" in containers.conf.';
     return [
       backend === 'netavark'
-        ? passed('isolation', 'Networks are isolated by netavark.')
+        ? passed('isolation', 'Networks are isolated by netavark; versions that need a rule beside it: docs/pods-on-containers.md.')
         : failed('isolation', `The network backend is ${backend}.`, fix),
     ];
   }

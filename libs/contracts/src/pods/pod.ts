@@ -57,7 +57,7 @@ export class CreatePod {
   @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' })
   team_id!: string;
 
-  @Uuid({ optional: true, description: 'The team’s default workspace if left out.' })
+  @Uuid({ optional: true, description: 'The workspace of the subscription if left out.' })
   workspace_id?: string;
 
   @NumberedId({ example: '42', description: 'The subscription whose GPU slices the pod gets.' })
