@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CallContext, Idempotency } from '@atoll/contracts';
-import { AppError, isAppError } from '@atoll/errors';
+import { AppError, isAppError, stillRunning } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, type QueryRunner } from 'typeorm';
 import { CallNonce } from './call-nonce.entity.js';
@@ -101,7 +101,7 @@ export class Transactions {
       const claimed = await this.claim(manager, id);
       const kept = await this.find(manager, id);
       if (kept) return replyOf<T>(kept, idempotency);
-      if (!claimed) throw new AppError('conflict', 'A request with this Idempotency-Key is still running.');
+      if (!claimed) throw stillRunning();
       const reply = await work(manager);
       await manager.query(
         `INSERT INTO ${this.table} (id, fingerprint, reply, expires_at) VALUES ($1, $2, $3, now() + interval '24 hours')

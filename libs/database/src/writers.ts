@@ -1,5 +1,5 @@
 import { isPlatformAdmin, type CallContext } from '@atoll/contracts';
-import { AppError } from '@atoll/errors';
+import { AppError, stillRunning } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Transactions, type OnceOptions } from './transactions.js';
@@ -50,7 +50,7 @@ export class Writers {
       // One that only reads the reply that is kept counts as running too.
       const kept = await this.transactions.kept<T>(context);
       if (kept) return kept;
-      throw new AppError('conflict', 'A request with this Idempotency-Key is still running.');
+      throw stillRunning();
     }
     this.running.add(key);
     try {

@@ -3,7 +3,7 @@ import { currencies } from '@atoll/contracts/billing';
 import { connections, gpuaasBatches, pools, regions, subscriptions, type Pool } from '@atoll/contracts/gpuaas';
 import { instances, podBatches, pods } from '@atoll/contracts/pods';
 import { imagePolicies } from '@atoll/contracts/teams';
-import { AppError } from '@atoll/errors';
+import { AppError, stillRunning } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';
 import { aPod, aPool, aService, aSubscription, created_at } from '../testing/pools-fixture.js';
@@ -194,6 +194,17 @@ describe('subscriptions', () => {
       .flatMap(({ subject, context }) => (subject === pods.create.subject ? [context.idempotency?.key] : []));
     expect(new Set(keys).size).toBe(6);
     services.answer(subscriptions.subscribe, () => aSubscription(42, 'subscribing'));
+  });
+
+  it('are left to the call that makes them where another one comes with the same key', async () => {
+    const { services } = compat.gateway;
+    services.answer(pods.create, () => {
+      throw stillRunning();
+    });
+    const before = services.callsOf(gpuaasBatches.undo).length;
+    const order = { team_id: teamId, pool_id: 1, vgpus: 3, image_uuid: imageId };
+    expect((await send('/api/gpuaas/pool/subscribe', order, { 'idempotency-key': 'k3' })).status).toBe(409);
+    expect(services.callsOf(gpuaasBatches.undo)).toHaveLength(before);
   });
 
   it('end with what runs on them', async () => {

@@ -1,7 +1,7 @@
 import { notFound, type CallContext } from '@atoll/contracts';
 import { gpuaasBatches, subscriptions, type EndSubscription } from '@atoll/contracts/gpuaas';
 import { pods } from '@atoll/contracts/pods';
-import { invalidInput } from '@atoll/errors';
+import { invalidInput, isStillRunning } from '@atoll/errors';
 import type { Rpc } from '@atoll/rpc';
 import { allOf } from '../http/old-pages.js';
 import type { OldSubscribe } from './old-subscriptions.js';
@@ -33,6 +33,8 @@ export async function subscribe(rpc: Rpc, asked: OldSubscribe, context: CallCont
       for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
     }
   } catch (error) {
+    // Another call with the same key is at it, and answers for it.
+    if (isStillRunning(error)) throw error;
     await undo(rpc, { subscription_id, team_id }, context);
     throw error;
   }
