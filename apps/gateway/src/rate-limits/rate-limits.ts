@@ -111,11 +111,15 @@ export class RateLimits extends ThrottlerGuard {
     await this.#count({ kind: 'caller', caller, billing }, reply);
   }
 
-  /** The token of a failed authentication. Returns what gives it back. */
+  /** The token of a failed authentication. Returns what gives it back; the headers say again what they said before. */
   async authFailure(network: string, reply: FastifyReply): Promise<() => Promise<void>> {
+    const before = (['ratelimit-policy', 'ratelimit'] as const).map((name) => [name, reply.getHeader(name)] as const);
     const demands = await this.#count({ kind: 'failure', network }, reply);
     return async () => {
-      reply.removeHeader('ratelimit-policy').removeHeader('ratelimit');
+      for (const [name, value] of before) {
+        if (value === undefined) reply.removeHeader(name);
+        else reply.header(name, value);
+      }
       for (const demand of demands) await this.buckets.decrement(demand);
     };
   }

@@ -96,6 +96,21 @@ describe('log-in', () => {
     await limited.close();
   });
 
+  it('says what is left to its address, where its account was tried too often too', async () => {
+    const limited = await startGateway({ limits: { anonymous: { count: 9, seconds: 60 }, authFailures: { count: 5, seconds: 60 } } });
+    limited.services.answer(sessions.logIn, () => {
+      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 30 });
+    });
+    const { status, headers } = await limited.call('POST', '/api/user/login', { body: logIn });
+    expect([status, headers['retry-after'], headers['ratelimit'], headers['ratelimit-policy']]).toEqual([
+      429,
+      '30',
+      expect.stringMatching(/^"anonymous";r=\d;t=\d+$/),
+      '"anonymous";q=9;w=60',
+    ]);
+    await limited.close();
+  });
+
   it('counts its address among those without credentials', async () => {
     const limited = await startGateway({ limits: { anonymous: { count: 2, seconds: 60 } } });
     limited.services.answer(sessions.logIn, () => opened);
