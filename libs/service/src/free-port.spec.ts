@@ -26,3 +26,12 @@ it('a port that is taken is refused, with the command for another', async () => 
   );
   other.close();
 });
+
+it.each(['999.1.1.1', '192.0.2.1'])(
+  'a host that is no address of this machine, as %s, is refused, with what there is to choose',
+  async (host) => {
+    await expect(requireFreePort(0, host, 'npm start')).rejects.toThrow(
+      `HOST is "${host}", which is no address of this machine. With 127.0.0.1`,
+    );
+  },
+);

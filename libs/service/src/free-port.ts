@@ -9,26 +9,37 @@ import { createServer } from 'node:net';
 const anyPorts = { first: 10_000, count: 11_000 };
 
 /**
- * The port, or a free one in place of 0. Throws where it is taken. Called before anything is started, so that nothing has
- * to be undone; `command` is what to try again with another port.
+ * The port, or a free one in place of 0. Throws where it is taken, where this user may not open it, and where `host` is no address of this
+ * machine. Called before anything is started, so that nothing has to be undone; `command` is what to try again with another port.
  */
 export async function requireFreePort(port: number, host: string, command: string): Promise<number> {
   for (;;) {
     const wanted = port === 0 ? anyPorts.first + randomInt(anyPorts.count) : port;
-    if (await isFree(wanted, host)) return wanted;
+    const why = await whyNot(wanted, host);
+    if (why === undefined) return wanted;
+    if (why === 'EACCES') throw new Error(`port ${wanted} may be opened by root alone. Choose another: PORT=3000 ${command}`);
+    if (why !== 'EADDRINUSE') throw new Error(`HOST is ${JSON.stringify(host)}, ${noAddress}`);
     if (port !== 0) throw new Error(`port ${port} is taken by another program. Choose another: PORT=${port + 1} ${command}`);
   }
 }
 
-async function isFree(port: number, host: string): Promise<boolean> {
+const noAddress =
+  'which is no address of this machine. With 127.0.0.1 only this machine can connect; with 0.0.0.0 all who reach any of its addresses can.';
+
+/** Why a listener would be refused: the code of the system's error. Undefined where it would not. */
+async function whyNot(port: number, host: string): Promise<string | undefined> {
   const probe = createServer();
   try {
     await once(probe.listen(port, host), 'listening');
-    return true;
+    return undefined;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    return false;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== undefined && refusals.has(code)) return code;
+    throw error;
   } finally {
     probe.close();
   }
 }
+
+/** Taken, not allowed, an address of another machine, a name that nobody knows or that cannot be asked for. */
+const refusals = new Set(['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN']);
