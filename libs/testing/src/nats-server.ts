@@ -1,12 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findNatsServer } from './find-nats-server.js';
 import { freePort } from './free-port.js';
+import { makeServerFolder } from './server-folder.js';
 
 export interface NatsServerOptions {
   /** Further lines of the server's configuration, such as `max_payload: 65536`. */
@@ -48,7 +48,7 @@ const greetingTimeoutMs = 100;
 /** Starts a nats-server of its own on a free port, and ends it with this process at the latest. */
 export async function startNats(options: NatsServerOptions = {}): Promise<NatsServer> {
   const binary = await findNatsServer();
-  const folder = await mkdtemp(join(tmpdir(), 'atoll-nats-'));
+  const folder = makeServerFolder();
   await writeFile(join(folder, 'nats.conf'), options.configuration ?? '');
   const files: Files = { binary, folder, storeDir: options.storeDir ?? folder };
   const started = await startOnFreePort(files);
