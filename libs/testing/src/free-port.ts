@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isAlive } from './server-folder.js';
 
 /**
  * Below the range from which systems pick ports for outgoing connections and for listeners that take any port: none of those takes a port
@@ -40,14 +41,6 @@ function isClaimed(port: number): boolean {
     writeFileSync(claim, String(process.pid));
   }
   return true;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
-  }
 }
 
 async function isFree(port: number): Promise<boolean> {

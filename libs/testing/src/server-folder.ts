@@ -78,7 +78,8 @@ function namesIn(folder: string): string[] {
   }
 }
 
-function isAlive(pid: number): boolean {
+/** Whether a process of this id runs, of whichever user. */
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
