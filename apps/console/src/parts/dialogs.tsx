@@ -6,7 +6,7 @@ import { Modal, ModalOverlay } from 'react-aria-components/Modal';
 import { asProblem, type Problem } from '../api/problem.js';
 import { queryClient } from '../api/query-client.js';
 import { Button } from './button.js';
-import { Empty, ProblemNote } from './states.js';
+import { Empty, Loaded, ProblemNote, type LoadedProps } from './states.js';
 import { say } from './toasts.js';
 
 interface ModalBoxProps {
@@ -79,6 +79,16 @@ export function DialogEmpty(reason: { title: string; children: ReactNode }) {
     <>
       <Empty {...reason} />
       <DialogEnd label="Close" />
+    </>
+  );
+}
+
+/** What a dialog has to read before its form stands there; while it is read, and where it cannot be, a button closes the dialog. */
+export function DialogLoaded<Data>(props: LoadedProps<Data>) {
+  return (
+    <>
+      <Loaded {...props} />
+      {props.query.data === undefined && <DialogEnd label="Close" />}
     </>
   );
 }

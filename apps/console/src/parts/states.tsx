@@ -2,6 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { adviceFor, asProblem, isPassing, takesNewLogIn, type Problem } from '../api/problem.js';
+import { queryClient } from '../api/query-client.js';
 import { logOut } from '../session/session.js';
 import { Button } from './button.js';
 
@@ -104,10 +105,17 @@ export function ProblemNote({ problem, onRetry, isInForm = false }: ProblemNoteP
   );
 }
 
-interface LoadedProps<Data> {
+export interface LoadedProps<Data> {
   query: UseQueryResult<Data>;
   height?: number;
   children: (data: Data) => ReactNode;
+}
+
+/** Asks now. A query that waits for its own next try would go on waiting. */
+async function tryNow<Data>(query: UseQueryResult<Data>): Promise<void> {
+  const { failureReason } = query;
+  if (failureReason) await queryClient.cancelQueries({ predicate: ({ state }) => state.fetchFailureReason === failureReason });
+  await query.refetch();
 }
 
 /** What was read, or why not. What was read before stays in view, with a note, while reading it again fails. */
@@ -116,12 +124,12 @@ export function Loaded<Data>({ query, height, children }: LoadedProps<Data>) {
   // What failed is told while it is tried again, which may be a minute for a platform that asks for patience.
   const error = query.error ?? query.failureReason;
   if (data === undefined) {
-    if (error) return <ProblemNote problem={asProblem(error)} onRetry={() => void query.refetch()} />;
+    if (error) return <ProblemNote problem={asProblem(error)} onRetry={() => void tryNow(query)} />;
     return <Skeleton {...(height !== undefined && { height })} />;
   }
   return (
     <>
-      {error !== null && <ProblemNote problem={asProblem(error)} onRetry={() => void query.refetch()} />}
+      {error !== null && <ProblemNote problem={asProblem(error)} onRetry={() => void tryNow(query)} />}
       {children(data)}
     </>
   );

@@ -78,6 +78,36 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
     },
   );
 
+  it('asks at once where its reader says so, however long the platform asked it to wait', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithKey(page, adminKey, '/profile');
+    await page.route('**/api/price*', refuse(503));
+    await goTo(page, '/operator/prices');
+    const note = page.getByRole('alert').first();
+    await note.getByText(details[503].detail).waitFor();
+    await page.unroute('**/api/price*');
+    await note.getByRole('button', { name: 'Try again' }).click();
+    await note.waitFor({ state: 'detached' });
+    await page.getByRole('heading', { level: 1, name: 'Prices' }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('lets a dialog be closed that cannot read what it needs', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithKey(page, adminKey, '/operator/pools');
+    await page.route('**/api/gpuaas/node*', refuse(500));
+    await page.getByRole('button', { name: 'Create a pool' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText(details[500].detail).waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('says that there is no network on every page, and goes on by itself when there is one again', async () => {
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
     const { page } = tab;

@@ -3,7 +3,7 @@ import { boardNamed } from '@atoll/gpu';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { gpuaasQuery, nodesQuery, poolsQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
-import { DialogEmpty, ModalBox } from '../../parts/dialogs.js';
+import { DialogEmpty, DialogLoaded, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, Toggle } from '../../parts/fields.js';
 import { DialogForm, type Header } from '../../parts/form-dialog.js';
 import { Card, Page } from '../../parts/page.js';
@@ -72,13 +72,13 @@ type Mechanism = (typeof mechanisms)[number]['value'];
 function CreatePool() {
   const nodes = useQuery(nodesQuery(1));
   return (
-    <Loaded query={nodes} height={200}>
+    <DialogLoaded query={nodes} height={200}>
       {({ data }) => {
         const ready = data.filter(({ gpus, status }) => status === 'ready' && gpus.some(({ pool_id }) => pool_id === null));
         if (ready.length === 0) return <DialogEmpty title="No GPU is free for a pool">Register and initialise a node first.</DialogEmpty>;
         return <PoolForm nodes={ready} />;
       }}
-    </Loaded>
+    </DialogLoaded>
   );
 }
 

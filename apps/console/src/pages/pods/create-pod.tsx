@@ -3,10 +3,9 @@ import { useNavigate } from '@tanstack/react-router';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { subscriptionsQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
-import { DialogEmpty, ModalBox } from '../../parts/dialogs.js';
+import { DialogEmpty, DialogLoaded, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, TextArea } from '../../parts/fields.js';
 import { DialogForm } from '../../parts/form-dialog.js';
-import { Loaded } from '../../parts/states.js';
 import { emptyTerms, podBody, type PodTerms } from './pod-terms.js';
 import { VolumeChooser } from './volume-chooser.js';
 
@@ -21,14 +20,14 @@ export function CreatePod({ teamId }: { teamId: string }) {
 function Ready({ teamId }: { teamId: string }) {
   const subscriptions = useQuery(subscriptionsQuery(teamId, 'last_24h'));
   return (
-    <Loaded query={subscriptions} height={200}>
+    <DialogLoaded query={subscriptions} height={200}>
       {({ data }) => {
         const usable = data.filter(({ status }) => status === 'active' || status === 'subscribing');
         if (usable.length === 0)
           return <DialogEmpty title="The team has subscribed to nothing">A pod needs slices: see GPU pools.</DialogEmpty>;
         return <PodForm teamId={teamId} subscriptions={usable} />;
       }}
-    </Loaded>
+    </DialogLoaded>
   );
 }
 

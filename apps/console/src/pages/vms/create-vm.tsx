@@ -4,10 +4,9 @@ import type { Problem } from '../../api/problem.js';
 import { availableRegionsQuery } from '../../api/queries.js';
 import { gigabytes } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { DialogEmpty, ModalBox } from '../../parts/dialogs.js';
+import { DialogEmpty, DialogLoaded, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, Toggle } from '../../parts/fields.js';
 import { DialogForm } from '../../parts/form-dialog.js';
-import { Loaded } from '../../parts/states.js';
 import { volumesQuery } from '../volumes/volume-queries.js';
 import { flavoursQuery } from './vm-queries.js';
 
@@ -27,9 +26,9 @@ function Ready({ teamId }: { teamId: string }) {
   const regions = useQuery(availableRegionsQuery(teamId));
   const volumes = useQuery(volumesQuery(teamId, 1, 100));
   return (
-    <Loaded query={flavours} height={240}>
+    <DialogLoaded query={flavours} height={240}>
       {({ data: sizes }) => (
-        <Loaded query={regions} height={240}>
+        <DialogLoaded query={regions} height={240}>
           {({ data: places }) => {
             if (sizes.length === 0)
               return <DialogEmpty title="There is no flavour">The operator has to say which sizes VMs may have.</DialogEmpty>;
@@ -37,9 +36,9 @@ function Ready({ teamId }: { teamId: string }) {
               return <DialogEmpty title="No region is offered to the team">A VM runs in a region with GPU pools for the team.</DialogEmpty>;
             return <VmForm teamId={teamId} flavours={sizes} regions={places} volumes={volumes.data?.data ?? []} />;
           }}
-        </Loaded>
+        </DialogLoaded>
       )}
-    </Loaded>
+    </DialogLoaded>
   );
 }
 

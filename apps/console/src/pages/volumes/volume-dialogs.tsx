@@ -3,10 +3,9 @@ import { answerOf, api, type Schemas } from '../../api/client.js';
 import { availableRegionsQuery } from '../../api/queries.js';
 import { gigabytes } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
-import { DialogEmpty, ModalBox } from '../../parts/dialogs.js';
+import { DialogEmpty, DialogLoaded, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field } from '../../parts/fields.js';
 import { Ask, DialogForm, FormDialog } from '../../parts/form-dialog.js';
-import { Loaded } from '../../parts/states.js';
 
 type Volume = Schemas['SharedVolume'];
 
@@ -21,7 +20,7 @@ export function CreateVolume({ teamId }: { teamId: string }) {
 function Ready({ teamId }: { teamId: string }) {
   const regions = useQuery(availableRegionsQuery(teamId));
   return (
-    <Loaded query={regions} height={180}>
+    <DialogLoaded query={regions} height={180}>
       {({ data }) =>
         data.length === 0 ? (
           <DialogEmpty title="No region is offered to the team">A volume lies in a region with GPU pools for the team.</DialogEmpty>
@@ -29,7 +28,7 @@ function Ready({ teamId }: { teamId: string }) {
           <CreateForm teamId={teamId} regions={data} />
         )
       }
-    </Loaded>
+    </DialogLoaded>
   );
 }
 
