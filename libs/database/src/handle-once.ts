@@ -46,7 +46,7 @@ export function withClaim<T>(attempt: (claim?: NonceClaim) => Promise<T>): Promi
   return runningCalls.getStore()?.withClaim(attempt) ?? attempt();
 }
 
-/** The call that runs here, for a transaction that it shares with others: see `Transactions.runShared`. Undefined outside of a call from the network. */
+/** The call that runs here, for a transaction that it shares with others: see `Transactions.onceShared`. Undefined outside of a call from the network. */
 export function callInHand(): CallInHand | undefined {
   return runningCalls.getStore();
 }

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
+import { AppError } from '@atoll/errors';
 import { runs } from '@atoll/testing';
 import { Account, openBank, type Bank } from './account-fixture.js';
-import { callInHand, CopiedCall, handleOnce, type CallInHand } from './handle-once.js';
+import { callInHand, handleOnce, type CallInHand } from './handle-once.js';
 import { Transactions } from './transactions.js';
 
 let bank: Bank;
@@ -13,7 +14,7 @@ beforeAll(async () => {
   transactions = new Transactions(bank.dataSource);
 });
 afterAll(() => bank.close());
-beforeEach(() => bank.dataSource.query('TRUNCATE account, call_nonce'));
+beforeEach(() => bank.dataSource.query('TRUNCATE account, call_nonce, idempotency_key'));
 
 interface Waiting {
   readonly name: string;
@@ -24,15 +25,16 @@ interface Waiting {
 
 /** Opens the accounts of calls that wait, in one transaction. */
 async function openAll(waiting: readonly Waiting[], fails = false): Promise<void> {
-  const calls = waiting.map(({ call }) => call);
   await transactions
-    .runShared(calls, async (manager, isCopy) => {
-      for (const [at, { name }] of waiting.entries()) if (!isCopy[at]) await manager.insert(Account, { name, balanceInCents: 1 });
+    .onceShared<{ name: string }>(waiting, async (manager, places) => {
+      const names = places.map((at) => waiting[at]?.name ?? '');
+      for (const name of names) await manager.insert(Account, { name, balanceInCents: 1 });
       if (fails) throw new Error('It fails.');
-      return isCopy;
+      return names.map((name) => ({ name }));
     })
     .then(
-      (isCopy) => waiting.forEach(({ name, answer, refuse }, at) => (isCopy[at] ? refuse(new CopiedCall()) : answer(name))),
+      (answers) =>
+        answers.forEach((answer, at) => (answer instanceof Error ? waiting[at]?.refuse(answer) : waiting[at]?.answer(answer.name))),
       (error: Error) => waiting.forEach(({ refuse }) => refuse(error)),
     );
 }
@@ -53,12 +55,14 @@ it('law: of calls that share transactions each has its effect once, whichever ar
           }).catch(() => 'failed'),
         );
         await openAll(waiting, fails);
+        // Where all are copies there is nothing to do that might fail.
+        const hasFailed = fails && numbers.some((number) => !done.has(number));
         const expected = numbers.map((number, at) => {
-          if (fails) return 'failed';
+          if (hasFailed) return 'failed';
           return done.has(number) || numbers.indexOf(number) !== at ? undefined : `${number}`;
         });
         expect(await Promise.all(handled)).toEqual(expected);
-        if (!fails) numbers.forEach((number) => done.add(number));
+        if (!hasFailed) numbers.forEach((number) => done.add(number));
       }
       const names = (await bank.dataSource.getRepository(Account).find()).map(({ name }) => name);
       expect(names.toSorted()).toEqual([...done].map(String).toSorted());
@@ -80,4 +84,92 @@ it('a call that has committed an effect before is no copy in a transaction that 
   expect(await Promise.all([second, local])).toEqual(['second', 'local']);
   expect(await bank.dataSource.getRepository(Account).count()).toBe(3);
   expect(await bank.dataSource.query('SELECT count(*)::int AS count FROM call_nonce')).toEqual([{ count: 1 }]);
+});
+
+interface Keyed {
+  readonly key: number;
+  readonly body: string;
+  readonly isRefused: boolean;
+}
+
+const idempotencyOf = ({ key, body }: Keyed) => ({ key: `${key}`, scope: 'ada POST /account', fingerprint: body });
+const codeOf = (answer: object) => (answer as { code?: string }).code;
+
+it('law: of calls that share transactions under idempotency keys each key has its effect once, and its reply goes to the same body alone', async () => {
+  const keyed = fc.record({ key: fc.nat({ max: 3 }), body: fc.constantFrom('a', 'b'), isRefused: fc.boolean() });
+  const batch = fc.record({ calls: fc.array(keyed, { minLength: 1, maxLength: 6 }), fails: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(fc.array(batch, { minLength: 1, maxLength: 6 }), async (batches) => {
+      await bank.dataSource.query('TRUNCATE account, idempotency_key');
+      const kept = new Map<number, { body: string; name: string }>();
+      let made = 0;
+      for (const { calls, fails } of batches) {
+        const running = new Set<number>();
+        const begun: Keyed[] = [];
+        const expected = calls.map((call) => {
+          const before = kept.get(call.key);
+          if (before) return before.body === call.body ? before.name : 'idempotency_mismatch';
+          if (running.has(call.key)) return 'conflict';
+          running.add(call.key);
+          begun.push(call);
+          return call.isRefused ? 'forbidden' : `account ${made + begun.length}`;
+        });
+        const work = transactions.onceShared<{ name: string }>(
+          calls.map((call) => ({ call: undefined, idempotency: idempotencyOf(call) })),
+          async (manager, places) => {
+            const answers: ({ name: string } | AppError)[] = [];
+            for (const [place, at] of places.entries()) {
+              const name = `account ${made + place + 1}`;
+              if (calls[at]?.isRefused) answers.push(new AppError('forbidden', 'no'));
+              else {
+                await manager.insert(Account, { name, balanceInCents: 1 });
+                answers.push({ name });
+              }
+            }
+            if (fails) throw new Error('It fails.');
+            return answers;
+          },
+        );
+        if (fails && begun.length > 0) {
+          await expect(work).rejects.toThrow('It fails.');
+          continue;
+        }
+        expect((await work).map((answer) => (answer instanceof Error ? codeOf(answer) : answer.name))).toEqual(expected);
+        calls.forEach(({ key, body }, at) => {
+          const name = expected[at] ?? '';
+          if (name.startsWith('account') && !kept.has(key)) kept.set(key, { body, name });
+        });
+        made += begun.length;
+      }
+      const names = (await bank.dataSource.getRepository(Account).find()).map(({ name }) => name);
+      expect(names.toSorted()).toEqual([...kept.values()].map(({ name }) => name).toSorted());
+    }),
+    runs(60),
+  );
+});
+
+it('a key whose call runs in another transaction is refused among calls that share one, and is answered afterwards; the others are done', async () => {
+  const idempotency = idempotencyOf({ key: 1, body: 'a', isRefused: false });
+  const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const context = {
+    requestId: 'request',
+    deadlineAtMs: Date.now() + 10_000,
+    caller: { kind: 'system', service: 'spec' },
+    idempotency,
+  } as const;
+  const first = transactions.once(context, async () => {
+    begun.resolve();
+    await end.promise;
+    return { name: 'first' };
+  });
+  await begun.promise;
+  const both = () =>
+    transactions.onceShared([{ call: undefined, idempotency }, { call: undefined }], (_manager, places) =>
+      Promise.resolve(places.map((at) => ({ name: `shared ${at}` }))),
+    );
+  const [refused, done] = await both();
+  end.resolve();
+  expect([codeOf(refused ?? {}), done]).toEqual(['conflict', { name: 'shared 1' }]);
+  await first;
+  expect(await both()).toEqual([{ name: 'first' }, { name: 'shared 1' }]);
 });

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CallContext, Idempotency } from '@atoll/contracts';
-import { AppError, isAppError, stillRunning } from '@atoll/errors';
+import { isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, type QueryRunner } from 'typeorm';
 import { CallNonce } from './call-nonce.entity.js';
@@ -10,6 +9,7 @@ import { isRetryable, toAppError } from './database-errors.js';
 import type { GuardedClient } from './guarded-client.js';
 import { CopiedCall, outsideOfCalls, withClaim, type CallInHand, type NonceClaim } from './handle-once.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
+import { KeptReplies, orThrow } from './kept-replies.js';
 
 const maxAttempts = 5;
 /** The wait before attempt n is drawn from 0 to this, doubled each time: 300 ms in all at most. */
@@ -20,14 +20,21 @@ export interface OnceOptions<T> {
   keep?: (reply: T) => T;
 }
 
+/** One of several calls that share a transaction. */
+export interface SharedCall {
+  /** As `callInHand` gave it. */
+  readonly call: CallInHand | undefined;
+  readonly idempotency?: Idempotency | undefined;
+}
+
 /** The one door to changing data. */
 @Injectable()
 export class Transactions {
-  private readonly table: string;
+  private readonly replies: KeptReplies;
   private readonly nonces: string;
 
   constructor(private readonly dataSource: DataSource) {
-    this.table = tableOf(dataSource, IdempotencyKey);
+    this.replies = new KeptReplies(tableOf(dataSource, IdempotencyKey));
     this.nonces = tableOf(dataSource, CallNonce);
   }
 
@@ -51,29 +58,52 @@ export class Transactions {
   }
 
   /**
-   * As `run`, for the effects of several calls (`callInHand`), each with the claim of its own call. `work` is told which of them are copies of a call that has
-   * had its effect: they get none, and are to be answered by `CopiedCall`.
+   * As `once`, for the effects of several calls in one transaction, each with the claim of its own call. `work` is given the places of those that are to be done,
+   * and answers them in this order. The others are answered by what was kept of them, by the error that `once` would throw, and a copy of a call that has had its
+   * effect by `CopiedCall`.
    */
-  async runShared<T>(
-    calls: readonly (CallInHand | undefined)[],
-    work: (manager: EntityManager, isCopy: readonly boolean[]) => Promise<T>,
-  ): Promise<T> {
+  async onceShared<T extends object>(
+    calls: readonly SharedCall[],
+    work: (manager: EntityManager, places: readonly number[]) => Promise<readonly (T | Error)[]>,
+  ): Promise<(T | Error)[]> {
     let isCopy: boolean[] = [];
-    const result = await outsideOfCalls(() =>
+    const answers = await outsideOfCalls(() =>
       this.run(async (manager) => {
-        isCopy = await this.claimAll(manager, calls);
-        return work(manager, isCopy);
+        const claims = calls.map(({ call }) => call?.claim);
+        isCopy = await this.claimAll(manager, claims);
+        return this.answerAll(manager, calls, isCopy, work);
       }),
     );
-    calls.forEach((call, at) => call?.settle(isCopy[at] ?? false));
-    return result;
+    calls.forEach(({ call }, at) => call?.settle(isCopy[at] ?? false));
+    return answers;
+  }
+
+  private async answerAll<T extends object>(
+    manager: EntityManager,
+    calls: readonly SharedCall[],
+    isCopy: readonly boolean[],
+    work: (manager: EntityManager, places: readonly number[]) => Promise<readonly (T | Error)[]>,
+  ): Promise<(T | Error)[]> {
+    const known = await this.replies.answersTo<T>(
+      manager,
+      calls.map(({ idempotency }, at) => (isCopy[at] ? undefined : idempotency)),
+    );
+    const answers = known.map((answer, at): T | Error | undefined => (isCopy[at] ? new CopiedCall() : answer));
+    const places = answers.flatMap((answer, at) => (answer ? [] : [at]));
+    const done = places.length > 0 ? await work(manager, places) : [];
+    const kept = places.flatMap((at, place) => {
+      const [reply, idempotency] = [done[place], calls[at]?.idempotency];
+      answers[at] = reply;
+      return idempotency && reply && !(reply instanceof Error) ? [{ idempotency, reply }] : [];
+    });
+    await this.replies.keep(manager, kept);
+    return answers.map((answer) => answer ?? new Error('A call was not answered.'));
   }
 
   /** Of each call, whether it is a copy. */
-  private async claimAll(manager: EntityManager, calls: readonly (CallInHand | undefined)[]): Promise<boolean[]> {
-    const claims = calls.map((call) => call?.claim);
+  private async claimAll(manager: EntityManager, claims: readonly CallInHand['claim'][]): Promise<boolean[]> {
     const wanted = claims.flatMap((claim) => claim ?? []).toSorted((one, other) => (one.nonce < other.nonce ? -1 : 1));
-    if (wanted.length === 0) return calls.map(() => false);
+    if (wanted.length === 0) return claims.map(() => false);
     const rows = await manager.query<{ nonce: string }[]>(
       `INSERT INTO ${this.nonces} (nonce, expires_at)
        SELECT decode(nonce, 'hex'), to_timestamp(at_s) FROM unnest($1::text[], $2::float8[]) wanted (nonce, at_s)
@@ -96,18 +126,11 @@ export class Transactions {
     const { idempotency } = context;
     if (!idempotency) return this.run(work);
     const { keep = (reply: T) => reply } = options;
-    const id = idOf(this.table, idempotency);
     return this.run(async (manager) => {
-      const claimed = await this.claim(manager, id);
-      const kept = await this.find(manager, id);
-      if (kept) return replyOf<T>(kept, idempotency);
-      if (!claimed) throw stillRunning();
+      const [known] = await this.replies.answersTo<T>(manager, [idempotency]);
+      if (known) return orThrow(known);
       const reply = await work(manager);
-      await manager.query(
-        `INSERT INTO ${this.table} (id, fingerprint, reply, expires_at) VALUES ($1, $2, $3, now() + interval '24 hours')
-         ON CONFLICT (id) DO UPDATE SET fingerprint = excluded.fingerprint, reply = excluded.reply, expires_at = excluded.expires_at`,
-        [id, idempotency.fingerprint, JSON.stringify(keep(reply))],
-      );
+      await this.replies.keep(manager, [{ idempotency, reply: keep(reply) }]);
       return reply;
     });
   }
@@ -118,33 +141,13 @@ export class Transactions {
    */
   async kept<T extends object>({ idempotency }: CallContext): Promise<T | undefined> {
     if (!idempotency) return undefined;
-    const kept = await this.run((manager) => this.find(manager, idOf(this.table, idempotency)));
-    return kept && replyOf<T>(kept, idempotency);
+    return this.run((manager) => this.replies.find<T>(manager, idempotency));
   }
 
   /** Makes the `Idempotency-Key` of a call free again, where the reply that `once` has kept for it has this value in this field: its effect was undone. */
   async forget({ idempotency }: CallContext, field: string, value: string): Promise<void> {
     if (!idempotency) return;
-    const id = idOf(this.table, idempotency);
-    await this.run((manager) => manager.query(`DELETE FROM ${this.table} WHERE id = $1 AND reply ->> $2 = $3`, [id, field, value]));
-  }
-
-  /**
-   * The lock is the database's, for the transaction: it ends with the process that held it, whatever became of that. Not had, it may be of a call that runs, or of one
-   * that only reads the reply that is kept.
-   */
-  private async claim(manager: EntityManager, id: Buffer): Promise<boolean> {
-    const [row] = await manager.query<{ claimed: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS claimed', [id.readBigInt64BE()]);
-    return row?.claimed === true;
-  }
-
-  /** A statement of its own, so that it sees what was committed before the lock was had or refused. */
-  private async find(manager: EntityManager, id: Buffer): Promise<{ fingerprint: string; reply: object } | undefined> {
-    const rows = await manager.query<{ fingerprint: string; reply: object }[]>(
-      `SELECT fingerprint, reply FROM ${this.table} WHERE id = $1 AND expires_at > now()`,
-      [id],
-    );
-    return rows[0];
+    await this.run((manager) => this.replies.forget(manager, idempotency, field, value));
   }
 
   private async attempt<T>(work: (manager: EntityManager) => Promise<T>, claim?: NonceClaim): Promise<T> {
@@ -174,13 +177,6 @@ export class Transactions {
   }
 }
 
-function replyOf<T extends object>(kept: { fingerprint: string; reply: object }, { fingerprint }: Idempotency): T {
-  if (kept.fingerprint !== fingerprint) {
-    throw new AppError('idempotency_mismatch', 'This Idempotency-Key was used before, with another body.');
-  }
-  return kept.reply as T;
-}
-
 /**
  * Calls the hook after the transaction of `manager` has committed, and never if it does not: for hints to this process,
  * which may be lost. A hook that is registered several times in one transaction is called once. It must not throw.
@@ -193,9 +189,4 @@ export function afterCommit(manager: EntityManager, hook: () => void): void {
 
 function hooksOf({ data }: QueryRunner): Set<() => void> {
   return (data as { afterCommit?: Set<() => void> }).afterCommit ?? new Set();
-}
-
-/** The table is part of it: its lock must not be that of another service in the same database, to which the call goes on. */
-function idOf(table: string, { scope, key }: Idempotency): Buffer {
-  return createHash('sha256').update(`${table}\0${scope}\0${key}`).digest();
 }

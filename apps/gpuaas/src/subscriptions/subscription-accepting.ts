@@ -1,6 +1,6 @@
 import type { CallContext } from '@atoll/contracts';
 import type { Subscription } from '@atoll/contracts/gpuaas';
-import { callInHand, CopiedCall, Transactions, type CallInHand } from '@atoll/database';
+import { callInHand, Transactions, type CallInHand } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
@@ -54,26 +54,21 @@ export class SubscriptionAccepting {
    * deleted, or the team has a subscription and may have one.
    */
   async accept(request: Request): Promise<Subscription> {
-    const { pool, values, context } = request;
-    if (!context.idempotency) return this.together.add(`${pool.poolId} ${values.profile}`, { ...request, call: callInHand() });
-    // The reply is kept in the transaction of its effect, which therefore is one of its own.
-    return this.transactions.once(context, async (manager) => {
-      const [answer] = await this.acceptAll(manager, [request]);
-      if (!answer || isAppError(answer)) throw answer ?? new Error('A request was not answered.');
-      return answer;
-    });
+    const { pool, values } = request;
+    return this.together.add(`${pool.poolId} ${values.profile}`, { ...request, call: callInHand() });
   }
 
   /** Skips requests whose deadline has passed: their callers have been answered. */
   private async acceptInTime(all: readonly Shared[]): Promise<(Subscription | Error)[]> {
     const nowMs = Date.now();
     const inTime = all.filter(({ context }) => context.deadlineAtMs > nowMs);
-    const calls = inTime.map(({ call }) => call);
-    const answers = await this.transactions.runShared(calls, async (manager, isCopy) => {
-      const first = inTime.filter((_request, at) => !isCopy[at]);
-      const decided = await this.acceptAll(manager, first);
-      return inTime.map((request) => decided[first.indexOf(request)] ?? new CopiedCall());
-    });
+    const calls = inTime.map(({ call, context: { idempotency } }) => ({ call, idempotency }));
+    const answers = await this.transactions.onceShared<Subscription>(calls, (manager, places) =>
+      this.acceptAll(
+        manager,
+        places.flatMap((at) => inTime[at] ?? []),
+      ),
+    );
     const late = new AppError('deadline_exceeded', 'The request waited too long to be decided on.');
     return all.map((request) => answers[inTime.indexOf(request)] ?? late);
   }
