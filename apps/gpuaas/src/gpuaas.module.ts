@@ -41,6 +41,7 @@ import { GpuServicesController } from './regions/gpu-service.controller.js';
 import { RegionsController } from './regions/region.controller.js';
 import { RegionsService } from './regions/region.service.js';
 import { Entitlements } from './allocation/entitlements.js';
+import { PoolTurns } from './allocation/pool-turns.js';
 import { Admissions } from './subscriptions/admissions.js';
 import { BatchesController } from './subscriptions/batch.controller.js';
 import { PlacesService } from './subscriptions/places.js';
@@ -109,6 +110,7 @@ const workers: Provider = {
     ConnectionRefresh,
     ConnectionsService,
     Entitlements,
+    PoolTurns,
     GpuReader,
     GpuSteps,
     HoldingsService,

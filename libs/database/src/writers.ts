@@ -11,8 +11,16 @@ interface Waiting {
   call(): void;
 }
 
+export interface LaneOptions {
+  /**
+   * Teams meet in this lane, and none is refused for the number of others: 2,000 may wait, and who has waited in vain is told `unavailable`. The lane is what
+   * they wait for, in words, such as `this pool`.
+   */
+  sharedFor?: string;
+}
+
 /** Writers of one lane that may wait in this process; one more is refused at once. */
-const maxWaiting = 32;
+const maxWaiting = { own: 32, shared: 2_000 };
 /** Of the time that the caller still waits, what the transaction itself may take. Of the rest, half is spent on waiting for the turn. */
 const workMs = 1_000;
 
@@ -33,17 +41,17 @@ export class Writers {
    * a writer that would wait behind 32 others, or has waited in vain: for 2 s of a deadline of 5 s. The operator's go first, in their order, and are not refused
    * for the number of those who wait.
    */
-  async run<T>(lane: string, context: CallContext, work: Work<T>): Promise<T> {
-    return this.inTurn(lane, context, () => this.transactions.run(work));
+  async run<T>(lane: string, context: CallContext, work: Work<T>, options: LaneOptions = {}): Promise<T> {
+    return this.inTurn(lane, context, options, () => this.transactions.run(work));
   }
 
   /**
    * `Transactions.once`, as `run`. Where a call with the same `Idempotency-Key` waits or runs here, it does not wait: it returns the reply that is kept, or throws
    * `conflict` where there is none.
    */
-  async once<T extends object>(lane: string, context: CallContext, work: Work<T>, options?: OnceOptions<T>): Promise<T> {
+  async once<T extends object>(lane: string, context: CallContext, work: Work<T>, options: OnceOptions<T> & LaneOptions = {}): Promise<T> {
     const { idempotency } = context;
-    const call = () => this.inTurn(lane, context, () => this.transactions.once(context, work, options));
+    const call = () => this.inTurn(lane, context, options, () => this.transactions.once(context, work, options));
     if (!idempotency) return call();
     const key = `${idempotency.scope}\0${idempotency.key}`;
     if (this.running.has(key)) {
@@ -60,8 +68,10 @@ export class Writers {
     }
   }
 
-  private async inTurn<T>(lane: string, context: CallContext, work: () => Promise<T>): Promise<T> {
-    if (!(await this.turn(lane, context))) {
+  private async inTurn<T>(lane: string, context: CallContext, { sharedFor }: LaneOptions, work: () => Promise<T>): Promise<T> {
+    const room = sharedFor === undefined ? maxWaiting.own : maxWaiting.shared;
+    if (!(await this.turn(lane, context, room))) {
+      if (sharedFor !== undefined) throw new AppError('unavailable', `Too many requests wait for ${sharedFor}.`, { retryAfterSeconds: 1 });
       throw new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 });
     }
     try {
@@ -71,14 +81,14 @@ export class Writers {
     }
   }
 
-  private async turn(lane: string, context: CallContext): Promise<boolean> {
+  private async turn(lane: string, context: CallContext, room: number): Promise<boolean> {
     const waiting = this.lanes.get(lane);
     if (!waiting) {
       this.lanes.set(lane, []);
       return true;
     }
     const isOperator = isPlatformAdmin(context.caller);
-    if (waiting.length >= maxWaiting && !isOperator) return false;
+    if (waiting.length >= room && !isOperator) return false;
     return new Promise<boolean>((resolve) => {
       const patienceMs = Math.max(0, (context.deadlineAtMs - Date.now() - workMs) / 2);
       const giveUp = setTimeout(() => {

@@ -14,6 +14,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { Placement } from '../allocation/placement.js';
+import { PoolTurns } from '../allocation/pool-turns.js';
 import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
 import { soldProfiles } from '../sharing/pool-terms.js';
 import type { WorkloadEntity } from '../model/workload.entity.js';
@@ -34,6 +35,7 @@ export class SubscriptionsService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
+    private readonly turns: PoolTurns,
     private readonly gate: TeamGate,
     private readonly pools: PoolCatalogue,
     private readonly accepting: SubscriptionAccepting,
@@ -71,7 +73,7 @@ export class SubscriptionsService {
     const { teamId, workspaceId, poolId } = await this.find(subscription_id, context);
     const pool = await this.pools.pool(poolId);
     const refusal = await this.gate.growthRefusal(context.caller, teamId, 'subscription');
-    return this.transactions.run(async (manager) => {
+    return this.turns.run(pool, context, async (manager) => {
       // The team before its subscription, as whoever ends what a team holds.
       const [closing] = await this.gate.holdAllOpen(manager, [{ teamId, workspaceId }]);
       const held = await this.lock(manager, subscription_id);

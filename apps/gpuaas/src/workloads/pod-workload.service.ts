@@ -13,6 +13,7 @@ import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { PoolTurns } from '../allocation/pool-turns.js';
 import { ClusterRows } from '../clusters/cluster-rows.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
@@ -30,6 +31,7 @@ export class PodWorkloadsService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
+    private readonly turns: PoolTurns,
     private readonly gate: TeamGate,
     private readonly pools: PoolCatalogue,
     private readonly clusters: ClusterRows,
@@ -68,24 +70,28 @@ export class PodWorkloadsService {
     const { pod_id, start, subscription_id, vgpus, pod_name } = asked;
     const known = await this.find(pod_id, start);
     if (known) return this.viewOf(known);
-    const teamId = await this.teamOf(subscription_id);
+    const { teamId, poolId } = await this.subscriptionOf(subscription_id);
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
-    const found = await this.transactions.run(async (manager): Promise<WorkloadEntity | PodWorkload> => {
-      if (await this.hasEnded(manager, pod_id, start)) return without(asked, 'stopped', 'The pod was stopped.');
-      const subscription = await this.subscriptions.lock(manager, subscription_id);
-      if (!subscription) throw notFound('subscription');
-      // Its row is locked: whoever requested the same at the same time has committed.
-      const same = await this.find(pod_id, start, manager);
-      if (same) return same;
-      const status = statusOf(subscription.state);
-      if (status === 'subscribing') return without(asked, 'waiting', 'It waits for its subscription to become active.');
-      if (status !== 'active') return without(asked, 'failed', isOver(subscription));
-      if ((await this.room.roomForPod(manager, subscription, vgpus)) === 'soon') return without(asked, 'waiting', givenBackSoon);
-      // No other driver takes over until this workload is there to be counted.
-      await this.clusters.read(manager, (await this.pools.pool(subscription.poolId, manager)).gpuaasId, 'share');
-      const values = { subscriptionId: subscription_id, teamId, name: pod_name, vgpus, podId: pod_id, podStart: start };
-      return this.room.begin(manager, subscription, values, causeOf(context));
-    });
+    const found = await this.turns.runWorkload(
+      await this.pools.pool(poolId),
+      context,
+      async (manager): Promise<WorkloadEntity | PodWorkload> => {
+        if (await this.hasEnded(manager, pod_id, start)) return without(asked, 'stopped', 'The pod was stopped.');
+        const subscription = await this.subscriptions.lock(manager, subscription_id);
+        if (!subscription) throw notFound('subscription');
+        // Its row is locked: whoever requested the same at the same time has committed.
+        const same = await this.find(pod_id, start, manager);
+        if (same) return same;
+        const status = statusOf(subscription.state);
+        if (status === 'subscribing') return without(asked, 'waiting', 'It waits for its subscription to become active.');
+        if (status !== 'active') return without(asked, 'failed', isOver(subscription));
+        if ((await this.room.roomForPod(manager, subscription, vgpus)) === 'soon') return without(asked, 'waiting', givenBackSoon);
+        // No other driver takes over until this workload is there to be counted.
+        await this.clusters.read(manager, (await this.pools.pool(subscription.poolId, manager)).gpuaasId, 'share');
+        const values = { subscriptionId: subscription_id, teamId, name: pod_name, vgpus, podId: pod_id, podStart: start };
+        return this.room.begin(manager, subscription, values, causeOf(context));
+      },
+    );
     return 'pod_id' in found ? found : this.viewOf(found);
   }
 
@@ -119,11 +125,11 @@ export class PodWorkloadsService {
     return raw && this.workloads.rowOf(raw);
   }
 
-  private async teamOf(subscriptionId: string): Promise<string> {
-    const query = 'SELECT team_id FROM subscription WHERE subscription_id = $1';
-    const [found] = await this.dataSource.query<{ team_id: string }[]>(query, [subscriptionId]);
+  private async subscriptionOf(subscriptionId: string): Promise<{ teamId: string; poolId: string }> {
+    const query = 'SELECT team_id AS "teamId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1';
+    const [found] = await this.dataSource.query<{ teamId: string; poolId: string }[]>(query, [subscriptionId]);
     if (!found) throw notFound('subscription');
-    return found.team_id;
+    return found;
   }
 
   private async refusal(manager: EntityManager, subscription: SubscriptionEntity, vgpus: number): Promise<PodSubscription['refusal']> {

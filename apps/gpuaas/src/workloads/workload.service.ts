@@ -6,6 +6,8 @@ import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { PoolTurns } from '../allocation/pool-turns.js';
+import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { statusOf } from '../model/subscription-status.js';
 import { WorkloadPlacement } from './workload-placement.js';
@@ -20,6 +22,8 @@ export class WorkloadsService {
     private readonly dataSource: DataSource,
     private readonly statements: Statements,
     private readonly transactions: Transactions,
+    private readonly turns: PoolTurns,
+    private readonly pools: PoolCatalogue,
     private readonly gate: TeamGate,
     private readonly teams: TeamDirectory,
     private readonly subscriptions: SubscriptionSteps,
@@ -28,9 +32,9 @@ export class WorkloadsService {
   ) {}
 
   async start({ subscription_id, name, vgpus = 1 }: StartWorkload, context: CallContext): Promise<Workload> {
-    const teamId = await this.teamOf(subscription_id, context);
+    const { teamId, poolId } = await this.find(subscription_id, context);
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
-    return this.transactions.once(context, async (manager) => {
+    return this.turns.onceWorkload(await this.pools.pool(poolId), context, async (manager) => {
       const subscription = await this.subscriptions.lock(manager, subscription_id);
       const status = statusOf(subscription?.state ?? '');
       if (!subscription || status !== 'active') {
@@ -75,13 +79,14 @@ export class WorkloadsService {
     return { data: rows.map((raw) => workloadView(this.workloads.rowOf(raw))), pagination: { page, limit, total } };
   }
 
-  private async teamOf(subscriptionId: string, { caller }: CallContext): Promise<string> {
-    const [found] = await this.dataSource.query<{ team_id: string }[]>('SELECT team_id FROM subscription WHERE subscription_id = $1', [
-      subscriptionId,
-    ]);
+  private async find(subscriptionId: string, { caller }: CallContext): Promise<{ teamId: string; poolId: string }> {
+    const [found] = await this.dataSource.query<{ teamId: string; poolId: string }[]>(
+      'SELECT team_id AS "teamId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1',
+      [subscriptionId],
+    );
     if (!found) throw notFound('subscription');
-    requirePermission(caller, found.team_id, 'useResources', 'subscription');
-    return found.team_id;
+    requirePermission(caller, found.teamId, 'useResources', 'subscription');
+    return found;
   }
 
   private async requireOfTeam(subscriptionId: string, teamId: string): Promise<void> {

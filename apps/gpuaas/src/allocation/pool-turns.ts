@@ -1,0 +1,37 @@
+import type { CallContext } from '@atoll/contracts';
+import { Transactions, Writers } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import type { KnownPool } from '../sharing/pool-catalogue.js';
+
+type Work<T> = (manager: EntityManager) => Promise<T>;
+
+const shared = { sharedFor: 'this pool' };
+const laneOf = ({ poolId }: KnownPool): string => `pool ${poolId}`;
+
+/**
+ * Transactions of requests that lock the row of a pool, in which all teams meet: in each process those of one pool run one at a time and wait without a connection.
+ * Throws `unavailable` for one that has waited in vain. (Subscriptions to a pool share transactions: ADR 24.)
+ */
+@Injectable()
+export class PoolTurns {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly writers: Writers,
+  ) {}
+
+  run<T>(pool: KnownPool, context: CallContext, work: Work<T>): Promise<T> {
+    return this.writers.run(laneOf(pool), context, work, shared);
+  }
+
+  /** For a workload, which locks the pool only where slices are sold more than once: otherwise its subscription holds the leases that it takes. */
+  runWorkload<T>(pool: KnownPool, context: CallContext, work: Work<T>): Promise<T> {
+    return pool.overcommit > 1 ? this.run(pool, context, work) : this.transactions.run(work);
+  }
+
+  /** As `runWorkload`, once for an `Idempotency-Key`. */
+  onceWorkload<T extends object>(pool: KnownPool, context: CallContext, work: Work<T>): Promise<T> {
+    if (pool.overcommit > 1) return this.writers.once(laneOf(pool), context, work, shared);
+    return this.transactions.once(context, work);
+  }
+}
