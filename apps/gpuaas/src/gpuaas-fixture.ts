@@ -210,7 +210,9 @@ export class GpuaasFixture extends ServiceUnderTest {
     for (let seconds = 1, passed = 0; passed < 900; passed += seconds, seconds = Math.min(10, seconds + 1)) {
       await this.work();
       const [{ transient = 0 } = {}] = await this.query<{ transient: number }>(
-        machines.map((table) => `SELECT count(*)::int AS transient FROM ${table} WHERE deadline_at IS NOT NULL`).join(' UNION ALL '),
+        machines
+          .map((table) => `SELECT count(*)::int AS transient FROM ${table} WHERE deadline_at IS NOT NULL OR state = 'draining'`)
+          .join(' UNION ALL '),
       ).then((rows) => [{ transient: rows.reduce((sum, row) => sum + row.transient, 0) }]);
       if (transient === 0) {
         await this.get(TeamCapacity).tell();

@@ -19,9 +19,9 @@ export interface Held {
 }
 
 /**
- * What a service answers where a team, or a workspace, is to be deleted: what it still holds of it; it ends that first where the deletion is forced. A
- * service that holds anything of teams provides one subclass. Needs the tables of `createClosingTables`, and that whatever gives to a team does so under
- * `TeamGate.holdOpen`.
+ * What a service answers where a team, or a workspace, is to be deleted: what it still holds of it. Where the deletion is forced it ends that too, beside
+ * the answer, which says at once how much there is. A service that holds anything of teams provides one subclass. Needs the tables of
+ * `createClosingTables`, and that whatever gives to a team does so under `TeamGate.holdOpen`.
  */
 export abstract class TeamDeletionAnswers {
   /** `holder` is the service that answers. */
@@ -37,14 +37,19 @@ export abstract class TeamDeletionAnswers {
   protected abstract endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void>;
 
   @OnEvent(teamDeletionRequested, { consumer: 'team-deletion' })
-  async onRequested({ team_id, attempt_id, force = false }: TeamDeletionRequested, delivery: EventDelivery): Promise<void> {
-    const { manager, requestId = null } = delivery;
+  async onRequested({ team_id, attempt_id, force = false }: TeamDeletionRequested, { manager }: EventDelivery): Promise<void> {
     await lockForAnswer(manager, team_id);
-    if (force) {
-      await closeTo(manager, { team_id }, attempt_id, true);
-      await this.endSome(manager, team_id, requestId);
-    }
+    if (force) await closeTo(manager, { team_id }, attempt_id, true);
     await this.answer(manager, { team_id }, attempt_id);
+  }
+
+  /**
+   * A consumer of its own, without the lock of answers: no answer, about this team or another, waits while hundreds of objects begin to end. What the
+   * team gets before it is closed is ended when this is asked again.
+   */
+  @OnEvent(teamDeletionRequested, { consumer: 'team-ending' })
+  async onForced({ team_id, force = false }: TeamDeletionRequested, { manager, requestId }: EventDelivery): Promise<void> {
+    if (force) await this.endSome(manager, team_id, requestId ?? null);
   }
 
   @OnEvent(workspaceDeletionRequested, { consumer: 'workspace-deletion' })

@@ -125,16 +125,33 @@ describe('a service that is asked what a team holds', () => {
   it('gives nothing more for ever where the deletion is forced, and ends what there is, however often it is asked', async () => {
     await hold();
     await hold(second);
-    const one = await requested({ force: true });
-    expect(await answerTo(one)).toEqual(answered('1 thing', [{ kind: 'thing', count: 1 }]));
+    await requested({ force: true });
     expect(await codeOf(take())).toBe('conflict');
-    const two = await requested({ force: true });
-    expect(await answerTo(two)).toEqual(answered(null, []));
+    await requested({ force: true });
+    expect(await answerTo(await requested({ force: true }))).toEqual(answered(null, []));
     const [closing] = await fixture.query<{ isForEver: boolean }>(
       `SELECT until = 'infinity' AS "isForEver" FROM team_closing WHERE team_id = $1`,
       [team.team_id],
     );
     expect(closing).toEqual({ isForEver: true });
+  });
+
+  it('says how much there is while it takes long to begin to end that', async () => {
+    await hold();
+    await hold(second);
+    const [locked, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const locking = transactions.run(async (manager) => {
+      await manager.query('SELECT FROM thing WHERE team_id = $1 FOR UPDATE', [team.team_id]);
+      locked.resolve();
+      await answers.promise;
+    });
+    await locked.promise;
+    const attempt_id = newId();
+    const ending = fixture.tell(teamDeletionRequested, { team_id: team.team_id, attempt_id, revision: 1, force: true });
+    while ((await answerTo(attempt_id)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(await answerTo(attempt_id)).toEqual(answered('2 things', [{ kind: 'thing', count: 2 }]));
+    answers.resolve();
+    await Promise.all([locking, ending]);
   });
 
   it('waits for whoever is about to take something, and counts it', async () => {

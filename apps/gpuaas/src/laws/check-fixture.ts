@@ -86,7 +86,7 @@ const isWhole = `CASE
     WHEN state IN ('active', 'running') THEN (held, added, waits) = (vgpus, 0, 0)
     WHEN state = 'growing' THEN held = vgpus AND (added, waits) IN ((more, 0), (0, 1))
     WHEN state = 'reverting' THEN (held, waits) = (vgpus, 0) AND added <= more
-    WHEN state IN ('unsubscribing', 'undoing', 'stopping') THEN waits = 0 AND held IN (vgpus, 0)
+    WHEN state IN ('unsubscribing', 'draining', 'undoing', 'stopping') THEN waits = 0 AND held IN (vgpus, 0)
     ELSE (held, added, waits) = (0, 0, 0) END`;
 
 function repeated(reason: string): string[] {

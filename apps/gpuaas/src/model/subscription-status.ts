@@ -3,6 +3,7 @@ import type { SubscriptionStatus } from '@atoll/contracts/gpuaas';
 /** A subscription that could not be granted has failed, whatever is still to be taken back on its nodes. */
 export function statusOf(state: string): SubscriptionStatus {
   if (isResizing(state)) return 'active';
+  if (state === 'draining') return 'unsubscribing';
   return state === 'undoing' ? 'failed' : (state as SubscriptionStatus);
 }
 

@@ -1,4 +1,4 @@
-import { defineMachine, type EventOf, type Machine, type StateOf, type TransientRule } from '@atoll/state-machine';
+import { defineMachine, type EventOf, type Machine, type StateOf, type StateRule, type TransientRule } from '@atoll/state-machine';
 import { setup } from 'xstate';
 import { SubscriptionEntity } from './subscription.entity.js';
 
@@ -8,8 +8,10 @@ const granting: TransientRule = { deadlineMs: 180_000, givesUpBy: 'FAILED', trie
 /** `failed`: holds nothing and costs nothing, whatever it failed of. */
 const logic = setup({
   types: {
-    meta: {} as TransientRule,
-    events: {} as { type: 'GRANTED' | 'GROW' | 'GROWN' | 'SHRUNK' | 'UNSUBSCRIBE' | 'RELEASED' | 'UNDONE' | 'FAILED' },
+    meta: {} as StateRule,
+    events: {} as {
+      type: 'GRANTED' | 'GROW' | 'GROWN' | 'SHRUNK' | 'UNSUBSCRIBE' | 'DRAIN' | 'DRAINED' | 'RELEASED' | 'UNDONE' | 'FAILED';
+    },
   },
 }).createMachine({
   id: 'subscription',
@@ -34,7 +36,15 @@ const logic = setup({
     },
     unsubscribing: {
       meta: givingBack,
-      on: { RELEASED: 'unsubscribed', FAILED: 'failed' },
+      on: { DRAIN: 'draining', RELEASED: 'unsubscribed', FAILED: 'failed' },
+    },
+    /**
+     * What runs on it stops first, each workload within the deadlines of its own states, some of which count what the pods service does. None of
+     * that time is the node's: the deadline of \`unsubscribing\` begins when nothing runs any more.
+     */
+    draining: {
+      meta: { isReviewed: true },
+      on: { DRAINED: 'unsubscribing' },
     },
     /**
      * It could not be granted, and may have been in part: what was done is taken back before anybody else comes there.

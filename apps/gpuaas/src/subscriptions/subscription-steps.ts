@@ -31,7 +31,8 @@ import { subscriptionMachine, type SubscriptionEvent, type SubscriptionState } f
 
 type Found = Outcome<SubscriptionEntity, SubscriptionEvent>;
 
-const lookAgainMs = 250;
+/** Between two looks at what stops: a workload that ends makes its subscription due, unless that is locked at the time. */
+const looks = { firstMs: 1_000, mostMs: 30_000 };
 
 /** Subscriptions: granted when their GPUs are where they are to be, ended when what ran on them has stopped. */
 @Injectable()
@@ -59,6 +60,8 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
         return (await this.grant([subscription], context))[0] ?? 'rest';
       case 'unsubscribing':
         return this.giveBack(subscription, context);
+      case 'draining':
+        return this.drain(subscription);
       case 'undoing':
       case 'reverting':
         return this.undo(subscription, context);
@@ -187,13 +190,28 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
   }
 
   private async giveBack(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
-    const { subscriptionId } = subscription;
-    const running = await this.query(`SELECT FROM workload WHERE subscription_id = $1 AND ${liveWorkload} LIMIT 1`, [subscriptionId]);
-    if (running.length > 0) {
-      return { againAfterMs: lookAgainMs, reason: { code: 'stopping', message: 'It waits for its workloads to stop.' } };
-    }
+    if (await this.isInUse(subscription)) return this.moving('DRAIN', { code: 'stopping', message: 'It waits for its workloads to stop.' });
     await this.driver.vacate(await this.leasesHere(subscription), context.signal);
     return isOnLastNode(subscription) ? { event: 'RELEASED' } : 'lane done';
+  }
+
+  /** The longer it takes, the less often it looks by itself: there may be thousands. */
+  private async drain(subscription: SubscriptionEntity): Promise<Found> {
+    if (!(await this.isInUse(subscription))) return this.moving('DRAINED');
+    const waitedMs = Date.now() - subscription.enteredAt.getTime();
+    return { againAfterMs: Math.min(looks.mostMs, Math.max(looks.firstMs, waitedMs / 4)) };
+  }
+
+  /** A move that says nothing of the node: whether that answers has not been seen. */
+  private moving(event: SubscriptionEvent, reason: { code: string; message: string } | null = null): Found {
+    return {
+      decide: async (manager, row) => (await this.move(manager, row, event, { actor: 'system:gpuaas' }, {}, reason)) !== undefined,
+    };
+  }
+
+  private async isInUse({ subscriptionId }: SubscriptionEntity): Promise<boolean> {
+    const running = await this.query(`SELECT FROM workload WHERE subscription_id = $1 AND ${liveWorkload} LIMIT 1`, [subscriptionId]);
+    return running.length > 0;
   }
 
   /** What still runs on it is given up with it. */

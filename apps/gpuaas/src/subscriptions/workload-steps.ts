@@ -23,11 +23,9 @@ import { withdrawRequest } from '../sharing/waiting-requests.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { subscriptionMachine } from '../model/subscription.machine.js';
 import type { WorkloadEntity } from '../model/workload.entity.js';
-import { liveWorkload, workloadMachine, type WorkloadEvent, type WorkloadState } from '../model/workload.machine.js';
+import { drainingMs, liveWorkload, workloadMachine, type WorkloadEvent, type WorkloadState } from '../model/workload.machine.js';
 
 type Found = Outcome<WorkloadEntity, WorkloadEvent>;
-
-const lookAgainMs = 5_000;
 
 /** Workloads: running once their GPUs are where they are to be, stopped when the nodes say so. */
 @Injectable()
@@ -49,7 +47,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
   /** One node at a time: what hangs holds up those who wait for the same node, and nobody else. */
   async step(workload: WorkloadEntity, context: StepContext): Promise<Found> {
     if (workload.state === 'draining')
-      return { againAfterMs: lookAgainMs, reason: { code: 'draining', message: 'It waits for its pod to stop.' } };
+      return { againAfterMs: drainingMs, reason: { code: 'draining', message: 'It waits for its pod to stop.' } };
     if (workload.state !== 'pending' && workload.state !== 'stopping' && workload.state !== 'undoing') return 'rest';
     if (workload.state === 'pending') return this.occupy(workload, context);
     await this.driver.vacate(await this.leasesHere(workload), context.signal);
@@ -110,7 +108,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     } else {
       await manager.query('UPDATE lease SET workload_id = NULL WHERE workload_id = $1', [workloadId]);
     }
-    await touchRows(manager, subscriptionMachine, [subscriptionId], ['unsubscribing']);
+    await touchRows(manager, subscriptionMachine, [subscriptionId], ['draining']);
   }
 
   private async tellPod(manager: EntityManager, { podId, podStart, state, failure, lastError }: WorkloadEntity): Promise<void> {

@@ -67,7 +67,7 @@ export class ForcedDeletionService {
   private async begin(manager: EntityManager, teamId: string, context: CallContext): Promise<void> {
     const team = await this.changes.lock(manager, teamId);
     await requireDeletionNow(manager, context, teamId);
-    if (team.forcedDeletionBeganAt) return;
+    if (team.forcedDeletionBeganAt) return this.askSoon(manager, team);
     // Of a deletion that is not forced and under way, this takes over: it finds another attempt, and calls nothing off.
     const abandoned = team.deletionAttemptId;
     if (abandoned) await this.answers.forget(manager, abandoned);
@@ -94,6 +94,14 @@ export class ForcedDeletionService {
     const team = await manager.findOne(TeamEntity, { where: { id: teamId }, lock: { mode: 'for_no_key_update' } });
     // An attempt that is forced ends in no other way.
     return team?.forcedDeletionBeganAt ? this.removal.remove(manager, team) : [];
+  }
+
+  /** Somebody waits for what is left: upkeep asks soon, and not up to a minute after it asked last. */
+  private async askSoon(manager: EntityManager, { id }: TeamEntity): Promise<void> {
+    await manager.query(
+      `UPDATE team SET forced_deletion_due_at = LEAST(forced_deletion_due_at, clock_timestamp() + $2 * interval '1 millisecond') WHERE id = $1`,
+      [id, this.settings.upkeepMs],
+    );
   }
 
   /** The longer it takes, the less often: after a quarter of the time that has passed, and at least once a minute. */

@@ -181,6 +181,14 @@ describe('a deletion that is forced', () => {
     await until(isGone);
   });
 
+  it('asks soon for whoever joins it, however long it has taken', async () => {
+    await force();
+    await fixture.query(`UPDATE team SET forced_deletion_due_at = now() + interval '1 hour' WHERE id = $1`, [team_id]);
+    await force();
+    const isSoon = `SELECT FROM team WHERE id = $1 AND forced_deletion_due_at < now() + interval '5 minutes'`;
+    await until(async () => (await fixture.query(isSoon, [team_id])).length > 0);
+  });
+
   it('is joined by whoever asks once more, and refused to a deletion that is not forced', async () => {
     const first = await force();
     expect(first.deleting?.remaining).toHaveLength(2);
