@@ -1,6 +1,6 @@
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module } from '@nestjs/common';
-import { Turns } from './pace/pace.js';
+import { Turns } from '@atoll/waiting';
 import { CurrencyController } from './prices/currency.controller.js';
 import { PriceDirectoryController } from './prices/price-directory.controller.js';
 import { PricesController } from './prices/price.controller.js';

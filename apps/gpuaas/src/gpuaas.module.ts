@@ -1,5 +1,6 @@
 import { Transactions } from '@atoll/database';
 import { MachineDeskModule, MachineWorkers } from '@atoll/state-machine';
+import { WholeListings } from '@atoll/rpc';
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -139,6 +140,7 @@ const workers: Provider = {
     VmInstances,
     WorkloadPlacement,
     Waiting,
+    WholeListings,
     WorkloadSteps,
     WorkloadsService,
     workers,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { array, assert, asyncProperty, bigInt, boolean, constantFrom, oneof, property, type Arbitrary } from 'fast-check';
-import { Pace, Turns } from '../pace/pace.js';
+import { Pace, Turns } from '@atoll/waiting';
 import { divideHalfUp, largestRemainder } from './rounding.js';
 
 const positive = bigInt({ min: 1n, max: 10n ** 25n });

@@ -1,4 +1,4 @@
-import { itemsPerSlice, type Pace } from '../pace/pace.js';
+import { itemsPerSlice, type Pace } from '@atoll/waiting';
 
 /** numerator / denominator to the nearest whole number, a half upwards (−0.5 to 0). The denominator is positive. */
 export function divideHalfUp(numerator: bigint, denominator: bigint): bigint {

@@ -1,7 +1,7 @@
 import type { UsageKind } from '@atoll/contracts/billing';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import { PriceHistory, type PriceRow } from './price-history.js';
 
 /** Which of a team's usage a report is of. */

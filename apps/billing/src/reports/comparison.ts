@@ -1,7 +1,7 @@
 import type { BilledMonth, ComparisonReport, ItemChange } from '@atoll/contracts/billing';
 import { decimalOf, numberOf } from '../money/amounts.js';
 import { divideHalfUp } from '../money/rounding.js';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import { costDenominator, unitHours } from './rated-usage.js';
 import type { ReportLine } from './report-usage.js';
 import { roundTree } from './rounding-tree.js';

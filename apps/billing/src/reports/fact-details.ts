@@ -1,6 +1,6 @@
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
-import { inChunks, type Pace } from '../pace/pace.js';
+import { inChunks, type Pace } from '@atoll/waiting';
 
 /** A resource of the team, within one pool where it may have been in several. */
 export interface AskedResource {

@@ -1,4 +1,4 @@
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 
 /**
  * The buckets of a report cut into elementary intervals, in each of which every price is one: at the prices' changes, and at the moment up to

@@ -4,7 +4,7 @@ import type { Json } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
 import { readPeriod, type BillingPeriod } from '../calendar/billing-range.js';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import type { CatalogueFilter } from './catalogue.js';
 import { FactDetails } from './fact-details.js';
 import { JsonWriter } from './json-writer.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { array, assert, asyncProperty, bigInt, constantFrom, jsonValue, oneof, property, string } from 'fast-check';
 import { decimalOf } from '../money/amounts.js';
-import { Pace, Turns } from '../pace/pace.js';
+import { Pace, Turns } from '@atoll/waiting';
 import { JsonWriter } from './json-writer.js';
 
 const written = (writer: JsonWriter) => Buffer.concat(writer.end().parts).toString('utf8');

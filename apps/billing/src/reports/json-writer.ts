@@ -1,6 +1,6 @@
 import { invalidField, type AppError } from '@atoll/errors';
 import { Json, maxReplyBytes } from '@atoll/rpc';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import { longestDecimal, putDecimal } from '../money/decimal-bytes.js';
 
 const [firstPartBytes, largestPartBytes] = [8 * 1024, 256 * 1024];

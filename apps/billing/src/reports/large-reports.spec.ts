@@ -3,7 +3,7 @@ import { billingReports } from '@atoll/contracts/billing';
 import { Rpc, type JsonText } from '@atoll/rpc';
 import { contextOf, errorOf, memberOf, timeoutFactor } from '@atoll/testing';
 import { BillingFixture } from '../billing-fixture.js';
-import { itemsPerSlice, Turns } from '../pace/pace.js';
+import { itemsPerSlice, Turns } from '@atoll/waiting';
 import { BilledTeam } from './report-fixture.js';
 import { ReportQueue } from './report-queue.js';
 

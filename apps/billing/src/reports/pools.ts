@@ -1,7 +1,7 @@
 import type { BilledPool, BilledSubscription } from '@atoll/contracts/billing';
 import { decimalOf } from '../money/amounts.js';
 import { largestRemainder } from '../money/rounding.js';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import type { PoolDetails, SubscriptionDetails } from './fact-details.js';
 import type { JsonWriter } from './json-writer.js';
 import { addCost, noCosts, totalOf, unitHoursOf } from './rated-usage.js';

@@ -1,5 +1,5 @@
 import { nanoOf } from '../money/amounts.js';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import type { Grid } from './grid.js';
 
 /** A price in force, for every team or for the report's alone. */

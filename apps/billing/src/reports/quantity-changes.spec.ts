@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { itemsPerSlice, Pace, Turns } from '../pace/pace.js';
+import { itemsPerSlice, Pace, Turns } from '@atoll/waiting';
 import { readChanges } from './quantity-changes.js';
 
 const nanoPerUnit = 1_000_000_000n;

@@ -1,5 +1,5 @@
 import { nanoPerUnit } from '../money/amounts.js';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 
 /** By interval of a grid; undefined where nothing changes. */
 export interface QuantityChanges {

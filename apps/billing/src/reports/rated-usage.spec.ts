@@ -1,5 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
-import { itemsPerSlice, Pace, Turns } from '../pace/pace.js';
+import { itemsPerSlice, Pace, Turns } from '@atoll/waiting';
 import type { Grid } from './grid.js';
 import { rate } from './rated-usage.js';
 

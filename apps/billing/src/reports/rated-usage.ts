@@ -1,5 +1,5 @@
 import { nanoPerUnit, numberOf } from '../money/amounts.js';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import type { Grid } from './grid.js';
 import type { QuantityChanges } from './quantity-changes.js';
 

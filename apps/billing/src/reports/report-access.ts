@@ -2,7 +2,7 @@ import { notFound, requirePermission, type Caller } from '@atoll/contracts';
 import { type BillingReport } from '@atoll/contracts/billing';
 import { TeamDirectory, type KnownWorkspace } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import { Catalogues, type Catalogue, type CatalogueFilter } from './catalogue.js';
 
 /** Whose billing is asked for. */

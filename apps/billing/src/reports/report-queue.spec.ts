@@ -5,7 +5,7 @@ import type { CallContext } from '@atoll/contracts';
 import { isAppError, type AppError } from '@atoll/errors';
 import { systemContext } from '@atoll/rpc';
 import { BillingSettings } from '../billing-settings.js';
-import { Turns } from '../pace/pace.js';
+import { Turns } from '@atoll/waiting';
 import { ReportQueue } from './report-queue.js';
 
 const queueOf = (reportsAtOnce: number, reportsPerTeam: number) =>

@@ -3,7 +3,7 @@ import { AppError } from '@atoll/errors';
 import { remainingMs } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
-import { Pace, Turns } from '../pace/pace.js';
+import { Pace, Turns } from '@atoll/waiting';
 
 interface Waiting {
   start: () => void;

@@ -1,7 +1,7 @@
 import type { BillingReport } from '@atoll/contracts/billing';
 import type { BillingPeriod } from '../calendar/billing-range.js';
 import { longestDecimal, putDecimal } from '../money/decimal-bytes.js';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import { JsonWriter } from './json-writer.js';
 import { hoursNano } from './rated-usage.js';
 import type { ReportSubject } from './report-access.js';

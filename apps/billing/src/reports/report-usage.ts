@@ -2,7 +2,7 @@ import type { UsageKind } from '@atoll/contracts/billing';
 import { invalidField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { monthStarts } from '../calendar/utc-months.js';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import type { Catalogue } from './catalogue.js';
 import { gridOf, type Grid } from './grid.js';
 import { readChanges } from './quantity-changes.js';

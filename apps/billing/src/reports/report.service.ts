@@ -13,7 +13,7 @@ import type { Json } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
 import { readPeriod, type BillingPeriod } from '../calendar/billing-range.js';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import { FactDetails, noDetails } from './fact-details.js';
 import { JsonWriter } from './json-writer.js';
 import { subscriptionsOf, writePool } from './pools.js';

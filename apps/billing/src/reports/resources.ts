@@ -1,6 +1,6 @@
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
-import { inChunks, type Pace } from '../pace/pace.js';
+import { inChunks, type Pace } from '@atoll/waiting';
 
 /** What is known of resources by name. */
 @Injectable()

@@ -1,6 +1,6 @@
 import type { UsageKind } from '@atoll/contracts/billing';
 import { largestOf, largestRemainder } from '../money/rounding.js';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import { addCost, isHalf, noCosts, totalOf, type ExactCosts, type Rated } from './rated-usage.js';
 
 /** A SKU of a group. */

@@ -1,5 +1,5 @@
 import type { UnpricedUsage, UsageKind } from '@atoll/contracts/billing';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import { unitHours } from './rated-usage.js';
 import type { ResourceLine } from './report-usage.js';
 

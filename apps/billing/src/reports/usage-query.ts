@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { startOfMonth } from '../calendar/utc-months.js';
 import { listOf } from '../sql/number-list.js';
 import { nanoPerUnit } from '../money/amounts.js';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import type { Grid } from './grid.js';
 
 /** Whose usage is added up: `fromMs` ≤ time < `upToMs`, of the series named, each counted to a line of the report. */

@@ -1,5 +1,5 @@
 import type { BilledVolume } from '@atoll/contracts/billing';
-import type { Pace } from '../pace/pace.js';
+import type { Pace } from '@atoll/waiting';
 import type { VolumeDetails } from './fact-details.js';
 import type { JsonWriter } from './json-writer.js';
 import { unitHoursOf } from './rated-usage.js';

@@ -32,14 +32,17 @@ export function AnswersPage(type: Wire, firstPage: 0 | 1, summary: string, descr
   );
 }
 
+/** What is passed on as JSON does not say so by itself. */
+const jsonHeader = Header('content-type', 'application/json; charset=utf-8');
+
 /** A listing whose pages count from 1, given whole and without a `Link` header unless `limit` is sent. */
 export function AnswersAllOrPage(type: Wire, summary: string, description: string): MethodDecorator {
-  return applyDecorators(AnswersPage(type, 1, summary, description), ConfigureRoute({ allWithoutLimit: true }));
+  return applyDecorators(AnswersPage(type, 1, summary, description), ConfigureRoute({ allWithoutLimit: true }), jsonHeader);
 }
 
 /** A response that is passed on as the JSON that came over the bus: `rpc.callForJson`. */
 export function AnswersJson(type: Wire, summary: string, description: string): MethodDecorator {
-  return applyDecorators(Answers(200, type, summary, description), Header('content-type', 'application/json; charset=utf-8'));
+  return applyDecorators(Answers(200, type, summary, description), jsonHeader);
 }
 
 /** For the OpenAPI document: a refusal of this route that others do not have. */

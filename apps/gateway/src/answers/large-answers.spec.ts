@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { billingReports, type BillingReport } from '@atoll/contracts/billing';
+import { subscriptions, type SubscriptionList } from '@atoll/contracts/gpuaas';
 import { Json } from '@atoll/rpc';
 import { UnreadLimits } from './large-answers.js';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
@@ -69,6 +70,20 @@ describe('an answer that comes in parts', () => {
     gateway.services.answer(billingReports.team, () => new Json<BillingReport>(sent));
     const { status, headers, body } = await ask('HEAD');
     expect([status, headers['content-length'], body.length]).toEqual([200, String(Buffer.concat(sent).length), 0]);
+  });
+
+  it('is passed on of a listing without limit; with limit it has the links of its page', async () => {
+    const whole = [Buffer.from('{"data":[{"subscription_id": "1"}'), Buffer.from(']}')];
+    const page = { data: [], pagination: { page: 1, limit: 5, total: 7 } };
+    gateway.services.answer(subscriptions.list, ({ limit }) => (limit === undefined ? new Json<SubscriptionList>(whole) : page));
+    const listed = (more: string) =>
+      gateway.call('GET', `/api/gpuaas/pool-subscription?team_id=${teamId}${more}`, { key: gateway.services.key() });
+    const [all, first] = [await listed(''), await listed('&limit=5')];
+    const json = 'application/json; charset=utf-8';
+    expect([all.status, all.headers['content-type'], all.body]).toEqual([200, json, { data: [{ subscription_id: '1' }] }]);
+    expect([first.headers['content-type'], first.body]).toEqual([json, page]);
+    expect(first.headers['link']).toContain('limit=5&page=2>; rel="last"');
+    expect(all.headers['content-length']).toBe(String(Buffer.concat(whole).length));
   });
 
   it('that is not read to its end is dropped, and leaves nothing behind', async () => {

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { Injectable, StreamableFile } from '@nestjs/common';
-import type { Caller } from '@atoll/contracts';
+import type { CallContext, Caller, Operation } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
-import type { JsonText } from '@atoll/rpc';
+import type { JsonText, Rpc } from '@atoll/rpc';
 
 /** What a controller returns of an answer that came over the bus as JSON, on a route with `AnswersJson`. */
 export type PassedOn = string | Uint8Array | StreamableFile;
@@ -35,6 +35,18 @@ export class LargeAnswers {
     }
     const all = [...this.unread.values()].reduce((sum, bytes) => sum + bytes, 0);
     if (all >= this.limits.ofAll) throw new AppError('unavailable', 'Too many long answers are being read at the moment.', details);
+  }
+
+  /** A listing that is whole unless `limit` is sent: the whole may be long, and is passed on as it comes. */
+  async allOrPage<Input extends { limit?: number }, Output extends object>(
+    rpc: Rpc,
+    operation: Operation<Input, Output>,
+    input: NoInfer<Input>,
+    context: CallContext,
+  ): Promise<Output | PassedOn> {
+    if (input.limit !== undefined) return rpc.call(operation, input, context);
+    this.requireRoom(context.caller);
+    return this.passOn(await rpc.callForJson(operation, input, context), context.caller);
   }
 
   passOn(json: JsonText, caller: Caller): PassedOn {

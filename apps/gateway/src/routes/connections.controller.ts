@@ -11,12 +11,16 @@ import {
 } from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersAllOrPage } from '../answers/answers.js';
+import { LargeAnswers, type PassedOn } from '../answers/large-answers.js';
 import { Context } from '../requests/call-context.js';
 
 @ApiTags('Connections')
 @Controller('gpuaas')
 export class ConnectionsController {
-  constructor(private readonly rpc: Rpc) {}
+  constructor(
+    private readonly rpc: Rpc,
+    private readonly answers: LargeAnswers,
+  ) {}
 
   @Get('connection-info')
   @AnswersAllOrPage(
@@ -24,8 +28,8 @@ export class ConnectionsController {
     'List the connections of a team',
     'Returns the addresses of the pods and services on the subscriptions, as last refreshed: all of them unless `limit` is sent.',
   )
-  listConnections(@Query() query: ReadConnections, @Context() context: CallContext): Promise<ConnectionList> {
-    return this.rpc.call(connections.read, query, context);
+  listConnections(@Query() query: ReadConnections, @Context() context: CallContext): Promise<ConnectionList | PassedOn> {
+    return this.answers.allOrPage(this.rpc, connections.read, query, context);
   }
 
   @Post('refresh-connections')
@@ -44,7 +48,7 @@ export class ConnectionsController {
     @Param() path: TeamPath,
     @Query() page: PageFromOneOrAll,
     @Context() context: CallContext,
-  ): Promise<CompatibleInstances> {
-    return this.rpc.call(connections.compatibleInstances, { ...path, ...page }, context);
+  ): Promise<CompatibleInstances | PassedOn> {
+    return this.answers.allOrPage(this.rpc, connections.compatibleInstances, { ...path, ...page }, context);
   }
 }

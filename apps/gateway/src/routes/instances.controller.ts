@@ -4,12 +4,16 @@ import { type CallContext } from '@atoll/contracts';
 import { InstanceList, instances, ListInstances } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { AnswersAllOrPage } from '../answers/answers.js';
+import { LargeAnswers, type PassedOn } from '../answers/large-answers.js';
 import { Context } from '../requests/call-context.js';
 
 @ApiTags('Instances')
 @Controller('instance')
 export class InstancesController {
-  constructor(private readonly rpc: Rpc) {}
+  constructor(
+    private readonly rpc: Rpc,
+    private readonly answers: LargeAnswers,
+  ) {}
 
   @Get()
   @AnswersAllOrPage(
@@ -17,7 +21,7 @@ export class InstancesController {
     'List instances',
     'Returns every instance of a team, or of all teams of the caller, pods included; all of them unless `limit` is sent. Any member of a team may read them. A platform_admin who names no team is answered a page of all there are.',
   )
-  listInstances(@Query() query: ListInstances, @Context() context: CallContext): Promise<InstanceList> {
-    return this.rpc.call(instances.list, query, context);
+  listInstances(@Query() query: ListInstances, @Context() context: CallContext): Promise<InstanceList | PassedOn> {
+    return this.answers.allOrPage(this.rpc, instances.list, query, context);
   }
 }

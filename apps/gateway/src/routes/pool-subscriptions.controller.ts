@@ -18,12 +18,16 @@ import {
 } from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersAllOrPage, AnswersPage, Refuses } from '../answers/answers.js';
+import { LargeAnswers, type PassedOn } from '../answers/large-answers.js';
 import { Context } from '../requests/call-context.js';
 
 @ApiTags('Pool subscriptions')
 @Controller('gpuaas')
 export class PoolSubscriptionsController {
-  constructor(private readonly rpc: Rpc) {}
+  constructor(
+    private readonly rpc: Rpc,
+    private readonly answers: LargeAnswers,
+  ) {}
 
   @Post('pool/subscribe')
   @Answers(
@@ -78,8 +82,8 @@ export class PoolSubscriptionsController {
     'Returns subscriptions with their metrics. Unless `limit` is sent, all that have not ended, the newest 10,000 where there are more; with ' +
       '`include_ended` also the newest 1,000 that have. Any member of the team may read them.',
   )
-  listTeamSubscriptions(@Query() query: ListSubscriptions, @Context() context: CallContext): Promise<SubscriptionList> {
-    return this.rpc.call(subscriptions.list, query, context);
+  listTeamSubscriptions(@Query() query: ListSubscriptions, @Context() context: CallContext): Promise<SubscriptionList | PassedOn> {
+    return this.answers.allOrPage(this.rpc, subscriptions.list, query, context);
   }
 
   @Get('pool-subscription/:subscription_id/utilization')

@@ -8,7 +8,7 @@ import {
   type RefreshBegun,
   type RefreshConnections,
 } from '@atoll/contracts/gpuaas';
-import { Handle, type Handlers } from '@atoll/rpc';
+import { Handle, type Handlers, type Json } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ConnectionsService } from './connection.service.js';
 
@@ -17,7 +17,7 @@ export class ConnectionsController implements Handlers<typeof connections> {
   constructor(private readonly connections: ConnectionsService) {}
 
   @Handle(connections.read)
-  read(input: ReadConnections, context: CallContext): Promise<ConnectionList> {
+  read(input: ReadConnections, context: CallContext): Promise<ConnectionList | Json<ConnectionList>> {
     return this.connections.read(input, context);
   }
 
@@ -27,7 +27,7 @@ export class ConnectionsController implements Handlers<typeof connections> {
   }
 
   @Handle(connections.compatibleInstances)
-  compatibleInstances(input: ListCompatibleInstances, context: CallContext): Promise<CompatibleInstances> {
+  compatibleInstances(input: ListCompatibleInstances, context: CallContext): Promise<CompatibleInstances | Json<CompatibleInstances>> {
     return this.connections.compatibleInstances(input, context);
   }
 }

@@ -1,4 +1,4 @@
-import { allOrPage, notFound, pageWindow, requirePermission, windowIfLimited, type CallContext } from '@atoll/contracts';
+import { allOrPage, notFound, requirePermission, windowIfLimited, type CallContext } from '@atoll/contracts';
 import {
   type CompatibleInstance,
   type CompatibleInstances,
@@ -10,6 +10,7 @@ import {
   type RefreshConnections,
 } from '@atoll/contracts/gpuaas';
 import { readPage, Statements } from '@atoll/database';
+import { WholeListings, type Json } from '@atoll/rpc';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
@@ -24,22 +25,47 @@ export class ConnectionsService {
     private readonly pools: PoolCatalogue,
     private readonly teams: TeamDirectory,
     private readonly refreshes: ConnectionRefresh,
+    private readonly whole: WholeListings,
   ) {}
 
-  async read(query: ReadConnections, { caller }: CallContext): Promise<ConnectionList> {
-    const { team_id, gpuaas_id, subscription_id, search, page: askedPage, limit: askedLimit } = query;
-    requirePermission(caller, team_id, 'useResources');
+  async read(query: ReadConnections, context: CallContext): Promise<ConnectionList | Json<ConnectionList>> {
+    const { team_id, gpuaas_id, subscription_id, search } = query;
+    requirePermission(context.caller, team_id, 'useResources');
     await this.teams.team(team_id);
     await this.pools.requireGpuaas(gpuaas_id);
-    const { page, limit, offset } = pageWindow({ ...(askedLimit && { limit: askedLimit, page: askedPage ?? 1 }) }, 1);
-    const [found] = await this.statements.query<{ total: number; is_known: boolean; data: Connection[] | null }>(
+    const window = windowIfLimited(query);
+    const asked = [team_id, gpuaas_id ?? null, search ?? '', subscription_id ?? null];
+    if (!window) {
+      return this.whole.make<ConnectionList>(team_id, context, {
+        ids: () => this.matching(asked, [null, 0]).then(({ ids }) => ids),
+        entries: async (ids) => {
+          const [found] = await this.statements.query<{ data: string | null }>(
+            'connections.text',
+            `SELECT json_agg(page)::text AS data ${entriesQuery}`,
+            [ids],
+          );
+          return found?.data?.slice(1, -1) ?? '';
+        },
+      });
+    }
+    const { total, ids } = await this.matching(asked, [window.limit, window.offset]);
+    const [found] = await this.statements.query<{ data: Connection[] | null }>(
       'connections.read',
-      readQuery,
-      [team_id, gpuaas_id ?? null, search ?? '', askedLimit === undefined ? null : limit, offset, subscription_id ?? null],
+      `SELECT json_agg(page) AS data ${entriesQuery}`,
+      [ids],
     );
-    if (subscription_id !== undefined && !found?.is_known) throw notFound('subscription');
-    const data = found?.data ?? [];
-    return { data, ...(askedLimit !== undefined && { pagination: { page, limit, total: found?.total ?? 0 } }) };
+    return allOrPage(found?.data ?? [], window, total);
+  }
+
+  /** Throws `not_found` where a subscription is asked for that the team does not have. */
+  private async matching(asked: unknown[], window: [number | null, number]): Promise<{ total: number; ids: string[] }> {
+    const [found] = await this.statements.query<{ total: number; is_known: boolean; ids: string | null }>(
+      'connections.matching',
+      matchingQuery,
+      [...asked, ...window],
+    );
+    if (asked[3] !== null && !found?.is_known) throw notFound('subscription');
+    return { total: found?.total ?? 0, ids: found?.ids?.split(',') ?? [] };
   }
 
   /** Begins a refresh, or joins the one under way: 202 either way. */
@@ -52,16 +78,37 @@ export class ConnectionsService {
   }
 
   /** VMs and bare-metal instances may attach, pods may not. All of them unless `limit` was sent. */
-  async compatibleInstances({ team_id, ...asked }: ListCompatibleInstances, { caller }: CallContext): Promise<CompatibleInstances> {
-    requirePermission(caller, team_id, 'readTeam');
+  async compatibleInstances(
+    { team_id, ...asked }: ListCompatibleInstances,
+    context: CallContext,
+  ): Promise<CompatibleInstances | Json<CompatibleInstances>> {
+    requirePermission(context.caller, team_id, 'readTeam');
     await this.teams.team(team_id);
     const window = windowIfLimited(asked);
+    if (!window) {
+      return this.whole.make<CompatibleInstances>(team_id, context, {
+        ids: async () => {
+          const [found] = await this.statements.query<{ ids: string | null }>(
+            'connections.compatible-ids',
+            `SELECT string_agg(id::text, ',' ORDER BY created_at, id) AS ids FROM (${compatible}) instance`,
+            [team_id],
+          );
+          return found?.ids?.split(',') ?? [];
+        },
+        entries: (ids) =>
+          this.statements.query<CompatibleInstance>(
+            'connections.compatible-by-ids',
+            `SELECT id, name, kind, status FROM (${compatible}) instance WHERE id = ANY ($2::uuid[]) ORDER BY created_at, id`,
+            [team_id, ids],
+          ),
+      });
+    }
     const { total, rows } = await readPage<CompatibleInstance>(this.statements, {
       name: 'connections.compatible',
       count: `SELECT count(*)::int FROM (${compatible}) instance`,
       rows: `SELECT * FROM (${compatible}) instance ORDER BY created_at, id LIMIT $2 OFFSET $3`,
       order: 'created_at, id',
-      values: [team_id, window?.limit ?? null, window?.offset ?? 0],
+      values: [team_id, window.limit, window.offset],
     });
     const data = rows.map(({ id, name, kind, status }) => ({ id, name, kind, status }));
     return allOrPage(data, window, total);
@@ -72,15 +119,12 @@ const compatible = `
   SELECT instance_id AS id, name, 'baremetal' AS kind, 'Active' AS status, created_at FROM baremetal_instance WHERE team_id = $1 AND state = 'active'
   UNION ALL SELECT instance_id, name, 'vm', 'running', created_at FROM vm_instance WHERE team_id = $1 AND is_running`;
 
-/** `search` is a plain part of a name: position() knows no wildcards. */
-const readQuery = `WITH chosen AS (
-    SELECT subscription_id, subscription.created_at, pool_name, gpuaas_id, region_id, coalesce(pods, '[]') AS pods, refreshed_at,
-      coalesce(has_failed OR (ended_at IS NULL AND started_at < clock_timestamp() - interval '${patienceMs} milliseconds'), false) AS stale
-    FROM subscription JOIN pool USING (pool_id) JOIN gpuaas USING (gpuaas_id)
-    LEFT JOIN connection USING (subscription_id)
-    LEFT JOIN connection_refresh USING (team_id, gpuaas_id)
+/** Which there are, as one text. `search` is a plain part of a name: position() knows no wildcards. */
+const matchingQuery = `WITH chosen AS (
+    SELECT subscription_id, subscription.created_at, pool_name, coalesce(pods, '[]') AS pods
+    FROM subscription JOIN pool USING (pool_id) LEFT JOIN connection USING (subscription_id)
     WHERE team_id = $1 AND ($2::bigint IS NULL OR gpuaas_id = $2) AND ${listedSubscription}
-      AND ($6::bigint IS NULL OR subscription_id = $6)
+      AND ($4::bigint IS NULL OR subscription_id = $4)
   ), matching AS (
     SELECT * FROM chosen WHERE $3 = '' OR position(lower($3) IN lower(pool_name)) > 0 OR EXISTS (
       SELECT FROM jsonb_array_elements(pods) pod WHERE position(lower($3) IN lower(pod->>'pod_name')) > 0 OR EXISTS (
@@ -90,9 +134,17 @@ const readQuery = `WITH chosen AS (
   )
   SELECT (SELECT count(*)::int FROM matching) AS total, EXISTS (
     SELECT FROM subscription JOIN pool USING (pool_id)
-    WHERE team_id = $1 AND ($2::bigint IS NULL OR gpuaas_id = $2) AND subscription_id = $6
-  ) AS is_known, (SELECT json_agg(page) FROM (
-    SELECT subscription_id::text, pool_name, gpuaas_id::text, region_id::text, pods,
-      to_char(refreshed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS refreshed_at, stale
-    FROM matching ORDER BY matching.created_at, matching.subscription_id LIMIT $4 OFFSET $5
-  ) page) AS data`;
+    WHERE team_id = $1 AND ($2::bigint IS NULL OR gpuaas_id = $2) AND subscription_id = $4
+  ) AS is_known, (SELECT string_agg(subscription_id::text, ',' ORDER BY created_at, subscription_id) FROM (
+    SELECT subscription_id, created_at FROM matching ORDER BY created_at, subscription_id LIMIT $5 OFFSET $6
+  ) page) AS ids`;
+
+const entriesQuery = `FROM (
+    SELECT subscription_id::text, pool_name, gpuaas_id::text, region_id::text, coalesce(pods, '[]') AS pods,
+      to_char(refreshed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS refreshed_at,
+      coalesce(has_failed OR (ended_at IS NULL AND started_at < clock_timestamp() - interval '${patienceMs} milliseconds'), false) AS stale
+    FROM subscription JOIN pool USING (pool_id) JOIN gpuaas USING (gpuaas_id)
+    LEFT JOIN connection USING (subscription_id)
+    LEFT JOIN connection_refresh USING (team_id, gpuaas_id)
+    WHERE subscription_id = ANY ($1::bigint[]) ORDER BY subscription.created_at, subscription.subscription_id
+  ) page`;

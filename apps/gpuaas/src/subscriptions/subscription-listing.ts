@@ -20,9 +20,10 @@ import {
   type SubscriptionPage,
 } from '@atoll/contracts/gpuaas';
 import { readPage, Statements } from '@atoll/database';
+import { WholeListings, type Json } from '@atoll/rpc';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { MetricsSource, type MeasuredSlice } from '../metrics/metrics-source.js';
+import { MetricsSource, type MeasuredSlice, type MeasuredSubscription, type SubscriptionMetrics } from '../metrics/metrics-source.js';
 import { windowMs } from '../metrics/windows.js';
 import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
@@ -51,6 +52,7 @@ export class SubscriptionListing {
     private readonly pools: PoolCatalogue,
     private readonly subscriptions: SubscriptionSteps,
     private readonly metrics: MetricsSource,
+    private readonly whole: WholeListings,
   ) {}
 
   async all({ metric_window, include_ended, ...asked }: ListAllSubscriptions, { caller }: CallContext): Promise<SubscriptionPage> {
@@ -67,9 +69,9 @@ export class SubscriptionListing {
   }
 
   /** Unless `limit` is sent as many as `subscriptionsWithoutLimit` says, the newest. */
-  async ofTeam(query: ListSubscriptions, { caller }: CallContext): Promise<SubscriptionList> {
+  async ofTeam(query: ListSubscriptions, context: CallContext): Promise<SubscriptionList | Json<SubscriptionList>> {
     const { team_id, gpuaas_id, subscription_id, metric_window, include_ended } = query;
-    requirePermission(caller, team_id, 'readTeam');
+    requirePermission(context.caller, team_id, 'readTeam');
     await this.teams.team(team_id);
     await this.pools.requireGpuaas(gpuaas_id);
     const window = windowIfLimited(query);
@@ -83,10 +85,22 @@ export class SubscriptionListing {
       subscription_id === undefined ? '$5::bigint IS NULL' : 'subscription_id = $5',
     ].join(' AND ');
     const values = [team_id, gpuaas_id ?? null, subscription_id ?? null];
-    const { total, data } = await (window
-      ? this.page(name, isWhole ? where : `${where} AND ${listedSubscription}`, [window.limit, window.offset, ...values], metric_window)
-      : this.newest(`${name}.newest`, where, isWhole, values, metric_window));
-    if (subscription_id !== undefined && total === 0) throw notFound('subscription');
+    const required = (total: number) => {
+      if (subscription_id !== undefined && total === 0) throw notFound('subscription');
+    };
+    if (!window) {
+      return this.whole.make<SubscriptionList>(team_id, context, {
+        ids: async () => {
+          const ids = await this.newest(`${name}.newest`, where, isWhole, values);
+          required(ids.length);
+          return ids;
+        },
+        entries: (ids) => this.byIds(ids, metric_window),
+      });
+    }
+    const asked = isWhole ? where : `${where} AND ${listedSubscription}`;
+    const { total, data } = await this.page(name, asked, [window.limit, window.offset, ...values], metric_window);
+    required(total);
     return allOrPage(data, window, total);
   }
 
@@ -140,27 +154,26 @@ export class SubscriptionListing {
     };
   }
 
-  /** In the order they were made. `$1` and `$2` are the limits; `where` may use further values. */
-  private async newest(
-    name: string,
-    where: string,
-    isWhole: boolean,
-    values: unknown[],
-    window?: MetricWindow,
-  ): Promise<{ total: number; data: MeteredSubscription[] }> {
+  /** Their ids, in the order they were made, as one text: a row each would be thousands. `$1` and `$2` are the limits; `where` may use further values. */
+  private async newest(name: string, where: string, isWhole: boolean, values: unknown[]): Promise<string[]> {
     const { live, ended } = subscriptionsWithoutLimit;
-    const rows = await this.statements.query<object>(
+    const [found] = await this.statements.query<{ ids: string | null }>(
       name,
-      `SELECT subscription.* FROM subscription
-       JOIN (${newestOf(`${where} AND ${listedSubscription}`, '$1')} UNION ALL ${newestOf(`${where} AND NOT (${listedSubscription})`, '$2')}) chosen USING (subscription_id)
-       ORDER BY created_at, subscription_id`,
+      `SELECT string_agg(subscription_id::text, ',' ORDER BY created_at, subscription_id) AS ids FROM (
+         ${newestOf(`${where} AND ${listedSubscription}`, '$1')} UNION ALL ${newestOf(`${where} AND NOT (${listedSubscription})`, '$2')}
+       ) chosen`,
       [live, isWhole ? ended : 0, ...values],
     );
-    const data = await this.measured(
+    return found?.ids?.split(',') ?? [];
+  }
+
+  private async byIds(ids: readonly string[], window?: MetricWindow): Promise<MeteredSubscription[]> {
+    const query = 'SELECT * FROM subscription WHERE subscription_id = ANY ($1::bigint[]) ORDER BY created_at, subscription_id';
+    const rows = await this.statements.query<object>('subscriptions.by-ids', query, [ids]);
+    return this.measured(
       rows.map((raw) => this.subscriptions.rowOf(raw)),
       window,
     );
-    return { total: rows.length, data };
   }
 
   private async measured(rows: readonly SubscriptionEntity[], window: MetricWindow = 'last_24h'): Promise<MeteredSubscription[]> {
@@ -169,7 +182,7 @@ export class SubscriptionListing {
     // What ended before the window has no figures in it.
     const held = rows.filter(({ state, enteredAt }) => !isEnded(state) || enteredAt.getTime() > sinceMs);
     const slices = Map.groupBy(await this.slicesOf(held, window), ({ subscriptionId }) => subscriptionId);
-    const figures = await this.metrics.read(
+    const figures = await this.figuresOf(
       window,
       held.map((row) => ({
         subscriptionId: row.subscriptionId,
@@ -181,6 +194,10 @@ export class SubscriptionListing {
       const { status = 'no_data', ...metrics } = figures.get(row.subscriptionId) ?? noFigures;
       return { ...subscriptionView(row, poolIn(pools, row)), metrics, metrics_status: status };
     });
+  }
+
+  private async figuresOf(window: MetricWindow, asked: readonly MeasuredSubscription[]): Promise<ReadonlyMap<string, SubscriptionMetrics>> {
+    return asked.length === 0 ? new Map<string, SubscriptionMetrics>() : this.metrics.read(window, asked);
   }
 
   /** What was held within the window. */
@@ -202,7 +219,7 @@ export class SubscriptionListing {
 }
 
 function newestOf(where: string, limit: string): string {
-  return `(SELECT subscription_id FROM subscription WHERE ${where} ORDER BY created_at DESC, subscription_id DESC LIMIT ${limit})`;
+  return `(SELECT subscription_id, created_at FROM subscription WHERE ${where} ORDER BY created_at DESC, subscription_id DESC LIMIT ${limit})`;
 }
 
 function isEnded(state: string): boolean {

@@ -12,7 +12,7 @@ import {
   type SubscriptionPage,
   type Unsubscribe,
 } from '@atoll/contracts/gpuaas';
-import { Handle, type Handlers } from '@atoll/rpc';
+import { Handle, type Handlers, type Json } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { SubscriptionListing } from './subscription-listing.js';
 import { SubscriptionsService } from './subscription.service.js';
@@ -45,7 +45,7 @@ export class SubscriptionsController implements Handlers<typeof subscriptions> {
   }
 
   @Handle(subscriptions.list)
-  list(input: ListSubscriptions, context: CallContext): Promise<SubscriptionList> {
+  list(input: ListSubscriptions, context: CallContext): Promise<SubscriptionList | Json<SubscriptionList>> {
     return this.listing.ofTeam(input, context);
   }
 

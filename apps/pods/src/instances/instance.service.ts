@@ -1,6 +1,7 @@
 import { allOrPage, pageWindow, requirePermission, teamsThatAllow, windowIfLimited, type CallContext, type Caller } from '@atoll/contracts';
 import type { Instance, InstanceList, ListInstances } from '@atoll/contracts/pods';
 import { readPage, Statements } from '@atoll/database';
+import { WholeListings, type Json } from '@atoll/rpc';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { instanceStatus } from './instance-status.js';
@@ -23,32 +24,39 @@ export class InstancesService {
   constructor(
     private readonly statements: Statements,
     private readonly teams: TeamDirectory,
+    private readonly whole: WholeListings,
   ) {}
 
   /** All of them unless `limit` was sent; a page of what all teams have. */
-  async list({ team_id, include_ended, ...asked }: ListInstances, { caller }: CallContext): Promise<InstanceList> {
-    const teamIds = await this.teamsOf(team_id, caller);
+  async list({ team_id, include_ended, ...asked }: ListInstances, context: CallContext): Promise<InstanceList | Json<InstanceList>> {
+    const teamIds = await this.teamsOf(team_id, context.caller);
     const window = teamIds ? windowIfLimited(asked) : pageWindow(asked, 1);
+    if (!window) {
+      const values = [teamIds, include_ended === 'true'];
+      return this.whole.make<InstanceList>(team_id ?? ownerOf(context.caller), context, {
+        ids: async () => {
+          const [found] = await this.statements.query<{ ids: string | null }>(
+            'instances.ids',
+            `SELECT string_agg(id::text, ',' ORDER BY created_at, id) AS ids FROM (${ofTeams}) instance`,
+            values,
+          );
+          return found?.ids?.split(',') ?? [];
+        },
+        entries: async (ids) => {
+          const query = `SELECT * FROM (${ofTeams}) instance WHERE id = ANY ($3::uuid[]) ORDER BY created_at, id`;
+          return (await this.statements.query<Row>('instances.by-ids', query, [...values, ids])).map(viewOf);
+        },
+      });
+    }
     const from = teamIds ? ofTeams : ofAll;
     const { total, rows } = await readPage<Row>(this.statements, {
       name: teamIds ? 'instances.list' : 'instances.list_all',
       count: `SELECT count(*)::int FROM (${from}) instance`,
       rows: `${from} ORDER BY created_at, id LIMIT $3 OFFSET $4`,
       order: 'created_at, id',
-      values: [teamIds, include_ended === 'true', window?.limit ?? null, window?.offset ?? 0],
+      values: [teamIds, include_ended === 'true', window.limit, window.offset],
     });
-    const data = rows.map(({ id, name, kind, state, team_id: teamId, workspace_id, region_id, auto_restart, created_at }) => ({
-      id,
-      name,
-      kind,
-      status: instanceStatus({ kind, state }),
-      team_id: teamId,
-      workspace_id,
-      region_id,
-      ...(auto_restart !== null && { auto_restart }),
-      created_at: created_at.toISOString(),
-    }));
-    return allOrPage(data, window, total);
+    return allOrPage(rows.map(viewOf), window, total);
   }
 
   /** null: all there are. */
@@ -58,6 +66,25 @@ export class InstancesService {
     await this.teams.team(teamId);
     return [teamId];
   }
+}
+
+function viewOf({ id, name, kind, state, team_id, workspace_id, region_id, auto_restart, created_at }: Row): Instance {
+  return {
+    id,
+    name,
+    kind,
+    status: instanceStatus({ kind, state }),
+    team_id,
+    workspace_id,
+    region_id,
+    ...(auto_restart !== null && { auto_restart }),
+    created_at: created_at.toISOString(),
+  };
+}
+
+/** Whose listings of several teams take turns. */
+function ownerOf(caller: Caller): string {
+  return caller.kind === 'user' ? caller.userId : caller.service;
 }
 
 /** Those whose row this holds of, in which `$1` may be the teams; `$2`: also what has ended. */

@@ -1,16 +1,13 @@
-import { Injectable } from '@nestjs/common';
-
 /**
- * What is done of a report before others have the event loop: about a millisecond. An item is a figure that is calculated or written, some
- * 100 ns; an object that is made counts as several.
+ * What is done of long work, such as a report or a whole listing, before others have the event loop: about a millisecond. An item is a figure that is
+ * calculated or written, some 100 ns; an object that is made counts as several.
  */
 export const itemsPerSlice = 10_000;
 const itemsPerObject = 5;
 /** Of each comparison while a list is sorted there are some ten. */
 const itemsPerSorted = 10;
 
-/** The event loop, shared: in each of its turns one slice of one report is worked on, however many reports there are. */
-@Injectable()
+/** The event loop, shared: in each of its turns one slice of long work is done, however much of it there is. One for each service of a process. */
 export class Turns {
   private readonly waiting: (() => void)[] = [];
 
@@ -28,7 +25,7 @@ export class Turns {
   }
 }
 
-/** Cuts the work for one report into slices. */
+/** Cuts long work for one caller into slices. */
 export class Pace {
   private items = 0;
 

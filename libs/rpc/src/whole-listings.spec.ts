@@ -1,0 +1,89 @@
+import { describe, expect, it } from '@jest/globals';
+import { isAppError } from '@atoll/errors';
+import { systemContext } from './call-context.js';
+import type { Json } from './json.js';
+import { WholeListings, type WholeListing } from './whole-listings.js';
+
+const context = (deadlineMs = 60_000) => systemContext('spec', { deadlineMs });
+const textOf = ({ parts }: Json<unknown>) => Buffer.concat(parts).toString();
+const idsOf = (count: number) => Array.from({ length: count }, (_, n) => String(n));
+const listingOf = (count: number, more: Partial<WholeListing> = {}): WholeListing => ({
+  ids: () => Promise.resolve(idsOf(count)),
+  entries: (ids) => Promise.resolve(ids.map((id) => ({ id }))),
+  ...more,
+});
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'made',
+    (error: unknown) => (isAppError(error) ? error.code : String(error)),
+  );
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('a whole listing', () => {
+  it.each([0, 1, 100, 101, 1_234])('of %i entries is their JSON, in order', async (count) => {
+    const made = textOf(await new WholeListings().make('a', context(), listingOf(count)));
+    expect(JSON.parse(made)).toEqual({ data: idsOf(count).map((id) => ({ id })) });
+  });
+
+  it('takes entries as JSON, and leaves out slices of which nothing is left', async () => {
+    const entries = (ids: readonly string[]) => Promise.resolve(ids[0] === '100' ? '' : ids.map((id) => `{"id":"${id}"}`).join(','));
+    const made = textOf(await new WholeListings().make('a', context(), listingOf(250, { entries })));
+    expect((JSON.parse(made) as { data: object[] }).data).toHaveLength(150);
+  });
+
+  it('lets others have the event loop after each hundred entries, however many are made at once', async () => {
+    const listings = new WholeListings();
+    let [inThisTurn, most, isDone] = [0, 0, false];
+    const entries = (ids: readonly string[]) => {
+      inThisTurn += ids.length;
+      return Promise.resolve(ids.map((id) => ({ id })));
+    };
+    const made = Promise.all(['a', 'b', 'c'].map((owner) => listings.make(owner, context(), listingOf(2_000, { entries })))).then(
+      () => (isDone = true),
+    );
+    // The first slice of each is made as it comes.
+    await turn();
+    inThisTurn = 0;
+    let turns = 0;
+    while (!isDone) {
+      await turn();
+      most = Math.max(most, inThisTurn);
+      [inThisTurn, turns] = [0, turns + 1];
+    }
+    await made;
+    expect(most).toBe(100);
+    expect(turns).toBeGreaterThanOrEqual(3 * 19);
+  });
+
+  it('is one of two of its owner at once, while those of others and short ones go on', async () => {
+    const listings = new WholeListings();
+    const held = Promise.withResolvers<void>();
+    let begun = 0;
+    const entries = async (ids: readonly string[]) => {
+      begun += 1;
+      await held.promise;
+      return ids.map((id) => ({ id }));
+    };
+    const long = [1, 2, 3].map(() => listings.make('a', context(), listingOf(200, { entries })));
+    await turn();
+    expect(begun).toBe(2);
+    await listings.make('a', context(), listingOf(100));
+    await listings.make('b', context(), listingOf(200));
+    expect(await codeOf(listings.make('a', context(20), listingOf(200)))).toBe('too_many_requests');
+    held.resolve();
+    await Promise.all(long);
+    expect(await codeOf(listings.make('a', context(), listingOf(200)))).toBe('made');
+  });
+
+  it('ends between two slices once its time is over', async () => {
+    const called = { ...context(), deadlineAtMs: Date.now() + 60_000 };
+    const asked: number[] = [];
+    const entries = (ids: readonly string[]) => {
+      asked.push(ids.length);
+      if (asked.length === 2) called.deadlineAtMs = Date.now();
+      return Promise.resolve(ids.map((id) => ({ id })));
+    };
+    expect(await codeOf(new WholeListings().make('a', called, listingOf(1_000, { entries })))).toBe('deadline_exceeded');
+    expect(asked).toEqual([100, 100]);
+  });
+});

@@ -1,0 +1,59 @@
+import type { CallContext } from '@atoll/contracts';
+import { AppError } from '@atoll/errors';
+import { Lanes, Pace, Turns } from '@atoll/waiting';
+import { remainingMs } from './call-context.js';
+import { Json } from './json.js';
+
+/** Entries of one slice: as many as the largest page has. */
+const entriesPerSlice = 100;
+/** Long listings of one owner that are made at once. */
+const atOnce = 2;
+const maxWaiting = 1_000;
+
+/** A listing without a limit, of some thousands of entries. */
+export interface WholeListing {
+  /** The ids of all entries, in the order of the listing. */
+  readonly ids: () => Promise<readonly string[]>;
+  /** The entries of up to 100 of the ids, in their order; or their JSON, with commas between them and no brackets. One that is gone may be missing. */
+  readonly entries: (ids: readonly string[]) => Promise<readonly object[] | string>;
+}
+
+/**
+ * Makes whole listings in slices of 100 entries, between which others have the event loop. Of one owner two that are longer than that are made at once;
+ * the rest wait for half of their deadline.
+ */
+export class WholeListings {
+  readonly #turns = new Turns();
+  readonly #lanes = new Lanes(
+    { width: atOnce, maxWaiting, patienceMs: 0 },
+    () => new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 }),
+  );
+
+  /**
+   * Resolves with the JSON of `{data}`. `owner` names whose listings take turns. Throws `too_many_requests` where it has waited for those for too long,
+   * `deadline_exceeded` where its time is over between two slices, and what `listing` throws.
+   */
+  async make<List extends { data: object[] }>(owner: string, context: CallContext, listing: WholeListing): Promise<Json<List>> {
+    const ids = await listing.ids();
+    const parts = () => partsOf(ids, listing, new Pace(this.#turns, () => requireTime(context)));
+    if (ids.length <= entriesPerSlice) return new Json<List>(await parts());
+    return new Json<List>(await this.#lanes.run(owner, parts, { patienceMs: remainingMs(context) / 2 }));
+  }
+}
+
+async function partsOf(ids: readonly string[], { entries }: WholeListing, pace: Pace): Promise<Uint8Array[]> {
+  const parts = [Buffer.from('{"data":[')];
+  for (let at = 0; at < ids.length; at += entriesPerSlice) {
+    if (at > 0) await pace.turn();
+    const found = await entries(ids.slice(at, at + entriesPerSlice));
+    const text = typeof found === 'string' ? found : JSON.stringify(found).slice(1, -1);
+    if (text !== '') parts.push(Buffer.from(parts.length > 1 ? `,${text}` : text));
+  }
+  parts.push(Buffer.from(']}'));
+  return parts;
+}
+
+/** Nobody waits for the rest of a listing that is late. */
+function requireTime(context: CallContext): void {
+  if (remainingMs(context) === 0) throw new AppError('deadline_exceeded', 'The listing could not be made in time. Send limit and page.');
+}
