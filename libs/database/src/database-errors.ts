@@ -68,6 +68,14 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
 }
 
 /**
+ * Whether PostgreSQL gave up a statement because it took too long, also where this is the cause of an AppError. For a read that is large by itself: to repeat it as
+ * it is does not help.
+ */
+export function isStatementTimeout(error: unknown): boolean {
+  return errorCodeOf(isAppError(error) ? error.cause : error) === '57014';
+}
+
+/**
  * The AppError that stands for a failure of the database itself: `unavailable`, with the time after which to come again.
  * Everything else (a broken constraint, a bug, an AppError) is given back as it came.
  */

@@ -4,7 +4,7 @@ export { DatabaseModule } from './database.module.js';
 export type { DatabaseOptions, Timeouts } from './data-source.js';
 export { DatabaseStatus } from './database-status.js';
 export type { Readiness } from './database-status.js';
-export { isUniqueViolation, toAppError } from './database-errors.js';
+export { isStatementTimeout, isUniqueViolation, toAppError } from './database-errors.js';
 export { callInHand, CopiedCall, handleOnce, type CallInHand } from './handle-once.js';
 export type { SignedCall } from './handle-once.js';
 export { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';

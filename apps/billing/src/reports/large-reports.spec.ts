@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { billingReports } from '@atoll/contracts/billing';
 import { Rpc, type JsonText } from '@atoll/rpc';
 import { contextOf, errorOf, memberOf, timeoutFactor } from '@atoll/testing';
+import { DataSource } from 'typeorm';
 import { BillingFixture } from '../billing-fixture.js';
 import { itemsPerSlice, Turns } from '@atoll/waiting';
 import { BilledTeam } from './report-fixture.js';
@@ -90,6 +91,24 @@ describe('a report of megabytes', () => {
 });
 
 describe('reports beyond the bounds', () => {
+  it('say what to narrow where PostgreSQL gives up a statement after its time, and not that the same may be asked again', async () => {
+    const other = await BilledTeam.of(billing);
+    await other.price('vm-a', '1', '2023-01-01');
+    await other.holds('vm-a', [['2024-01-01T00:00:00', 1]]);
+    const locking = billing.get(DataSource).createQueryRunner();
+    await locking.startTransaction();
+    await locking.query('LOCK TABLE segment IN ACCESS EXCLUSIVE MODE');
+    const refused = errorOf(other.report({ from: '2024-01-01', to: '2024-01-02' }));
+    // What PostgreSQL does itself after the timeout.
+    const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+    while ((await billing.query(cancel)).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    const { code, message, details } = await refused;
+    await locking.rollbackTransaction();
+    await locking.release();
+    expect([code, details]).toEqual(['deadline_exceeded', {}]);
+    expect(message).toBe('There is too much usage to read it in time. Ask for a shorter range, or for a workspace by itself.');
+  });
+
   it('are refused with 429 where the team’s own are in the way, and with 503 where others’ are; nobody else’s permission counts', async () => {
     const other = await BilledTeam.of(billing);
     let end = (): void => undefined;

@@ -1,4 +1,5 @@
 import type { CallContext } from '@atoll/contracts';
+import { isStatementTimeout } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { remainingMs } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
@@ -19,8 +20,8 @@ interface TeamReports {
 
 /**
  * Bounds the reports that are made at once, of each team and in all. The rest wait, and the team of whom the fewest are being made is next: however
- * many reports some teams ask for, another team’s report waits for a place, and not for theirs. Throws `too_many_requests` where a report has waited for its own team for half of its deadline, and
- * `unavailable` where it has waited for others.
+ * many reports some teams ask for, another team’s report waits for a place, and not for theirs. Throws `too_many_requests` where a report has waited for its own team for half of its deadline,
+ * `unavailable` where it has waited for others, and `deadline_exceeded` where it, or a statement of it, takes too long.
  */
 @Injectable()
 export class ReportQueue {
@@ -37,6 +38,8 @@ export class ReportQueue {
     await this.admit(teamId, context);
     try {
       return await work(new Pace(this.turns, () => requireTime(context)));
+    } catch (error) {
+      throw isStatementTimeout(error) ? tooMuch(error) : error;
     } finally {
       this.leave(teamId);
     }
@@ -106,6 +109,12 @@ export class ReportQueue {
     const team = this.teams.get(teamId);
     if (team?.running === 0 && team.waiting.length === 0) this.teams.delete(teamId);
   }
+}
+
+/** The database is there, and would be as long about it again. */
+function tooMuch(cause: unknown): AppError {
+  const message = 'There is too much usage to read it in time. Ask for a shorter range, or for a workspace by itself.';
+  return new AppError('deadline_exceeded', message, {}, { cause });
 }
 
 /** Nobody waits for the rest of a report that is late. */
