@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { AppError } from '@atoll/errors';
 import { allowErrors, expectErrors } from '@atoll/testing';
 import { BerthEntity, BerthMachine, berths, eventually, Harbour, itsDeath } from './berth-fixture.js';
@@ -51,6 +52,63 @@ describe('a step that fails', () => {
     const id = await harbour.ask();
     await harbour.worker().settle();
     expect((await harbour.read(id)).lastError).toMatchObject({ code: 'internal', message: 'An internal error.' });
+  });
+});
+
+describe('a step that an outage of the database ends', () => {
+  /** A connection that the server ends, as a failing server does. */
+  const cutOff = () =>
+    harbour.dataSource.query('SELECT pg_terminate_backend(pg_backend_pid())').then(() => ({ event: 'DREDGED' as const }));
+  const overdue = (id: string) =>
+    harbour.dataSource.query(`UPDATE berth SET deadline_at = now() - interval '1 s' WHERE berth_id = $1`, [id]);
+  const warnings = () => jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  const cutShort = ({ mock }: { mock: { calls: unknown[][] } }) => mock.calls.filter(([line]) => /cut short/.test(String(line)));
+  afterEach(() => void jest.restoreAllMocks());
+
+  it.each([false, true])('counts as no try, is a warning once for all rows, and is run again (together: %s)', async (isTogether) => {
+    const told = warnings();
+    if (isTogether) harbour.machine.steppedTogether = ['dredging'];
+    harbour.machine.does.dredging = cutOff;
+    const ids = [];
+    for (let at = 0; at < 12; at += 1) ids.push(await harbour.ask(`ship-${at}`));
+    const worker = harbour.worker();
+    for (let round = 0; round < 3; round += 1) {
+      await worker.settle();
+      await harbour.pass(10);
+    }
+    for (const id of ids) expect(await harbour.read(id)).toMatchObject({ state: 'dredging', attempts: 0, lastError: null });
+    expect(cutShort(told)).toHaveLength(1);
+    delete harbour.machine.does.dredging;
+    await worker.settle();
+    for (const id of ids) expect(await stateOf(id)).toBe('in_use');
+  });
+
+  it('is an error where its state is given up for it', async () => {
+    warnings();
+    expectErrors(/A step of berth in dredging is given up: What it needs did not answer/);
+    harbour.machine.does.dredging = ({ berthId }) => overdue(berthId).then(cutOff);
+    const id = await harbour.ask();
+    await harbour.worker().settle();
+    expect(await stateOf(id)).toBe('free');
+  });
+
+  it('of a state that gives something back is run again, also after its deadline', async () => {
+    warnings();
+    let cuts = 0;
+    harbour.machine.does.clearing = async ({ berthId }) => {
+      await overdue(berthId);
+      cuts += 1;
+      return cuts < 4 ? cutOff().then(() => ({ event: 'CLEARED' })) : { event: 'CLEARED' };
+    };
+    const id = await harbour.ask();
+    const worker = harbour.worker();
+    await worker.settle();
+    await harbour.send(id, 'LEAVE');
+    for (let round = 0; round < 4; round += 1) {
+      await worker.settle();
+      await harbour.pass(10);
+    }
+    expect([cuts, await stateOf(id)]).toEqual([4, 'free']);
   });
 });
 

@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { inBackground, type Transactions } from '@atoll/database';
-import { isAppError } from '@atoll/errors';
 import { WakeUp } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { ClaimKeeper, type KeptClaim } from './claim-keeper.js';
 import { Claims, type Claim } from './claims.js';
-import { DuePoll, messageOf } from './due-poll.js';
+import { DuePoll } from './due-poll.js';
 import type { DurableMachine } from './durable-machine.js';
 import { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
+import { isOutage, OutageLog } from './outage-log.js';
 import { deadlineExceeded, OutcomeWriter, wasTouched } from './outcome-writer.js';
-import { isAnswer, isTimeout, runStep, stepTimeoutMs, type Found } from './run-step.js';
+import { isAnswer, isCutShort, isTimeout, runStep, stepTimeoutMs, type Found } from './run-step.js';
 
 export interface WorkerOptions {
   /** Recorded as the actor `system:<service>`. */
@@ -46,7 +46,6 @@ const rest = { eachMs: 4, mostMs: 50 };
  * workers may run.
  */
 export class MachineWorker<Row extends MachineRow, State extends string, Event extends string> {
-  private readonly logger = new Logger('Machines');
   private readonly underWay = new Set<Promise<void>>();
   private readonly stopping = new AbortController();
   private readonly wakeUp = new WakeUp();
@@ -54,6 +53,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private readonly sweepMs: number;
   private readonly claims: Claims<Row, State, Event>;
   private readonly lanes: Lanes;
+  private readonly outages = new OutageLog(new Logger('Machines'));
   private readonly writer: OutcomeWriter<Row, State, Event>;
   private pollAtMs = 0;
   private sweepAtMs = 0;
@@ -134,7 +134,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
       for (const claim of [...overdue, ...due]) this.begin(claim);
       return overdue.length + due.length;
     } catch (error) {
-      this.logger.warn(`Cannot claim due rows of ${this.machine.definition.id}; retrying: ${messageOf(error)}`);
+      this.outages.log('warn', `Cannot claim due rows of ${this.machine.definition.id}; retrying`, error);
       return 0;
     }
   }
@@ -209,33 +209,34 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     if (all.some(({ claim }) => this.isGivenUp(claim))) return false;
     const timeoutMs = Math.min(...all.map(({ claim }) => stepTimeoutMs(claim.leftMs, this.stepMs)));
     const rows = all.map(({ claim }) => claim.row);
-    const limits = { timeoutMs, stopping: this.stopping.signal, claims: all.map(({ kept }) => kept) };
+    const limits = { timeoutMs, stopping: this.stopping.signal, claims: all.map(({ kept }) => kept), outages: this.outages };
     const found = await runStep(this.machine, rows, limits, (context) => this.machine.stepAll(rows, context));
     // One row was moved meanwhile, or may be at fault: the others are not held up by it.
-    if (found === undefined ? !this.stopping.signal.aborted : !Array.isArray(found) && !isTimeout(found)) return false;
+    const isCommon = Array.isArray(found) || isTimeout(found) || isCutShort(found);
+    if (found === undefined ? !this.stopping.signal.aborted : !isCommon) return false;
     const results = all.map((each, at) => ({ ...each, found: Array.isArray(found) ? found[at] : found }));
     try {
       await this.apply(results);
     } catch (error) {
-      if (isAppError(error) && error.code === 'unavailable') throw error;
+      if (isOutage(error)) throw error;
       return false;
     }
     this.noteAnswer(results, timeoutMs);
     return true;
   }
 
-  /** Runs the step of each row by itself. After a timeout the rows that are left are released as they are. */
+  /** Runs the step of each row by itself. After a timeout or an outage the rows that are left are released as they are. */
   private async doEach(all: readonly Held<Row>[]): Promise<void> {
     for (const [at, each] of all.entries()) {
       const found = await this.doOne(each);
-      if (isTimeout(found)) return this.apply(all.slice(at + 1).map((left) => ({ ...left, found: undefined })));
+      if (isTimeout(found) || isCutShort(found)) return this.apply(all.slice(at + 1).map((left) => ({ ...left, found: undefined })));
     }
   }
 
   private async doOne(held: Held<Row>): Promise<Found<Row, Event>> {
     const { row, leftMs } = held.claim;
     const timeoutMs = stepTimeoutMs(leftMs, this.stepMs);
-    const limits = { timeoutMs, stopping: this.stopping.signal, claims: [held.kept] };
+    const limits = { timeoutMs, stopping: this.stopping.signal, claims: [held.kept], outages: this.outages };
     const isGivenUp = this.isGivenUp(held.claim);
     const found = isGivenUp
       ? deadlineExceeded(row)
@@ -256,9 +257,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 
   /** The claim expires, and another worker runs the step again. */
   private logFailure({ state }: Row, error: unknown): void {
-    const sentence = `Cannot apply the result of a step of ${this.machine.definition.id} in ${state}; it will run again: ${messageOf(error)}`;
-    if (isAppError(error) && error.code === 'unavailable') this.logger.warn(sentence);
-    else this.logger.error(sentence);
+    this.outages.log('error', `Cannot apply the result of a step of ${this.machine.definition.id} in ${state}; it will run again`, error);
   }
 
   /** Whether the row is past its deadline and gets no late try. */

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { backOffMs, type BackOff } from '@atoll/waiting';
 import type { Claims } from './claims.js';
@@ -6,6 +7,9 @@ import type { MachineError, MachineRow } from './machine-row.js';
 import type { Failure, Found } from './run-step.js';
 
 const defaultBackOff: BackOff = { firstMs: 500, maxMs: 30_000 };
+
+/** The pause before a step that an outage ended is run again. */
+const afterOutageMs = 1_000;
 
 /** What is found under the row lock when a result is applied. */
 export interface Circumstances {
@@ -23,6 +27,8 @@ export interface Finding<Row, Event extends string> {
 
 /** Writes the results of steps to rows that the transaction has locked. */
 export class OutcomeWriter<Row extends MachineRow, State extends string, Event extends string> {
+  private readonly logger = new Logger('Machines');
+
   /** `dueIn` is called with the milliseconds after which a row is due again. */
   constructor(
     private readonly machine: DurableMachine<Row, State, Event>,
@@ -82,8 +88,13 @@ export class OutcomeWriter<Row extends MachineRow, State extends string, Event e
     if (!at.wasTouched) this.dueIn(inMs);
   }
 
-  private async fail(manager: EntityManager, row: Row, { code, message, isPermanent }: Failure, at: Circumstances): Promise<void> {
+  private async fail(manager: EntityManager, row: Row, failure: Failure, at: Circumstances): Promise<void> {
+    const { code, message, isPermanent, isOutage = false } = failure;
     const rule = this.machine.ruleOf(row.state);
+    if (isOutage && (!at.isOverdue || !rule || (rule.givesBack && row.attempts === 0))) {
+      return this.release(manager, row, {}, at, afterOutageMs);
+    }
+    if (isOutage) this.logger.error(`A step of ${this.machine.definition.id} in ${row.state} is given up: ${message}`);
     const attempts = row.attempts + 1;
     const isHopeless = isPermanent && !(rule?.givesBack && row.furtherLanes.length >= attempts);
     if (rule && (isHopeless || at.isOverdue || attempts >= (rule.tries ?? Infinity))) {

@@ -1,12 +1,18 @@
 import { Logger } from '@nestjs/common';
 import type { KeptClaim } from './claim-keeper.js';
+import { messageOf } from './due-poll.js';
+import { isOutage, type OutageLog } from './outage-log.js';
 import type { DurableMachine, Outcome, StepContext } from './durable-machine.js';
 import type { MachineError, MachineRow } from './machine-row.js';
 import { StepFailed } from './step-failed.js';
 
 const logger = new Logger('Machines');
 
-export type Failure = Omit<MachineError, 'at'> & { readonly isPermanent: boolean };
+export type Failure = Omit<MachineError, 'at'> & {
+  readonly isPermanent: boolean;
+  /** The database, or a service, did not answer: this counts as no try. */
+  readonly isOutage?: true;
+};
 /** The result of a step, or its failure; undefined if it was interrupted by a shutdown or the loss of its claim. */
 export type Found<Row, Event extends string> = Outcome<Row, Event> | Failure | undefined;
 
@@ -16,6 +22,7 @@ export interface StepLimits {
   readonly stopping: AbortSignal;
   /** Those of all rows whose step it is. */
   readonly claims: readonly KeptClaim[];
+  readonly outages: OutageLog;
 }
 
 /**
@@ -25,7 +32,7 @@ export interface StepLimits {
 export async function runStep<Row extends MachineRow, State extends string, Event extends string, Answer>(
   machine: DurableMachine<Row, State, Event>,
   rows: readonly Row[],
-  { timeoutMs, stopping, claims }: StepLimits,
+  { timeoutMs, stopping, claims, outages }: StepLimits,
   step: (context: StepContext) => Promise<Answer>,
 ): Promise<Answer | Failure | undefined> {
   if (stopping.aborted) return undefined;
@@ -45,17 +52,24 @@ export async function runStep<Row extends MachineRow, State extends string, Even
     if (stopping.aborted || isLost()) return undefined;
     if (error instanceof StepFailed) return { code: error.code, message: error.message, isPermanent: error.isPermanent };
     if (timeout.aborted) return { code: 'timeout', message: 'There was no answer in time.', isPermanent: false };
-    logger.error(
-      `A step of ${machine.definition.id} in ${rows[0]?.state} failed: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    if (isOutage(error)) {
+      outages.log('warn', `Steps of ${machine.definition.id} are cut short; they will run again`, error);
+      return { code: 'unavailable', message: 'What it needs did not answer.', isPermanent: false, isOutage: true };
+    }
+    logger.error(`A step of ${machine.definition.id} in ${rows[0]?.state} failed: ${messageOf(error)}`);
     return { code: 'internal', message: 'An internal error.', isPermanent: false };
   }
 }
 
 /** Whether a step got so far that its lane does not hang. One that only waits or looks may not have needed its lane. */
 export function isAnswer(found: Found<MachineRow, string>): boolean {
-  if (found === undefined || found === 'rest' || found === 'other lanes' || isTimeout(found)) return false;
+  if (found === undefined || found === 'rest' || found === 'other lanes' || isTimeout(found) || isCutShort(found)) return false;
   return found === 'lane done' || 'event' in found || 'isPermanent' in found;
+}
+
+/** Whether an outage ended a step. */
+export function isCutShort(found: unknown): boolean {
+  return typeof found === 'object' && found !== null && 'isOutage' in found;
 }
 
 /** Whether a step did not answer in time. */

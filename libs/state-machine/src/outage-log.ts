@@ -1,0 +1,34 @@
+import { toAppError } from '@atoll/database';
+import { isAppError } from '@atoll/errors';
+import type { Logger } from '@nestjs/common';
+import { messageOf } from './due-poll.js';
+
+const everyMs = 60_000;
+
+/** Whether the database, or a service, did not answer: not the fault of what was tried. */
+export function isOutage(error: unknown): boolean {
+  const known = toAppError(error);
+  return isAppError(known) && known.code === 'unavailable';
+}
+
+/** Tells of outages that one machine meets: once a minute, however many of its rows meet one. */
+export class OutageLog {
+  private quietUntilMs = 0;
+
+  constructor(
+    private readonly logger: Pick<Logger, 'warn' | 'error'>,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
+
+  /** Logs an outage as a warning, unless it was told of within the last minute, and any other error as `level` says. */
+  log(level: 'warn' | 'error', sentence: string, error: unknown): void {
+    if (isOutage(error)) this.tell(sentence, error);
+    else this.logger[level](`${sentence}: ${messageOf(error)}`);
+  }
+
+  private tell(sentence: string, error: unknown): void {
+    if (this.nowMs() < this.quietUntilMs) return;
+    this.quietUntilMs = this.nowMs() + everyMs;
+    this.logger.warn(`${sentence}: ${messageOf(error)}`);
+  }
+}
