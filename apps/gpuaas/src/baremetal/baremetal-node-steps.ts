@@ -235,8 +235,8 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
         if (!(error instanceof StepFailed && error.code === 'superseded')) throw error;
         await revoke(await this.catchUp(node, context));
       }
-      // Installed anew, it shows a key that nothing has pinned.
-      return { event: node.hostKey === null ? 'CHECK' : 'CLEANED' };
+      // Installed anew, it shows a key that nothing has pinned; and no check of this release has passed on one without a machine id.
+      return { event: node.hostKey === null || node.machineId === null ? 'CHECK' : 'CLEANED' };
     } catch (error) {
       if (!(error instanceof StepFailed) || isCrowded(error)) throw error;
       const ageMs = Date.now() - node.enteredAt.getTime();

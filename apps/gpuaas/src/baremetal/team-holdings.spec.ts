@@ -100,7 +100,9 @@ describe('a team that is to be deleted', () => {
     await fixture.settle();
     const [begun, waiting] = [await ask(), await ask()];
     await fixture.reach(begun, 'placing_keys');
-    expect((await deletion({ force: true }))?.remaining).toEqual([{ kind: 'baremetal_instance', count: 2 }]);
+    const [left] = (await deletion({ force: true }))?.remaining ?? [];
+    // The one that waits ends at once, before the others are counted or after.
+    expect([2, 3].map((count) => ({ kind: 'baremetal_instance', count }))).toContainEqual(left);
     expect((await errorOf(ask())).code).toBe('conflict');
     await fixture.settle();
     const ended = await Promise.all([active, begun, waiting].map(async (each) => (await fixture.instance(team, each)).status));

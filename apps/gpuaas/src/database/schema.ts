@@ -42,6 +42,7 @@ import { GpuModes1875000000000 } from './migrations/1875000000000-gpu-modes.js';
 import { HostsWithoutGpus1873000000000 } from './migrations/1873000000000-hosts-without-gpus.js';
 import { BaremetalIndexes1875000000000 } from './migrations/1875000000000-baremetal-indexes.js';
 import { MachineIds1877000000000 } from './migrations/1877000000000-machine-ids.js';
+import { UncleanedHosts1878000000000 } from './migrations/1878000000000-uncleaned-hosts.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -104,5 +105,6 @@ export const gpuaasSchema = {
     GpuModes1875000000000,
     BaremetalIndexes1875000000000,
     MachineIds1877000000000,
+    UncleanedHosts1878000000000,
   ],
 };

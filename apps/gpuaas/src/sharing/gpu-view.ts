@@ -11,6 +11,9 @@ export interface ShownLease extends Pick<LeaseEntity, 'profile' | 'slotStart' | 
 
 type SharedAs = Pick<Gpu, 'mode' | 'origin' | 'transition'>;
 
+/** A change of the mode takes seconds. */
+const slowMs = 10_000;
+
 const configured: SharedAs = { mode: 'Spatial', origin: 'configured', transition: null };
 const fallenBack: SharedAs = { mode: 'Temporal', origin: 'dynamic_fallback', transition: null };
 
@@ -34,10 +37,16 @@ export function gpuView(gpu: GpuEntity, leases: readonly ShownLease[], configure
     pool_id: gpu.poolId && String(gpu.poolId),
     ...modeOf(gpu, leases, configuredMode),
     // A GPU that could not fall back is where it is configured to be.
-    reason: gpu.state === 'spatial' ? null : (gpu.lastError?.message ?? null),
+    reason: gpu.state === 'spatial' ? null : (gpu.lastError?.message ?? slownessOf(gpu)),
     slices: leases.flatMap((lease) => sliceOf(lease, gpu)),
     tenants: leases.filter(({ turn }) => turn !== null).map(tenantOf),
   };
+}
+
+/** Of a GPU that is on its way for so long that its node may hang: nothing has failed yet. */
+function slownessOf({ deadlineAt, enteredAt }: GpuEntity): string | null {
+  if (deadlineAt === null || Date.now() - enteredAt.getTime() < slowMs) return null;
+  return `Its node has not said since ${enteredAt.toISOString()} that it is done; it is given up at ${deadlineAt.toISOString()}.`;
 }
 
 function modeOf({ state }: GpuEntity, leases: readonly ShownLease[], configuredMode: 'Spatial' | 'Temporal' | null): SharedAs {

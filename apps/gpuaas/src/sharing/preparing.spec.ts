@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { pools } from '@atoll/contracts/gpuaas';
+import { newId } from '@atoll/database';
+import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;
@@ -9,6 +11,21 @@ beforeAll(async () => {
   team = await fixture.team();
 });
 afterAll(() => fixture.stop());
+
+it('a GPU that is being prepared for long shows a reason', async () => {
+  const inventory = await fixture.inventory('A100-80GB', 1, `node-${newId()}`);
+  const { node_name } = await fixture.node(inventory.node_id);
+  await fixture.get(SimulatedFaults).inject(node_name, 'switch', 'hang', 100);
+  const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
+  await fixture.work();
+  expect(await fixture.gpu(pool)).toMatchObject({ transition: 'preparing', reason: null });
+  await fixture.query(`UPDATE gpu SET entered_at = entered_at - interval '20 s' WHERE node_id = $1`, [inventory.node_id]);
+  const { transition, reason } = await fixture.gpu(pool);
+  expect([transition, reason]).toEqual([
+    'preparing',
+    expect.stringMatching(/^Its node has not said since .*Z that it is done; it is given up at /),
+  ]);
+});
 
 it.each([
   ['leases', { mechanism: 'mps', replicas: 2 }, 'Spatial'],
