@@ -8,7 +8,7 @@ import { serviceDefinitions } from './service-definitions.js';
 export async function natsConfiguration(): Promise<string> {
   const services = (await serviceDefinitions()).map(({ name }) => name);
   const users = natsAuthorization(natsUsers(services), (name) => `$ATOLL_NATS_PASSWORD_${name.toUpperCase().replaceAll('-', '_')}`);
-  return `# Made by: npm run --silent nats-users > deploy/nats.conf\nhttp_port: 8222\njetstream { store_dir: /data }\n${users.trim()}\n`;
+  return `# Made by: npm run --silent nats-users > deploy/nats.conf\n# For its own health check alone: it has no users.\nhttp: 127.0.0.1:8222\njetstream { store_dir: /data }\n${users.trim()}\n`;
 }
 
 // `npm run --silent nats-users` prints it.
