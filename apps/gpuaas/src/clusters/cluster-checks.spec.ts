@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { clusters } from '@atoll/contracts/gpuaas';
 import { timeoutFactor } from '@atoll/testing';
 import { DataSource } from 'typeorm';
@@ -79,6 +80,17 @@ describe('a cluster that was well and misses a check', () => {
     expect(await known(gpuaas_id)).toEqual({ has_missed: false, status: 'unreachable' });
   });
 
+  it('comes back though it takes as long to answer as only the second look waits', async () => {
+    const gpuaas_id = await gpuaas();
+    await set(gpuaas_id);
+    engine.mode = 'hangs';
+    await round(gpuaas_id);
+    await round(gpuaas_id);
+    Object.assign(engine, { mode: 'answers', once: 'is late', lateMs: patienceMs + 100 });
+    await round(gpuaas_id);
+    expect(await known(gpuaas_id)).toEqual(well);
+  });
+
   it('has twice the time to answer the second', async () => {
     const gpuaas_id = await gpuaas();
     await set(gpuaas_id);
@@ -122,31 +134,70 @@ describe('checks', () => {
     const { clusterAgainMs } = settings;
     // Nothing answers, however long it is waited for; one that is missed is not due again in the same round.
     Object.assign(settings, { clusterPatienceMs: 300, clusterAgainMs: 3_600_000 });
-    let [open, most] = [0, 0];
-    const held = new Set<Socket>();
-    const server = createServer((socket) => {
-      held.add(socket.on('error', () => undefined).on('close', () => (open -= 1)));
-      socket.resume();
-      most = Math.max(most, (open += 1));
-    });
-    const folder = await mkdtemp(join(tmpdir(), 'atoll-silent-'));
-    const silent = join(folder, 'silent.sock');
-    await new Promise<void>((resolve) => server.listen(silent, resolve));
-    const hanging: string[] = [];
-    for (let count = 0; count < 20; count += 1) hanging.push(await gpuaas());
-    const hang = `UPDATE cluster SET driver = 'docker', socket = $1, since = clock_timestamp() WHERE gpuaas_id = ANY ($2::bigint[])`;
-    await fixture.query(hang, [silent, hanging]);
+    const silent = await startSilent();
+    const hanging = await hangingAt(silent.socket, 'ok');
     const count = `SELECT status, has_missed, count(*)::int FROM cluster WHERE gpuaas_id = ANY ($1::bigint[]) GROUP BY 1, 2`;
     const found = () => fixture.query(count, [hanging]);
     await round(...hanging);
     expect(await found()).toEqual([{ status: 'ok', has_missed: true, count: 20 }]);
     await round(...hanging);
     expect(await found()).toEqual([{ status: 'unreachable', has_missed: false, count: 20 }]);
-    expect(most).toBeGreaterThan(1);
-    expect(most).toBeLessThanOrEqual(checksAtOnce);
+    expect(silent.most()).toBeGreaterThan(1);
+    expect(silent.most()).toBeLessThanOrEqual(checksAtOnce);
     Object.assign(settings, { clusterPatienceMs: patienceMs, clusterAgainMs });
-    for (const socket of held) socket.destroy();
-    await new Promise((resolve) => server.close(resolve));
-    await rm(folder, { recursive: true });
+    await silent.stop();
+  });
+
+  it('of clusters that answer go on while those that are unreachable hang, however many and however long', async () => {
+    const settings = fixture.get(GpuaasSettings);
+    const well = await gpuaas();
+    await set(well);
+    settings.clusterPatienceMs = 3_600_000;
+    const silent = await startSilent();
+    await makeDue(fixture, ...(await hangingAt(silent.socket, 'unreachable')));
+    await fixture.get(ClusterChecks).round();
+    await until(() => silent.most() === checksAtOnce / 2);
+    await makeDue(fixture, well);
+    engine.hasDoorImage = false;
+    await fixture.get(ClusterChecks).round();
+    await until(async () => (await fixture.call(clusters.get, { gpuaas_id: well })).status === 'degraded');
+    expect(silent.most()).toBe(checksAtOnce / 2);
+    engine.hasDoorImage = true;
+    settings.clusterPatienceMs = patienceMs;
+    await silent.stop();
+    await fixture.get(ClusterChecks).settled();
   });
 });
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await delay(10);
+}
+
+/** 20 clusters whose engines listen at this socket. */
+async function hangingAt(socket: string, status: 'ok' | 'unreachable'): Promise<string[]> {
+  const hanging: string[] = [];
+  for (let count = 0; count < 20; count += 1) hanging.push(await gpuaas());
+  const hang = `UPDATE cluster SET driver = 'docker', socket = $1, status = $2, since = clock_timestamp() WHERE gpuaas_id = ANY ($3::bigint[])`;
+  await fixture.query(hang, [socket, status, hanging]);
+  return hanging;
+}
+
+/** Takes connections and says nothing. */
+async function startSilent() {
+  let [open, most] = [0, 0];
+  const held = new Set<Socket>();
+  const server = createServer((socket) => {
+    held.add(socket.on('error', () => undefined).on('close', () => (open -= 1)));
+    socket.resume();
+    most = Math.max(most, (open += 1));
+  });
+  const folder = await mkdtemp(join(tmpdir(), 'atoll-silent-'));
+  const socket = join(folder, 'silent.sock');
+  await new Promise<void>((resolve) => server.listen(socket, resolve));
+  const stop = async (): Promise<void> => {
+    for (const each of held) each.destroy();
+    await new Promise((resolve) => server.close(resolve));
+    await rm(folder, { recursive: true });
+  };
+  return { socket, most: () => most, stop };
+}

@@ -23,9 +23,8 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
   private readonly logger = new Logger(ClusterChecks.name);
   private timer: NodeJS.Timeout | undefined;
   private claiming: Promise<void> | undefined;
-  private mayHaveMore = false;
   private readonly stopping = new AbortController();
-  private readonly underWay = new Set<Promise<void>>();
+  private readonly lanes = { answering: new Lane(), silent: new Lane() };
 
   constructor(
     private readonly dataSource: DataSource,
@@ -49,7 +48,8 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
 
   /** Resolves when no check is under way that began by itself, and none is about to begin. */
   async settled(): Promise<void> {
-    while (this.claiming || this.underWay.size > 0) await Promise.all([this.claiming, ...this.underWay]);
+    const { answering, silent } = this.lanes;
+    while (this.claiming || answering.size + silent.size > 0) await Promise.all([this.claiming, ...answering.underWay, ...silent.underWay]);
   }
 
   /** Checks one cluster, keeps what was found, and returns it. One that hangs takes `clusterPatienceMs`, and nobody else waits for it. */
@@ -59,11 +59,12 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
 
   /**
    * Of a round. One that answered before is asked again before pods are refused: an engine that restarts, or whose host is busy, is not away. What answers
-   * and is of no use, as another engine, is refused at once.
+   * and is of no use, as another engine, is refused at once. One that is unreachable has as long as that second look, or a busy one would never come back.
    */
   private async checkDue(asked: ClusterEntity): Promise<void> {
     const { clusterPatienceMs } = this.settings;
-    const found = await this.look(asked, asked.hasMissed ? 2 * clusterPatienceMs : clusterPatienceMs);
+    const isSilent = asked.hasMissed || asked.status === 'unreachable';
+    const found = await this.look(asked, isSilent ? 2 * clusterPatienceMs : clusterPatienceMs);
     const isMiss = found.checks.some(({ name, ok }) => name === 'reachable' && !ok);
     const isFirstMiss = isMiss && asked.status !== 'unreachable' && !asked.hasMissed;
     await (isFirstMiss ? this.keepMiss(asked) : this.keep(asked, found));
@@ -125,7 +126,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
 
   /**
    * Begins checks of clusters that are due, as many as there is room for, and goes on as they end, until none is due. However many end at once, requests
-   * have connections to the database.
+   * have connections to the database. Clusters that are unreachable have half of the places at most, so that however many hang, others have their turns.
    */
   round(): Promise<void> {
     this.claiming ??= inBackground(() => this.begin()).finally(() => (this.claiming = undefined));
@@ -133,23 +134,38 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   private async begin(): Promise<void> {
-    const room = this.settings.clusterChecks - this.underWay.size;
-    if (room <= 0 || this.stopping.signal.aborted) return;
+    if (this.stopping.signal.aborted) return;
+    const { answering, silent } = this.lanes;
     try {
-      const due = await this.claim(room);
-      this.mayHaveMore = due.length === room;
-      for (const cluster of due) this.track(this.checkDue(cluster));
+      await this.fill(answering, this.room(), `status <> 'unreachable'`);
+      await this.fill(silent, Math.min(this.room(), this.silentAtMost - silent.size), `status = 'unreachable'`);
     } catch (error) {
       this.logger.warn(`Cannot look for clusters to check; retrying: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 
+  private room(): number {
+    return this.settings.clusterChecks - this.lanes.answering.size - this.lanes.silent.size;
+  }
+
+  private get silentAtMost(): number {
+    return Math.ceil(this.settings.clusterChecks / 2);
+  }
+
+  private async fill(lane: Lane, room: number, which: Which): Promise<void> {
+    if (room <= 0) return;
+    const due = await this.claim(room, which);
+    lane.mayHaveMore = due.length === room;
+    for (const cluster of due) this.track(lane, this.checkDue(cluster));
+  }
+
   /** In the database, so that each cluster is checked by one replica. A simulated one always answers. */
-  private async claim(room: number): Promise<ClusterEntity[]> {
+  private async claim(room: number, which: Which): Promise<ClusterEntity[]> {
     return this.transactions.run(async (manager) => {
       const rows = await manager
         .createQueryBuilder(ClusterEntity, 'cluster')
         .where(`driver <> 'simulated' AND next_check_at <= clock_timestamp()`)
+        .andWhere(which)
         .orderBy('cluster.nextCheckAt')
         .limit(room)
         .setLock('pessimistic_write')
@@ -164,17 +180,31 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     });
   }
 
-  private track(work: Promise<void>): void {
+  private track(lane: Lane, work: Promise<void>): void {
     const tracked = work
       .catch((error: unknown) => {
         if (!this.stopping.signal.aborted) this.logger.warn(`Cannot keep the check of a cluster; retrying: ${String(error)}`);
       })
       .finally(() => {
-        this.underWay.delete(tracked);
+        lane.underWay.delete(tracked);
+        const { answering, silent } = this.lanes;
         // One claim for many places, not one a place.
-        if (this.mayHaveMore && 2 * this.underWay.size <= this.settings.clusterChecks) void this.round();
+        const isHalfFree = 2 * answering.size <= this.settings.clusterChecks - silent.size;
+        if ((answering.mayHaveMore && isHalfFree) || (silent.mayHaveMore && 2 * silent.size <= this.silentAtMost)) void this.round();
       });
-    this.underWay.add(tracked);
+    lane.underWay.add(tracked);
+  }
+}
+
+type Which = `status <> 'unreachable'` | `status = 'unreachable'`;
+
+/** Checks that are under way, of clusters that answered when they were last asked, or of those that did not. */
+class Lane {
+  readonly underWay = new Set<Promise<void>>();
+  mayHaveMore = false;
+
+  get size(): number {
+    return this.underWay.size;
   }
 }
 

@@ -25,8 +25,12 @@ export class EngineFixture {
       if (once !== 'answers' && once !== 'is late') return;
       const path = (request.url ?? '').replace(/^\/v[\d.]+|\?.*$/g, '');
       const isMissing = path.startsWith('/images/') && !this.hasDoorImage;
-      response.writeHead(isMissing ? 404 : 200, { 'content-type': 'application/json' });
-      const body = JSON.stringify(isMissing ? { message: 'no such image' } : this.#answerTo(path));
+      response.writeHead(isMissing ? 404 : 200, {
+        'content-type': 'application/json',
+        server: 'Docker/27.3.1 (linux)',
+        'api-version': '1.47',
+      });
+      const body = JSON.stringify(isMissing ? { message: 'no such image' } : this.#info());
       setTimeout(() => response.end(body), once === 'is late' ? this.lateMs : 0);
     });
   }
@@ -48,8 +52,7 @@ export class EngineFixture {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  #answerTo(path: string): object {
-    if (path === '/version') return { Version: '27.3.1', ApiVersion: '1.47', Components: [{ Name: 'Docker Engine' }] };
+  #info(): object {
     const limits = { MemoryLimit: true, CpuCfsQuota: true, PidsLimit: true, SecurityOptions: ['name=seccomp,profile=builtin'] };
     return { ID: this.id, Name: 'host-1', DockerRootDir: this.#folder, ServerVersion: '27.3.1', NCPU: 2, ...limits };
   }

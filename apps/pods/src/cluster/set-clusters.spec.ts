@@ -118,7 +118,8 @@ describe('an engine behind TLS', () => {
     const asked: string[] = [];
     const engine = createHttpsServer({ cert: certificate, key, ca: certificate, requestCert: true }, (request, response) => {
       asked.push(request.url ?? '');
-      response.end(JSON.stringify({ Version: '27.3.1', ApiVersion: '1.47', ID: 'engine-1', Name: 'host-1', DockerRootDir: '/' }));
+      response.writeHead(200, { server: 'Docker/27.3.1 (linux)', 'api-version': '1.47' });
+      response.end(JSON.stringify({ ID: 'engine-1', Name: 'host-1', DockerRootDir: '/' }));
     });
     await new Promise<void>((resolve) => engine.listen(0, '127.0.0.1', resolve));
     const url = `https://127.0.0.1:${(engine.address() as AddressInfo).port}`;

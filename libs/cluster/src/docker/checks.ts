@@ -2,11 +2,13 @@ import { statfs } from 'node:fs/promises';
 import type { ClusterCheck } from '../cluster-driver.js';
 import type { Engine } from './engine.js';
 import type { InfoAnswer } from './engine-answer.js';
-import { clusterErrorOf } from './engine-errors.js';
+import { clusterErrorOf, isForbidden } from './engine-errors.js';
 import type { Images } from './images.js';
 
 const oldestApi = 1.41;
 const fullShare = 0.05;
+const openTheSocket =
+  'Let the user of gpuaas and pods write to the socket: put it into the socket’s group (in a container: group_add). See docs/operations.md.';
 
 const passed = (name: string, detail: string): ClusterCheck => ({ name, ok: true, detail, howToFix: null, isVital: true });
 const failed = (name: string, detail: string, howToFix: string, isVital = true): ClusterCheck => ({
@@ -24,21 +26,29 @@ export class Checks {
     private readonly options: { doorImage: string; helperImage: string; isLocal: boolean },
   ) {}
 
-  async run(signal: AbortSignal): Promise<readonly ClusterCheck[]> {
+  /** `read`: reads the engine's `/info`. All is asked at once: a busy Podman takes seconds for each answer. */
+  async run(read: () => Promise<InfoAnswer>, signal: AbortSignal): Promise<readonly ClusterCheck[]> {
     try {
-      const info = await this.parts.engine.json<InfoAnswer>({ method: 'GET', path: '/info', signal });
-      const found = await Promise.all([this.#version(), this.#isolation(signal), this.#disk(info), this.#images(signal)]);
-      return [passed('reachable', `The engine answers as ${info.Name}.`), limits(info), seccomp(info), ...found.flat()];
+      const [info, ...found] = await Promise.all([read(), this.#version(), this.#isolation(signal), this.#images(signal)]);
+      const ofHost = [limits(info), seccomp(info), ...(await this.#disk(info))];
+      return [passed('reachable', `The engine answers as ${info.Name}.`), ...ofHost, ...found.flat()];
     } catch (error) {
-      const { message } = clusterErrorOf(error);
-      return [failed('reachable', message, 'Start the engine, or correct its address and its credentials.')];
+      const found = clusterErrorOf(error);
+      return [
+        failed(
+          'reachable',
+          found.message,
+          isForbidden(found) ? openTheSocket : 'Start the engine, or correct its address and its credentials.',
+        ),
+      ];
     }
   }
 
   async #version(): Promise<ClusterCheck> {
-    const { ApiVersion, Components, Version } = await this.parts.engine.version();
-    const detail = `${Components?.[0]?.Name ?? 'Engine'} ${Version}, API ${ApiVersion}.`;
-    if (Number(ApiVersion) >= oldestApi) return passed('version', detail);
+    const { apiVersion, kind, version } = await this.parts.engine.greeting();
+    const name = kind === 'podman' ? 'Podman Engine' : 'Engine';
+    const detail = `${[name, version].filter(Boolean).join(' ')}, API ${apiVersion}.`;
+    if (Number(apiVersion) >= oldestApi) return passed('version', detail);
     return failed('version', detail, `Upgrade the engine to API ${oldestApi}: Docker 20.10 or Podman 4.`);
   }
 

@@ -74,6 +74,8 @@ export class DockerDriver extends ClusterDriver {
   readonly #shells: Shells;
   readonly #links: Links;
   readonly #checks: Checks;
+  /** What was answered in one piece of work: a check is followed by a look at who it was. */
+  readonly #infos = new WeakMap<AbortSignal, Promise<InfoAnswer>>();
 
   constructor(options: DockerDriverOptions) {
     super();
@@ -98,14 +100,20 @@ export class DockerDriver extends ClusterDriver {
   /** Docker has an id for each engine. Podman makes up another one for each answer, so its host and its storage stand for it. */
   async identify(signal: AbortSignal): Promise<string> {
     return guarded(signal, async () => {
-      const { ID, Name, DockerRootDir } = await this.#engine.json<InfoAnswer>({ method: 'GET', path: '/info', signal });
+      const { ID, Name, DockerRootDir } = await (this.#infos.get(signal) ?? this.#info(signal));
       if ((await this.#engine.kind(signal)) === 'docker') return ID;
       return createHash('sha256').update(`${Name}\n${DockerRootDir}`).digest('hex');
     });
   }
 
   check(signal: AbortSignal): Promise<readonly ClusterCheck[]> {
-    return this.#checks.run(signal);
+    return this.#checks.run(() => this.#info(signal), signal);
+  }
+
+  #info(signal: AbortSignal): Promise<InfoAnswer> {
+    const info = this.#engine.json<InfoAnswer>({ method: 'GET', path: '/info', signal });
+    this.#infos.set(signal, info);
+    return info;
   }
 
   startPod(pod: PodRun, signal: AbortSignal): Promise<void> {

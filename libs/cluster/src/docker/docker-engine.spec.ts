@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type Server } from 'node:http';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ describe('an engine that does not answer as it should', () => {
   async function standIn(answer: Parameters<typeof createHttpServer>[1]): Promise<{ socketPath: string; server: Server }> {
     const socketPath = join(folder, `${randomUUID().slice(0, 8)}.sock`);
     const server = createHttpServer((request, response) => {
-      if (request.url?.startsWith('/version')) response.end(JSON.stringify({ Version: '28.0', ApiVersion: '1.48', Components: [] }));
+      if (request.url?.startsWith('/_ping')) response.writeHead(200, { 'Api-Version': '1.48', Server: 'Docker/28.0 (linux)' }).end('OK');
       else answer?.(request, response);
     }).listen(socketPath);
     await once(server, 'listening');
@@ -45,6 +45,44 @@ describe('an engine that does not answer as it should', () => {
     expect(await codeOf(driver.remove(someRef(), soon()))).toBe('unreachable');
     expect(await driver.check(soon())).toMatchObject([{ name: 'reachable', ok: false, isVital: true, howToFix: expect.any(String) }]);
     await driver.close();
+  });
+
+  it('is known by the head of /_ping alone, and asked for its description once in a check and the look that follows', async () => {
+    const asked: string[] = [];
+    const { server, socketPath } = await standIn((request, response) => {
+      const path = (request.url ?? '').replace(/\?.*$/, '');
+      asked.push(path);
+      // Never answers where a busy Podman takes seconds.
+      if (path.endsWith('/version')) return;
+      response.end(
+        JSON.stringify({ ID: 'engine-1', Name: 'host', DockerRootDir: '/', MemoryLimit: true, CpuCfsQuota: true, PidsLimit: true }),
+      );
+    });
+    const driver = driverAt({ socketPath });
+    const signal = soon();
+    const checks = await driver.check(signal);
+    expect(checks).toContainEqual(expect.objectContaining({ name: 'version', ok: true, detail: 'Engine 28.0, API 1.48.' }));
+    expect(await driver.identify(signal)).toBe('engine-1');
+    expect(asked.filter((path) => path.endsWith('/info'))).toEqual(['/v1.47/info']);
+    await driver.identify(soon());
+    expect(asked.filter((path) => path.endsWith('/info'))).toHaveLength(2);
+    await driver.close();
+    server.close();
+  });
+
+  it('is told apart from one with other certificates where the process may not open its socket, with what to do', async () => {
+    const { server, socketPath } = await standIn(undefined);
+    await chmod(folder, 0o755);
+    await chmod(socketPath, 0o600);
+    const driver = driverAt({ socketPath });
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) process.seteuid?.(65_534);
+    else await chmod(socketPath, 0);
+    const [check] = await driver.check(soon()).finally(() => isRoot && process.seteuid?.(0));
+    expect(check).toMatchObject({ name: 'reachable', ok: false, isVital: true, howToFix: expect.stringContaining('group_add') });
+    expect(check?.detail).toBe('Atoll may not open the socket of the container engine.');
+    await driver.close();
+    server.close();
   });
 
   it('passes on neither the text of an answer with status 500 nor the path of its socket', async () => {

@@ -57,10 +57,3 @@ export interface InfoAnswer {
   readonly PidsLimit: boolean;
   readonly SecurityOptions?: readonly string[] | null;
 }
-
-export interface VersionAnswer {
-  readonly Version: string;
-  readonly ApiVersion: string;
-  readonly MinAPIVersion?: string;
-  readonly Components?: readonly { readonly Name: string }[] | null;
-}

@@ -67,14 +67,22 @@ export function clusterErrorOf(error: unknown): ClusterError {
   return new ClusterError('unreachable', 'The container engine failed to answer the request.', cause);
 }
 
-const credentialErrors = /^(EACCES|EPERM|CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+const permissionErrors = /^(EACCES|EPERM)$/;
+const credentialErrors = /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
 /** A `ClusterError` of a connection that could not be made, or that broke. */
 export function connectionErrorOf(error: unknown): ClusterError {
   const { code = '' } = error as NodeJS.ErrnoException;
+  if (permissionErrors.test(code))
+    return new ClusterError('unauthorised', 'Atoll may not open the socket of the container engine.', { cause: error });
   return credentialErrors.test(code)
     ? new ClusterError('unauthorised', 'The container engine and Atoll do not accept each other’s credentials.', { cause: error })
     : new ClusterError('unreachable', 'The container engine cannot be reached, or its answer broke off.', { cause: error });
+}
+
+/** Whether the process may not open the engine's socket. */
+export function isForbidden({ cause }: ClusterError): boolean {
+  return permissionErrors.test((cause as NodeJS.ErrnoException | undefined)?.code ?? '');
 }
 
 export function isRefusal(error: unknown, ...statuses: readonly number[]): error is EngineRefusal {

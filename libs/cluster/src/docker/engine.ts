@@ -1,8 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { addAbortSignal, type Duplex, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { ClusterError } from '../cluster-error.js';
 import { untilAborted } from './abort.js';
-import type { VersionAnswer } from './engine-answer.js';
 import { EngineConnection, type EngineAddress, type Message, type Reply } from './engine-connection.js';
 import { connectionErrorOf, EngineRefusal } from './engine-errors.js';
 import { Slots } from './slots.js';
@@ -24,6 +24,14 @@ export interface EngineCall {
 /** Podman answers in the form of the Docker Engine API, with differences that its callers have to know. */
 export type EngineKind = 'docker' | 'podman';
 
+export interface Greeting {
+  readonly kind: EngineKind;
+  /** `1.41`: of the Docker Engine API. */
+  readonly apiVersion: string;
+  /** Of the engine; null where it does not say it. */
+  readonly version: string | null;
+}
+
 /** The newest version of the API whose answers are known here. */
 const newestApi = 1.47;
 const libpodPrefix = '/v4.0.0/libpod';
@@ -39,7 +47,7 @@ export class Engine {
   readonly #connection: EngineConnection;
   readonly #calls = new Slots(callsAtOnce);
   readonly #streams = new Slots(streamsAtOnce);
-  #version: Promise<VersionAnswer> | undefined;
+  #greeting: Promise<Greeting> | undefined;
 
   constructor(address: EngineAddress) {
     this.#connection = new EngineConnection(address);
@@ -83,19 +91,22 @@ export class Engine {
   }
 
   async kind(signal: AbortSignal): Promise<EngineKind> {
-    const { Components } = await within({ signal }, () => this.version());
-    return Components?.some(({ Name }) => Name === 'Podman Engine') ? 'podman' : 'docker';
+    return (await within({ signal }, () => this.greeting())).kind;
   }
 
-  /** Asked once, and again after a failure: an engine of another kind or an older version needs a new driver. Shared, so it ends with no caller's signal. */
-  version(): Promise<VersionAnswer> {
-    const call: EngineCall = { method: 'GET', path: '/version', signal: new AbortController().signal };
-    this.#version ??= within(call, async (signal) => {
+  /**
+   * Asked once, and again after a failure: an engine of another kind or an older version needs a new driver. Shared, so it ends with no caller's signal. From the
+   * head of `/_ping`, which a busy Podman answers at once; its `/version` takes seconds.
+   */
+  greeting(): Promise<Greeting> {
+    const call: EngineCall = { method: 'GET', path: '/_ping', signal: new AbortController().signal };
+    this.#greeting ??= within(call, async (signal) => {
       const { response } = await this.#exchange(messageOf(call, '', signal), 'call', signal);
-      return JSON.parse(await text(response)) as VersionAnswer;
+      response.resume();
+      return greetingIn(response.headers);
     });
-    return this.#version.catch((error: unknown) => {
-      this.#version = undefined;
+    return this.#greeting.catch((error: unknown) => {
+      this.#greeting = undefined;
       throw error;
     });
   }
@@ -125,9 +136,19 @@ export class Engine {
 
   async #prefix({ api }: EngineCall): Promise<string> {
     if (api === 'libpod') return libpodPrefix;
-    const { ApiVersion } = await this.version();
-    return `/v${Math.min(newestApi, Number(ApiVersion)).toFixed(2)}`;
+    const { apiVersion } = await this.greeting();
+    return `/v${Math.min(newestApi, Number(apiVersion)).toFixed(2)}`;
   }
+}
+
+/** Docker: `Server: Docker/27.3.1 (linux)`. Podman: `Server: Libpod/4.3.1 (linux)` and `Libpod-Api-Version`. Both: `Api-Version`. */
+function greetingIn(headers: IncomingHttpHeaders): Greeting {
+  const apiVersion = headers['api-version'];
+  const server = String(headers['server'] ?? '');
+  if (typeof apiVersion !== 'string') throw new Error('The head of /_ping has no Api-Version.');
+  const kind = 'libpod-api-version' in headers || server.startsWith('Libpod/') ? 'podman' : 'docker';
+  const [, version = null] = /^\w+\/(\S+)/.exec(server) ?? [];
+  return { kind, apiVersion, version };
 }
 
 function messageOf({ method, path, query = {}, body }: EngineCall, prefix: string, signal: AbortSignal, more = {}): Message {
