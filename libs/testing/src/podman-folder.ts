@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,6 +18,8 @@ export interface PodmanOptions {
   registry?: string;
   /** Keeps containers and volumes on a file system of this size, which a spec can fill. */
   diskBytes?: number;
+  /** Has bridges and a firewall of its own: nothing that others on this machine start or end changes them, and no port of it is reached from here. */
+  hasOwnNetwork?: boolean;
 }
 
 /** Storage and settings of one Podman service, apart from those of any other on this machine. */
@@ -32,7 +34,7 @@ export interface PodmanFolder {
 
 let made = 0;
 
-export function createPodmanFolder({ registry, diskBytes }: PodmanOptions): PodmanFolder {
+export function createPodmanFolder({ registry, diskBytes, hasOwnNetwork = false }: PodmanOptions): PodmanFolder {
   const path = mkdtempSync(join(tmpdir(), prefix));
   const inside = (name: string) => join(path, name);
   for (const name of ['root', 'scratch', 'networking']) mkdirSync(inside(name));
@@ -42,18 +44,20 @@ export function createPodmanFolder({ registry, diskBytes }: PodmanOptions): Podm
   made += 1;
   writeFileSync(inside('containers.conf'), configuration(64 + ((process.pid + made) % 180)));
   writeFileSync(inside('registries.conf'), registry ? `[[registry]]\nlocation = "${registry}"\ninsecure = true\n` : '');
+  if (hasOwnNetwork) writeFileSync(inside('own-network'), '');
   return folderAt(path);
 }
 
 function folderAt(path: string): PodmanFolder {
   const inside = (name: string) => join(path, name);
+  const namespaces = `/proc/${namespacesHolder(path)}/ns`;
   return {
     path,
     root: inside('root'),
     socketPath: inside('podman.sock'),
     podman: [
       // conmon writes into its working directory.
-      ...(['nsenter', `--mount=/proc/${mountsHolder(path)}/ns/mnt`, 'env', `--chdir=${inside('scratch')}`, 'podman'] as const),
+      ...(['nsenter', `--mount=${namespaces}/mnt`, `--net=${namespaces}/net`, 'env', `--chdir=${inside('scratch')}`, 'podman'] as const),
       ...['--root', inside('root'), '--runroot', inside('run'), '--tmpdir', inside('tmp'), '--network-config-dir', inside('networks')],
       ...['--storage-driver', 'overlay', '--storage-opt', `overlay.imagestore=${imageStore}`],
     ],
@@ -71,13 +75,14 @@ function folderAt(path: string): PodmanFolder {
  * at once it has ended, Podman takes it for alive by its pid file, and from then on no name is resolved for any of them. So each service sees a folder of its
  * own in the place of that one, in mounts of its own that the process holds whose id this returns.
  */
-function mountsHolder(path: string): number {
+function namespacesHolder(path: string): number {
   const file = join(path, 'holder');
   const known = readNumber(file);
   if (known !== undefined && commandOf(known).includes(path)) return known;
   const hold =
     'mkdir -p /run/containers && mount --bind "$0/networking" /run/containers && { tail -f "$0/owner" </dev/null >/dev/null 2>&1 & echo $!; }';
-  const holder = Number(execFileSync('unshare', ['--mount', 'sh', '-c', hold, path]));
+  const unshared = existsSync(join(path, 'own-network')) ? ['--mount', '--net'] : ['--mount'];
+  const holder = Number(execFileSync('unshare', [...unshared, 'sh', '-c', hold, path]));
   writeFileSync(file, String(holder));
   return holder;
 }

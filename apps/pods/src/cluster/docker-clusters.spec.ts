@@ -44,7 +44,9 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
     await fixture.act(pod, 'stop', team);
     await comesTo(pod, ({ status }) => status === 'stopped');
   };
-  const containers = async () => (await podman.cli('ps', '--format', '{{.Names}} {{.Image}}')).split('\n').filter(Boolean);
+  /** All but the keepers of networks. */
+  const containers = async () =>
+    (await podman.cli('ps', '--format', '{{.Names}} {{.Image}}')).split('\n').filter((line) => line && !line.includes('-keeper-'));
 
   it('run as containers of their image, and are gone with their pod', async () => {
     const pod = await running();

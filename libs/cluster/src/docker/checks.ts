@@ -1,14 +1,20 @@
 import { statfs } from 'node:fs/promises';
 import type { ClusterCheck } from '../cluster-driver.js';
 import type { Engine } from './engine.js';
-import type { InfoAnswer } from './engine-answer.js';
+import type { InfoAnswer, ListedContainer } from './engine-answer.js';
 import { clusterErrorOf, isForbidden } from './engine-errors.js';
 import type { Images } from './images.js';
+import { ofAnyInstallation, type BreachKind } from './names.js';
 
 const oldestApi = 1.41;
 const fullShare = 0.05;
+/** So long an operator is told of networks that were not isolated. */
+const notedMs = 86_400_000;
 const openTheSocket =
   'Let the user of gpuaas and pods write to the socket: put it into the socket’s group (in a container: group_add). See docs/operations.md.';
+const setTheRule =
+  'On the engine’s host: iptables -I FORWARD -m comment --comment atoll -j NETAVARK_ISOLATION_1, after each of its starts. See docs/pods-on-containers.md.';
+const timeOf = ({ Created }: ListedContainer): string => new Date(Created * 1000).toISOString();
 
 const passed = (name: string, detail: string): ClusterCheck => ({ name, ok: true, detail, howToFix: null, isVital: true });
 const failed = (name: string, detail: string, howToFix: string, isVital = true): ClusterCheck => ({
@@ -59,11 +65,25 @@ export class Checks {
     const { host } = await engine.json<{ host: { networkBackend?: string } }>({ method: 'GET', path: '/info', api: 'libpod', signal });
     const backend = host.networkBackend ?? 'unknown';
     const fix = 'Install netavark and aardvark-dns, and set network_backend = "netavark" in containers.conf.';
-    return [
-      backend === 'netavark'
-        ? passed('isolation', 'Networks are isolated by netavark; versions that need a rule beside it: docs/pods-on-containers.md.')
-        : failed('isolation', `The network backend is ${backend}.`, fix),
-    ];
+    if (backend !== 'netavark') return [failed('isolation', `The network backend is ${backend}.`, fix)];
+    return [await this.#breaches(signal)];
+  }
+
+  /** What the pods service has seen of the networks (`IsolationProbe`); they are those of the host, so it may be another installation's. */
+  async #breaches(signal: AbortSignal): Promise<ClusterCheck> {
+    const [open] = await this.#noted('open-breach', signal);
+    if (open) return failed('isolation', `Pods of different workspaces reach each other, seen at ${timeOf(open)}.`, setTheRule);
+    const [mended] = await this.#noted('breach', signal);
+    if (!mended) return passed('isolation', 'Networks are isolated by netavark.');
+    const detail = `Pods of different workspaces could reach each other, seen at ${timeOf(mended)}; the isolation was restored then.`;
+    return failed('isolation', detail, setTheRule, false);
+  }
+
+  async #noted(kind: BreachKind, signal: AbortSignal): Promise<readonly ListedContainer[]> {
+    const query = { all: true, filters: ofAnyInstallation(kind) };
+    const noted = await this.parts.engine.json<ListedContainer[]>({ method: 'GET', path: '/containers/json', query, signal });
+    const newest = noted.toSorted((a, b) => b.Created - a.Created);
+    return newest.filter(({ Created }) => Date.now() - Created * 1000 < notedMs);
   }
 
   /** Only of an engine on this machine: the API does not tell. */

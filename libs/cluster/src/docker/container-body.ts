@@ -99,6 +99,18 @@ export const confinement = {
   RestartPolicy: { Name: 'no' },
 } as const;
 
+/** The `HostConfig` of a container that Atoll itself needs: it writes nothing, and nobody reads its output. */
+export function smallBody(memoryBytes: number, processesAtMost: number): object {
+  return {
+    ...confinement,
+    ReadonlyRootfs: true,
+    Memory: memoryBytes,
+    MemorySwap: memoryBytes,
+    PidsLimit: processesAtMost,
+    LogConfig: { Type: 'none' },
+  };
+}
+
 export function logLimit(bytes: number, kind: EngineKind): Record<string, string> {
   return kind === 'podman' ? { 'max-size': String(bytes) } : { 'max-size': String(Math.round(bytes / 4)), 'max-file': '4' };
 }

@@ -15,6 +15,8 @@ import type { InfoAnswer, ListedContainer } from './engine-answer.js';
 import { clusterErrorOf } from './engine-errors.js';
 import { Hints } from './hints.js';
 import { Images } from './images.js';
+import { IsolationProbe } from './isolation-probe.js';
+import { Keepers } from './keepers.js';
 import { Links } from './links.js';
 import { Logs } from './logs.js';
 import { Names } from './names.js';
@@ -41,6 +43,10 @@ export interface DockerDriverOptions {
   readonly pullStallMs?: number;
   /** How old the used bytes of volumes may be; a minute where it is left out. The engine reads every file for them. */
   readonly volumeUsageAgeMs?: number;
+  /** On Podman, how often `list` looks at most whether networks are isolated; a minute where it is left out. */
+  readonly isolationProbeMs?: number;
+  /** On Podman, how many networks without a pod stay while pods of others run; 64 where it is left out. */
+  readonly idleNetworks?: number;
 }
 
 export const dockerCapabilities: Capabilities = {
@@ -73,6 +79,7 @@ export class DockerDriver extends ClusterDriver {
   readonly #logs: Logs;
   readonly #shells: Shells;
   readonly #links: Links;
+  readonly #probe: IsolationProbe;
   readonly #checks: Checks;
   /** What was answered in one piece of work: a check is followed by a look at who it was. */
   readonly #infos = new WeakMap<AbortSignal, Promise<InfoAnswer>>();
@@ -80,14 +87,17 @@ export class DockerDriver extends ClusterDriver {
   constructor(options: DockerDriverOptions) {
     super();
     const { doorImage, helperImage = doorImage, pullStallMs = 300_000, volumeUsageAgeMs = 60_000 } = options;
+    const { isolationProbeMs = 60_000, idleNetworks = 64 } = options;
     const { defaults = { cpu: 2, memoryGb: 4 }, cdiDeviceOf = cdiDeviceByUuid } = options;
     const engine = (this.#engine = new Engine(options.address));
     const names = (this.#names = new Names(options.installationId));
     const containers = (this.#containers = new Containers(engine, names));
-    const networks = (this.#networks = new Networks(engine, names));
+    const keepers = new Keepers({ engine, containers, names });
+    const networks = (this.#networks = new Networks({ engine, names, containers, keepers }, idleNetworks));
     this.#hints = new Hints(engine, names);
     const images = (this.#images = new Images(engine, names, pullStallMs, (ref) => this.#hints.give(ref)));
     const parts = { engine, names, containers, networks, images };
+    this.#probe = new IsolationProbe({ engine, containers, names, images, keepers }, doorImage, isolationProbeMs);
     this.#pods = new Pods(parts, { defaults, cdiDeviceOf });
     this.#doors = new Doors(parts, { image: doorImage, bindAddress: bindAddressOf(options.publicHost) });
     this.#volumes = new Volumes(engine, names, volumeUsageAgeMs);
@@ -177,7 +187,8 @@ export class DockerDriver extends ClusterDriver {
     yield* await guarded(signal, () => this.#found(signal));
     await guarded(signal, async () => {
       await this.#links.removeAbandoned(signal);
-      await this.#networks.removeUnused(signal);
+      await this.#networks.tend(signal);
+      if ((await this.#engine.kind(signal)) === 'podman') await this.#probe.runIfDue(signal);
     });
   }
 

@@ -57,7 +57,7 @@ export class Doors {
       const existing = await containers.find(name, signal);
       if (existing?.State.Status === 'running') return this.#renew(existing.Id, door.tls, signal);
       if (!existing && !(await images.prepare(this.options.image, door.ref, signal))) return;
-      await networks.with(door.owner, signal, (network) => this.#start(door, network, existing, signal));
+      await networks.with(door.owner, this.options.image, signal, (network) => this.#start(door, network, existing, signal));
     });
   }
 

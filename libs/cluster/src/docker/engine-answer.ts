@@ -14,6 +14,7 @@ export interface ContainerAnswer {
   };
   readonly HostConfig: { readonly Memory: number; readonly DeviceRequests?: readonly unknown[] | null };
   readonly Config: { readonly Labels: Labels | null };
+  readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, { readonly IPAddress?: string }>> | null };
 }
 
 export type Labels = Readonly<Record<string, string>>;
@@ -21,6 +22,7 @@ export type Labels = Readonly<Record<string, string>>;
 export interface ListedContainer {
   readonly Id: string;
   readonly Names: readonly string[];
+  readonly Image: string;
   readonly Labels: Labels | null;
   readonly State: string;
   /** Unix seconds. */
@@ -36,9 +38,13 @@ export interface VolumeAnswer {
 }
 
 export interface NetworkAnswer {
-  readonly Name: string;
   readonly Labels: Labels | null;
-  readonly IPAM: { readonly Config?: readonly { readonly Gateway?: string }[] | null };
+}
+
+/** Of Podman's own API: NetworkLsLibpod, NetworkInspectLibpod. */
+export interface PodmanNetworkAnswer {
+  readonly labels?: Labels | null;
+  readonly subnets?: readonly { readonly gateway?: string }[] | null;
 }
 
 export interface EventAnswer {

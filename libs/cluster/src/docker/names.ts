@@ -6,7 +6,7 @@ import type { Labels } from './engine-answer.js';
 /** Labels of everything that Atoll creates on an engine. */
 const label = {
   installation: 'dev.atoll.installation',
-  /** An `ObjectKind`, `link` or `network`. */
+  /** A `LabelKind`. */
   kind: 'dev.atoll.kind',
   id: 'dev.atoll.id',
   run: 'dev.atoll.run',
@@ -21,6 +21,15 @@ const label = {
 const kinds: ReadonlySet<string> = new Set<ObjectKind>(['pod', 'door', 'volume', 'vm']);
 /** Longest name of a network interface in Linux, without its end: IFNAMSIZ in linux/if.h. */
 const longestInterface = 15;
+
+/** What was seen of networks that were not isolated: one that was mended, and one that could not be. */
+export type BreachKind = 'breach' | 'open-breach';
+type LabelKind = ObjectKind | 'link' | 'network' | 'keeper' | 'probe' | BreachKind;
+
+/** For the parameter `filters` of the API: what is of this kind, of every installation on the engine. */
+export function ofAnyInstallation(kind: LabelKind): { label: string[] } {
+  return { label: [`${label.kind}=${kind}`] };
+}
 
 /** Names and labels of one installation on an engine. They follow from ids alone, so that whoever comes after a crash finds what is there. */
 export class Names {
@@ -41,6 +50,26 @@ export class Names {
 
   link(token: string): string {
     return `${this.#prefix}-link-${token}`;
+  }
+
+  /** Of the container that keeps a workspace's network from ending with its last pod. */
+  keeper(workspaceId: string): string {
+    checkId(workspaceId);
+    return `${this.#prefix}-keeper-${workspaceId}`;
+  }
+
+  /** Of a container that looks whether networks are isolated. */
+  probe(token: string): string {
+    return `${this.#prefix}-probe-${token}`;
+  }
+
+  /** Of a network that is removed at once. */
+  scratchNetwork(): string {
+    return `${this.#prefix}-scratch`;
+  }
+
+  breach(kind: BreachKind): string {
+    return `${this.#prefix}-${kind}`;
   }
 
   network(workspaceId: string): string {
@@ -69,6 +98,15 @@ export class Names {
     return { ...this.#common('link', podLabels?.[label.workspace] ?? ''), [label.pod]: pod };
   }
 
+  keeperLabels(workspaceId: string): Labels {
+    return this.#common('keeper', workspaceId);
+  }
+
+  /** Of what belongs to no workspace. */
+  guardLabels(kind: 'probe' | 'scratch' | BreachKind): Labels {
+    return this.#common(kind, '');
+  }
+
   networkLabels(owner: Owner): Labels {
     return { ...this.#common('network', owner.workspaceId), [label.team]: owner.teamId };
   }
@@ -78,9 +116,13 @@ export class Names {
   }
 
   /** For the parameter `filters` of the API: of this installation, and all of these. */
-  filter(wanted: { kind?: ObjectKind | 'link' | 'network'; pod?: string; workspace?: string } = {}): { label: string[] } {
+  filter(wanted: { kind?: LabelKind; pod?: string; workspace?: string } = {}): { label: string[] } {
     const more = Object.entries(wanted).map(([name, value]) => `${label[name as 'kind' | 'pod' | 'workspace']}=${value}`);
     return { label: [`${label.installation}=${this.installationId}`, ...more] };
+  }
+
+  kindOf(labels: Labels | null | undefined): string | null {
+    return labels?.[label.kind] ?? null;
   }
 
   isOurs(labels: Labels | null | undefined): boolean {

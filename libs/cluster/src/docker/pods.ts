@@ -37,7 +37,7 @@ export class Pods {
       if (existing && !isUnstarted(existing)) return;
       if (!existing && !(await images.prepare(pod.image, pod.ref, signal))) return;
       if (!existing) await this.#requireVolumes(pod, signal);
-      await networks.with(pod.owner, signal, (network) => this.#createAndStart(pod, network, signal));
+      await networks.with(pod.owner, pod.image, signal, (network) => this.#createAndStart(pod, network, signal));
     });
   }
 
