@@ -6,7 +6,7 @@ export { errorOf } from './error-of.js';
 export { runs } from './law-runs.js';
 export { freePort } from './free-port.js';
 export { lokiLacks, startLoki } from './loki.js';
-export type { Loki } from './loki.js';
+export type { Loki, LokiLimits } from './loki.js';
 export { baseTree, cachePath, chromiumPath, hostsLack } from './machine.js';
 export { startSshHost } from './ssh-host.js';
 export type { SshHost, SshHostOptions } from './ssh-host.js';

@@ -16,6 +16,12 @@ export function lokiLacks(): string | undefined {
   return existsSync(binary) ? undefined : 'Loki was not found';
 }
 
+/** What a tenant may push: `limits_config` of Loki, in MB a second and MB at once. */
+export interface LokiLimits {
+  readonly ingestion_rate_mb: number;
+  readonly ingestion_burst_size_mb: number;
+}
+
 /** A real Loki on loopback, which asks for a tenant. */
 export interface Loki {
   readonly url: string;
@@ -26,11 +32,12 @@ export interface Loki {
   stop(): Promise<void>;
 }
 
-/** Starts a Loki on a free port, and ends it with this process at the latest. */
-export async function startLoki(): Promise<Loki> {
+/** Starts a Loki on a free port, and ends it with this process at the latest. `limits` are those of single tenants, by the tenant's name. */
+export async function startLoki(limits: Readonly<Record<string, LokiLimits>> = {}): Promise<Loki> {
   const folder = await mkdtemp(join(tmpdir(), 'atoll-loki-'));
   const [port, grpcPort] = [await freePort(), await freePort()];
   const file = join(folder, 'loki.yaml');
+  await writeFile(join(folder, 'limits.yaml'), JSON.stringify({ overrides: limits }));
   await writeFile(file, configuration(folder, port, grpcPort));
   const url = `http://127.0.0.1:${port}`;
   let child = await start(file, url);
@@ -98,6 +105,7 @@ ingester: {lifecycler: {min_ready_duration: 0s, final_sleep: 0s}}
 frontend: {scheduler_dns_lookup_period: 500ms}
 frontend_worker: {dns_lookup_duration: 500ms}
 analytics: {reporting_enabled: false}
+runtime_config: {file: ${folder}/limits.yaml}
 limits_config: {discover_service_name: [], discover_log_levels: false}
 `;
 }

@@ -48,7 +48,7 @@ it('the newest pod is read, by one replica, however many pods others read', asyn
 });
 
 it('lines of the platform about the newest pod are stored by one replica, however many there are about others', async () => {
-  const found = await Promise.all(replicas.map((replica) => replica.claimPlatformLines()));
+  const found = await Promise.all(replicas.map((replica) => replica.claimPlatformLines([])));
   const podIds = found.flat().map(({ podId }) => podId);
   expect(podIds.filter((podId) => podId === newest)).toHaveLength(1);
   expect(podIds).toHaveLength(podCount + 1);

@@ -88,7 +88,7 @@ const claimRuns = claimOf(`
 
 const claimPlatform = claimOf(`
   SELECT DISTINCT found.no, 0 AS run FROM platform_line line JOIN log_source found ON found.pod_id = line.pod_id AND found.is_platform
-  WHERE ${free('found')} LIMIT 1000`);
+  WHERE found.no <> ALL ($2::integer[]) AND ${free('found')} LIMIT 1000`);
 
 /** A reader that was thought dead finds another one’s cursor, and what it has read counts no more. */
 const saveCursors = `
@@ -127,9 +127,9 @@ export class LogClaims {
     return (await this.statements.query<ClaimedRow>('logs.claim-runs', claimRuns, [this.readerId, reading])).map(claimedOf);
   }
 
-  /** Sources of the platform that have lines to store, with these. */
-  async claimPlatformLines(): Promise<(Claimed & { written: PlatformLine[] })[]> {
-    const rows = await this.statements.query<ClaimedRow>('logs.claim-platform', claimPlatform, [this.readerId]);
+  /** Sources of the platform that have lines to store, with these, but for sources whose lines are being stored here already. */
+  async claimPlatformLines(storing: readonly number[]): Promise<(Claimed & { written: PlatformLine[] })[]> {
+    const rows = await this.statements.query<ClaimedRow>('logs.claim-platform', claimPlatform, [this.readerId, storing]);
     if (rows.length === 0) return [];
     const lines = await this.statements.query<PlatformLine & { pod_id: string }>(
       'logs.platform-lines',

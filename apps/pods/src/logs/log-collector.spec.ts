@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterError } from '@atoll/cluster';
 import { memberOf } from '@atoll/testing';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { array, assert, asyncProperty, boolean, integer, record } from 'fast-check';
 import { LogClaims } from './log-claims.js';
 import { LogCollector } from './log-collector.js';
@@ -9,7 +9,7 @@ import { PlatformLines } from './platform-lines.js';
 import { LogStore } from './log-store.js';
 import { LogVolume } from './log-volume.js';
 import { LogWriter } from './log-writer.js';
-import { LogsFixture } from './logs-fixture.js';
+import { LogsFixture, type WrittenPod } from './logs-fixture.js';
 import { Transactions } from '@atoll/database';
 import { Statements } from '@atoll/database';
 import { PodsSettings } from '../pods-settings.js';
@@ -31,10 +31,11 @@ describe('the collector of logs', () => {
   const replicas: LogCollector[] = [];
 
   /** As another process of the service: what one holds in memory, the other does not know. */
-  function replica(): LogCollector {
-    const claims = new LogClaims(fixture.get(Statements));
+  function replica(
+    volume = new LogVolume(fixture.get(Statements), fixture.get(PodsSettings)),
+    claims = new LogClaims(fixture.get(Statements)),
+  ): LogCollector {
     const settings = fixture.get(PodsSettings);
-    const volume = new LogVolume(fixture.get(Statements), settings);
     const store = fixture.get(LogStore);
     const collector = new LogCollector(store, claims, new LogWriter(store, claims), volume, fixture.engines, settings);
     replicas.push(collector);
@@ -165,6 +166,7 @@ describe('the collector of logs', () => {
     await fixture.collector.collect();
     await fixture.collector.idle();
     await fixture.collector.collect();
+    await fixture.collector.idle();
     fixture.engines.perBatch = 2;
     const lines = await fixture.messages(loud);
     expect(lines.slice(0, 201)).toEqual([...numbered(200), 'after a pause']);
@@ -205,6 +207,7 @@ describe('the collector of logs', () => {
     await fixture.collector.collect();
     await fixture.collector.idle();
     await fixture.collector.collect();
+    await fixture.collector.idle();
     expect((await fixture.messages(pod)).slice(70)).toEqual([
       'Lines are dropped until midnight UTC: the pods of a team may write 1 MiB a day.',
     ]);
@@ -237,10 +240,58 @@ describe('the collector of logs', () => {
       await lines.write(manager, pod.podId, 'The pod stops in 10 minutes.');
     });
     await Promise.all([fixture.collector.collect(), replica().collect()]);
-    await fixture.collector.collect();
+    await until(async () => (await fixture.messages(pod)).length === 2);
     const { data } = await fixture.logs({ pod_name: pod.podName }, memberOf(pod.teamId));
     const line = { stream: 'platform', container: 'main', pod_name: pod.podName, message: 'The pod stops in 10 minutes.' };
     expect(data).toEqual([expect.objectContaining(line), expect.objectContaining(line)]);
     expect(await fixture.query('SELECT FROM platform_line')).toEqual([]);
+  });
+
+  it('stores what other pods write while the store takes nothing of one team, and looks for new ones', async () => {
+    const [refused, other] = [await fixture.pod(fixture.team()), await fixture.pod(fixture.team())];
+    const store = fixture.get(LogStore);
+    const append = store.append.bind(store);
+    let isRefusing = true;
+    jest.spyOn(store, 'append').mockImplementation(async (groups, save) => {
+      const failing = groups.filter(({ source }) => isRefusing && source.teamId === refused.teamId);
+      if (failing.length === groups.length) throw new Error('It is over its limit.');
+      await append(
+        groups.filter((group) => !failing.includes(group)),
+        save,
+      );
+      return new Map(failing.map(({ source }) => [source.no, new Error('It is over its limit.')]));
+    });
+    const say = (pod: WrittenPod) =>
+      fixture.get(Transactions).run((manager) => fixture.get(PlatformLines).write(manager, pod.podId, 'The pod stops.'));
+    for (const pod of [refused, other]) {
+      await say(pod);
+      fixture.write(pod.podId, ['x']);
+    }
+    await fixture.collector.collect();
+    await until(async () => (await fixture.messages(other)).length === 2);
+    const late = await fixture.pod(other.teamId);
+    fixture.write(late.podId, ['late']);
+    await fixture.collector.collect();
+    await until(async () => (await fixture.messages(late)).length === 1);
+    expect(await fixture.messages(refused)).toEqual([]);
+    isRefusing = false;
+    await until(async () => {
+      await fixture.collector.collect();
+      return (await fixture.messages(refused)).length === 2;
+    });
+    jest.restoreAllMocks();
+  });
+
+  it('does all else of a round where a part of it fails, and says so', async () => {
+    const pod = await fixture.pod(fixture.team());
+    fixture.write(pod.podId, ['x']);
+    const claims = fixture.get(LogClaims);
+    jest.spyOn(claims, 'claimPlatformLines').mockRejectedValueOnce(new Error('It is away.'));
+    jest.spyOn(fixture.get(LogVolume), 'flush').mockRejectedValueOnce(new Error('It is away too.'));
+    const forgotten = jest.spyOn(claims, 'forgetOld');
+    const collector = replica(fixture.get(LogVolume), claims);
+    await expect(collector.collect()).rejects.toThrow('It is away.');
+    expect(forgotten).toHaveBeenCalledTimes(1);
+    jest.restoreAllMocks();
   });
 });

@@ -14,6 +14,8 @@ const everyMs = 1_000;
 const maintainMs = 600_000;
 const volumeMs = 10_000;
 const troubleMs = 60_000;
+/** Lines of the platform that were not stored are tried again after this, and take no place from others meanwhile. */
+const restMs = 5_000;
 
 /**
  * Brings what pods write from their clusters into the store. One replica reads a run, the others take over what it read within 15 s of its death, where it
@@ -24,6 +26,10 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   private readonly logger = new Logger(LogCollector.name);
   private readonly stopping = new AbortController();
   private readonly reading = new Map<number, Promise<void>>();
+  /** Sources of the platform whose lines are on their way into the store. */
+  private readonly storing = new Map<number, Promise<void>>();
+  /** Those whose lines were not stored the last time. */
+  private readonly restingUntilMs = new Map<number, number>();
   private readonly troubleAtMs = new Map<string, number>();
   private readonly due = new Map<string, number>();
   private readonly rounds = new Rounds(() => this.go().then(() => everyMs));
@@ -45,26 +51,29 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping.abort();
     await this.rounds.stop();
-    await Promise.all(this.reading.values());
+    await this.idle();
     await this.claims.release().catch(() => undefined);
   }
 
-  /** One round: what is new is read from now on, and what is due by time is done. */
+  /** One round: what is new is read from now on, and what is due by time is done. Throws the first failure, after all parts had their turn. */
   async collect(): Promise<void> {
     await this.claims.beAlive();
-    for (const claimed of await this.claims.claimRuns([...this.reading.keys()])) this.start(claimed);
-    const ofPlatform = await this.claims.claimPlatformLines();
-    await Promise.all(ofPlatform.map((claimed) => this.writePlatformLines(claimed)));
-    if (this.isDue('volume', volumeMs)) await this.volume.flush();
+    const parts = [() => this.readRuns(), () => this.storePlatformLines()];
+    if (this.isDue('volume', volumeMs)) parts.push(() => this.volume.flush());
     if (this.isDue('maintenance', maintainMs)) {
-      await this.store.maintain();
-      await this.claims.forgetOld(this.settings.logRetentionDays);
+      parts.push(
+        () => this.store.maintain(),
+        () => this.claims.forgetOld(this.settings.logRetentionDays),
+      );
     }
+    const failures: unknown[] = [];
+    for (const part of parts) await part().catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Resolves when every run that is being read now has been read to its end. */
   async idle(): Promise<void> {
-    await Promise.all(this.reading.values());
+    await Promise.all([...this.reading.values(), ...this.storing.values()]);
   }
 
   private async go(): Promise<void> {
@@ -75,6 +84,26 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
     } catch (error) {
       if (!this.isFailing) this.logger.warn(`Cannot collect logs; retrying: ${messageOf(error)}`);
       this.isFailing = true;
+    }
+  }
+
+  private async readRuns(): Promise<void> {
+    for (const claimed of await this.claims.claimRuns([...this.reading.keys()])) this.start(claimed);
+  }
+
+  /** Each by itself: a team whose lines the store does not take holds up neither the lines of others nor the round. */
+  private async storePlatformLines(): Promise<void> {
+    const nowMs = Date.now();
+    for (const [no, untilMs] of this.restingUntilMs) if (untilMs <= nowMs) this.restingUntilMs.delete(no);
+    for (const claimed of await this.claims.claimPlatformLines([...this.storing.keys(), ...this.restingUntilMs.keys()])) {
+      const { no, gpuaasId } = claimed.source;
+      const task = this.writePlatformLines(claimed)
+        .catch((error: unknown) => {
+          this.restingUntilMs.set(no, Date.now() + restMs);
+          this.tell(gpuaasId, error);
+        })
+        .finally(() => this.storing.delete(no));
+      this.storing.set(no, task);
     }
   }
 
@@ -118,7 +147,7 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
     const nowMs = Date.now();
     if (this.stopping.signal.aborted || (this.troubleAtMs.get(gpuaasId) ?? 0) > nowMs) return;
     this.troubleAtMs.set(gpuaasId, nowMs + troubleMs);
-    this.logger.warn(`Cannot read logs of pods of GPU service ${gpuaasId}; retrying: ${messageOf(error)}`);
+    this.logger.warn(`Cannot collect logs of pods of GPU service ${gpuaasId}; retrying: ${messageOf(error)}`);
   }
 }
 

@@ -31,12 +31,12 @@ export class StoreFixture {
     readonly store: LogStore,
   ) {}
 
-  static async start(name: StoreName): Promise<StoreFixture> {
+  static async start(name: StoreName, limits: Parameters<typeof startLoki>[0] = {}): Promise<StoreFixture> {
     const database = await createDatabase();
     const entities = [LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity];
     const module = DatabaseModule.forRoot({ schema: 'pods', url: database.url, entities, migrations: [PodLogs1811000000000] });
     const app = await NestFactory.createApplicationContext(module, { abortOnError: false });
-    const loki = name === 'loki' ? await startLoki() : undefined;
+    const loki = name === 'loki' ? await startLoki(limits) : undefined;
     const clock = new Clock();
     const [statements, transactions] = [app.get(Statements), app.get(Transactions)];
     const store = loki
@@ -74,8 +74,8 @@ export class StoreFixture {
   }
 
   /** Stores lines of one source, all of which count. */
-  append(source: LogSource, lines: readonly StoredLine[]): Promise<void> {
-    return this.store.append([{ source, lines }], () => Promise.resolve(new Set([source.no])));
+  async append(source: LogSource, lines: readonly StoredLine[]): Promise<void> {
+    await this.store.append([{ source, lines }], () => Promise.resolve(new Set([source.no])));
   }
 
   /** Everything of these sources’ scopes, newest first, unless asked otherwise. */

@@ -225,3 +225,36 @@ describeWhere(lacking.loki, 'the log store in Loki', () => {
     expect(await fixture.read([{ ...source, teamId: randomUUID() }])).toEqual({ lines: [], readTo: null });
   });
 });
+
+describeWhere(lacking.loki, 'the log store in Loki, where one team is over its limit', () => {
+  const limited = randomUUID();
+  let fixture: StoreFixture;
+  beforeAll(async () => {
+    fixture = await StoreFixture.start('loki', { [limited]: { ingestion_rate_mb: 0.001, ingestion_burst_size_mb: 0.001 } });
+  });
+  afterAll(() => fixture.stop());
+
+  it('stores and saves the lines of all others, and says whose lines it did not', async () => {
+    const [before, after] = [(await fixture.sources(1)) as [LogSource], (await fixture.sources(1)) as [LogSource]];
+    const [over] = (await fixture.sources(1, { teamId: limited })) as [LogSource];
+    const atNs = nsOfMs(Date.now());
+    const long = aLine(over, atNs, 'x'.repeat(4_000));
+    const groups = [
+      { source: before[0], lines: [aLine(before[0], atNs, 'one')] },
+      { source: over, lines: [long] },
+      { source: after[0], lines: [aLine(after[0], atNs, 'another')] },
+    ];
+    const saved: number[][] = [];
+    const save = (_: unknown, stored: readonly { source: LogSource }[]) => {
+      saved.push(stored.map(({ source }) => source.no));
+      return Promise.resolve(new Set(saved.flat()));
+    };
+    const failed = await fixture.store.append(groups, save);
+    expect([...failed]).toEqual([[over.no, expect.objectContaining({ code: 'unavailable' })]]);
+    expect(saved).toEqual([[before[0].no, after[0].no]]);
+    expect(messagesOf((await fixture.read(before)).lines)).toEqual(['one']);
+    expect(messagesOf((await fixture.read(after)).lines)).toEqual(['another']);
+    await expect(fixture.store.append([{ source: over, lines: [long] }], save)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(saved).toHaveLength(1);
+  });
+});

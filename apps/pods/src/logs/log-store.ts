@@ -32,16 +32,23 @@ export interface LogPage {
   readonly readTo: LogPosition | null;
 }
 
+/** Writes down how far these were read. Returns the numbers of the sources whose lines count. */
+export type SaveRead<Group> = (manager: EntityManager, stored: readonly Group[]) => Promise<ReadonlySet<number>>;
+
+/** No source has failed. */
+export const noneFailed: ReadonlyMap<number, unknown> = new Map();
+
 /**
  * Where lines are kept. A store knows teams and numbers of sources, nothing of callers.
  */
 export abstract class LogStore {
   /**
-   * Stores lines together with how far the logs have been read: `save` runs once in a transaction, writes that down, and returns the numbers of the
-   * sources whose lines count; those of others are kept by another replica. Where this throws nothing is saved, and the same lines come again, at the same
+   * Stores lines together with how far the logs have been read: `save` runs in a transaction with the groups whose lines are stored, writes that down, and
+   * returns the numbers of the sources whose lines count; those of others are kept by another replica. Returns the error of each source, by its number,
+   * whose lines could not be stored: nothing of it is saved. Where this throws nothing is saved at all. What is not saved comes again, at the same
    * positions: then a line is still kept once. Throws AppError `unavailable` where the store does not answer.
    */
-  abstract append(groups: readonly SourceLines[], save: (manager: EntityManager) => Promise<ReadonlySet<number>>): Promise<void>;
+  abstract append<Group extends SourceLines>(groups: readonly Group[], save: SaveRead<Group>): Promise<ReadonlyMap<number, unknown>>;
 
   /** Throws AppError `unavailable` where the store does not answer in time. */
   abstract read(query: LogQuery): Promise<LogPage>;

@@ -40,6 +40,15 @@ export class LogVolume {
   async flush(): Promise<void> {
     const counted = [...this.counted].sort(([one], [other]) => (one < other ? -1 : 1));
     this.counted = new Map();
+    try {
+      await this.add(counted);
+    } catch (error) {
+      for (const [teamId, bytes] of counted) this.count(teamId, bytes);
+      throw error;
+    }
+  }
+
+  private async add(counted: readonly [teamId: string, bytes: number][]): Promise<void> {
     const rows = await this.statements.query<{ team_id: string }>(
       'logs.volume',
       `WITH old AS (DELETE FROM log_volume WHERE day < (now() AT TIME ZONE 'UTC')::date - 1),

@@ -1,25 +1,26 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { LogClaims, type ReadLines } from './log-claims.js';
+import { LogQueue, type Waiting } from './log-queue.js';
 import { LogStore } from './log-store.js';
 
-/** What one transaction takes; the rest waits for the next. */
-const linesAtOnce = 10_000;
-
-interface Waiting {
-  readonly read: ReadLines;
-  readonly resolve: (isKept: boolean) => void;
-  readonly reject: (error: unknown) => void;
+/** What is written one after the other. */
+interface Line {
+  readonly queue: LogQueue;
+  isWriting: boolean;
 }
 
+const newLine = (): Line => ({ queue: new LogQueue(), isWriting: false });
+
 /**
- * Writes what all readers of this process have read, together: while one transaction runs, the next one gathers. A reader has one batch here at most, so
- * that a pod that writes much delays another by one transaction.
+ * Writes what all readers of this process have read, together: while one transaction runs, the next one gathers. A reader has one batch here at most, and
+ * teams take turns, so that a team that writes much delays another by one transaction. A team whose lines the store refused while it took those of others
+ * is written apart from them until the store takes its lines again: it may be over a limit of its own, and to ask may take long.
  */
 @Injectable()
 export class LogWriter {
-  private waiting: Waiting[] = [];
-  private isWriting = false;
+  private readonly together = newLine();
+  private readonly apart = new Map<string, Line>();
 
   constructor(
     private readonly store: LogStore,
@@ -28,33 +29,49 @@ export class LogWriter {
 
   /** Resolves when the lines are stored: with false where another replica reads this source meanwhile, and nothing was kept. Throws what the store throws. */
   write(read: ReadLines): Promise<boolean> {
-    const done = new Promise<boolean>((resolve, reject) => this.waiting.push({ read, resolve, reject }));
-    if (!this.isWriting) void this.writeAll();
-    return done;
+    const line = this.apart.get(read.source.teamId) ?? this.together;
+    return new Promise<boolean>((resolve, reject) => {
+      line.queue.add({ read, resolve, reject });
+      if (!line.isWriting) void this.writeAll(line);
+    });
   }
 
-  private async writeAll(): Promise<void> {
-    this.isWriting = true;
+  private async writeAll(line: Line): Promise<void> {
+    line.isWriting = true;
     // What comes in the same turn of the event loop goes along.
     await Promise.resolve();
-    while (this.waiting.length > 0) await this.writeSome(this.takeSome());
-    this.isWriting = false;
+    while (line.queue.size > 0) await this.writeSome(line.queue.take(), line);
+    line.isWriting = false;
   }
 
-  private takeSome(): Waiting[] {
-    let lines = 0;
-    const rest = this.waiting.findIndex(({ read }, at) => (lines += read.lines.length) > linesAtOnce && at > 0);
-    return this.waiting.splice(0, rest < 0 ? this.waiting.length : rest);
-  }
-
-  private async writeSome(some: readonly Waiting[]): Promise<void> {
-    const reads = some.map(({ read }) => read);
+  private async writeSome(some: readonly Waiting[], line: Line): Promise<void> {
     let kept: ReadonlySet<number> = new Set();
+    const save = async (manager: EntityManager, stored: readonly ReadLines[]) => (kept = await this.claims.save(manager, stored));
     try {
-      await this.store.append(reads, async (manager: EntityManager) => (kept = await this.claims.save(manager, reads)));
-      for (const { read, resolve } of some) resolve(kept.has(read.source.no));
+      const failed = await this.store.append(
+        some.map(({ read }) => read),
+        save,
+      );
+      for (const { read, resolve, reject } of some) {
+        const { no, teamId } = read.source;
+        if (failed.has(no)) {
+          this.setApart(teamId);
+          reject(failed.get(no));
+        } else {
+          if (this.apart.get(teamId) === line) this.apart.delete(teamId);
+          resolve(kept.has(no));
+        }
+      }
     } catch (error) {
       for (const { reject } of some) reject(error);
     }
+  }
+
+  private setApart(teamId: string): void {
+    if (this.apart.has(teamId)) return;
+    const line = newLine();
+    this.apart.set(teamId, line);
+    for (const waiting of this.together.queue.takeOf(teamId)) line.queue.add(waiting);
+    if (line.queue.size > 0) void this.writeAll(line);
   }
 }

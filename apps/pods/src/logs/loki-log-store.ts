@@ -1,9 +1,8 @@
 import type { Transactions } from '@atoll/database';
 import { Logger } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
 import { LokiClient, type LokiStream, type PushedValue, type ReadValue } from './loki-client.js';
 import { comparePositions, logStreams, nsOfMs, type LogPosition, type SourceLines, type StoredLine } from './log-line.js';
-import { LogStore, type LogPage, type LogQuery } from './log-store.js';
+import { LogStore, type LogPage, type LogQuery, type SaveRead } from './log-store.js';
 
 export interface LokiLogStoreOptions {
   readonly url: string;
@@ -50,13 +49,24 @@ export class LokiLogStore extends LogStore {
     this.#now = now;
   }
 
-  override async append(groups: readonly SourceLines[], save: (manager: EntityManager) => Promise<ReadonlySet<number>>): Promise<void> {
+  /** A tenant may be over a limit of its own, so that each team is pushed by itself. */
+  override async append<Group extends SourceLines>(groups: readonly Group[], save: SaveRead<Group>): Promise<ReadonlyMap<number, unknown>> {
+    const failed = new Map<number, Error>();
     const written = groups.filter(({ lines }) => lines.length > 0);
-    for (const [teamId, ofTeam] of Map.groupBy(written, ({ source }) => source.teamId)) {
-      const refusal = await this.#client.push(teamId, ofTeam.map(streamOf));
-      if (refusal !== undefined) this.#logger.warn(`Loki refused lines of the team ${teamId}; they are lost: ${refusal}`);
-    }
-    await this.transactions.run(save);
+    const push = async (teamId: string, ofTeam: readonly Group[]): Promise<void> => {
+      try {
+        const refusal = await this.#client.push(teamId, ofTeam.map(streamOf));
+        if (refusal !== undefined) this.#logger.warn(`Loki refused lines of the team ${teamId}; they are lost: ${refusal}`);
+      } catch (error) {
+        for (const { source } of ofTeam) failed.set(source.no, error instanceof Error ? error : new Error(String(error)));
+      }
+    };
+    await Promise.all([...Map.groupBy(written, ({ source }) => source.teamId)].map(([teamId, ofTeam]) => push(teamId, ofTeam)));
+    const stored = groups.filter(({ source }) => !failed.has(source.no));
+    const [error] = failed.values();
+    if (stored.length === 0 && error) throw error;
+    await this.transactions.run((manager) => save(manager, stored));
+    return failed;
   }
 
   override async read(query: LogQuery): Promise<LogPage> {

@@ -2,7 +2,7 @@ import type { Statements, Transactions } from '@atoll/database';
 import type { EntityManager } from 'typeorm';
 import { comparePositions, logStreams, msOfNs, type LogPosition, type SourceLines, type StoredLine } from './log-line.js';
 import { LogPartitions } from './log-partitions.js';
-import { LogStore, type LogPage, type LogQuery } from './log-store.js';
+import { LogStore, noneFailed, type LogPage, type LogQuery, type SaveRead } from './log-store.js';
 
 export interface PostgresLogStoreOptions {
   readonly retentionDays: number;
@@ -47,17 +47,18 @@ export class PostgresLogStore extends LogStore {
     this.#now = now;
   }
 
-  override async append(groups: readonly SourceLines[], save: (manager: EntityManager) => Promise<ReadonlySet<number>>): Promise<void> {
+  override async append<Group extends SourceLines>(groups: readonly Group[], save: SaveRead<Group>): Promise<ReadonlyMap<number, unknown>> {
     const oldestMs = this.#partitions.oldestMs();
     const kept = groups.map(({ source, lines }) => ({ source, lines: lines.filter(({ atNs }) => msOfNs(atNs) >= oldestMs) }));
     await this.#partitions.ensure(kept.flatMap(({ lines }) => lines.map(({ atNs }) => msOfNs(atNs))));
     await this.transactions.run(async (manager) => {
-      const accepted = await save(manager);
+      const accepted = await save(manager, groups);
       await insertLines(
         manager,
         kept.filter(({ source }) => accepted.has(source.no)),
       );
     });
+    return noneFailed;
   }
 
   override async read(query: LogQuery): Promise<LogPage> {
