@@ -1,4 +1,5 @@
 import { Transactions } from '@atoll/database';
+import { Rounds } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ExposureSteps } from '../doors/exposure-steps.js';
@@ -11,8 +12,7 @@ const everyMs = 5_000;
 @Injectable()
 export class CertificateRenewal implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(CertificateRenewal.name);
-  private timer: NodeJS.Timeout | undefined;
-  private round: Promise<void> = Promise.resolve();
+  private readonly rounds = new Rounds(() => this.look().then(() => everyMs));
 
   constructor(
     private readonly dataSource: DataSource,
@@ -23,15 +23,11 @@ export class CertificateRenewal implements OnApplicationBootstrap, BeforeApplica
   ) {}
 
   onApplicationBootstrap(): void {
-    if (this.settings.workers.isIdle) return;
-    this.timer = setInterval(() => {
-      this.round = this.round.then(() => this.look());
-    }, everyMs);
+    if (!this.settings.workers.isIdle) this.rounds.start(everyMs);
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
-    await this.round;
+  beforeApplicationShutdown(): Promise<void> {
+    return this.rounds.stop();
   }
 
   async look(): Promise<void> {

@@ -19,6 +19,10 @@ export class PodRunEntity {
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   endedAt!: Date | null;
 
+  /** Not to be removed from its cluster before this: the last try failed. */
+  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  retryAt!: Date | null;
+
   /** Whoever keeps logs has all that the run wrote. */
   @Column('boolean', { default: false })
   isLogRead!: boolean;

@@ -1,69 +1,94 @@
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ClusterRounds } from '../cluster/cluster-rounds.js';
 import { Clusters } from '../cluster/clusters.js';
+import type { PodRunEntity } from '../model/pod-run.entity.js';
 import { PodsSettings } from '../pods-settings.js';
 
 const everyMs = 2_000;
-const perRound = 200;
+const againMs = 30_000;
 const removeMs = 8_000;
+const perVisit = 100;
+/** Removals on one cluster under way at once. */
+const atOnce = 4;
 
-/** Removes runs that have ended from their clusters, once their log was read, or after a day. */
+const due = `ended_at IS NOT NULL AND coalesce(retry_at, ended_at) <= clock_timestamp()
+  AND (is_log_read OR ended_at < clock_timestamp() - interval '1 day')`;
+
+type EndedRun = Pick<PodRunEntity, 'podId' | 'run'>;
+
+/** Removes runs that have ended from their clusters, once their log was read, or after a day. One that its cluster does not remove holds up no other. */
 @Injectable()
-export class RunCollector implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(RunCollector.name);
-  private readonly stopping = new AbortController();
-  private timer: NodeJS.Timeout | undefined;
-  private readonly busy = new Map<string, Promise<void>>();
-  private round: Promise<void> = Promise.resolve();
-
+export class RunCollector extends ClusterRounds {
   constructor(
     private readonly dataSource: DataSource,
     private readonly clusters: Clusters,
-    private readonly settings: PodsSettings,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    if (this.settings.workers.isIdle) return;
-    this.timer = setInterval(() => {
-      this.round = this.round.then(() => this.collect());
-    }, everyMs);
+    settings: PodsSettings,
+  ) {
+    super('ended runs', settings);
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
-    this.stopping.abort();
-    await this.round;
-    await Promise.all(this.busy.values());
+  protected override get everyMs(): number {
+    return everyMs;
   }
 
-  /** One round; a cluster that hangs keeps no other from its turn. */
-  async collect(): Promise<void> {
-    const rows = await this.dataSource
-      .query<{ pod_id: string; run: number; gpuaas_id: string }[]>(
-        `SELECT pod_id, run, gpuaas_id FROM pod_run
-         WHERE ended_at IS NOT NULL AND (is_log_read OR ended_at < clock_timestamp() - interval '1 day') AND gpuaas_id <> ALL ($2::bigint[])
-         ORDER BY ended_at LIMIT $1`,
-        // Those of a cluster that hangs take no place from others.
-        [perRound, [...this.busy.keys()]],
-      )
-      .catch(() => []);
-    for (const [gpuaasId, runs] of Map.groupBy(rows, ({ gpuaas_id }) => gpuaas_id)) {
-      const task = this.removeAll(gpuaasId, runs)
-        .catch((error: unknown) => this.logger.warn(`Cannot remove ended runs of GPU service ${gpuaasId}; retrying: ${String(error)}`))
-        .finally(() => this.busy.delete(gpuaasId));
-      this.busy.set(gpuaasId, task);
+  protected override async due(): Promise<string[]> {
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(`SELECT DISTINCT gpuaas_id FROM pod_run WHERE ${due}`);
+    return rows.map(({ gpuaas_id }) => gpuaas_id);
+  }
+
+  protected override visit(gpuaasId: string): Promise<void> {
+    return this.look(gpuaasId);
+  }
+
+  /** Removes what is due on one cluster, each run by itself. */
+  async look(gpuaasId: string): Promise<void> {
+    const rows = await this.dataSource.query<{ pod_id: string; run: number }[]>(
+      `SELECT pod_id, run FROM pod_run WHERE gpuaas_id = $1 AND ${due} ORDER BY coalesce(retry_at, ended_at) LIMIT ${perVisit}`,
+      [gpuaasId],
+    );
+    const left = rows.map(({ pod_id, run }): EndedRun => ({ podId: pod_id, run })).values();
+    const failures: string[] = [];
+    const removeSome = async (): Promise<void> => {
+      for (const ended of left) {
+        if (this.stopping.signal.aborted) return;
+        const failure = await this.tryToRemove(gpuaasId, ended);
+        if (failure !== undefined) failures.push(failure);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, removeSome));
+    // One line for all: of a cluster that is gone there may be thousands.
+    if (failures.length > 0 && !this.stopping.signal.aborted) {
+      this.logger.warn(
+        `Cannot remove ${failures.length} of ${rows.length} ended runs of GPU service ${gpuaasId}; retrying: ${failures[0]}`,
+      );
     }
   }
 
-  private async removeAll(gpuaasId: string, runs: readonly { pod_id: string; run: number }[]): Promise<void> {
+  /** Resolves with what keeps it from being removed. */
+  private async tryToRemove(gpuaasId: string, ended: EndedRun): Promise<string | undefined> {
+    let failure: string | undefined;
+    try {
+      if (await this.isRemoved(gpuaasId, ended)) {
+        await this.dataSource.query('DELETE FROM pod_run WHERE pod_id = $1 AND run = $2', [ended.podId, ended.run]);
+        return undefined;
+      }
+    } catch (error) {
+      failure = error instanceof Error ? error.message : String(error);
+    }
+    await this.dataSource.query(
+      `UPDATE pod_run SET retry_at = clock_timestamp() + ${againMs} * interval '1 millisecond' WHERE pod_id = $1 AND run = $2`,
+      [ended.podId, ended.run],
+    );
+    return failure;
+  }
+
+  private async isRemoved(gpuaasId: string, { podId, run }: EndedRun): Promise<boolean> {
     const driver = await this.clusters.driverOf(gpuaasId);
-    for (const { pod_id, run } of runs) {
-      if (this.stopping.signal.aborted) return;
-      const ref = { kind: 'pod', id: pod_id, run } as const;
-      const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(removeMs)]);
-      await driver.remove(ref, signal);
-      const [sight] = await driver.observePods([ref], signal);
-      if (sight?.phase === 'absent') await this.dataSource.query('DELETE FROM pod_run WHERE pod_id = $1 AND run = $2', [pod_id, run]);
-    }
+    const ref = { kind: 'pod', id: podId, run } as const;
+    const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(removeMs)]);
+    await driver.remove(ref, signal);
+    const [sight] = await driver.observePods([ref], signal);
+    return sight?.phase === 'absent';
   }
 }
