@@ -10,10 +10,11 @@ import { createDatabase } from './databases.js';
 import { Installation } from './installation.js';
 import { mediansInTurn } from './measure.js';
 import { measureIngest } from './pod-logs-ingest.js';
+import { measureReaders } from './pod-logs-readers.js';
 import { stopAll } from './processes.js';
 import { withClient } from './with-client.js';
 
-/** `npm run bench:pod-logs`: the last page of a team's logs among many lines beside one among few, and how fast lines are stored beside COPY. */
+/** `npm run bench:pod-logs`: the last page of a team's logs among many lines beside one among few, how fast lines are stored beside COPY, and what many readers cost. */
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
@@ -25,6 +26,9 @@ const { values } = parseArgs({
     /** Lines that are stored in a round. */
     ingest: { type: 'string', default: '200000' },
     rounds: { type: 'string', default: '5' },
+    /** Pods that are read at once. */
+    readers: { type: 'string', default: '3000' },
+    seconds: { type: 'string', default: '20' },
   },
 });
 const wanted = (name: string) => values.only === undefined || values.only === name;
@@ -114,12 +118,24 @@ async function showIngest(): Promise<void> {
   );
 }
 
+async function showReaders(): Promise<void> {
+  const load = { pods: Number(values.readers), seconds: Number(values.seconds) };
+  const { cpu, databaseCpu, transactions, lines, ageP50Ms, ageMaxMs } = await measureReaders(load);
+  console.log(
+    `${load.pods} simulated pods read at once, a line a second each, all but one of one team: ${cpu.toFixed(2)} s of CPU a second, PostgreSQL ` +
+      `${databaseCpu.toFixed(2)}, ` +
+      `${transactions.toFixed(0)} transactions a second, ${lines.toFixed(0)} lines a second; newest line of the other team ` +
+      `${ageP50Ms.toFixed(0)} ms old at p50, ${ageMaxMs.toFixed(0)} ms at most`,
+  );
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
 const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres') });
 process.env.ATOLL_TEST_DATABASE_URL = postgres.url;
 try {
   console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}`);
   if (wanted('ingest')) await showIngest();
+  if (wanted('readers')) await showReaders();
   if (wanted('reading')) await showReading(postgres.url, folder);
 } finally {
   await stopAll();

@@ -17,6 +17,12 @@ const troubleMs = 60_000;
 /** Lines of the platform that were not stored are tried again after this, and take no place from others meanwhile. */
 const restMs = 5_000;
 
+interface Reading {
+  readonly over: Promise<void>;
+  /** Its own: what thousands of readers add to one signal and take off it is searched through each time. */
+  readonly stop: AbortController;
+}
+
 /**
  * Brings what pods write from their clusters into the store. One replica reads a run, the others take over what it read within 15 s of its death, where it
  * had got to.
@@ -24,8 +30,7 @@ const restMs = 5_000;
 @Injectable()
 export class LogCollector implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(LogCollector.name);
-  private readonly stopping = new AbortController();
-  private readonly reading = new Map<number, Promise<void>>();
+  private readonly reading = new Map<number, Reading>();
   /** Sources of the platform whose lines are on their way into the store. */
   private readonly storing = new Map<number, Promise<void>>();
   /** Those whose lines were not stored the last time. */
@@ -34,6 +39,7 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   private readonly due = new Map<string, number>();
   private readonly rounds = new Rounds(() => this.go().then(() => everyMs));
   private isFailing = false;
+  private isStopping = false;
 
   constructor(
     private readonly store: LogStore,
@@ -49,7 +55,8 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopping.abort();
+    this.isStopping = true;
+    for (const { stop } of this.reading.values()) stop.abort();
     await this.rounds.stop();
     await this.idle();
     await this.claims.release().catch(() => undefined);
@@ -73,11 +80,11 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
 
   /** Resolves when every run that is being read now has been read to its end. */
   async idle(): Promise<void> {
-    await Promise.all([...this.reading.values(), ...this.storing.values()]);
+    await Promise.all([...[...this.reading.values()].map(({ over }) => over), ...this.storing.values()]);
   }
 
   private async go(): Promise<void> {
-    if (this.stopping.signal.aborted) return;
+    if (this.isStopping) return;
     try {
       await this.collect();
       this.isFailing = false;
@@ -108,6 +115,7 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   private start(claimed: Claimed): void {
+    if (this.isStopping) return;
     const { no, gpuaasId } = claimed.source;
     const parts: RunReaderParts = {
       driverOf: (id) => this.clusters.driverOf(id),
@@ -118,11 +126,12 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
       now: Date.now,
       onTrouble: (error) => this.tell(gpuaasId, error),
     };
-    const task = new RunReader(claimed, parts)
-      .read(this.stopping.signal)
+    const stop = new AbortController();
+    const over = new RunReader(claimed, parts)
+      .read(stop.signal)
       .catch((error: unknown) => this.tell(gpuaasId, error))
       .finally(() => this.reading.delete(no));
-    this.reading.set(no, task);
+    this.reading.set(no, { over, stop });
   }
 
   private async writePlatformLines({ written, ...claimed }: Claimed & { written: PlatformLine[] }): Promise<void> {
@@ -145,7 +154,7 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   /** Once a minute for each cluster: a thousand pods may have the same trouble. */
   private tell(gpuaasId: string, error: unknown): void {
     const nowMs = Date.now();
-    if (this.stopping.signal.aborted || (this.troubleAtMs.get(gpuaasId) ?? 0) > nowMs) return;
+    if (this.isStopping || (this.troubleAtMs.get(gpuaasId) ?? 0) > nowMs) return;
     this.troubleAtMs.set(gpuaasId, nowMs + troubleMs);
     this.logger.warn(`Cannot collect logs of pods of GPU service ${gpuaasId}; retrying: ${messageOf(error)}`);
   }

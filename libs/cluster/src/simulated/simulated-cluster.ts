@@ -5,7 +5,7 @@ import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } fr
 import type { PodConnection, Shell, ShellRequest } from '../shell.js';
 import type { SimulatedOperation } from './simulated-faults.js';
 import { SimulatedShell } from './shell/simulated-shell.js';
-import { readSimulatedLogs } from './simulated-logs.js';
+import { SimulatedLogs } from './simulated-logs.js';
 import { freePorts } from './busy-ports.js';
 import { SimulatedDoors } from './simulated-doors.js';
 import { SimulatedRuns } from './simulated-runs.js';
@@ -30,6 +30,7 @@ export const simulatedCapabilities: Capabilities = {
 export class SimulatedCluster extends ClusterDriver {
   readonly capabilities = simulatedCapabilities;
   readonly runs: SimulatedRuns;
+  private readonly logs: SimulatedLogs;
   private readonly doors: SimulatedDoors;
   private readonly volumes: SimulatedVolumes;
   readonly vms: SimulatedRuns;
@@ -44,6 +45,7 @@ export class SimulatedCluster extends ClusterDriver {
     this.volumes = new SimulatedVolumes(store, id);
     const changed = () => world.changed();
     this.runs = new SimulatedRuns(store, id, pullMs, this.volumes, changed);
+    this.logs = new SimulatedLogs(store, id, this.runs);
     this.vms = new SimulatedRuns(store, id, pullMs, this.volumes, changed, 'vm');
     this.doors = new SimulatedDoors(store, id, secrets, () => world.ring());
   }
@@ -143,7 +145,7 @@ export class SimulatedCluster extends ClusterDriver {
 
   async *readLogs(ref: ObjectRef, after: string | null, signal: AbortSignal): AsyncGenerator<LogBatch> {
     await this.world.ready();
-    yield* readSimulatedLogs(this.world.options.store, this.id, ref, after, signal, () => this.runs.logged(ref));
+    yield* this.logs.read(ref, after, signal);
   }
 
   async openShell(ref: ObjectRef, request: ShellRequest, signal: AbortSignal): Promise<Shell> {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterError } from '../cluster-error.js';
+import { Batched } from './batched.js';
 import type { ObjectRef, PodSlice } from '../objects.js';
 import type { LogBatch, LogLine } from '../observations.js';
 import type { Scenario } from './scenario.js';
@@ -34,47 +35,76 @@ interface Placed extends Position {
   readonly line: LogLine;
 }
 
-/** The log of a run, batch after batch, until all is read or the signal is aborted. */
-export async function* readSimulatedLogs(
-  store: SimulatedStore,
-  cluster: string,
-  ref: ObjectRef,
-  after: string | null,
-  signal: AbortSignal,
-  find: () => Promise<LoggedRun | undefined>,
-): AsyncGenerator<LogBatch> {
-  let position = readCursor(after);
-  while (!signal.aborted) {
-    const run = await find();
-    if (!run) throw new ClusterError('not_found', 'The run is gone, and its log with it.');
-    const untilMs = run.nowMs - settleMs;
-    const added = await addedLines(store, cluster, ref, position, untilMs);
-    const placed = [...writtenLines(run, position, untilMs), ...added].toSorted(byPosition).slice(0, perBatch);
-    const hasEnded = run.endsMs !== null && run.endsMs <= untilMs;
-    position = placed.at(-1) ?? position;
-    const isComplete = hasEnded && placed.length < perBatch;
-    if (placed.length > 0 || isComplete) yield { lines: placed.map(({ line }) => line), cursor: cursorOf(position), isComplete };
-    if (isComplete) return;
-    if (placed.length < perBatch) await delay(pollMs, undefined, { signal }).catch(() => undefined);
+/** What doors and shells have added to the log of a run, from a position on. */
+interface AddedSince {
+  readonly ref: ObjectRef;
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+interface AddedRow {
+  readonly place: number;
+  readonly no: string;
+  readonly ms: string;
+  readonly message: string;
+}
+
+/** The logs of the runs of a cluster. Those who read in this process look at the same instants, together. */
+export class SimulatedLogs {
+  readonly #runs: Batched<ObjectRef, LoggedRun | undefined>;
+  readonly #added: Batched<AddedSince, readonly Placed[]>;
+
+  constructor(store: SimulatedStore, cluster: string, runs: { logged(refs: readonly ObjectRef[]): Promise<(LoggedRun | undefined)[]> }) {
+    this.#runs = new Batched((refs) => runs.logged(refs));
+    this.#added = new Batched<AddedSince, readonly Placed[]>((asked) => addedLines(store, cluster, asked));
+  }
+
+  /** The log of a run, batch after batch, until all is read or the signal is aborted. */
+  async *read(ref: ObjectRef, after: string | null, signal: AbortSignal): AsyncGenerator<LogBatch> {
+    let position = readCursor(after);
+    while (!signal.aborted) {
+      const run = await this.#runs.ask(ref);
+      if (!run) throw new ClusterError('not_found', 'The run is gone, and its log with it.');
+      const untilMs = run.nowMs - settleMs;
+      const added = await this.#addedAfter(ref, position, untilMs);
+      const placed = [...writtenLines(run, position, untilMs), ...added].toSorted(byPosition).slice(0, perBatch);
+      const hasEnded = run.endsMs !== null && run.endsMs <= untilMs;
+      position = placed.at(-1) ?? position;
+      const isComplete = hasEnded && placed.length < perBatch;
+      if (placed.length > 0 || isComplete) yield { lines: placed.map(({ line }) => line), cursor: cursorOf(position), isComplete };
+      if (isComplete) return;
+      if (placed.length < perBatch) await delay(pollMs - (Date.now() % pollMs), undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async #addedAfter(ref: ObjectRef, position: Position, untilMs: number): Promise<readonly Placed[]> {
+    const placed = await this.#added.ask({ ref, fromMs: Math.max(0, position.ms), untilMs });
+    return placed.filter((line) => byPosition(line, position) > 0);
   }
 }
 
-async function addedLines(
-  store: SimulatedStore,
-  cluster: string,
-  { id, run }: ObjectRef,
-  position: Position,
-  untilMs: number,
-): Promise<Placed[]> {
-  const rows = await store.query<{ no: string; ms: string; message: string }>(
-    `SELECT no, (extract(epoch FROM at) * 1000)::bigint AS ms, message FROM ${tables.line}
-     WHERE cluster = $1 AND id = $2 AND run = $3 AND at >= to_timestamp($4::float8 / 1000) AND at <= to_timestamp($5::float8 / 1000)
-     ORDER BY at, no LIMIT ${perBatch + 1}`,
-    [cluster, id, run, Math.max(0, position.ms), untilMs],
+async function addedLines(store: SimulatedStore, cluster: string, asked: readonly AddedSince[]): Promise<Placed[][]> {
+  const rows = await store.query<AddedRow>(
+    `SELECT wanted.place::integer, line.no, (extract(epoch FROM line.at) * 1000)::bigint AS ms, line.message
+     FROM unnest($2::text[], $3::integer[], $4::float8[], $5::float8[]) WITH ORDINALITY wanted (id, run, from_ms, until_ms, place)
+     CROSS JOIN LATERAL (
+       SELECT no, at, message FROM ${tables.line} WHERE cluster = $1 AND id = wanted.id AND run = wanted.run
+         AND at >= to_timestamp(wanted.from_ms / 1000) AND at <= to_timestamp(wanted.until_ms / 1000)
+       ORDER BY at, no LIMIT ${perBatch + 1}
+     ) line ORDER BY wanted.place, line.at, line.no`,
+    [
+      cluster,
+      asked.map(({ ref }) => ref.id),
+      asked.map(({ ref }) => ref.run),
+      asked.map(({ fromMs }) => fromMs),
+      asked.map(({ untilMs }) => untilMs),
+    ],
   );
-  return rows
-    .map(({ no, ms, message }) => ({ ms: Number(ms), source: 1 as const, no: Number(no), line: lineAt(Number(ms), message) }))
-    .filter((placed) => byPosition(placed, position) > 0);
+  const placed: Placed[][] = asked.map(() => []);
+  for (const { place, no, ms, message } of rows) {
+    placed[place - 1]?.push({ ms: Number(ms), source: 1, no: Number(no), line: lineAt(Number(ms), message) });
+  }
+  return placed;
 }
 
 /** What the process of a run has written after the position: a line a second, and a last one at its end. */

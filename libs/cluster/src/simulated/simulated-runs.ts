@@ -108,12 +108,7 @@ export class SimulatedRuns {
   }
 
   async observe(refs: readonly ObjectRef[]): Promise<RunSight[]> {
-    const rows = await this.store.query<Row>(
-      `SELECT ${columns} FROM ${tables.run} JOIN unnest($2::text[], $3::integer[]) wanted (id, run) USING (id, run) WHERE cluster = $1 AND kind = $4`,
-      [this.cluster, refs.map(({ id }) => id), refs.map(({ run }) => run), this.kind],
-    );
-    const byRef = new Map(rows.map((row) => [`${row.id} ${row.run}`, row]));
-    return refs.map(({ id, run }) => sightOf(byRef.get(`${id} ${run}`)));
+    return (await this.findAll(refs)).map(sightOf);
   }
 
   async remove(ref: ObjectRef): Promise<void> {
@@ -143,37 +138,44 @@ export class SimulatedRuns {
     for (const ref of refs) await this.remove(ref);
   }
 
-  async logged(ref: ObjectRef): Promise<LoggedRun | undefined> {
-    const row = await this.find(ref);
-    if (!row) return undefined;
-    const { name, spec, ready_at, ends_at, exit_code, now } = row;
-    return {
-      podName: name,
-      image: spec.image,
-      scenario: scenarioOf(name, spec.image),
-      slices: spec.slices,
-      readyMs: ready_at?.getTime() ?? Infinity,
-      endsMs: ends_at?.getTime() ?? null,
-      exitCode: exit_code,
-      nowMs: now.getTime(),
-    };
+  /** Of each run what its log follows from, in order. */
+  async logged(refs: readonly ObjectRef[]): Promise<(LoggedRun | undefined)[]> {
+    return (await this.findAll(refs)).map((row) => row && loggedOf(row));
   }
 
   /** Throws `not_found` unless it runs now. */
   async requireRunning(ref: ObjectRef): Promise<LoggedRun> {
-    const [sight] = await this.observe([ref]);
-    const run = sight?.phase === 'running' ? await this.logged(ref) : undefined;
-    if (!run) throw new ClusterError('not_found', 'The pod does not run.');
-    return run;
+    const row = await this.find(ref);
+    if (!row || sightOf(row).phase !== 'running') throw new ClusterError('not_found', 'The pod does not run.');
+    return loggedOf(row);
   }
 
-  private async find({ id, run }: ObjectRef): Promise<Row | undefined> {
-    const [row] = await this.store.query<Row>(
-      `SELECT ${columns} FROM ${tables.run} WHERE cluster = $1 AND kind = $4 AND id = $2 AND run = $3`,
-      [this.cluster, id, run, this.kind],
-    );
-    return row;
+  private async find(ref: ObjectRef): Promise<Row | undefined> {
+    return (await this.findAll([ref]))[0];
   }
+
+  /** In the order of `refs`. */
+  private async findAll(refs: readonly ObjectRef[]): Promise<(Row | undefined)[]> {
+    const rows = await this.store.query<Row>(
+      `SELECT ${columns} FROM ${tables.run} JOIN unnest($2::text[], $3::integer[]) wanted (id, run) USING (id, run) WHERE cluster = $1 AND kind = $4`,
+      [this.cluster, refs.map(({ id }) => id), refs.map(({ run }) => run), this.kind],
+    );
+    const byRef = new Map(rows.map((row) => [`${row.id} ${row.run}`, row]));
+    return refs.map(({ id, run }) => byRef.get(`${id} ${run}`));
+  }
+}
+
+function loggedOf({ name, spec, ready_at, ends_at, exit_code, now }: Row): LoggedRun {
+  return {
+    podName: name,
+    image: spec.image,
+    scenario: scenarioOf(name, spec.image),
+    slices: spec.slices,
+    readyMs: ready_at?.getTime() ?? Infinity,
+    endsMs: ends_at?.getTime() ?? null,
+    exitCode: exit_code,
+    nowMs: now.getTime(),
+  };
 }
 
 function sightOf(row: Row | undefined): RunSight {
