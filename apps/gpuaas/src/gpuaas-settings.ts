@@ -4,6 +4,8 @@ import { Transform, Type } from 'class-transformer';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsString, IsUrl, Max, Min, MinLength } from 'class-validator';
 import type { BaremetalLimits } from './model/baremetal-instance.machine.js';
 
+const historyRetention = 'ATOLL_HISTORY_RETENTION must be a whole number of days from 1 to 3650';
+
 /** What a deployment decides about the gpuaas service. */
 export class GpuaasSettings {
   /** Where metrics are read, `http://user:password@host:9090`; simulated without. */
@@ -27,6 +29,14 @@ export class GpuaasSettings {
   @Min(1)
   @Max(100)
   stepsPerNode: number = 4;
+
+  /** Days for which transitions are kept (`machine_history`). */
+  @Variable('ATOLL_HISTORY_RETENTION')
+  @Type(() => Number)
+  @IsInt({ message: historyRetention })
+  @Min(1, { message: historyRetention })
+  @Max(3_650, { message: historyRetention })
+  historyRetentionDays: number = 90;
 
   /** What secrets are encrypted under, `id:base64,…`; without it there is no bare metal. */
   @Variable('ATOLL_SEAL_KEYS')

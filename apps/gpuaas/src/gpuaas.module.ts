@@ -75,9 +75,9 @@ const workers: Provider = {
     workloads: WorkloadSteps,
     dataSource: DataSource,
     transactions: Transactions,
-    { steps: concurrency, stepsPerNode: laneConcurrency, workers }: GpuaasSettings,
+    { steps: concurrency, stepsPerNode: laneConcurrency, historyRetentionDays: historyDays, workers }: GpuaasSettings,
   ) => {
-    const options = { service: 'gpuaas', concurrency, laneConcurrency, ...workers };
+    const options = { service: 'gpuaas', concurrency, laneConcurrency, historyDays, ...workers };
     return new MachineWorkers([gpus, nodes, subscriptions, workloads], dataSource, transactions, options);
   },
 };

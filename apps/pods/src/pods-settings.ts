@@ -4,6 +4,7 @@ import { Type } from 'class-transformer';
 import { IsInt, IsIP, IsOptional, IsString, IsUrl, Matches, Max, Min } from 'class-validator';
 
 const logRetention = 'ATOLL_LOG_RETENTION must be a whole number of days from 1 to 365';
+const historyRetention = 'ATOLL_HISTORY_RETENTION must be a whole number of days from 1 to 3650';
 const logInRetention = 'ATOLL_LOG_IN_RETENTION must be a whole number of days from 1 to 3650';
 
 /** What a deployment decides about the pods service. */
@@ -93,6 +94,14 @@ export class PodsSettings {
   @Min(1, { message: logInRetention })
   @Max(3_650, { message: logInRetention })
   logInRetentionDays: number = 90;
+
+  /** Days for which transitions are kept (`machine_history`), and exposed services that were deleted. */
+  @Variable('ATOLL_HISTORY_RETENTION')
+  @Type(() => Number)
+  @IsInt({ message: historyRetention })
+  @Min(1, { message: historyRetention })
+  @Max(3_650, { message: historyRetention })
+  historyRetentionDays: number = 90;
 
   /** Lines that a pod may write to its log in a second, on average over 10 s. */
   @Variable('ATOLL_LOG_LINES_PER_SECOND')

@@ -4,6 +4,7 @@ import { WholeListings } from '@atoll/rpc';
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DeletedExposures } from './exposures/deleted-exposures.js';
 import { CertificateRenewal } from './exposures/certificate-renewal.js';
 import { Certificates } from './certificates/certificates.js';
 import { ClusterWatch } from './watch/cluster-watch.js';
@@ -90,6 +91,7 @@ const workers: Provider = {
       service: 'pods',
       concurrency: settings.steps,
       laneConcurrency: settings.stepsPerCluster,
+      historyDays: settings.historyRetentionDays,
       ...settings.workers,
     }),
 };
@@ -114,6 +116,7 @@ const workers: Provider = {
   providers: [
     BaremetalInstances,
     CertificateRenewal,
+    DeletedExposures,
     Certificates,
     ClusterWatch,
     ConnectionsService,

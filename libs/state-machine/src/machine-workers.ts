@@ -4,6 +4,7 @@ import type { DataSource } from 'typeorm';
 import { ClaimKeeper } from './claim-keeper.js';
 import { DuePoll } from './due-poll.js';
 import type { DurableMachine } from './durable-machine.js';
+import { HistoryUpkeep } from './history-upkeep.js';
 import type { MachineRow } from './machine-row.js';
 import { MachineWorker, type WorkerOptions } from './machine-worker.js';
 
@@ -12,6 +13,8 @@ type Worker = MachineWorker<MachineRow, string, string>;
 /** The workers of a service, one per machine. They start with the application and stop before its connections close. */
 export class MachineWorkers implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly workers: readonly Worker[];
+  /** What removes old transitions, where these are not kept for ever. */
+  readonly history: HistoryUpkeep | undefined;
   private readonly duePoll: DuePoll;
 
   constructor(
@@ -20,10 +23,12 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
     transactions: Transactions,
     private readonly options: WorkerOptions & {
       /** Do not start the workers, for specs that run the steps themselves. */ isIdle?: boolean;
+      /** Days for which transitions are kept in `machine_history`; for ever without. */ historyDays?: number;
     },
   ) {
     const keeper = new ClaimKeeper(dataSource);
     this.duePoll = new DuePoll(dataSource, options.pollMs);
+    if (options.historyDays !== undefined) this.history = new HistoryUpkeep(dataSource, options.historyDays);
     this.workers = machines.map((machine) => new MachineWorker(machine, dataSource, transactions, options, keeper, this.duePoll));
   }
 
@@ -33,10 +38,11 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
       this.machines[at]?.onDue(worker.wake);
       worker.start();
     }
+    this.history?.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.workers.map((worker) => worker.stop()));
+    await Promise.all([...this.workers.map((worker) => worker.stop()), this.history?.stop()]);
   }
 
   /** Workers of the machines that have something to do. For specs. */

@@ -13,6 +13,7 @@ export interface DoorTerms {
 
 @Entity('exposure')
 @Index('exposure_name', { synchronize: false })
+@Index('exposure_deleted', { synchronize: false })
 @MachineIndexes('exposure')
 export class ExposureEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })

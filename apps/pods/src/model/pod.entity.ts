@@ -7,6 +7,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 
 @Entity('pod')
+@Index('pod_of_team', ['teamId', 'createdAt', 'podId'])
 @Index('pod_kept_of_team', { synchronize: false })
 @Index('pod_live_of_team', { synchronize: false })
 @Index('pod_live_of_cluster', { synchronize: false })
