@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { AppError } from '@atoll/errors';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
 import type { LogClaims, ReadLines } from './log-claims.js';
@@ -8,11 +9,17 @@ import { LogWriter } from './log-writer.js';
 
 /** A store that ends what it is asked when the spec says so. */
 class HeldStore {
+  /** A team with lines that it cannot take at all. */
+  poison: string | undefined;
   readonly asked: { teams: string[]; end: (refusing?: string) => Promise<void>; fail: () => void }[] = [];
 
   append<Group extends SourceLines>(groups: readonly Group[], save: SaveRead<Group>): Promise<ReadonlyMap<number, unknown>> {
     return new Promise((resolve, reject) => {
       const end = async (refusing?: string): Promise<void> => {
+        if (groups.some(({ source }) => source.teamId === this.poison)) {
+          reject(new Error(`${this.poison} is no text`));
+          return turn();
+        }
         const failed = groups.filter(({ source }) => source.teamId === refusing);
         await save(
           {} as EntityManager,
@@ -23,7 +30,11 @@ class HeldStore {
         );
         await turn();
       };
-      this.asked.push({ teams: groups.map(({ source }) => source.teamId), end, fail: () => reject(new Error('it is away')) });
+      this.asked.push({
+        teams: groups.map(({ source }) => source.teamId),
+        end,
+        fail: () => reject(new AppError('unavailable', 'it is away')),
+      });
     });
   }
 }
@@ -94,6 +105,28 @@ describe('the writer of logs', () => {
     void write('other');
     await turn();
     expect(store.asked[1]?.teams).toEqual(['one', 'other']);
+  });
+
+  it('sets nobody apart where it is only told that a source has nothing to store', async () => {
+    const first = [write('over'), write('one', 0)];
+    await turn();
+    await store.asked[0]?.end('over');
+    expect(await Promise.all(first)).toEqual(['over is over its limit', true]);
+    void write('over');
+    void write('one');
+    await turn();
+    expect(store.asked[1]?.teams).toEqual(['over', 'one']);
+  });
+
+  it('finds lines that the store cannot take, and stores all others', async () => {
+    store.poison = 'bad';
+    const written = ['one', 'two', 'bad', 'three', 'four', 'five'].map((team) => write(team));
+    for (let at = 0; at < 20; at += 1) {
+      await turn();
+      await store.asked[at]?.end();
+    }
+    expect(await Promise.all(written)).toEqual([true, true, 'bad is no text', true, true, true]);
+    expect(saved.toSorted()).toEqual([1, 2, 4, 5, 6]);
   });
 
   it('gives each team its turn: a team with 1,000 pods that log delays the lines of one with a pod by one transaction', async () => {

@@ -1,3 +1,4 @@
+import { isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { LogClaims, type ReadLines } from './log-claims.js';
@@ -46,25 +47,39 @@ export class LogWriter {
 
   private async writeSome(some: readonly Waiting[], line: Line): Promise<void> {
     let kept: ReadonlySet<number> = new Set();
+    let failed: ReadonlyMap<number, unknown>;
     const save = async (manager: EntityManager, stored: readonly ReadLines[]) => (kept = await this.claims.save(manager, stored));
     try {
-      const failed = await this.store.append(
+      failed = await this.store.append(
         some.map(({ read }) => read),
         save,
       );
-      for (const { read, resolve, reject } of some) {
-        const { no, teamId } = read.source;
-        if (failed.has(no)) {
-          this.setApart(teamId);
-          reject(failed.get(no));
-        } else {
-          if (this.apart.get(teamId) === line) this.apart.delete(teamId);
-          resolve(kept.has(no));
-        }
-      }
     } catch (error) {
-      for (const { reject } of some) reject(error);
+      return this.writeApart(some, line, error);
     }
+    // Where no lines were stored at all, the store may be away for everybody.
+    const hasStored = some.some(({ read }) => read.lines.length > 0 && !failed.has(read.source.no));
+    for (const { read, resolve, reject } of some) {
+      const { no, teamId } = read.source;
+      if (failed.has(no)) {
+        if (hasStored) this.setApart(teamId);
+        reject(failed.get(no));
+      } else {
+        if (this.apart.get(teamId) === line) this.apart.delete(teamId);
+        resolve(kept.has(no));
+      }
+    }
+  }
+
+  /** What the store cannot take for a reason that lies in the lines fails alone: the halves are written one after the other, until what is wrong is by itself. */
+  private async writeApart(some: readonly Waiting[], line: Line, error: unknown): Promise<void> {
+    if (some.length === 1 || (isAppError(error) && error.code === 'unavailable')) {
+      for (const { reject } of some) reject(error);
+      return;
+    }
+    const half = Math.ceil(some.length / 2);
+    await this.writeSome(some.slice(0, half), line);
+    await this.writeSome(some.slice(half), line);
   }
 
   private setApart(teamId: string): void {

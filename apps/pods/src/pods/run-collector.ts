@@ -74,12 +74,14 @@ export class RunCollector extends ClusterRounds {
         return undefined;
       }
     } catch (error) {
-      failure = error instanceof Error ? error.message : String(error);
+      failure = messageOf(error);
     }
-    await this.dataSource.query(
-      `UPDATE pod_run SET retry_at = clock_timestamp() + ${againMs} * interval '1 millisecond' WHERE pod_id = $1 AND run = $2`,
-      [ended.podId, ended.run],
-    );
+    await this.dataSource
+      .query(`UPDATE pod_run SET retry_at = clock_timestamp() + ${againMs} * interval '1 millisecond' WHERE pod_id = $1 AND run = $2`, [
+        ended.podId,
+        ended.run,
+      ])
+      .catch((error: unknown) => (failure ??= messageOf(error)));
     return failure;
   }
 
@@ -91,4 +93,8 @@ export class RunCollector extends ClusterRounds {
     const [sight] = await driver.observePods([ref], signal);
     return sight?.phase === 'absent';
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
