@@ -21,6 +21,7 @@ import {
   type AuthenticationResponseJSON,
   type RegistrationResponseJSON,
 } from '@simplewebauthn/server';
+import type { EntityManager } from 'typeorm';
 import { requireFreshCredential } from '../api-keys/live-credential.js';
 import { instantJson } from '../sql/json.js';
 import { MailBox } from '../mail/mail-box.js';
@@ -89,7 +90,7 @@ export class PasskeysService {
         authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
         attestationType: 'none',
       });
-      return { challenge_id: await this.keep(options.challenge, caller.userId), options: JSON.stringify(options) };
+      return { challenge_id: await keep(manager, options.challenge, caller.userId), options: JSON.stringify(options) };
     });
   }
 
@@ -153,7 +154,8 @@ export class PasskeysService {
   async beginLogIn(context: CallContext): Promise<PasskeyOptions> {
     requireGateway(context);
     const options = await generateAuthenticationOptions({ rpID: this.require().id, userVerification: 'required' });
-    return { challenge_id: await this.keep(options.challenge, null), options: JSON.stringify(options) };
+    const challenge_id = await this.transactions.run((manager) => keep(manager, options.challenge, null));
+    return { challenge_id, options: JSON.stringify(options) };
   }
 
   async logIn({ challenge_id, credential, ...origin }: PasskeyAnswerFrom, context: CallContext): Promise<OpenedSession> {
@@ -195,17 +197,6 @@ export class PasskeysService {
     throw new AppError('conflict', 'Passkeys need a host name: ATOLL_PUBLIC_URL of this platform names an address, or is not https.');
   }
 
-  private async keep(challenge: string, userId: string | null): Promise<string> {
-    const id = newId();
-    await this.transactions.run((manager) =>
-      manager.query(
-        `INSERT INTO passkey_challenge (id, user_id, challenge, expires_at) VALUES ($1, $2, $3, now() + interval '${challengeMinutes} minutes')`,
-        [id, userId, challenge],
-      ),
-    );
-    return id;
-  }
-
   /** Uses the challenge up, also where the answer to it is refused. */
   private async take(id: string, userId: string | null): Promise<string | undefined> {
     const [row] = await this.transactions.run((manager) =>
@@ -218,6 +209,15 @@ export class PasskeysService {
     );
     return row?.challenge;
   }
+}
+
+async function keep(manager: EntityManager, challenge: string, userId: string | null): Promise<string> {
+  const id = newId();
+  await manager.query(
+    `INSERT INTO passkey_challenge (id, user_id, challenge, expires_at) VALUES ($1, $2, $3, now() + interval '${challengeMinutes} minutes')`,
+    [id, userId, challenge],
+  );
+  return id;
 }
 
 function read<T>(credential: string): T | undefined {
