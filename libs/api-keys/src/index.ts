@@ -1,1 +1,2 @@
 export { createApiKey, digestApiKey, isWellFormedApiKey, maskApiKey } from './api-key.js';
+export { DerivedTokens, refreshTokensOf } from './derived-token.js';

@@ -1,4 +1,5 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { DerivedTokens } from '@atoll/api-keys';
 import { notFound, type CallContext, type Nothing } from '@atoll/contracts';
 import type { NewSecondFactor, OpenedSession, RecoveryCodes, SecondFactorCode, SecondStepFrom } from '@atoll/contracts/teams';
 import { Statements, Transactions } from '@atoll/database';
@@ -9,7 +10,6 @@ import { Secret, TOTP } from 'otpauth';
 import type { EntityManager } from 'typeorm';
 import { requireFreshCredential } from '../api-keys/live-credential.js';
 import { MailBox } from '../mail/mail-box.js';
-import { DerivedTokens } from '../tokens/derived-token.js';
 import { LogInTries } from '../sessions/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';

@@ -1,3 +1,4 @@
+import { refreshTokensOf, type DerivedTokens } from '@atoll/api-keys';
 import { notFound, requirePlatformAdmin, type CallContext, type Nothing } from '@atoll/contracts';
 import {
   credentialsChanged,
@@ -21,7 +22,6 @@ import { MailBox } from '../mail/mail-box.js';
 import { isStillPassword } from './still-password.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { requireOwnUser } from '../users/whole-user.js';
-import { DerivedTokens } from '../tokens/derived-token.js';
 import { requireGateway } from './require-gateway.js';
 import { graceSeconds, maxSessions } from './session-policy.js';
 import {
@@ -64,7 +64,7 @@ export class SessionsService {
     private readonly settings: TeamsSettings,
     private readonly rpc: Rpc,
   ) {
-    this.refreshTokens = new DerivedTokens(settings.keyPepper, 'refresh token');
+    this.refreshTokens = refreshTokensOf(settings.keyPepper);
   }
 
   /**

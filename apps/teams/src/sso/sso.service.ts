@@ -1,4 +1,5 @@
 import { createHmac, hkdfSync, randomUUID } from 'node:crypto';
+import { DerivedTokens } from '@atoll/api-keys';
 import { emailSpelling, type CallContext } from '@atoll/contracts';
 import {
   credentialsChanged,
@@ -14,7 +15,6 @@ import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import { isEmail } from 'class-validator';
 import type { EntityManager } from 'typeorm';
-import { DerivedTokens } from '../tokens/derived-token.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { MailBox } from '../mail/mail-box.js';
 import { removeFactors } from '../model/factors.js';

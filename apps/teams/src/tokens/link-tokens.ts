@@ -1,7 +1,7 @@
+import { DerivedTokens } from '@atoll/api-keys';
 import { newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { DerivedTokens } from './derived-token.js';
 import { TeamsSettings } from '../teams-settings.js';
 
 const linkHours = 24;

@@ -24,8 +24,10 @@ export class DerivedTokens {
   read(token: string): { id: string; generation: number } | undefined {
     const [hex = '', number = '', mac = '', ...rest] = token.split('.');
     if (!idHex.test(hex) || !/^[1-9]\d{0,8}$/.test(number) || rest.length > 0) return undefined;
-    const expected = this.#mac(`${hex}.${number}`).toString('base64url');
-    if (mac.length !== expected.length || !timingSafeEqual(Buffer.from(mac), Buffer.from(expected))) return undefined;
+    const expected = Buffer.from(this.#mac(`${hex}.${number}`).toString('base64url'));
+    // As bytes: of a text with other characters than a MAC has, there are more.
+    const given = Buffer.from(mac);
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
     const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
     return { id, generation: Number(number) };
   }
@@ -33,4 +35,9 @@ export class DerivedTokens {
   #mac(text: string): Buffer {
     return createHmac('sha256', this.#key).update(text).digest();
   }
+}
+
+/** The refresh tokens of sessions: the teams service makes them, and the gateway knows an invented one by itself. */
+export function refreshTokensOf(pepper: string): DerivedTokens {
+  return new DerivedTokens(pepper, 'refresh token');
 }
