@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { refreshTokensOf } from '@atoll/api-keys';
 import { links, sessions, type OpenedSession, type User } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { FakeSessions } from '../testing/access-token-fixture.js';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { pepper } from '../testing/services-fixture.js';
 
 const sessionId = '01890000-0000-7000-8000-00000000000c';
-const refreshToken = `${sessionId.replaceAll('-', '')}.1.${'A'.repeat(43)}`;
-const next = refreshToken.replace('.1.', '.2.');
+const [refreshToken, next] = [1, 2].map((generation) => refreshTokensOf(pepper).make(sessionId, generation)) as [string, string];
+const invented = (): string => refreshTokensOf('another pepper').make(randomUUID());
 const opened: OpenedSession = {
   access_token: 'eyJ.eyJ.x',
   expires_in: 900,
@@ -131,12 +133,15 @@ describe('refresh', () => {
     expect(gateway.services.callsOf(sessions.refresh).at(-1)?.input).toMatchObject({ refresh_token: refreshToken });
   });
 
-  it.each([{}, cookie('nonsense'), cookie(refreshToken, '__Host-atoll-session')])('without a session is 401, once: %j', async (headers) => {
-    const before = gateway.services.callsOf(sessions.refresh).length;
-    const answer = await gateway.call('POST', '/api/user/refresh', { headers });
-    expect([answer.status, answer.headers['set-cookie']]).toEqual([401, `atoll-session=; Max-Age=0; ${plain}`]);
-    expect(gateway.services.callsOf(sessions.refresh)).toHaveLength(before);
-  });
+  it.each([{}, cookie('nonsense'), cookie(invented()), cookie(refreshToken, '__Host-atoll-session')])(
+    'without a session is 401, once: %j',
+    async (headers) => {
+      const before = gateway.services.callsOf(sessions.refresh).length;
+      const answer = await gateway.call('POST', '/api/user/refresh', { headers });
+      expect([answer.status, answer.headers['set-cookie']]).toEqual([401, `atoll-session=; Max-Age=0; ${plain}`]);
+      expect(gateway.services.callsOf(sessions.refresh)).toHaveLength(before);
+    },
+  );
 
   it('of a session that has ended takes the cookie away', async () => {
     const other = await startGateway();
@@ -170,6 +175,16 @@ describe('log-out', () => {
     }
     expect(gateway.services.callsOf(sessions.logOut).at(-1)?.input).toEqual({ refresh_token: refreshToken });
   });
+});
+
+it.each(['refresh', 'logout'])('an invented cookie counts for its address, and is asked of nobody: %s', async (operation) => {
+  const limited = await startGateway({ limits: { anonymous: { count: 2, seconds: 60 } } });
+  limited.services.answer(sessions.logOut, () => ({ user_id: null }));
+  const attempt = async () => (await limited.call('POST', `/api/user/${operation}`, { headers: cookie(invented()) })).status;
+  const refused = operation === 'refresh' ? 401 : 204;
+  expect([await attempt(), await attempt(), await attempt()]).toEqual([refused, refused, 429]);
+  expect(limited.services.callsOf(sessions.logOut)).toEqual([]);
+  await limited.close();
 });
 
 describe('log-out by an access token alone', () => {

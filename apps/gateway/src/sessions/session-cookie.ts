@@ -1,3 +1,4 @@
+import { refreshTokensOf, type DerivedTokens } from '@atoll/api-keys';
 import { Injectable } from '@nestjs/common';
 import type { LoggedIn, OpenedSession } from '@atoll/contracts/teams';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -6,31 +7,33 @@ import { GatewaySettings } from '../gateway-options.js';
 /** The refresh token of a session, as the browser sends it. */
 export interface PresentedCookie {
   refreshToken: string;
-  /** As the token names it; not verified. */
+  /** As the token names it. */
   sessionId: string;
 }
-
-/** As the teams service makes it: the session's id, a number and a MAC. */
-const form = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})\.[1-9]\d{0,8}\.[\w-]{43}$/;
 
 /** The cookie that holds a refresh token: no script reads it, no other site sends it, and behind TLS no other host can set it. */
 @Injectable()
 export class SessionCookie {
   readonly #name: string;
   readonly #attributes: string;
+  readonly #refreshTokens: DerivedTokens;
 
-  constructor({ publicUrl }: GatewaySettings) {
+  constructor({ publicUrl, keyPepper }: GatewaySettings) {
     const isSecure = publicUrl.startsWith('https:');
     this.#name = isSecure ? '__Host-atoll-session' : 'atoll-session';
     this.#attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+    this.#refreshTokens = refreshTokensOf(keyPepper);
   }
 
-  /** Undefined where there is none, or what there is cannot be a refresh token. */
+  /**
+   * Undefined where there is none, or none that this platform has made: who invents one has no session that could count for itself. Whether the session
+   * lives is not looked at.
+   */
   read({ headers }: FastifyRequest): PresentedCookie | undefined {
     for (const pair of headers.cookie?.split(';') ?? []) {
       const [name, value = ''] = pair.trim().split(/=(.*)/s);
-      const found = name === this.#name ? form.exec(value) : null;
-      if (found) return { refreshToken: value, sessionId: found.slice(1).join('-') };
+      const found = name === this.#name ? this.#refreshTokens.read(value) : undefined;
+      if (found) return { refreshToken: value, sessionId: found.id };
     }
     return undefined;
   }
