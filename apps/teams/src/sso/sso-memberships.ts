@@ -5,6 +5,7 @@ import { isAppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { requireAnotherOwner } from '../members/member-rules.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 import { TeamChanges } from '../changes/team-changes.js';
@@ -20,6 +21,7 @@ export class SsoMemberships {
     private readonly statements: Statements,
     private readonly writers: Writers,
     private readonly changes: TeamChanges,
+    private readonly apiKeys: ApiKeysService,
     private readonly rpc: Rpc,
   ) {}
 
@@ -56,8 +58,10 @@ export class SsoMemberships {
     if (membership && membership.ssoProvider !== provider) return;
     if (membership?.role === role) return;
     if (membership?.role === 'team_owner') await requireAnotherOwner(manager, membership);
-    if (membership && role) await manager.update(MembershipEntity, { id: membership.id }, { role });
-    else if (membership) await manager.delete(MembershipEntity, { id: membership.id });
+    if (membership && role) {
+      await manager.update(MembershipEntity, { id: membership.id }, { role });
+      if (role === 'team_owner') await this.apiKeys.revokeUnlessIssuedByOwner(manager, membership);
+    } else if (membership) await manager.delete(MembershipEntity, { id: membership.id });
     else if (role) {
       this.changes.requireMayJoin(team, context);
       const { name } = await manager.findOneByOrFail(UserEntity, { id: userId });
