@@ -49,6 +49,7 @@ import { PlacesService } from './subscriptions/places.js';
 import { SubscriptionAccepting } from './subscriptions/subscription-accepting.js';
 import { SubscriptionsController } from './subscriptions/subscription.controller.js';
 import { SubscriptionListing } from './subscriptions/subscription-listing.js';
+import { PodEnds } from './subscriptions/pod-ends.js';
 import { SubscriptionSteps } from './subscriptions/subscription-steps.js';
 import { SubscriptionsService } from './subscriptions/subscription.service.js';
 import { HoldingsController } from './teams/holdings.controller.js';
@@ -120,6 +121,7 @@ const workers: Provider = {
     NodeReader,
     NodesService,
     Placement,
+    PodEnds,
     PodUsageReader,
     PodWorkloadsService,
     PlacesService,

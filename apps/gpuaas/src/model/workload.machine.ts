@@ -4,8 +4,11 @@ import { WorkloadEntity } from './workload.entity.js';
 
 const givingBack: TransientRule = { deadlineMs: 90_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 }, givesBack: true };
 
-/** How long the workload of a pod waits for its pod; only the end of the pod moves it sooner. */
-export const drainingMs = 75_000;
+/**
+ * How long the workload of a pod waits for its pod: so long after the pods service last ended a pod of the same team, and never longer than that service
+ * tries it.
+ */
+export const drainingMs = { quiet: 75_000, longest: 3_600_000 };
 
 /** `failed`: runs nowhere and occupies nothing. */
 const logic = setup({
@@ -24,7 +27,7 @@ const logic = setup({
     running: { on: { STOP: 'stopping', DRAIN: 'draining' } },
     /** The workload of a pod that somebody else than its pod ends: it waits until the pods service says that the pod is gone. */
     draining: {
-      meta: { deadlineMs: drainingMs, givesUpBy: 'STOP' },
+      meta: { deadlineMs: drainingMs.longest, givesUpBy: 'STOP' },
       on: { STOP: 'stopping', FAILED: 'failed' },
     },
     stopping: {

@@ -16,6 +16,7 @@ import {
   type HeldLease,
   type Query,
 } from '../sharing/lease-store.js';
+import { PodEnds } from './pod-ends.js';
 import { readiness } from '../allocation/readiness.js';
 import { Placement } from '../allocation/placement.js';
 import { Waiting } from '../allocation/waiting.js';
@@ -40,14 +41,14 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     private readonly waiting: Waiting,
     private readonly capacity: TeamCapacity,
     private readonly outbox: Outbox,
+    private readonly podEnds: PodEnds,
   ) {
     super(dataSource, workloadMachine);
   }
 
   /** One node at a time: what hangs holds up those who wait for the same node, and nobody else. */
   async step(workload: WorkloadEntity, context: StepContext): Promise<Found> {
-    if (workload.state === 'draining')
-      return { againAfterMs: drainingMs, reason: { code: 'draining', message: 'It waits for its pod to stop.' } };
+    if (workload.state === 'draining') return this.drain(workload);
     if (workload.state !== 'pending' && workload.state !== 'stopping' && workload.state !== 'undoing') return 'rest';
     if (workload.state === 'pending') return this.occupy(workload, context);
     await this.driver.vacate(await this.leasesHere(workload), context.signal);
@@ -109,6 +110,15 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
       await manager.query('UPDATE lease SET workload_id = NULL WHERE workload_id = $1', [workloadId]);
     }
     await touchRows(manager, subscriptionMachine, [subscriptionId], ['draining']);
+  }
+
+  /** The pods service ends thousands of pods one after the other: while it does, each of them has its time. */
+  private drain({ teamId, deadlineAt }: WorkloadEntity): Found {
+    const waitedMs = drainingMs.longest - ((deadlineAt?.getTime() ?? 0) - Date.now());
+    const againAfterMs = drainingMs.quiet - Math.min(waitedMs, this.podEnds.quietMs(teamId));
+    if (againAfterMs > 0) return { againAfterMs, reason: { code: 'draining', message: 'It waits for its pod to stop.' } };
+    const cause = { actor: 'system:gpuaas', reason: 'Its pod did not stop in time.' };
+    return { decide: async (manager, row) => (await this.move(manager, row, 'STOP', cause)) !== undefined };
   }
 
   private async tellPod(manager: EntityManager, { podId, podStart, state, failure, lastError }: WorkloadEntity): Promise<void> {

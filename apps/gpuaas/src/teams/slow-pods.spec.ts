@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { podWorkloads, subscriptions } from '@atoll/contracts/gpuaas';
 import { teamDeletionRequested } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
+import { PodEnds } from '../subscriptions/pod-ends.js';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;
@@ -61,4 +62,36 @@ it.each([
   expect(await statusesOf(team)).toEqual(pods.map(() => 'unsubscribed'));
   expect(await statesOf('workload', 'team_id', [team.team_id])).toEqual(['stopped']);
   expect(await statesOf('gpu', 'gpu_id', pool.gpu_ids)).toEqual(['spatial']);
+});
+
+const statesNow = ({ team_id }: ToldTeam) => statesOf('workload', 'team_id', [team_id]);
+
+it('workloads wait for their pods for as long as the pods service ends others of their team, and 75 s more', async () => {
+  const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
+  const { team, pods } = await ending(pool.pool_id);
+  await fixture.work();
+  for (const pod_id of pods.slice(1)) {
+    await fixture.pass(120);
+    await fixture.ask(podWorkloads.end, { pod_id, start: 1 }, context());
+    await fixture.work();
+    expect(await statesNow(team)).toContain('draining');
+  }
+  // As if nothing had been heard for so long.
+  jest.spyOn(fixture.get(PodEnds), 'quietMs').mockReturnValue(75_001);
+  await fixture.pass(120);
+  await fixture.work();
+  expect(await statesNow(team)).toEqual(['stopped']);
+  jest.restoreAllMocks();
+  await fixture.settle();
+  expect(await statusesOf(team)).toEqual(pods.map(() => 'unsubscribed'));
+});
+
+it('waits no longer for a pod than an hour, whatever is heard of others', async () => {
+  const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
+  const { team, pods } = await ending(pool.pool_id);
+  await fixture.work();
+  await fixture.ask(podWorkloads.end, { pod_id: pods[0] ?? '', start: 1 }, context());
+  await fixture.pass(3_601);
+  await fixture.work();
+  expect(await statesNow(team)).toEqual(['stopped']);
 });

@@ -17,6 +17,7 @@ import { PoolTurns } from '../allocation/pool-turns.js';
 import { ClusterRows } from '../clusters/cluster-rows.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
+import { PodEnds } from '../subscriptions/pod-ends.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { statusOf } from '../model/subscription-status.js';
 import { WorkloadPlacement } from './workload-placement.js';
@@ -38,6 +39,7 @@ export class PodWorkloadsService {
     private readonly subscriptions: SubscriptionSteps,
     private readonly workloads: WorkloadSteps,
     private readonly room: WorkloadPlacement,
+    private readonly podEnds: PodEnds,
   ) {}
 
   async check({ subscription_id, vgpus }: CheckPodWorkload, { caller }: CallContext): Promise<PodSubscription> {
@@ -103,11 +105,14 @@ export class PodWorkloadsService {
          ON CONFLICT (pod_id) DO UPDATE SET ended_start = GREATEST(pod_end.ended_start, excluded.ended_start)`,
         [pod_id, start],
       );
-      const ids = await manager.query<{ workload_id: string }[]>(
-        `SELECT workload_id FROM workload WHERE pod_id = $1 AND pod_start <= $2 AND ${liveWorkload} ORDER BY workload_id`,
+      const ids = await manager.query<{ workload_id: string; team_id: string }[]>(
+        `SELECT workload_id, team_id FROM workload WHERE pod_id = $1 AND pod_start <= $2 AND ${liveWorkload} ORDER BY workload_id`,
         [pod_id, start],
       );
-      for (const { workload_id } of ids) await this.workloads.send(manager, workload_id, 'STOP', causeOf(context));
+      for (const { workload_id, team_id } of ids) {
+        await this.workloads.send(manager, workload_id, 'STOP', causeOf(context));
+        this.podEnds.heard(team_id);
+      }
     });
     return new Nothing();
   }

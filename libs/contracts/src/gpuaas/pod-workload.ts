@@ -146,5 +146,5 @@ export class PodWorkloadChanged extends PodStart {
   @Text({ max: 500, nullable: true })
   reason!: string | null;
 }
-/** `stopping`: by somebody else than the pods service, such as an unsubscription with `force`; it waits for `end`, for 75 s at most. */
+/** `stopping`: by somebody else than the pods service, such as an unsubscription with `force`; it waits for `end`, until 75 s after the last one of its team, and an hour at most. */
 export const podWorkloadChanged = event('gpuaas.pod_workload_changed', PodWorkloadChanged);
