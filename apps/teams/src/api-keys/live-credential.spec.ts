@@ -72,6 +72,14 @@ async function after(change: string, call: Call): Promise<string> {
   );
 }
 
+it.each(Object.entries(lasting))('%s takes no key that was replaced and lives out its grace', async (_, call) => {
+  const { userId } = await somebody(fixture);
+  const key = await fixture.wholeKeyOf(userId);
+  const ready = await call(await fixture.contextOf(key, users.issueKey, {}));
+  await fixture.call(key, users.issueKey, { grace_seconds: 3600 });
+  expect((await errorOf(ready())).message).toContain('was replaced');
+});
+
 describe('whatever the gateway knew of a session', () => {
   it.each(Object.entries({ ...lasting, ...ofLive }))('%s takes one that has not ended', async (_, call) => {
     expect(await after('ended_at = now()', call)).toBe('unauthenticated');

@@ -20,14 +20,13 @@ export async function requireIssuingCredential(manager: EntityManager, caller: C
   if (caller.kind === 'system') return;
   const { kind, id } = caller.credential;
   if (kind === 'session') return void (await liveSession(manager, id));
-  const { replacedAt } = await liveKey(manager, id);
-  if (replacedAt === null) return;
-  throw new AppError('forbidden', 'This key was replaced and lives out its grace: it cannot issue keys. The key that replaced it can.');
+  await currentKey(manager, id, 'it cannot issue keys');
 }
 
 /**
  * For what outlasts a session, such as a second factor: a session takes a log-in of the last 10 minutes, and with the second factor where its user has
- * one. So a password alone adds no factor beside those that there are, and removes none.
+ * one. So a password alone adds no factor beside those that there are, and removes none. A key that was replaced adds none either: by a passkey whoever holds
+ * it would go on after its grace.
  */
 export async function requireFreshCredential(manager: EntityManager, caller: UserCaller): Promise<void> {
   await freshSession(manager, caller);
@@ -57,7 +56,7 @@ export async function requireWholeCredential(
 
 /** The session, where it is one. */
 async function freshSession(manager: EntityManager, { userId, credential: { kind, id } }: UserCaller): Promise<SessionEntity | undefined> {
-  if (kind === 'key') return void (await liveKey(manager, id));
+  if (kind === 'key') return void (await currentKey(manager, id, 'it cannot change how its user logs in'));
   const session = await liveSession(manager, id);
   const [row] = await manager.query<{ is_fresh: boolean; has_factor: boolean }[]>(
     `SELECT $2::timestamptz > now() - interval '${freshLogInMinutes} minutes' AS is_fresh, ${hasFactor('$1::uuid')} AS has_factor`,
@@ -74,6 +73,12 @@ async function liveKey(manager: EntityManager, id: string): Promise<ApiKeyEntity
   const key = await manager.findOneBy(ApiKeyEntity, { id, revokedAt: IsNull() });
   if (!key) throw new AppError('unauthenticated', 'The API key was revoked.');
   return key;
+}
+
+async function currentKey(manager: EntityManager, id: string, what: string): Promise<void> {
+  const { replacedAt } = await liveKey(manager, id);
+  if (replacedAt === null) return;
+  throw new AppError('forbidden', `This key was replaced and lives out its grace: ${what}. The key that replaced it can.`);
 }
 
 async function liveSession(manager: EntityManager, id: string): Promise<SessionEntity> {
