@@ -6,6 +6,7 @@ import {
   type CallContext,
   type Nothing,
   type PageFromOne,
+  type UserCaller,
 } from '@atoll/contracts';
 import {
   sshKeysChanged,
@@ -16,16 +17,18 @@ import {
   type SshKeyPage,
   type SshKeyPath,
 } from '@atoll/contracts/pods';
+import { teamDirectory } from '@atoll/contracts/teams';
 import { isUniqueViolation, newId, takeTurn, Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
-import { Rpc } from '@atoll/rpc';
+import { remainingMs, Rpc, systemContext } from '@atoll/rpc';
 import { BadPublicKey, parsePublicKey, type PublicKey } from '@atoll/ssh';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { SshKeyEntity } from '../model/ssh-key.entity.js';
 
 const keysAtMost = 100;
+const askAtOnce = 1_000;
 
 /** The public keys of users, each for its own user alone. */
 @Injectable()
@@ -43,6 +46,7 @@ export class SshKeysService {
     requireFreshLogIn(caller);
     const { userId } = caller;
     const { comment, fingerprint, line: publicKey, type } = readKey(public_key);
+    await this.requireReach(caller, context);
     const added = await this.writers.once(turnOf(userId), context, async (manager) => {
       await takeTurn(manager, turnOf(userId));
       await requireRoom(manager, userId);
@@ -54,6 +58,21 @@ export class SshKeysService {
     });
     this.rpc.publish(sshKeysChanged, { user_id: userId });
     return added;
+  }
+
+  /**
+   * A key opens pods without a second factor, so a session adds none that reaches a team which is closed to the session. The owner of the teams is asked whose
+   * invitation was accepted: a stranger's invitation keeps nobody from adding keys, which open nothing there.
+   */
+  private async requireReach({ userId, teams }: UserCaller, context: CallContext): Promise<void> {
+    const closed = teams.filter(({ lacksSecondFactor }) => lacksSecondFactor).map(({ teamId }) => ({ user_id: userId, team_id: teamId }));
+    for (let at = 0; at < closed.length; at += askAtOnce) {
+      const members = closed.slice(at, at + askAtOnce);
+      const asked = systemContext('pods', { deadlineMs: remainingMs(context), requestId: context.requestId });
+      const { members: roles } = await this.rpc.call(teamDirectory.roles, { members }, asked);
+      if (roles.every(({ is_invited }) => is_invited)) continue;
+      throw new AppError('forbidden', 'A second factor is required where such a key reaches. Add one, or log in with it.');
+    }
   }
 
   async list(asked: PageFromOne, context: CallContext): Promise<SshKeyPage> {

@@ -54,6 +54,25 @@ describe('the SSH keys of a user', () => {
     expect(await list(bySession(600))).toHaveLength(2);
   });
 
+  it('are added by no session that lacks the second factor of a team which they would open', async () => {
+    const [closed, invitedTo] = [newId(), newId()];
+    const user = aUser();
+    const lacking = (...teamIds: string[]): Partial<UserCaller> => ({
+      ...user,
+      credential: { kind: 'session', id: newId(), openedAt: new Date().toISOString() },
+      teams: teamIds.map((teamId) => ({ teamId, role: 'member', lacksSecondFactor: true })),
+    });
+    const membership = { user_id: user.userId, role: 'member' as const, is_suspended: false, requires_second_factor: true };
+    fixture.owner.members = [
+      { ...membership, team_id: closed, is_invited: false },
+      { ...membership, team_id: invitedTo, is_invited: true },
+    ];
+    const { code, message } = await errorOf(add(lacking(invitedTo, closed)));
+    expect([code, message]).toEqual(['forbidden', 'A second factor is required where such a key reaches. Add one, or log in with it.']);
+    await add(lacking(invitedTo));
+    expect(await list(user)).toHaveLength(1);
+  });
+
   it('are told to bare metal whole with each change, in the order of the changes', async () => {
     const user = aUser();
     const [one, two] = [await add(user), await add(user)];
