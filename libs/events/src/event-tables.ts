@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-const ofLaterReleases = ['unsigned_event_cut', 'event_progress', 'outbox_published', 'event_head'];
+const ofLaterReleases = ['unsigned_event_cut', 'event_progress', 'event_gap', 'outbox_published', 'event_head'];
 
 /** The relay updates each row once, in its page if that has room: then no index is touched. */
 const roomToNumber = 'fillfactor = 50';
@@ -50,6 +50,7 @@ export async function createEventTables(queryRunner: QueryRunner, schema: string
     )`);
   await createUnsignedCut(queryRunner, `"${schema}"`);
   await addPositions(queryRunner, `"${schema}"`);
+  await createGaps(queryRunner, `"${schema}"`);
 }
 
 async function createUnsignedCut(queryRunner: QueryRunner, schema: string): Promise<void> {
@@ -104,6 +105,19 @@ async function addPositions(queryRunner: QueryRunner, schema: string): Promise<v
       position bigint NOT NULL,
       lost integer NOT NULL DEFAULT 0,
       PRIMARY KEY (consumer, publisher, event_name)
+    )`);
+}
+
+/** What was given up as lost, and may come all the same. */
+async function createGaps(queryRunner: QueryRunner, schema: string): Promise<void> {
+  await queryRunner.query(`
+    CREATE TABLE IF NOT EXISTS ${schema}.event_gap (
+      consumer text NOT NULL,
+      publisher text NOT NULL,
+      event_name text NOT NULL,
+      after bigint NOT NULL,
+      up_to bigint NOT NULL,
+      PRIMARY KEY (consumer, publisher, event_name, after)
     )`);
 }
 
@@ -170,6 +184,19 @@ export class OutboxRoom1810000000000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`ALTER TABLE IF EXISTS ${await ownSchema(runner)}.outbox RESET (fillfactor)`);
+  }
+}
+
+/** Where a consumer remembers what it has given up. */
+export class EventGaps1811000000000 implements MigrationInterface {
+  readonly name = 'EventGaps1811000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await createGaps(runner, await ownSchema(runner));
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`DROP TABLE IF EXISTS ${await ownSchema(runner)}.event_gap`);
   }
 }
 

@@ -1,9 +1,14 @@
 import { BringsMigrations } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { EventPositions1808000000000, InboxProcesses1806000000000, UnsignedEventCut1807000000000 } from './event-tables.js';
+import {
+  EventGaps1811000000000,
+  EventPositions1808000000000,
+  InboxProcesses1806000000000,
+  UnsignedEventCut1807000000000,
+} from './event-tables.js';
 
 /** An event that was delivered to a consumer of this service. */
-@BringsMigrations(InboxProcesses1806000000000, UnsignedEventCut1807000000000, EventPositions1808000000000)
+@BringsMigrations(InboxProcesses1806000000000, UnsignedEventCut1807000000000, EventPositions1808000000000, EventGaps1811000000000)
 @Entity('inbox')
 @Index(['consumer', 'publisher', 'eventName', 'position'], { where: 'position IS NOT NULL' })
 export class InboxRow {

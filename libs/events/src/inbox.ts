@@ -29,11 +29,12 @@ const retentionWithoutPositionDays = 30;
 
 /**
  * SQL, with `inboxParameters` and the event's instant `$7`: whether it is a copy of an event that was taken so long ago that its row is gone. By
- * the clock of the database, by which rows go.
+ * the clock of the database, by which rows go. What was given up as lost was not taken.
  */
 const isForgotten = `$7::timestamptz < now() - ${retentionDays - 1} * interval '1 day'
   AND EXISTS (SELECT FROM event_progress WHERE consumer = $1 AND publisher = $3 AND event_name = $4 AND position >= $5)
-  AND NOT EXISTS (SELECT FROM inbox WHERE inbox.consumer = $1 AND event_id = $2)`;
+  AND NOT EXISTS (SELECT FROM inbox WHERE inbox.consumer = $1 AND event_id = $2)
+  AND NOT EXISTS (SELECT FROM event_gap WHERE consumer = $1 AND publisher = $3 AND event_name = $4 AND after < $5 AND up_to >= $5)`;
 
 /** Takes each event once for each consumer, however often the courier delivers it. */
 export class Inbox {

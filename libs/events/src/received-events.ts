@@ -84,13 +84,21 @@ export class ReceivedEvents {
     return { last, gaps: gaps ?? [] };
   }
 
-  /** Gives up a gap that begins where the sequence is complete. Returns whether it does. */
+  /**
+   * Gives up a gap that begins where the sequence is complete. Returns whether it does. The gap is remembered: the broker may hold what the
+   * publisher has forgotten, and what it brings late was never taken.
+   */
   async giveUp(sequence: Sequence, after: number, upTo: number): Promise<boolean> {
-    const [, count] = await this.dataSource.query<[unknown, number]>(
-      `UPDATE event_progress SET position = $5, lost = lost + 1 WHERE ${ofSequence} AND position = $4`,
+    const rows = await this.dataSource.query<object[]>(
+      `WITH moved AS (
+         UPDATE event_progress SET position = $5, lost = lost + 1 WHERE ${ofSequence} AND position = $4 RETURNING true
+       ), kept AS (
+         INSERT INTO event_gap (consumer, publisher, event_name, after, up_to) SELECT $1, $2, $3, $4, $5 FROM moved ON CONFLICT DO NOTHING
+       )
+       SELECT FROM moved`,
       [...keyOf(sequence), after, upTo],
     );
-    return count > 0;
+    return rows.length > 0;
   }
 
   /** Publishers of events that any service may publish, as far as they have reached this consumer. */
