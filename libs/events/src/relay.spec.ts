@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { CourierAway } from './courier.js';
 import { Outbox } from './outbox.js';
@@ -65,6 +65,38 @@ describe('the relay', () => {
     await world.settled();
     expect(world.published).toHaveLength(numbers.length);
     expect(await world.noted('letters')).toEqual(numbers);
+  });
+
+  it('is not held up by a clock that is set back', async () => {
+    await world.orders.place([1]);
+    await world.settled();
+    const realNow = Date.now.bind(Date);
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => realNow() - 600_000);
+    try {
+      await world.orders.place([2]);
+      await eventually(async () => expect(await world.noted('letters')).toEqual([1, 2]));
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  it('settles what it has in hand after days without the database', async () => {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    let entered = 0;
+    world.script = async () => {
+      entered += 1;
+      await released;
+    };
+    await world.orders.place([1]);
+    await eventually(() => expect(entered).toBe(2));
+    const partitions = await world.observer.database.query<{ name: string }[]>(
+      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'orders.outbox_published'::regclass`,
+    );
+    for (const { name } of partitions) await world.observer.database.query(`DROP TABLE ${name}`);
+    release();
+    await world.settled();
+    expect(await world.noted('letters')).toEqual([1]);
   });
 
   it('finishes what is in hand before the application ends', async () => {

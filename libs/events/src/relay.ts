@@ -35,18 +35,19 @@ export class Relay {
   readonly #logger = new Logger('Events');
   readonly #wakeUp = new WakeUp();
   readonly #inHand = new Set<string>();
+  /** This and all other times here are of `performance.now()`: a clock that is set back makes nothing wait. */
   readonly #dueAtMs = new Set<number>();
   #settled: { id: string; outcome: Outcome }[] = [];
   #look = true;
   #session: RelaySession | undefined;
   #commitsToNotify = false;
-  #notifiedAtMs = 0;
-  #triedToLeadAtMs = 0;
+  #notifiedAtMs = -Infinity;
+  #triedToLeadAtMs = -Infinity;
   #pausedUntilMs = 0;
   #isAway = false;
-  #fetchedAtMs = 0;
+  #fetchedAtMs = -Infinity;
   #gatherMs = gatherMs;
-  #renewedAtMs = Date.now();
+  #renewedAtMs = performance.now();
   #stopAtMs = Infinity;
   #running: Promise<void> | undefined;
 
@@ -63,7 +64,7 @@ export class Relay {
   /** The courier can publish, for the first time or again. */
   readonly courierReady = (): void => {
     this.#pausedUntilMs = 0;
-    this.#triedToLeadAtMs = 0;
+    this.#triedToLeadAtMs = -Infinity;
     this.look();
   };
 
@@ -80,7 +81,7 @@ export class Relay {
 
   /** Fetches no more, waits for what is in hand, and lets another process take over. */
   async stop(): Promise<void> {
-    this.#stopAtMs = Date.now() + stopPatienceMs;
+    this.#stopAtMs = performance.now() + stopPatienceMs;
     this.#wakeUp.ring();
     await this.#running;
   }
@@ -108,7 +109,7 @@ export class Relay {
     const session = await RelaySession.open(this.dataSource, this.relaying.processId, this.look);
     try {
       this.#session = session;
-      this.#triedToLeadAtMs = 0;
+      this.#triedToLeadAtMs = -Infinity;
       while (!this.stopped()) {
         await this.turn(session);
         onWorking();
@@ -120,20 +121,22 @@ export class Relay {
   }
 
   private async turn(session: RelaySession): Promise<void> {
-    await this.settle(session);
-    if (session.isLeading && Date.now() > this.#renewedAtMs + renewEveryMs) {
+    // Before anything is settled, which needs the partition of today: to lead makes it too, as after days without the database.
+    const leads = session.isLeading || (await this.tryToLead(session));
+    if (leads && performance.now() > this.#renewedAtMs + renewEveryMs) {
       await session.renewPartitions();
-      this.#renewedAtMs = Date.now();
+      this.#renewedAtMs = performance.now();
     }
+    await this.settle(session);
     // A process that cannot publish must not keep the others from it.
     if (!this.link.status().ready) await session.resign();
-    if (!session.isLeading && !(await this.tryToLead(session))) return this.standBy(session);
+    if (!session.isLeading) return this.standBy(session);
     const room = maxInHand - this.#inHand.size;
-    if (!this.#look || room === 0 || this.stopping() || Date.now() < this.#pausedUntilMs) return this.rest();
-    const gatherForMs = this.#fetchedAtMs + this.#gatherMs - Date.now();
+    if (!this.#look || room === 0 || this.stopping() || performance.now() < this.#pausedUntilMs) return this.rest();
+    const gatherForMs = this.#fetchedAtMs + this.#gatherMs - performance.now();
     if (gatherForMs > 0) await delay(gatherForMs);
     this.#look = false;
-    this.#fetchedAtMs = Date.now();
+    this.#fetchedAtMs = performance.now();
     const waiting = await session.fetch(room, [...this.#inHand]);
     this.#look ||= waiting.length === room;
     this.#gatherMs = waiting.length < busy.fetched ? gatherMs : busy.gatherMs;
@@ -141,8 +144,8 @@ export class Relay {
   }
 
   private async tryToLead(session: RelaySession): Promise<boolean> {
-    if (this.stopping() || !this.link.status().ready || Date.now() < this.#triedToLeadAtMs + standbyMs) return false;
-    this.#triedToLeadAtMs = Date.now();
+    if (this.stopping() || !this.link.status().ready || performance.now() < this.#triedToLeadAtMs + standbyMs) return false;
+    this.#triedToLeadAtMs = performance.now();
     const leads = await session.lead();
     // Commits before it were signalled to nobody here.
     if (leads) this.#look = true;
@@ -151,11 +154,11 @@ export class Relay {
 
   /** Another process relays: it is notified of the commits of this one, and replaced when it is gone. */
   private async standBy(session: RelaySession): Promise<void> {
-    const notifyInMs = this.#notifiedAtMs + notifyGapMs - Date.now();
+    const notifyInMs = this.#notifiedAtMs + notifyGapMs - performance.now();
     if (this.#commitsToNotify && notifyInMs <= 0) {
       this.#commitsToNotify = false;
       await session.notify();
-      this.#notifiedAtMs = Date.now();
+      this.#notifiedAtMs = performance.now();
       return;
     }
     if (this.stopped()) return;
@@ -191,13 +194,13 @@ export class Relay {
     const later = settled.flatMap(({ id, outcome }) => (outcome === 'done' ? [] : [{ id, ...outcome }]));
     if (done.length > 0) await session.keep(done);
     if (later.length > 0) await session.postpone(later);
-    for (const { retryAfterMs } of later) this.#dueAtMs.add(Date.now() + retryAfterMs);
+    for (const { retryAfterMs } of later) this.#dueAtMs.add(performance.now() + retryAfterMs);
     for (const { id } of settled) this.#inHand.delete(id);
     this.#settled = this.#settled.slice(settled.length);
   }
 
   private async rest(): Promise<void> {
-    const nowMs = Date.now();
+    const nowMs = performance.now();
     const paused = this.#pausedUntilMs > nowMs ? [this.#pausedUntilMs] : [];
     const untilMs = Math.min(nowMs + pollMs, this.#stopAtMs, ...this.#dueAtMs, ...paused);
     if (await this.#wakeUp.wait(Math.max(0, untilMs - nowMs))) return;
@@ -208,7 +211,7 @@ export class Relay {
   private pause(error: CourierAway): void {
     if (!this.#isAway) this.#logger.warn(`Events wait in the outbox: ${error.message}`);
     this.#isAway = true;
-    this.#pausedUntilMs = Date.now() + courierPauseMs;
+    this.#pausedUntilMs = performance.now() + courierPauseMs;
     this.#look = true;
   }
 
@@ -222,6 +225,6 @@ export class Relay {
   }
 
   private stopped(): boolean {
-    return this.stopping() && (this.#inHand.size === 0 || Date.now() >= this.#stopAtMs);
+    return this.stopping() && (this.#inHand.size === 0 || performance.now() >= this.#stopAtMs);
   }
 }
