@@ -23,10 +23,11 @@ export async function touchRows<Row extends MachineRow, State extends string>(
 /** $1 keys, $2 states or null. */
 export function touchSql({ table, key }: { readonly table: string; readonly key: string }): string {
   // A waiting row keeps its place in the lane. A claimed row gets a new instant, which tells its worker about the
-  // touch.
+  // touch; also where the claim has run out, since its step may end before another worker takes the row over.
   return `UPDATE ${table} SET parked_until = NULL, due_at = CASE
       WHEN due_at IS NULL OR due_at > clock_timestamp() THEN clock_timestamp()
       WHEN claimed_until > clock_timestamp() THEN GREATEST(clock_timestamp(), due_at + interval '1 millisecond')
+      WHEN claim_token IS NOT NULL THEN due_at + interval '1 millisecond'
       ELSE due_at END
     WHERE ${key} IN (
       SELECT ${key} FROM ${table} WHERE ${key} = ANY ($1) AND ($2::text[] IS NULL OR state = ANY ($2)) FOR NO KEY UPDATE SKIP LOCKED

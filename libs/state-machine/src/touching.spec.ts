@@ -82,3 +82,19 @@ it('what is touched while its step is under way is looked at again', async () =>
   await looking;
   expect((await harbour.read(id)).dueAt).toBeNull();
 });
+
+it('what is touched while its step is under way is looked at again, also where the claim has run out meanwhile', async () => {
+  let answer: (outcome: 'rest') => void = () => undefined;
+  const id = await harbour.ask();
+  await harbour.worker().settle();
+  harbour.machine.does.in_use = () => new Promise((resolve) => (answer = resolve));
+  const touch = () => harbour.transactions.run((manager) => harbour.machine.touch(manager, [id]));
+  await touch();
+  const looking = harbour.worker().doNext();
+  await eventually(() => harbour.machine.begun.includes('in_use:Kon-Tiki'));
+  await harbour.dataSource.query('UPDATE berth SET claimed_until = clock_timestamp()');
+  await touch();
+  answer('rest');
+  await looking;
+  expect((await harbour.read(id)).dueAt).not.toBeNull();
+});
