@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { CallContext, UserCaller } from '@atoll/contracts';
 import type { DeadLetterPath, DeadLettersOfService } from '@atoll/contracts/operator';
 import { createIdempotencyTable, newId } from '@atoll/database';
+import { AppError } from '@atoll/errors';
 import { createDatabase, errorOf, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { DeadLetterDesk, deadLettersController } from './dead-letter-desk.js';
@@ -109,6 +110,17 @@ describe('the dead letters of a service, for its operator', () => {
     const [letter] = (await list()).data;
     await operations().replay(pathOf(letter?.dead_letter_id ?? ''), contextOf());
     await eventually(async () => expect((await list()).data).toMatchObject([{ tries: 4, replay_requested_at: null }]));
+  });
+
+  it('are replayed although another one before them finds something unavailable each time', async () => {
+    await bury(1, 2);
+    world.script = ({ number }) => {
+      if (number === 1) throw new AppError('unavailable', 'The printer is away.');
+    };
+    const letters = (await list()).data.toSorted((one, other) => (one.payload < other.payload ? -1 : 1));
+    for (const { dead_letter_id } of letters) await operations().replay(pathOf(dead_letter_id), contextOf());
+    await eventually(async () => expect(await world.noted('letters')).toEqual([2]));
+    expect((await list()).data).toMatchObject([{ payload: '{"number": 1}', tries: 3, replay_requested_at: expect.any(String) }]);
   });
 
   it('answer a replay under one Idempotency-Key alike, though the letter is gone by then', async () => {

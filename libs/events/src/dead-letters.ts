@@ -37,8 +37,9 @@ export class DeadLetters {
       try {
         await this.retry(id);
       } catch (error) {
-        // Another replica was faster, or it failed again, as its row says.
-        if (!isAppError(error) || error.code === 'unavailable') throw error;
+        if (!isAppError(error)) throw error;
+        // Another replica was faster, or it failed again, as its row says. What something else keeps from its effect waits behind the others.
+        if (error.code === 'unavailable') await this.askAgainLater(id);
       }
     }
   }
@@ -65,6 +66,11 @@ export class DeadLetters {
       throw await this.failedAgain(id, error);
     }
     if (!known) throw new AppError('not_found', 'No such dead letter.');
+  }
+
+  /** Throws where it is the database that is away. */
+  private async askAgainLater(id: string): Promise<void> {
+    await this.dataSource.query('UPDATE dead_letter SET retry_requested_at = now() WHERE id = $1 AND retry_requested_at IS NOT NULL', [id]);
   }
 
   private effectOf({ consumer, eventName }: DeadLetter): Effect {
