@@ -4,6 +4,7 @@ import type { QueryRunner } from 'typeorm';
 export const retentionDays = 7;
 /** Partitions that exist beside that of today, in case nobody makes any for a while. */
 const daysAhead = 2;
+const lockNotAvailable = '55P03';
 
 /** SQL: moves the events $1 from the outbox to what was published. */
 export const keepPublished = `
@@ -11,7 +12,10 @@ export const keepPublished = `
   INSERT INTO outbox_published (position, previous, id, event_name, payload, request_id, traceparent, occurred_at)
   SELECT position, previous, id, event_name, payload, request_id, traceparent, occurred_at FROM done WHERE position IS NOT NULL`;
 
-/** Creates the partitions of today and the next days (UTC), and drops those whose last event is older than `retentionDays`. */
+/**
+ * Creates the partitions of today and the next days (UTC), and drops those whose last event is older than `retentionDays`. Somebody who reads
+ * for long, as a backup does, hinders neither the relay nor the making; what cannot be dropped meanwhile is dropped later.
+ */
 export async function renewPartitions(runner: QueryRunner): Promise<void> {
   const wanted = (await runner.query(
     `SELECT to_char(day, 'YYYYMMDD') AS name, day::text AS "from", (day + 1)::text AS "to"
@@ -26,9 +30,28 @@ export async function renewPartitions(runner: QueryRunner): Promise<void> {
   for (const { name, from, to } of wanted) {
     const partition = `outbox_published_${name}`;
     if (found.some((each) => each.name === partition)) continue;
+    // To attach waits for no reader; PARTITION OF would.
+    await runner.query(`CREATE TABLE IF NOT EXISTS ${partition} (LIKE outbox_published INCLUDING DEFAULTS)`);
     await runner.query(
-      `CREATE TABLE IF NOT EXISTS ${partition} PARTITION OF outbox_published FOR VALUES FROM ('${from} 00:00+00') TO ('${to} 00:00+00')`,
+      `ALTER TABLE outbox_published ATTACH PARTITION ${partition} FOR VALUES FROM ('${from} 00:00+00') TO ('${to} 00:00+00')`,
     );
   }
-  for (const { name, isOld } of found) if (isOld) await runner.query(`DROP TABLE ${name}`);
+  const old = found.filter(({ isOld }) => isOld);
+  if (old.length > 0)
+    await dropUnlessRead(
+      runner,
+      old.map(({ name }) => name),
+    );
+}
+
+async function dropUnlessRead(runner: QueryRunner, partitions: readonly string[]): Promise<void> {
+  // Others wait behind a drop that waits for readers: no longer than this.
+  await runner.query(`SET lock_timeout = '500ms'`);
+  try {
+    for (const name of partitions) await runner.query(`DROP TABLE ${name}`);
+  } catch (error) {
+    if ((error as { driverError?: { code?: unknown } }).driverError?.code !== lockNotAvailable) throw error;
+  } finally {
+    await runner.query('RESET lock_timeout');
+  }
 }

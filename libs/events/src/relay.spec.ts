@@ -99,6 +99,38 @@ describe('the relay', () => {
     expect(await world.noted('letters')).toEqual([1]);
   });
 
+  it('relays on while a backup reads its tables, at the turn of a day', async () => {
+    await world.stop();
+    const { database } = world.observer;
+    const partitions = await database.query<{ name: string }[]>(
+      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'orders.outbox_published'::regclass ORDER BY 1`,
+    );
+    await database.query(`DROP TABLE ${partitions.at(-1)?.name}`);
+    await database.query(
+      `CREATE TABLE orders.outbox_published_20200101 PARTITION OF orders.outbox_published FOR VALUES FROM ('2020-01-01 00:00+00') TO ('2020-01-02 00:00+00')`,
+    );
+    const backup = database.createQueryRunner();
+    await backup.startTransaction();
+    await backup.query('SELECT count(*) FROM orders.outbox_published');
+    try {
+      await world.start();
+      await world.orders.place([1]);
+      await world.settled();
+    } finally {
+      await backup.rollbackTransaction();
+      await backup.release();
+    }
+    expect(await world.noted('letters')).toEqual([1]);
+    // The next look of the relay drops what is old.
+    await world.stop();
+    await world.start();
+    await eventually(async () =>
+      expect(
+        await database.query<{ is_gone: boolean }[]>(`SELECT to_regclass('orders.outbox_published_20200101') IS NULL AS is_gone`),
+      ).toEqual([{ is_gone: true }]),
+    );
+  });
+
   it('finishes what is in hand before the application ends', async () => {
     let release: () => void = () => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
