@@ -57,10 +57,10 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   }
 
   /** The end of a pod takes its exposed services with it. */
-  async deleteOf(manager: EntityManager, podId: string, reason: string): Promise<void> {
+  async deleteOf(manager: EntityManager, podIds: readonly string[], reason: string): Promise<void> {
     const rows = await manager.query<object[]>(
-      `SELECT * FROM exposure WHERE pod_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY service_id FOR NO KEY UPDATE`,
-      [podId],
+      `SELECT * FROM exposure WHERE pod_id = ANY ($1::uuid[]) AND state NOT IN ('deleting', 'deleted') ORDER BY service_id FOR NO KEY UPDATE`,
+      [podIds],
     );
     await this.moveAll(
       manager,

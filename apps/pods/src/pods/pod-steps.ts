@@ -68,13 +68,12 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
         if (from === 'restarting') await endRuns(manager, podId, run - 1);
         return;
       case 'running':
-        return this.bill(manager, pod, from, true);
+        return this.bill(manager, [pod], from, true);
       case 'stopping':
       case 'completing':
       case 'failing':
       case 'deleting':
-        await this.exposures.deleteOf(manager, podId, 'Its pod ends.');
-        return this.bill(manager, pod, from, false);
+        return this.ending(manager, [pod], from);
       case 'deleted':
         await manager.query('UPDATE pod SET sealed_env = NULL WHERE pod_id = $1', [podId]);
         return endRuns(manager, podId, run);
@@ -86,10 +85,35 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     }
   }
 
-  private async bill(manager: EntityManager, pod: PodEntity, from: PodState, isRunning: boolean): Promise<void> {
-    if (pod.isBilled === isRunning) return;
-    await this.usage.tellPod(manager, pod, isRunning, countsSince(from, pod));
-    await manager.query('UPDATE pod SET is_billed = $2 WHERE pod_id = $1', [pod.podId, isRunning]);
+  /** By few statements for any number: while a team with thousands of pods is deleted, others wait for the rows. */
+  protected override async enteredAll(
+    manager: EntityManager,
+    pods: readonly PodEntity[],
+    passage: Passage<PodState, PodEvent>,
+  ): Promise<void> {
+    if (passage.event === 'DELETE') return this.ending(manager, pods, passage.from);
+    return super.enteredAll(manager, pods, passage);
+  }
+
+  private async ending(manager: EntityManager, pods: readonly PodEntity[], from: PodState): Promise<void> {
+    await this.exposures.deleteOf(
+      manager,
+      pods.map(({ podId }) => podId),
+      'Its pod ends.',
+    );
+    return this.bill(manager, pods, from, false);
+  }
+
+  /** Pods that come from one state. */
+  private async bill(manager: EntityManager, pods: readonly PodEntity[], from: PodState, isRunning: boolean): Promise<void> {
+    const changed = pods.filter(({ isBilled }) => isBilled !== isRunning);
+    if (changed.length === 0) return;
+    await this.usage.tellPods(
+      manager,
+      changed.map((pod) => ({ pod, at: countsSince(from, pod) })),
+      isRunning,
+    );
+    await manager.query('UPDATE pod SET is_billed = $2 WHERE pod_id = ANY ($1::uuid[])', [changed.map(({ podId }) => podId), isRunning]);
   }
 
   /** Has its workload, and the image that is allowed now. */

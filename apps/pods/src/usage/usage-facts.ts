@@ -7,15 +7,17 @@ import type { VmEntity } from '../model/vm.entity.js';
 import type { VolumeEntity } from '../model/volume.entity.js';
 import { gigabytesOf } from '../model/volume-size.js';
 
+/** Each of some hundred bytes. */
+const factsPerEvent = 100;
+
 /** Publishes for billing what is held, from the instant of a transition on, in the transaction of that transition: each fact once. */
 @Injectable()
 export class UsageFacts {
   constructor(private readonly outbox: Outbox) {}
 
-  /** From `at` on the pod runs, or does not. */
-  async tellPod(manager: EntityManager, pod: PodEntity, isRunning: boolean, at: Date): Promise<void> {
-    const { podId, podName, revision, teamId, workspaceId, regionId } = pod;
-    const fact = {
+  /** From `at` on each pod runs, or does not. */
+  async tellPods(manager: EntityManager, pods: readonly { pod: PodEntity; at: Date }[], isRunning: boolean): Promise<void> {
+    const facts = pods.map(({ pod: { podId, podName, revision, teamId, workspaceId, regionId }, at }) => ({
       id: `pod:${podId}:${revision}`,
       time: at.toISOString(),
       sequence: revision,
@@ -27,11 +29,13 @@ export class UsageFacts {
       team_id: teamId,
       workspace_id: workspaceId,
       region_id: regionId,
-    };
-    await this.outbox.add(manager, podUsageTold, { facts: [fact] });
+    }));
+    for (let first = 0; first < facts.length; first += factsPerEvent) {
+      await this.outbox.add(manager, podUsageTold, { facts: facts.slice(first, first + factsPerEvent) });
+    }
   }
 
-  /** As `tellPod`. */
+  /** As `tellPods`. */
   async tellVm(manager: EntityManager, vm: VmEntity, isRunning: boolean, at: Date): Promise<void> {
     const { instanceId, name, flavour, revision, teamId, workspaceId, regionId } = vm;
     const fact = {

@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { exposedServices } from '@atoll/contracts/pods';
+import { teamDeletionRequested } from '@atoll/contracts/teams';
+import { newId } from '@atoll/database';
+import { statementsOf } from '@atoll/testing';
+import { PodsFixture } from '../pods-fixture.js';
+
+let fixture: PodsFixture;
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+});
+afterAll(() => fixture.stop());
+
+it('a team that is deleted by force has its pods ended by as many statements as one pod, each billed to its end and no longer exposed', async () => {
+  const counts: number[] = [];
+  for (const many of [1, 6]) {
+    const team = await fixture.team('member', many);
+    const all = await Promise.all(Array.from({ length: many }, () => fixture.running(team)));
+    const { pod_name } = all[0] ?? { pod_name: '' };
+    await fixture.call(exposedServices.expose, { pod_name, service_name: 'web', port: 80, protocol: 'HTTP' }, team.member);
+    const request = { team_id: team.team_id, revision: 2, attempt_id: newId(), force: true };
+    const sent = await statementsOf(() => fixture.tell(teamDeletionRequested, request));
+    counts.push(sent.filter(({ text }) => /\b(pod|exposure|outbox)\b/.test(text)).length);
+    for (const pod of all) {
+      await fixture.untilDeleted(pod);
+      expect((await fixture.usageOf(`pod:${pod.pod_id}`)).at(-1)).toMatchObject({ quantity: '0' });
+    }
+  }
+  expect(counts[0]).toBeGreaterThan(3);
+  expect(counts[1]).toBe(counts[0]);
+});
