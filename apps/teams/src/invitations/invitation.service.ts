@@ -73,12 +73,13 @@ export class InvitationsService {
 
   async resend({ team_id, invitation_id }: InvitationPath, context: CallContext): Promise<SentInvitation> {
     requirePermission(context.caller, team_id, 'manageTeam');
-    return this.writers.run(team_id, context, async (manager) => {
+    const send = async (manager: EntityManager): Promise<SentInvitation> => {
       const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
       await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
       const membership = await this.find(manager, { team_id, invitation_id });
       return this.sender.send(manager, { teamId: team_id, teamName: team.name, userId: membership.userId });
-    });
+    };
+    return this.writers.once(team_id, context, send, { keep: (sent) => ({ ...sent, url: null }) });
   }
 
   /** Takes the membership back, with its key. */
@@ -96,9 +97,9 @@ export class InvitationsService {
   /** By the person, who is logged in. */
   async accept({ team_id }: TeamPath, context: CallContext): Promise<Nothing> {
     const { userId } = requireWholeUser(context.caller, 'accept an invitation');
-    await this.writers.run(team_id, context, async (manager) => {
+    await this.writers.once(team_id, context, async (manager): Promise<Nothing> => {
       const team = await this.changes.lock(manager, team_id);
-      if (await this.changes.acceptInvitation(manager, team, userId, context)) return;
+      if (await this.changes.acceptInvitation(manager, team, userId, context)) return {};
       const isMember = await manager.existsBy(MembershipEntity, { teamId: team_id, userId });
       throw isMember ? new AppError('conflict', 'You have accepted this invitation already.') : notFound('team');
     });

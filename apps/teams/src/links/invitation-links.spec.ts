@@ -158,6 +158,17 @@ describe('invitations of a team', () => {
     expect((await errorOf(fixture.call(admin, invitations.resend, path))).code).toBe('not_found');
   });
 
+  it('are sent once for one idempotency key, and the link of that once stays good', async () => {
+    const made = await fixture.createTeam('team_owner');
+    const [admin = ''] = made.keys;
+    await invite(fresh(), made);
+    const [{ id: invitation_id = '' } = {}] = (await fixture.call(admin, invitations.list, { team_id: made.team.id })).data;
+    const resend = () => fixture.call(admin, invitations.resend, { team_id: made.team.id, invitation_id }, 'again');
+    const sent = await resend();
+    expect(await resend()).toEqual({ ...sent, url: null });
+    await use(sent.url);
+  });
+
   it('are not there for another team', async () => {
     const stranger = (await fixture.createTeam('team_owner')).keys[0] ?? '';
     const { data } = await fixture.call(owner, invitations.list, { team_id: own.team.id });

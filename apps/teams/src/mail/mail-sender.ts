@@ -5,13 +5,24 @@ import type { EntityManager } from 'typeorm';
 import { LinkTokens } from '../tokens/link-tokens.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { mailText } from './mail-text.js';
-import type { MailEntity } from '../model/mail.entity.js';
+import { LogInTries } from '../sessions/log-in-tries.js';
+import type { MailEntity, MailKind } from '../model/mail.entity.js';
 
 const everyMs = 500;
 /** Who takes a mail has so long before another replica takes it up. */
 const claimSeconds = 60;
 const givenUpAfterHours = 24;
+const forgetEveryMs = 60_000;
+/** Whose address has got as many invitations as it may gets the next so much later. */
+const postponedMinutes = 6;
 const timeoutMs = 15_000;
+
+/** What somebody waits for goes first, and invitations last: one team may send hundreds. */
+const kindsInOrder: readonly MailKind[] = ['reset', 'notice', 'invitation'];
+
+/** The next of one kind that is due. */
+const nextOf = (kind: MailKind): string =>
+  `(SELECT id FROM mail WHERE kind = '${kind}' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)`;
 
 type Claimed = Pick<MailEntity, 'id' | 'kind' | 'address' | 'data' | 'tries'> & { link_id: string | null };
 
@@ -23,10 +34,12 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   private timer?: NodeJS.Timeout;
   private running: Promise<void> = Promise.resolve();
   private isStopped = false;
+  private forgetAtMs = 0;
 
   constructor(
     private readonly transactions: Transactions,
     private readonly links: LinkTokens,
+    private readonly tries: LogInTries,
     private readonly settings: TeamsSettings,
   ) {
     const timeouts = { connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs };
@@ -56,8 +69,10 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Whether there was one. */
   private async sendNext(): Promise<boolean> {
+    await this.forgetOld();
     const mail = await this.transactions.run((manager) => this.claim(manager));
     if (!mail) return false;
+    if (mail === 'not now') return true;
     try {
       if (mail.kind !== 'reset' || mail.link_id !== null) await this.send(mail);
       await this.remove(mail.id);
@@ -74,20 +89,40 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /** The next that is due, not due again until this replica has had its time. A request for a new password gets its link here, if there is such a user. */
-  private async claim(manager: EntityManager): Promise<Claimed | undefined> {
-    await manager.query(`DELETE FROM mail WHERE created_at < now() - interval '${givenUpAfterHours} hours'`);
+  private async claim(manager: EntityManager): Promise<Claimed | 'not now' | undefined> {
     const [mail] = await manager.query<Claimed[]>(
       `WITH claimed AS (
          UPDATE mail SET tries = tries + 1, due_at = now() + least(3600, ${claimSeconds} * 2 ^ tries) * interval '1 second'
-         WHERE id = (SELECT id FROM mail WHERE due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING *)
+         WHERE id = COALESCE(${kindsInOrder.map(nextOf).join(', ')}) RETURNING *)
        SELECT id, kind, address, data, tries, link_id FROM claimed`,
     );
+    if (mail?.kind === 'invitation' && !(await this.mayGo(manager, mail))) return 'not now';
     if (mail?.kind !== 'reset' || mail.link_id !== null) return mail;
     const [user] = await manager.query<{ id: string; email: string }[]>('SELECT id, email FROM "user" WHERE email = $1', [mail.address]);
     if (!user) return mail;
-    const { id } = await this.links.issue(manager, { userId: user.id, email: user.email, isProof: true });
+    const { id } = await this.links.issue(manager, { userId: user.id, email: user.email, isProof: true, isAskedByAnybody: true });
     await manager.query('UPDATE mail SET link_id = $2 WHERE id = $1', [mail.id, id]);
     return { ...mail, link_id: id };
+  }
+
+  /** Not one whose link was replaced meanwhile, and no more than an address may get within an hour: they go later. */
+  private async mayGo(manager: EntityManager, { id, link_id, tries, address }: Claimed): Promise<boolean> {
+    const live = await manager.query<object[]>('SELECT FROM one_time_link WHERE id = $1 AND used_at IS NULL', [link_id]);
+    if (live.length === 0) {
+      await manager.query('DELETE FROM mail WHERE id = $1', [id]);
+      return false;
+    }
+    if (tries > 1 || (await this.tries.mayInvite(manager, address))) return true;
+    await manager.query(`UPDATE mail SET tries = 0, due_at = now() + interval '${postponedMinutes} minutes' WHERE id = $1`, [id]);
+    return false;
+  }
+
+  private async forgetOld(): Promise<void> {
+    if (this.forgetAtMs > Date.now()) return;
+    this.forgetAtMs = Date.now() + forgetEveryMs;
+    await this.transactions.run((manager) =>
+      manager.query(`DELETE FROM mail WHERE created_at < now() - interval '${givenUpAfterHours} hours'`),
+    );
   }
 
   private async send(mail: Claimed): Promise<void> {

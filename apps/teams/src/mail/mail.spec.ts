@@ -101,6 +101,48 @@ describe('mail', () => {
     expect(Number(row?.count)).toBeLessThanOrEqual(3);
   });
 
+  it('of one address holds ten invitations within an hour, whoever invites; the others come later', async () => {
+    const email = `${randomUUID()}@example.com`;
+    const people = [{ email, name: 'Ada', role: 'member' as const }];
+    for (let team = 0; team < 12; team += 1) await fixture.call(fixture.admin, teams.create, { name: `Team ${team}`, members: people });
+    await server.to(email, 10);
+    const later = () =>
+      fixture.query(`SELECT FROM mail WHERE address = $1 AND tries = 0 AND due_at > now() + interval '5 minutes'`, [email]);
+    while ((await later()).length < 2) await new Promise((resolve) => setTimeout(resolve, 25));
+    expect(server.received.filter(({ to }) => to.includes(email))).toHaveLength(10);
+  });
+
+  it('that somebody waits for goes before invitations; one whose link was replaced does not go at all', async () => {
+    const person = await somebody(fixture);
+    await server.to(person.email, 2);
+    const [invited, replaced] = [`${randomUUID()}@example.com`, `${randomUUID()}@example.com`];
+    await fixture.query(
+      `WITH link AS (
+         INSERT INTO one_time_link (id, user_id, email, is_proof, removes_factors, expires_at, used_at)
+         SELECT new.id::uuid, u.id, u.email, true, false, now() + interval '1 hour', new.used_at
+         FROM "user" u, (VALUES ($2, NULL::timestamptz), ($3, now())) new (id, used_at) WHERE u.email = $1)
+       INSERT INTO mail (id, kind, address, data, link_id, due_at)
+       SELECT gen_random_uuid(), kind, address, data::jsonb, link_id::uuid, now() - late * interval '1 minute'
+       FROM (VALUES ('invitation', $4, '{"team_name": "A"}', $2, 2), ('invitation', $5, '{"team_name": "B"}', $3, 2),
+                    ('notice', $1, '{"event": "password_changed"}', NULL, 1)) new (kind, address, data, link_id, late)`,
+      [person.email, randomUUID(), randomUUID(), invited, replaced],
+    );
+    await server.to(invited);
+    expect(server.received.slice(-2).map(({ to }) => to)).toEqual([[person.email], [invited]]);
+    while ((await fixture.query('SELECT FROM mail WHERE address = $1', [replaced])).length > 0)
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    expect(server.received.some(({ to }) => to.includes(replaced))).toBe(false);
+  });
+
+  it('with a link that anybody may ask for leaves that of the operator, which removes second factors, as it was', async () => {
+    const { email } = await somebody(fixture);
+    const { url } = await fixture.call(fixture.admin, links.create, { email, remove_second_factors: true });
+    await fixture.ask(links.reset, { email }, gateway);
+    await server.to(email, 3);
+    await fixture.ask(links.use, { token: tokenIn(url), password: 'another good phrase' }, gateway);
+    await logIn(fixture, { email }, undefined, 'another good phrase');
+  });
+
   it('that the server refuses is sent again, as the same mail', async () => {
     const { email } = await somebody(fixture);
     server.isRefusing = true;

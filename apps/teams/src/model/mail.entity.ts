@@ -15,7 +15,7 @@ export interface MailData {
 
 /** Mail that is to be sent; gone when a mail server has taken it. */
 @Entity('mail')
-@Index(['dueAt'])
+@Index(['kind', 'dueAt'])
 export class MailEntity {
   /** Also its Message-ID, so that a copy of it shows as one mail. */
   @PrimaryColumn('uuid')

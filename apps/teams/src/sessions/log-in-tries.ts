@@ -2,6 +2,7 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
 
 /** GCRA: takes one try of the bucket `$1` that refills one in `$2` ms, and holds what fits into `$3` ms. No row: none is left. */
@@ -43,6 +44,15 @@ export class LogInTries {
   /** Takes one if there is one. */
   async hasOne(account: string, from: string): Promise<boolean> {
     return this.takeOf(account, from, this.refillMs, this.capacityMs);
+  }
+
+  /**
+   * Whether another invitation may be mailed to this address now: ten at once, then one in six minutes, whoever sends them. Within the transaction of `manager`,
+   * which gives the place back where it fails.
+   */
+  async mayInvite(manager: EntityManager, address: string): Promise<boolean> {
+    const taken = await manager.query<object[]>(takeQuery, [this.idOf(address, 'invitations'), hourMs / 10, hourMs]);
+    return taken.length > 0;
   }
 
   /** Whether this was not asked of the account for an hour. */

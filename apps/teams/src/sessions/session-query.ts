@@ -33,8 +33,10 @@ export const confinement = `CASE WHEN u.verified_at IS NULL THEN u.confined_to_t
 
 /** Ends those sessions of the user `$1` that were used the longest ago, beyond `$2`. */
 export const endSurplusQuery = `
-  UPDATE session SET ended_at = now(), end_reason = 'too_many' WHERE id IN (
-    SELECT id FROM session s WHERE user_id = $1 AND ${isAlive} ORDER BY last_used_at DESC, id DESC OFFSET $2)`;
+  WITH ended AS (
+    UPDATE session SET ended_at = now(), end_reason = 'too_many' WHERE id IN (
+      SELECT id FROM session s WHERE user_id = $1 AND ${isAlive} ORDER BY last_used_at DESC, id DESC OFFSET $2) RETURNING id)
+  SELECT id FROM ended`;
 
 /** Rotates the session `$1` where its refresh token is that of generation `$2`: of two who ask at once, one gets a row. */
 export const rotateQuery = `

@@ -79,7 +79,7 @@ export class SessionsService {
   ): Promise<OpenedSession> {
     const { idleHours, days } = this.limits();
     const id = newId();
-    const session = await this.transactions.run(async (manager) => {
+    const { session, hasEnded } = await this.transactions.run(async (manager) => {
       if (hash !== undefined && !(await isStillPassword(manager, userId, hash))) {
         throw new AppError('unauthenticated', 'The e-mail address or the password is wrong.');
       }
@@ -87,11 +87,12 @@ export class SessionsService {
       if (kept?.length === 0) throw new AppError('unauthenticated', 'The passkey is not valid here.');
       const [opened] = await manager.query<SessionRow[]>(openQuery, [id, userId, address, device, idleHours, days, hasSecondFactor]);
       if (!opened) throw new Error('The session was not stored.');
-      await manager.query(endSurplusQuery, [userId, maxSessions]);
+      const ended = await manager.query<object[]>(endSurplusQuery, [userId, maxSessions]);
       const [known] = await manager.query<{ is_new_device: boolean }[]>(rememberNetworkQuery, [userId, network]);
       if (known?.is_new_device) await this.mail.notify(manager, userId, 'new_device', { address, device });
-      return opened;
+      return { session: opened, hasEnded: ended.length > 0 };
     });
+    if (hasEnded) this.rpc.publish(credentialsChanged, { user_id: userId });
     this.logger.log({ message: 'Logged in', user_id: userId, session_id: id, address, device, request_id: requestId });
     return this.answers.opened(session, this.refreshTokens.make(id));
   }

@@ -1,8 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { passwords, sessions, users } from '@atoll/contracts/teams';
+import { Transactions } from '@atoll/database';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { DataSource } from 'typeorm';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
+import { TeamsSettings } from '../teams-settings.js';
+import { SessionsService } from './session.service.js';
+import { SigningKeys } from './signing-keys.service.js';
 import { contextOf, elsewhere, gateway, home, logIn, password, refresh, somebody, verify } from './session-fixture.js';
 
 let fixture: TeamsFixture;
@@ -88,6 +93,21 @@ describe('a log-in', () => {
     const last = await logIn(fixture, person);
     const { data } = await fixture.ask(sessions.list, {}, await contextOf(fixture, last));
     expect([data.length, data.some(({ id }) => id === last.session_id)]).toEqual([100, true]);
+  });
+
+  it('that ends another of its user, by whatever way it was begun, is told to gateways, which drop what they know', async () => {
+    const first = await logIn(fixture, await somebody(fixture));
+    await fixture.query(
+      `INSERT INTO session (id, user_id, address, device, idle_until, expires_at)
+       SELECT gen_random_uuid(), user_id, address, device, idle_until, expires_at FROM session, generate_series(1, 99) WHERE id = $1`,
+      [first.session_id],
+    );
+    fixture.credentialsChanged.splice(0);
+    const context = await contextOf(fixture, first);
+    await fixture.get(SessionsService).open(first.user.id, { ...elsewhere, network: 'n' }, context);
+    expect(fixture.credentialsChanged).toEqual([first.user.id]);
+    await fixture.get(SessionsService).open(first.user.id, { ...elsewhere, network: 'n' }, context);
+    expect(fixture.credentialsChanged).toHaveLength(2);
   });
 });
 
@@ -228,6 +248,16 @@ describe('the keys that sign', () => {
     expect(keys.map((key) => key.kid)).toEqual([expect.not.stringContaining(kid), kid]);
     const after = await logIn(fixture, await somebody(fixture));
     expect(decodeProtectedHeader(after.access_token).kid).toBe(keys[0]?.kid);
+  });
+
+  it('are one new one, however many sign when there is none', async () => {
+    await fixture.query(`UPDATE signing_key SET created_at = now() - interval '31 days 1 minute'`);
+    const replica = () => new SigningKeys(fixture.get(DataSource), fixture.get(Transactions), fixture.get(TeamsSettings));
+    const [one, other] = [replica(), replica()];
+    const claims = { userId: 'ada', sessionId: 'session', lifeSeconds: 60 };
+    const tokens = await Promise.all(Array.from({ length: 20 }, (_, at) => (at % 2 ? one : other).sign(claims)));
+    expect(new Set(tokens.map((token) => decodeProtectedHeader(token).kid)).size).toBe(1);
+    expect(await fixture.query('SELECT FROM signing_key')).toHaveLength(1);
   });
 
   it('are replaced where they cannot be opened any more', async () => {

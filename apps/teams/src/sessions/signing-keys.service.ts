@@ -4,7 +4,7 @@ import { Transactions } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
 import { Injectable, Logger } from '@nestjs/common';
 import { SignJWT } from 'jose';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
 import { SigningKeyEntity, signingKeyPurpose } from '../model/signing-key.entity.js';
 
@@ -34,6 +34,7 @@ export class SigningKeys {
   private readonly logger = new Logger('Sessions');
   private readonly sealer: Sealer;
   private known?: KnownKeys;
+  private reading: Promise<KnownKeys> | undefined;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -60,23 +61,24 @@ export class SigningKeys {
 
   /** What verifies access tokens now. */
   async list(): Promise<SessionKeys> {
-    return { issuer: this.settings.publicUrl, audience, keys: (await this.read()).all };
+    return { issuer: this.settings.publicUrl, audience, keys: (await this.findOrCreate()).all };
   }
 
   private async keys(): Promise<KnownKeys> {
     if (this.known && Date.now() - this.known.readAtMs < rereadAfterMs) return this.known;
-    return this.read();
+    // Those who sign while keys are read share the reading. Whoever verifies reads anew: the key may be younger than a reading under way.
+    this.reading ??= this.findOrCreate().finally(() => (this.reading = undefined));
+    return this.reading;
   }
 
-  private async read(): Promise<KnownKeys> {
-    const found = (await this.find()) ?? (await this.create());
-    this.known = found;
-    return found;
+  private async findOrCreate(): Promise<KnownKeys> {
+    this.known = (await this.find(this.dataSource)) ?? (await this.create());
+    return this.known;
   }
 
   /** Undefined where no key signs that this replica can open. */
-  private async find(): Promise<KnownKeys | undefined> {
-    const rows = await this.dataSource.query<{ kid: string; sealed: string; x: string; signs: boolean }[]>(
+  private async find(db: Pick<EntityManager, 'query'>): Promise<KnownKeys | undefined> {
+    const rows = await db.query<{ kid: string; sealed: string; x: string; signs: boolean }[]>(
       `SELECT kid, sealed, x, created_at > now() - interval '${signsForDays} days' AS signs FROM signing_key
        WHERE created_at > now() - interval '${verifiesForDays} days' ORDER BY created_at DESC`,
     );
@@ -101,13 +103,18 @@ export class SigningKeys {
     const kid = randomBytes(9).toString('base64url');
     const sealed = this.sealer.seal(privateKey.export({ format: 'der', type: 'pkcs8' }), signingKeyPurpose(kid));
     const { x = '' } = publicKey.export({ format: 'jwk' });
-    await this.transactions.run(async (manager) => {
+    const theirs = await this.transactions.run(async (manager) => {
       await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('atoll signing keys', 0))`);
+      // Another replica may have made one while this one waited.
+      const made = await this.find(manager);
+      if (made) return made;
       await manager.insert(SigningKeyEntity, { kid, sealed, x });
       await manager.query(`DELETE FROM signing_key WHERE created_at < now() - interval '${verifiesForDays} days'`);
+      return undefined;
     });
+    if (theirs) return theirs;
     this.logger.log({ message: 'A new key signs access tokens', kid });
-    const found = await this.find();
+    const found = await this.find(this.dataSource);
     if (!found) throw new Error('The signing key that was stored just now is not there.');
     return found;
   }

@@ -15,6 +15,8 @@ export interface NewLink {
   isProof: boolean;
   /** Whether its use removes the second factors of the user, who has lost them. */
   removesFactors?: boolean;
+  /** Whether anybody may have asked for it, as for a new password by mail: then a link of the operator that removes second factors stays good. */
+  isAskedByAnybody?: boolean;
 }
 
 export interface IssuedLink {
@@ -43,8 +45,11 @@ export class LinkTokens {
   }
 
   /** Within a transaction: a new link in place of those before, of the same invitation or for the password. */
-  async issue(manager: EntityManager, { userId, email, teamId, isProof, removesFactors = false }: NewLink): Promise<IssuedLink> {
-    await this.retire(manager, userId, teamId ?? null);
+  async issue(
+    manager: EntityManager,
+    { userId, email, teamId, isProof, removesFactors = false, isAskedByAnybody = false }: NewLink,
+  ): Promise<IssuedLink> {
+    await this.retire(manager, userId, teamId ?? null, { leavesRemovals: isAskedByAnybody });
     const id = newId();
     const [row] = await manager.query<{ expires_at: Date }[]>(
       `INSERT INTO one_time_link (id, user_id, email, team_id, is_proof, removes_factors, expires_at)
@@ -56,10 +61,11 @@ export class LinkTokens {
   }
 
   /** Links that were not used yet are not good any more: those of an invitation, or those for the password. */
-  async retire(manager: EntityManager, userId: string, teamId: string | null): Promise<void> {
+  async retire(manager: EntityManager, userId: string, teamId: string | null, { leavesRemovals = false } = {}): Promise<void> {
     await manager.query(
-      'UPDATE one_time_link SET used_at = now() WHERE user_id = $1 AND team_id IS NOT DISTINCT FROM $2::uuid AND used_at IS NULL',
-      [userId, teamId],
+      `UPDATE one_time_link SET used_at = now()
+       WHERE user_id = $1 AND team_id IS NOT DISTINCT FROM $2::uuid AND used_at IS NULL AND NOT (removes_factors AND $3)`,
+      [userId, teamId, leavesRemovals],
     );
   }
 }
