@@ -1,4 +1,4 @@
-import { inBackground } from '@atoll/database';
+import { inBackground, type Statements } from '@atoll/database';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import type { Claim } from './claims.js';
@@ -65,10 +65,11 @@ export class ClaimKeeper {
   private timer: NodeJS.Timeout | undefined;
   private isBeating = false;
 
-  /** `claimMs`: length of a claim after its last beat, in milliseconds. */
+  /** `claimMs`: length of a claim after its last beat, in milliseconds. `reserved`: a connection for beats alone; that of background work unless given. */
   constructor(
     private readonly dataSource: DataSource,
     readonly claimMs = 4_000,
+    private readonly reserved?: Statements,
   ) {}
 
   keep<Row extends MachineRow>(of: KeptTable, { row, sentAtMs }: Claim<Row>): KeptClaim {
@@ -97,11 +98,19 @@ export class ClaimKeeper {
     }, this.claimMs / 4);
   }
 
+  private send(tables: Tables): Promise<Beat[]> {
+    const values = [this.claimMs, ...parametersOf(tables)];
+    const name = `machines.${tables.map(([{ table }]) => table).join(',')}.beat`;
+    if (this.reserved) return this.reserved.query<Beat>(name, beatSql(tables), values);
+    return inBackground(() => this.dataSource.query<Beat[]>(beatSql(tables), values));
+  }
+
   private async beat(): Promise<void> {
-    const tables = [...Map.groupBy(this.kept, ({ of }) => of)];
+    // In one order, so that there are few statements.
+    const tables = [...Map.groupBy(this.kept, ({ of }) => of)].toSorted(([one], [other]) => (one.table < other.table ? -1 : 1));
     const sentAtMs = performance.now();
     try {
-      const beats = await inBackground(() => this.dataSource.query<Beat[]>(beatSql(tables), [this.claimMs, ...parametersOf(tables)]));
+      const beats = await this.send(tables);
       const claims = new Map(
         tables.flatMap(([of, all], at) => all.map((claim) => [`${at} ${String(of.keyOf(claim.row))} ${claim.row.claimToken}`, claim])),
       );

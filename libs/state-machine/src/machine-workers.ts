@@ -1,4 +1,4 @@
-import { inBackground, type Transactions } from '@atoll/database';
+import { inBackground, ReservedStatements, type Transactions } from '@atoll/database';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { ClaimKeeper } from './claim-keeper.js';
@@ -16,6 +16,8 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
   /** What removes old transitions, where these are not kept for ever. */
   readonly history: HistoryUpkeep | undefined;
   private readonly duePoll: DuePoll;
+  /** One connection: what takes those of background work, however long, must not have claims run out. */
+  private readonly beats: ReservedStatements;
 
   constructor(
     readonly machines: readonly DurableMachine<MachineRow>[],
@@ -26,7 +28,8 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
       /** Days for which transitions are kept in `machine_history`; for ever without. */ historyDays?: number;
     },
   ) {
-    const keeper = new ClaimKeeper(dataSource);
+    this.beats = new ReservedStatements(dataSource, { purpose: 'claims', poolSize: 1 });
+    const keeper = new ClaimKeeper(dataSource, undefined, this.beats);
     this.duePoll = new DuePoll(dataSource, options.pollMs);
     if (options.historyDays !== undefined) this.history = new HistoryUpkeep(dataSource, options.historyDays);
     this.workers = machines.map((machine) => new MachineWorker(machine, dataSource, transactions, options, keeper, this.duePoll));
@@ -43,6 +46,7 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
 
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all([...this.workers.map((worker) => worker.stop()), this.history?.stop()]);
+    await this.beats.onApplicationShutdown();
   }
 
   /** Workers of the machines that have something to do. For specs. */
