@@ -42,7 +42,7 @@ export class Writers {
    * for the number of those who wait.
    */
   async run<T>(lane: string, context: CallContext, work: Work<T>, options: LaneOptions = {}): Promise<T> {
-    return this.inTurn(lane, context, options, () => this.transactions.run(work));
+    return this.inTurn(lane, context, () => this.transactions.run(work), options);
   }
 
   /**
@@ -51,7 +51,7 @@ export class Writers {
    */
   async once<T extends object>(lane: string, context: CallContext, work: Work<T>, options: OnceOptions<T> & LaneOptions = {}): Promise<T> {
     const { idempotency } = context;
-    const call = () => this.inTurn(lane, context, options, () => this.transactions.once(context, work, options));
+    const call = () => this.inTurn(lane, context, () => this.transactions.once(context, work, options), options);
     if (!idempotency) return call();
     const key = `${idempotency.scope}\0${idempotency.key}`;
     if (this.running.has(key)) {
@@ -68,7 +68,7 @@ export class Writers {
     }
   }
 
-  private async inTurn<T>(lane: string, context: CallContext, { sharedFor }: LaneOptions, work: () => Promise<T>): Promise<T> {
+  private async inTurn<T>(lane: string, context: CallContext, work: () => Promise<T>, { sharedFor }: LaneOptions): Promise<T> {
     const room = sharedFor === undefined ? maxWaiting.own : maxWaiting.shared;
     if (!(await this.turn(lane, context, room))) {
       if (sharedFor !== undefined) throw new AppError('unavailable', `Too many requests wait for ${sharedFor}.`, { retryAfterSeconds: 1 });
