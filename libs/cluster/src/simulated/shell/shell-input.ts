@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LineDiscipline } from './line-discipline.js';
 
 /** Where a shell reads its lines, and the programs that it runs read what follows. */
@@ -10,6 +11,8 @@ export interface ShellInput {
 }
 
 const longestLineBytes = 65_536;
+/** Keys that a terminal takes before other work of the process has a turn, and before what they echo is shown. */
+const keysOfTurn = 1_024;
 const over: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 /** Input without a terminal: read as far as somebody wants it. */
@@ -85,10 +88,13 @@ export class TypedInput implements ShellInput {
   async #pump(source: Readable, show: (text: string) => Promise<void>): Promise<void> {
     const decoder = new StringDecoder('utf8');
     for await (const chunk of source as AsyncIterable<Buffer>) {
-      this.#discipline.type(decoder.write(chunk));
-      const echo = this.#echo;
-      this.#echo = '';
-      if (echo) await show(echo);
+      for (let at = 0; at < chunk.length; at += keysOfTurn) {
+        if (at > 0) await nextTurn();
+        this.#discipline.type(decoder.write(chunk.subarray(at, at + keysOfTurn)));
+        const echo = this.#echo;
+        this.#echo = '';
+        if (echo) await show(echo);
+      }
     }
     this.#discipline.end();
   }

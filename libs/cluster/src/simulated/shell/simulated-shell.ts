@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ClusterError } from '../../cluster-error.js';
 import { Outlet } from '../../docker/multiplexed.js';
 import { lineOf, type Shell, type ShellExit, type ShellRequest, type TerminalSize } from '../../shell.js';
@@ -93,8 +94,9 @@ export class SimulatedShell implements Shell {
     return this.#lastCode;
   }
 
-  /** A line that this shell cannot read ends a script, and not a session. */
+  /** A line that this shell cannot read ends a script, and not a session. Other work of the process has a turn before each line and command. */
   async #runLine(line: string): Promise<Outcome> {
+    await nextTurn();
     const parsed = parseLine(line);
     const valueOf = (name: string) => (name === '?' ? String(this.#lastCode) : (this.#env.get(name) ?? ''));
     if ('error' in parsed) {
@@ -103,6 +105,7 @@ export class SimulatedShell implements Shell {
     }
     for (const { after, texts } of parsed.commands) {
       if ((after === '&&' && this.#lastCode !== 0) || (after === '||' && this.#lastCode === 0)) continue;
+      await nextTurn();
       const outcome = await this.#runWords(texts.map((text) => expand(text, valueOf)));
       this.#lastCode = outcome.code;
       if (outcome.isExit || this.#running.signal.aborted) return outcome;
