@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterError } from '../cluster-error.js';
 import type { Shell, ShellExit, TerminalSize } from '../shell.js';
 import { untilAborted } from './abort.js';
+import { LatestSize, PendingSignals } from './exec-gestures.js';
 import { framesOf, Outlet, type Frame } from './multiplexed.js';
 
 /** What the shell asks of the engine beside its stream. */
@@ -31,6 +32,8 @@ export class ExecShell implements Shell {
   #firstLine = '';
   #session: string | null = null;
   #isOver = false;
+  readonly #size = new LatestSize((size) => this.#resize(size));
+  readonly #signals = new PendingSignals((signal) => this.#send(signal));
 
   constructor(
     private readonly socket: Duplex,
@@ -115,7 +118,11 @@ export class ExecShell implements Shell {
   }
 
   async resize(size: TerminalSize): Promise<void> {
-    if (this.#isOver || !this.isTerminal) return;
+    if (this.isTerminal) await this.#size.set(size);
+  }
+
+  async #resize(size: TerminalSize): Promise<void> {
+    if (this.#isOver) return;
     try {
       await this.calls.resize(size);
     } catch (error) {
@@ -127,6 +134,10 @@ export class ExecShell implements Shell {
   async signal(name: string): Promise<void> {
     const [, signal] = /^SIG([A-Z]{2,6}\d?)$/.exec(name) ?? [];
     if (!signal) throw new ClusterError('invalid', 'A signal is named as SIGINT or SIGUSR1 is.');
+    await this.#signals.add(signal);
+  }
+
+  async #send(signal: string): Promise<void> {
     if (this.#session !== null && !this.#isOver) await this.calls.signal(signal, this.#session);
   }
 

@@ -4,6 +4,7 @@ import type { Shell, ShellExit, ShellRequest } from '../shell.js';
 import type { Containers } from './containers.js';
 import type { Engine, EngineKind } from './engine.js';
 import { isMissing, isRefusal } from './engine-errors.js';
+import { GestureTurns } from './exec-gestures.js';
 import { ExecShell } from './exec-shell.js';
 import type { Names } from './names.js';
 
@@ -25,12 +26,15 @@ p=\${d#/proc/}; set -- "$1" "$2" \${l##*) }; [ "$6" = "$2" ] && kill -s "$1" "$p
 const endSession = `(set -- HUP "$1"; ${signalSession}); n=0
 while kill -0 "$1" 2>/dev/null && [ $n -lt 25 ]; do sleep 0.2 || break; n=$((n+1)); done; kill -s KILL "$1" 2>/dev/null`;
 
+/** For a resize: no longer than somebody would wait for it. */
+const resizeMs = 5_000;
 /** Docker ends a terminal's session at these keys, ctrl-p ctrl-q unless others are named. Podman takes none. */
 const detachKeys: Record<EngineKind, string> = { docker: 'ctrl-@,ctrl-^,ctrl-@,ctrl-^', podman: '' };
 
 /** Shells in pods by exec. The image needs `sh`. */
 export class Shells {
   readonly #open = new Set<ExecShell>();
+  readonly #gestures = new GestureTurns();
 
   constructor(private readonly parts: { engine: Engine; containers: Containers; names: Names }) {}
 
@@ -43,8 +47,8 @@ export class Shells {
     const socket = await engine.upgrade({ method: 'POST', path: `/exec/${id}/start`, body, signal });
     const shell = new ExecShell(socket, request.terminal !== null, {
       exit: () => this.#exitOf(id),
-      resize: ({ columns, rows }) => this.#resize(id, columns, rows),
-      signal: (name, session) => this.#run(pod.Id, [signalSession, 'sh', name, session]),
+      resize: ({ columns, rows }) => this.#gestures.run(() => this.#resize(id, columns, rows)),
+      signal: (name, session) => this.#gestures.run(() => this.#run(pod.Id, [signalSession, 'sh', name, session])),
       end: (session) => this.#run(pod.Id, [endSession, 'sh', session]),
     });
     this.#open.add(shell);
@@ -71,8 +75,8 @@ export class Shells {
   }
 
   async #resize(id: string, columns: number, rows: number): Promise<void> {
-    const query = { h: rows, w: columns };
-    await this.parts.engine.json({ method: 'POST', path: `/exec/${id}/resize`, query, signal: new AbortController().signal });
+    const [query, { signal }] = [{ h: rows, w: columns }, new AbortController()];
+    await this.parts.engine.json({ method: 'POST', path: `/exec/${id}/resize`, query, signal, deadlineMs: resizeMs });
   }
 
   /** null while it runs. */

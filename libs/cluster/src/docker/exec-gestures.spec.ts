@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import fc from 'fast-check';
+import type { Shell } from '../shell.js';
+import { DockerDriver } from './docker-driver.js';
+import { LatestSize, PendingSignals } from './exec-gestures.js';
+
+const soon = () => AbortSignal.timeout(60_000);
+
+it('law: of any sizes one is set at a time, the last of them last, and of a burst two at most', async () => {
+  const step = fc.record({ columns: fc.integer({ min: 1, max: 9 }), fails: fc.boolean(), waits: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 50 }), async (steps) => {
+      const set: number[] = [];
+      let atOnce = 0;
+      const failing = new Set(steps.filter(({ fails }) => fails).map(({ columns }) => columns));
+      const latest = new LatestSize(async ({ columns }) => {
+        expect((atOnce += 1)).toBe(1);
+        await new Promise(setImmediate);
+        atOnce -= 1;
+        if (failing.has(columns)) throw new Error('refused');
+        set.push(columns);
+      });
+      const all = [];
+      for (const { columns, waits } of steps) {
+        all.push(latest.set({ columns, rows: 1 }));
+        if (waits) await Promise.allSettled(all);
+      }
+      const outcomes = await Promise.allSettled(all);
+      const last = steps.at(-1)?.columns ?? 0;
+      if (failing.has(last)) expect(outcomes.at(-1)?.status).toBe('rejected');
+      else expect([outcomes.at(-1)?.status, set.at(-1)]).toEqual(['fulfilled', last]);
+      // Of each burst the first and the last.
+      expect(set.length).toBeLessThanOrEqual(2 * (steps.filter(({ waits }) => waits).length + 1));
+    }),
+  );
+});
+
+it('sends signals in order, and none twice that waits already', async () => {
+  const sent: string[] = [];
+  const signals = new PendingSignals(async (signal) => {
+    await new Promise(setImmediate);
+    sent.push(signal);
+  });
+  await Promise.all(Array.from({ length: 10_000 }, (_none, index) => signals.add(['INT', 'HUP', 'TERM'][index % 3]!)));
+  expect(sent).toEqual(['INT', 'HUP', 'TERM']);
+  await signals.add('INT');
+  expect(sent).toEqual(['INT', 'HUP', 'TERM', 'INT']);
+});
+
+describe('shells of an engine', () => {
+  let folder: string;
+  let server: Server;
+  let driver: DockerDriver;
+  const held: ServerResponse[] = [];
+  const sessions: Duplex[] = [];
+  let [resizes, signals, isHolding] = [0, 0, true];
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'atoll-engine-'));
+    const socketPath = join(folder, 'engine.sock');
+    server = createServer((request, response) => {
+      const { url = '' } = request;
+      request.resume();
+      if (url.startsWith('/_ping')) response.writeHead(200, { 'Api-Version': '1.41', Server: 'Docker/28.0 (linux)' }).end('OK');
+      else if (url.includes('/resize?')) {
+        resizes += 1;
+        hold(response);
+      } else if (/\/exec\/\w+\/start/.test(url)) {
+        signals += 1;
+        hold(response);
+      } else if (/\/containers\/[^/]+\/exec/.test(url)) response.writeHead(201).end('{"Id":"e1"}');
+      else if (/\/exec\/\w+\/json/.test(url)) response.end('{"Running":true,"ExitCode":null}');
+      else response.end(JSON.stringify({ Id: 'c1', State: { Status: 'running' }, Config: { Labels: { 'dev.atoll.installation': 'i1' } } }));
+    });
+    server.on('upgrade', (_request, socket: Duplex) => {
+      sessions.push(socket.on('error', () => undefined));
+      socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n42\n');
+    });
+    await once(server.listen(socketPath), 'listening');
+    driver = new DockerDriver({ installationId: 'i1', address: { socketPath }, publicHost: '127.0.0.1', doorImage: 'none' });
+  });
+  afterAll(async () => {
+    isHolding = false;
+    for (const response of held) response.end();
+    for (const socket of sessions) socket.destroy();
+    await driver.close();
+    server.close();
+    server.closeAllConnections();
+    await rm(folder, { recursive: true });
+  });
+
+  function hold(response: ServerResponse): void {
+    if (isHolding) held.push(response);
+    else response.end();
+  }
+
+  const ref = (id: string) => ({ kind: 'pod', id, run: 1 }) as const;
+  const open = (): Promise<Shell> =>
+    driver.openShell(ref('p1'), { command: null, terminal: { columns: 80, rows: 24, type: 'xterm' }, env: new Map() }, soon());
+
+  it('take the calls of nobody else, however often they are resized and signalled, and though nothing answers that', async () => {
+    const shells = await Promise.all(Array.from({ length: 20 }, open));
+    const asked: Promise<unknown>[] = [];
+    for (let count = 0; count < 500; count++)
+      for (const shell of shells) asked.push(shell.resize({ columns: 1 + count, rows: 24 }), shell.signal('SIGWINCH'));
+    for (const one of asked) one.catch(() => undefined);
+    // Answered only if a call is left for others.
+    await Promise.all(Array.from({ length: 50 }, () => driver.observePods([ref('p2')], soon())));
+    expect(resizes + signals).toBeLessThanOrEqual(4);
+    isHolding = false;
+    for (const response of held.splice(0)) response.end();
+    await Promise.all(asked);
+    expect(resizes).toBeLessThanOrEqual(2 * shells.length);
+    expect(signals).toBeLessThanOrEqual(2 * shells.length);
+  });
+});
