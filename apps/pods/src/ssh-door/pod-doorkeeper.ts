@@ -5,6 +5,7 @@ import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { Clusters } from '../cluster/clusters.js';
 import { Doorkeeper, type Admission } from './doorkeeper.js';
+import { podEnded } from './pod-end.js';
 
 const askMs = 5_000;
 /** Guests who are asked about at once. */
@@ -98,7 +99,7 @@ export class PodDoorkeeper extends Doorkeeper {
       if (!role || !isAllowed(role.role)) return 'You may not use the pods of this team any more.';
       if (role.requires_second_factor && live?.has_second_factor === false) return secondFactorMissing;
       if (sshKeyId !== null && role.is_invited) return 'Your SSH key opens the pods of this team once you have accepted its invitation.';
-      if (run && runs.get(podId) !== run.ref.run) return `The pod ${podName} has stopped or restarted.`;
+      if (run && runs.get(podId) !== run.ref.run) return podEnded(podName);
       return null;
     };
     return admissions.flatMap((admission): [Admission, string][] => {

@@ -3,6 +3,7 @@ import { ClusterError, commandOfLine, type Shell, type TerminalSize } from '@ato
 import { Logger } from '@nestjs/common';
 import type { ServerChannel, Session } from 'ssh2';
 import type { Admission } from './doorkeeper.js';
+import { podEndBehind } from './pod-end.js';
 import { isAccepted, sftpCommand } from './session-command.js';
 
 const openMs = 30_000;
@@ -19,7 +20,7 @@ export class ShellSession {
 
   constructor(
     session: Session,
-    private readonly run: Admission['run'],
+    private readonly admission: Pick<Admission, 'podName' | 'run'> | null,
   ) {
     session
       .on('pty', (accept, _reject, { cols, rows, term }) => {
@@ -61,8 +62,9 @@ export class ShellSession {
   }
 
   async #serve(channel: ServerChannel, command: readonly string[] | null): Promise<void> {
-    if (!this.run) return this.#end(channel, 'The pod is not running. Start it, then log in again.', 1);
-    const { driver, ref } = this.run;
+    const { admission } = this;
+    if (!admission?.run) return this.#end(channel, 'The pod is not running. Start it, then log in again.', 1);
+    const { driver, ref } = admission.run;
     const left = new AbortController();
     channel.once('close', () => left.abort());
     const [terminal, env] = [this.#terminal, this.#env];
@@ -77,6 +79,8 @@ export class ShellSession {
     // A window that changed while the shell was opened.
     if (this.#terminal && this.#terminal !== terminal) this.#resize(this.#terminal);
     const code = await passBytes(channel, shell);
+    const podEnd = await podEndBehind(code, admission);
+    if (podEnd) return this.#end(channel, podEnd, code ?? lostCode);
     if (code === null) return this.#end(channel, 'The connection to the pod was lost.', lostCode);
     if (this.#isOver) return;
     channel.exit(code);

@@ -48,7 +48,7 @@ it('a simulated pod is entered by SSH, and left when it ends', async () => {
   await fixture.act(pod, 'stop', team);
   await fixture.until(pod, 'stopped');
   expect([137, 255]).toContain((await end)[0]);
-  await shown;
+  expect(await shown).toBe(`The pod ${pod.pod_name} has stopped or restarted.\n`);
   client.end();
 });
 

@@ -52,7 +52,7 @@ export class Visit {
       .on('session', (accept, reject) => {
         if (this.#isOver || this.#sessions.size >= options.limits.sessions) return reject();
         const session = accept();
-        const served = new ShellSession(session, this.#admission?.run ?? null);
+        const served = new ShellSession(session, this.#admission);
         this.#sessions.add(served);
         session.once('close', () => this.#sessions.delete(served));
       })

@@ -5,6 +5,7 @@ import { Logger } from '@nestjs/common';
 import type { RawData, WebSocket } from 'ws';
 import type { Admission } from '../ssh-door/doorkeeper.js';
 import type { Guest } from '../ssh-door/guest-book.js';
+import { podEndBehind } from '../ssh-door/pod-end.js';
 import type { TerminalRequest } from './terminal-tickets.js';
 
 const openMs = 30_000;
@@ -77,7 +78,9 @@ export class TerminalVisit implements Guest {
     // The next chunk is read when this one has left: a browser that does not read holds up its own shell and nothing else.
     for await (const chunk of shell.stdout) await this.#send(chunk as Buffer);
     const { code } = await shell.exit;
-    if (code === null) this.#close(closing.lost, 'The connection to the pod was lost.');
+    const podEnd = await podEndBehind(code, this.admission);
+    if (podEnd) this.#close(closing.ended, podEnd);
+    else if (code === null) this.#close(closing.lost, 'The connection to the pod was lost.');
     else this.#close(closing.ended, `The shell ended with code ${code}.`);
   }
 
