@@ -3,7 +3,7 @@ import { networkOf } from '@atoll/contracts';
 const windowMs = 60_000;
 const addressesAtMost = 10_000;
 
-/** Counts failed log-ins by network and minute. */
+/** Counts connections that tried keys and ended without a log-in, by network and minute. */
 export class FailedAttempts {
   readonly #counts = new Map<string, { count: number; readonly sinceMs: number }>();
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Admission, Doorkeeper, LogInTrail } from './doorkeeper.js';
+import { usualGuestLimits, type GuestLimits } from './limits.js';
 
 /** A connection of somebody who was let into a pod, through whichever door. */
 export interface Guest {
@@ -15,15 +16,21 @@ export interface Guest {
 export class GuestBook {
   readonly #logger = new Logger(GuestBook.name);
   readonly #guests = new Set<Guest>();
+  readonly #limits: GuestLimits;
 
   constructor(
     private readonly doorkeeper: Doorkeeper,
     private readonly trail: LogInTrail,
-  ) {}
+    limits: Partial<GuestLimits> = {},
+  ) {
+    this.#limits = { ...usualGuestLimits, ...limits };
+  }
 
-  /** Number of connections that this user has open. */
-  countOf(userId: string): number {
-    return this.#guestsOf(userId).length;
+  /** Why there is no room for another connection of this guest, a sentence for them; null where there is. */
+  refusalOf({ userId }: Admission): string | null {
+    const { connectionsOfUser } = this.#limits;
+    if (this.#guestsOf(userId).length < connectionsOfUser) return null;
+    return `You have ${connectionsOfUser} open connections to pods, and may have no more. Close one, then try again.`;
   }
 
   #guestsOf(userId?: string): Guest[] {

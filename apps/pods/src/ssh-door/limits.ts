@@ -1,3 +1,10 @@
+/** What guests may have open through all doors of this process: SSH and terminals together. */
+export interface GuestLimits {
+  readonly connectionsOfUser: number;
+}
+
+export const usualGuestLimits: GuestLimits = { connectionsOfUser: 50 };
+
 /** What one client, one network (`networkOf`) and all together may take. */
 export interface DoorLimits {
   readonly connections: number;
@@ -5,11 +12,10 @@ export interface DoorLimits {
   readonly strangersOfNetwork: number;
   /** Connections that have not logged in. One that comes then takes the place of another. */
   readonly strangers: number;
-  readonly connectionsOfUser: number;
   /** Log-ins that one connection may try; an agent offers its keys one after the other. */
   readonly tries: number;
-  /** Failed log-ins of one address in a minute. */
-  readonly failuresOfAddress: number;
+  /** Connections of one network (`networkOf`) in a minute that tried keys and ended without a log-in. */
+  readonly failuresOfNetwork: number;
   /** From the connection to the log-in. */
   readonly graceMs: number;
   /** Shells and commands at once, of one connection. */
@@ -22,9 +28,8 @@ export const usualLimits: DoorLimits = {
   connections: 1_000,
   strangersOfNetwork: 20,
   strangers: 100,
-  connectionsOfUser: 50,
   tries: 10,
-  failuresOfAddress: 60,
+  failuresOfNetwork: 60,
   graceMs: 30_000,
   sessions: 32,
   forwards: 128,

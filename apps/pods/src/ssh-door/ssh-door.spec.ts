@@ -152,18 +152,22 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
       expect((await ssh(['true'])).code).toBe(0);
     });
 
-    it('limits the tries of a connection and the failures of an address, and its holders come in elsewhere', async () => {
-      const strict = await fixture.openDoor({ limits: { tries: 1, failuresOfAddress: 3 } });
+    it('limits the tries of a connection and the failures of a network, says so, and its holders come in elsewhere', async () => {
+      const strict = await fixture.openDoor({ limits: { tries: 1, failuresOfNetwork: 2 } });
       const strangers = [await fixture.key(), await fixture.key(), await fixture.key()];
       const before = fixture.doorkeeper.asked;
-      const many = await fixture.ssh(strict, key, pod.podName, [...strangers.flatMap((file) => ['-i', file]), 'true']);
-      expect(many.code).toBe(0);
-      const none = await fixture.ssh(strict, strangers[0] ?? '', pod.podName, [...strangers.flatMap((file) => ['-i', file]), 'true']);
-      expect(none.code).toBe(255);
+      const offered = strangers.flatMap((file) => ['-i', file]);
+      expect((await fixture.ssh(strict, key, pod.podName, [...offered, 'true'])).code).toBe(0);
+      const none = await fixture.ssh(strict, strangers[0] ?? '', pod.podName, [...offered, 'true']);
+      expect(none).toMatchObject({
+        code: 255,
+        stderr: expect.stringContaining('More keys were offered than the 1 that a connection may try.'),
+      });
       expect(fixture.doorkeeper.asked - before).toBeLessThanOrEqual(4);
       await fixture.ssh(strict, strangers[0] ?? '', pod.podName, ['true']);
       // From now on not even a good key is looked at from there.
-      expect((await fixture.ssh(strict, key, pod.podName, ['true'])).code).toBe(255);
+      const late = await fixture.ssh(strict, key, pod.podName, ['true']);
+      expect(late).toMatchObject({ code: 255, stderr: expect.stringContaining('Too many log-ins from your network have failed.') });
       expect((await ssh(['true'])).code).toBe(0);
     });
 

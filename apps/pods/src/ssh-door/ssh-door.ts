@@ -5,6 +5,7 @@ import { networkOf } from '@atoll/contracts';
 import { algorithms } from '@atoll/ssh';
 import { Logger } from '@nestjs/common';
 import ssh2, { type ClientInfo, type Connection } from 'ssh2';
+import { disconnection, turnAway } from './disconnection.js';
 import type { Doorkeeper } from './doorkeeper.js';
 import { FailedAttempts } from './failed-attempts.js';
 import type { GuestBook } from './guest-book.js';
@@ -50,7 +51,7 @@ export class SshDoor {
 
   constructor(private readonly options: SshDoorOptions) {
     this.#limits = { ...usualLimits, ...options.limits };
-    this.#failures = new FailedAttempts(this.#limits.failuresOfAddress);
+    this.#failures = new FailedAttempts(this.#limits.failuresOfNetwork);
     this.#server = createServer({ noDelay: true, keepAlive: true }, (socket) => this.#receive(socket));
     this.#ssh = new ssh2.Server({ hostKeys: [options.hostKey], algorithms, ident: 'Atoll' }, (client, info) => this.#visit(client, info));
   }
@@ -89,6 +90,7 @@ export class SshDoor {
     const address = socket.remoteAddress ?? '';
     socket.on('error', () => undefined);
     const network = networkOf(address);
+    if (this.#failures.areTooMany(network)) return turnAway(socket, disconnection.noMoreMethods, tooManyFailures);
     if (!this.#hasRoomFor(network)) return void socket.destroy();
     const caller: Caller = { socket, address, network, visit: null };
     const name = nameOf(address, socket.remotePort);
@@ -97,6 +99,7 @@ export class SshDoor {
     socket.once('close', () => {
       clearTimeout(grace);
       this.#callers.delete(name);
+      if (caller.visit?.hasFailed) this.#failures.add(address);
     });
     this.#ssh.injectSocket(socket);
   }
@@ -111,8 +114,7 @@ export class SshDoor {
       socket,
       doorkeeper: this.options.doorkeeper,
       limits: this.#limits,
-      onFailure: () => this.#failures.add(address),
-      hasRoom: ({ userId }) => guests.countOf(userId) < this.#limits.connectionsOfUser,
+      refusalOf: (admission) => guests.refusalOf(admission),
     }));
     client.once('ready', () => {
       // Not `once` of node:events, which rejects when the connection is reset.
@@ -123,7 +125,7 @@ export class SshDoor {
 
   /** Makes room where there are too many strangers: the oldest of the network that has most of them goes, so that a few networks lock nobody out. */
   #hasRoomFor(network: string): boolean {
-    if (this.#failures.areTooMany(network) || this.#callers.size >= this.#limits.connections) return false;
+    if (this.#callers.size >= this.#limits.connections) return false;
     const strangers = [...this.#callers.values()].filter(({ visit, socket }) => !visit?.admission && !socket.destroyed);
     const byNetwork = Map.groupBy(strangers, (stranger) => stranger.network);
     if ((byNetwork.get(network)?.length ?? 0) >= this.#limits.strangersOfNetwork) return false;
@@ -147,5 +149,7 @@ export class SshDoor {
     clearTimeout(cut);
   }
 }
+
+const tooManyFailures = 'Too many log-ins from your network have failed. Try again in a minute.';
 
 const nameOf = (address: string, port: number | undefined): string => `${address} ${port}`;

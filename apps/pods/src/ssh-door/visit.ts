@@ -4,6 +4,7 @@ import type { PodConnection } from '@atoll/cluster';
 import { BadPublicKey, fingerprintOf, parsePublicKey } from '@atoll/ssh';
 import { Logger } from '@nestjs/common';
 import ssh2, { type AuthContext, type Connection, type PublicKeyAuthContext, type TcpipRequestInfo } from 'ssh2';
+import { disconnect, disconnection } from './disconnection.js';
 import type { Admission, Doorkeeper } from './doorkeeper.js';
 import type { DoorLimits } from './limits.js';
 import { ShellSession } from './shell-session.js';
@@ -21,9 +22,8 @@ export interface VisitOptions {
   readonly doorkeeper: Doorkeeper;
   readonly limits: DoorLimits;
   readonly socket: Socket;
-  readonly onFailure: () => void;
-  /** May the holder come in beside their other connections? */
-  readonly hasRoom: (admission: Admission) => boolean;
+  /** Why the holder may not come in beside other connections, a sentence for them; null where they may. */
+  readonly refusalOf: (admission: Admission) => string | null;
 }
 
 /** One connection of a client, from its log-in to its end. */
@@ -34,6 +34,8 @@ export class Visit {
   readonly #sessions = new Set<ShellSession>();
   #admission: Admission | null = null;
   #failures = 0;
+  /** Whether its holder has proven a key that opens the pod, or it could not be decided: no guess, then. */
+  #isExcused = false;
   #forwards = 0;
   readonly #forwarded = new Set<PodConnection>();
   #isOver = false;
@@ -71,6 +73,11 @@ export class Visit {
     return this.#admission !== null;
   }
 
+  /** Whether it has tried keys, none of which opens the pod. An agent offers its keys one after the other, so only the end tells. */
+  get hasFailed(): boolean {
+    return this.#failures > 0 && !this.#isExcused && !this.#admission;
+  }
+
   /** Why it ended, for the audit trail. */
   get reason(): string {
     return this.#reason;
@@ -82,9 +89,11 @@ export class Visit {
     if (!admission || context.method !== 'publickey') return this.#refuse(context);
     if (!context.signature) return context.accept();
     if (!isSignedBy(context)) return this.#refuse(context);
-    if (!this.options.hasRoom(admission)) {
-      this.#logger.warn({ message: 'SSH log-in refused: the user has too many connections', user_id: admission.userId });
-      return this.#refuse(context);
+    this.#isExcused = true;
+    const refusal = this.options.refusalOf(admission);
+    if (refusal) {
+      this.#logger.warn({ message: 'SSH log-in refused', reason: refusal, user_id: admission.userId, team_id: admission.teamId });
+      return disconnect(this.client, disconnection.tooManyConnections, refusal);
     }
     this.#admission = admission;
     context.accept();
@@ -92,12 +101,11 @@ export class Visit {
 
   #refuse(context: AuthContext): void {
     // Each client begins with `none`, to learn the methods.
-    if (context.method !== 'none') {
-      this.#failures += 1;
-      this.options.onFailure();
-    }
-    if (this.#failures > this.options.limits.tries) this.client.end();
-    else context.reject([...methods]);
+    if (context.method !== 'none') this.#failures += 1;
+    const { tries } = this.options.limits;
+    if (this.#failures <= tries) return context.reject([...methods]);
+    const sentence = `More keys were offered than the ${tries} that a connection may try. Name the one that opens the pod: ssh -o IdentitiesOnly=yes -i <key>`;
+    disconnect(this.client, disconnection.noMoreMethods, sentence);
   }
 
   async #admit({ username, key, hashAlgo }: PublicKeyAuthContext): Promise<Admission | null> {
@@ -111,6 +119,7 @@ export class Visit {
       return await known;
     } catch (error) {
       this.#asked.delete(asked);
+      this.#isExcused = true;
       this.#logger.warn({ message: 'Cannot decide about an SSH log-in; it is refused', err: error });
       return null;
     }

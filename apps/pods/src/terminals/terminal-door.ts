@@ -6,7 +6,6 @@ import type { Duplex } from 'node:stream';
 import { terminalProtocol } from '@atoll/contracts/pods';
 import { WebSocketServer } from 'ws';
 import type { GuestBook } from '../ssh-door/guest-book.js';
-import { usualLimits } from '../ssh-door/limits.js';
 import type { Place, TerminalTickets } from './terminal-tickets.js';
 import { TerminalVisit } from './terminal-visit.js';
 
@@ -71,7 +70,8 @@ export class TerminalDoor {
       const visit = new TerminalVisit(webSocket, asked);
       this.#visits.add(visit);
       const served = visit.serve().finally(() => this.#visits.delete(visit));
-      if (guests.countOf(asked.admission.userId) >= usualLimits.connectionsOfUser) visit.end('You have too many open connections to pods.');
+      const refusal = guests.refusalOf(asked.admission);
+      if (refusal) visit.end(refusal);
       else void guests.enter(visit, addressIn(request), served);
     });
   }

@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { afterEach, expect, it } from '@jest/globals';
+import { newId } from '@atoll/database';
+import { OpenDoorFixture } from './open-door-fixture.js';
+
+let fixture: OpenDoorFixture;
+afterEach(() => fixture.stop());
+
+async function logInAndOut(keys: readonly string[]): Promise<string | null> {
+  const { client, refusal } = await fixture.logIn(keys);
+  const closed = once(client, 'close');
+  client.end();
+  if (refusal === null) await closed;
+  return refusal;
+}
+
+it('an agent that offers other keys first locks nobody out, however often it logs in', async () => {
+  fixture = await OpenDoorFixture.start({ failuresOfNetwork: 2 });
+  const agent = [fixture.key(), fixture.key(), fixture.key(), fixture.key({})];
+  for (let made = 0; made < 5; made += 1) expect(await logInAndOut(agent)).toBeNull();
+});
+
+it('connections without a log-in count once each, however many keys they tried, and the network is told so', async () => {
+  fixture = await OpenDoorFixture.start({ failuresOfNetwork: 2 });
+  const [own, strangers] = [fixture.key({}), [fixture.key(), fixture.key(), fixture.key()]];
+  await logInAndOut(strangers);
+  expect(await logInAndOut([own])).toBeNull();
+  await logInAndOut(strangers);
+  // The door may hear of the end of a connection after its client does.
+  let refusal = null;
+  while (refusal === null) refusal = await logInAndOut([own]);
+  expect(refusal).toBe('Too many log-ins from your network have failed. Try again in a minute.');
+});
+
+it('who has too many connections is told so, which is no failed log-in', async () => {
+  fixture = await OpenDoorFixture.start({ failuresOfNetwork: 1, connectionsOfUser: 2 });
+  const own = fixture.key({ userId: newId() });
+  const open = [await fixture.logIn([own]), await fixture.logIn([own])];
+  expect(open.map(({ refusal }) => refusal)).toEqual([null, null]);
+  const sentence = 'You have 2 open connections to pods, and may have no more. Close one, then try again.';
+  for (let made = 0; made < 3; made += 1) expect(await logInAndOut([fixture.key(), own])).toBe(sentence);
+  expect(await logInAndOut([fixture.key({})])).toBeNull();
+});
+
+it('a log-in that cannot be decided is no failed one', async () => {
+  fixture = await OpenDoorFixture.start({ failuresOfNetwork: 1 });
+  const own = fixture.key({});
+  fixture.doorkeeper.isDown = true;
+  expect(await logInAndOut([own])).not.toBeNull();
+  fixture.doorkeeper.isDown = false;
+  expect(await logInAndOut([own])).toBeNull();
+});
+
+it('who offers more keys than a connection may try is told what to do', async () => {
+  fixture = await OpenDoorFixture.start({ tries: 2 });
+  expect(await logInAndOut([fixture.key(), fixture.key(), fixture.key(), fixture.key({})])).toMatch(
+    /^More keys were offered than the 2 that/,
+  );
+});
