@@ -2,10 +2,15 @@ import { Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
 import { Type } from 'class-transformer';
 import { IsInt, IsIP, IsOptional, IsString, IsUrl, Matches, Max, Min } from 'class-validator';
+import { usualGuestLimits, usualLimits } from './ssh-door/limits.js';
 
 const logRetention = 'ATOLL_LOG_RETENTION must be a whole number of days from 1 to 365';
 const historyRetention = 'ATOLL_HISTORY_RETENTION must be a whole number of days from 1 to 3650';
 const logInRetention = 'ATOLL_LOG_IN_RETENTION must be a whole number of days from 1 to 3650';
+const podConnections = 'ATOLL_POD_CONNECTIONS must be a whole number from 1 to 10000';
+const teamConnections = 'ATOLL_POD_CONNECTIONS_PER_TEAM must be a whole number from 1 to 10000';
+const userConnections = 'ATOLL_POD_CONNECTIONS_PER_USER must be a whole number from 1 to 10000';
+const failedLogIns = 'ATOLL_SSH_FAILED_LOG_INS must be a whole number from 1 to 100000';
 
 /** What a deployment decides about the pods service. */
 export class PodsSettings {
@@ -72,6 +77,38 @@ export class PodsSettings {
   @Variable('ATOLL_TERMINAL_HOST')
   @IsIP(undefined, { message: 'ATOLL_TERMINAL_HOST must be an IP address' })
   terminalHost: string = '127.0.0.1';
+
+  /** Connections to pods that this replica has open at once, SSH and terminals together. */
+  @Variable('ATOLL_POD_CONNECTIONS')
+  @Type(() => Number)
+  @IsInt({ message: podConnections })
+  @Min(1, { message: podConnections })
+  @Max(10_000, { message: podConnections })
+  connections: number = usualGuestLimits.connections;
+
+  /** Of those, of one team. */
+  @Variable('ATOLL_POD_CONNECTIONS_PER_TEAM')
+  @Type(() => Number)
+  @IsInt({ message: teamConnections })
+  @Min(1, { message: teamConnections })
+  @Max(10_000, { message: teamConnections })
+  connectionsPerTeam: number = usualGuestLimits.connectionsOfTeam;
+
+  /** Of those, of one user. */
+  @Variable('ATOLL_POD_CONNECTIONS_PER_USER')
+  @Type(() => Number)
+  @IsInt({ message: userConnections })
+  @Min(1, { message: userConnections })
+  @Max(10_000, { message: userConnections })
+  connectionsPerUser: number = usualGuestLimits.connectionsOfUser;
+
+  /** SSH connections of one network in a minute that tried keys and ended without a log-in; more are refused. */
+  @Variable('ATOLL_SSH_FAILED_LOG_INS')
+  @Type(() => Number)
+  @IsInt({ message: failedLogIns })
+  @Min(1, { message: failedLogIns })
+  @Max(100_000, { message: failedLogIns })
+  sshFailedLogIns: number = usualLimits.failuresOfNetwork;
 
   /** Where logs of pods are kept, `http://user:password@host:3100`; in the service's own database without. */
   @Variable('LOKI_URL')

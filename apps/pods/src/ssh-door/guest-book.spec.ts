@@ -1,7 +1,7 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { newId } from '@atoll/database';
 import { Doorkeeper, LogInTrail, type Admission } from './doorkeeper.js';
-import { GuestBook } from './guest-book.js';
+import { GuestBook, type Guest } from './guest-book.js';
 
 /** Lets everybody in and says afterwards that they may not stay. */
 class ForgetfulDoorkeeper extends Doorkeeper {
@@ -31,19 +31,15 @@ class Trail extends LogInTrail {
   }
 }
 
+function admissionOf(who: Partial<Admission> = {}): Admission {
+  const [podId, teamId, userId, sshKeyId] = [newId(), newId(), newId(), newId()];
+  return { podId, podName: 'train-abcde', teamId, userId, sshKeyId, fingerprint: 'SHA256:x', credential: null, run: null, ...who };
+}
+
 it('a guest whose key was removed between the admission and the log-in is out again, by no broadcast and no timer', async () => {
   const trail = new Trail();
   const left = Promise.withResolvers<void>();
-  const admission: Admission = {
-    podId: newId(),
-    podName: 'train-abcde',
-    teamId: newId(),
-    userId: newId(),
-    sshKeyId: newId(),
-    fingerprint: 'SHA256:x',
-    credential: null,
-    run: null,
-  };
+  const admission = admissionOf();
   const guest = {
     admission,
     reason: 'the client left',
@@ -54,4 +50,34 @@ it('a guest whose key was removed between the admission and the log-in is out ag
   };
   await new GuestBook(new ForgetfulDoorkeeper(), trail).enter(guest, '192.0.2.7', left.promise);
   expect(trail.ends).toEqual(['Your SSH key was removed.']);
+});
+
+describe('room for guests', () => {
+  const admitAll = Object.assign(new ForgetfulDoorkeeper(), { expelled: () => Promise.resolve(new Map()) });
+  const open = Promise.withResolvers<void>().promise;
+
+  /** Lets in as many of this team as there is room for, each another user, up to so many; returns how many came in. */
+  function fill(book: GuestBook, teamId: string, atMost = 100): number {
+    for (let count = 0; count < atMost; count += 1) {
+      const admission = admissionOf({ teamId });
+      if (book.refusalOf(admission)) return count;
+      const guest: Guest = { admission, reason: '', end: () => undefined };
+      void book.enter(guest, '192.0.2.7', open);
+    }
+    return atMost;
+  }
+
+  it('a team has no more than its limit, whatever the number of its users', () => {
+    const book = new GuestBook(admitAll, new Trail(), { connections: 50, connectionsOfTeam: 5 });
+    const team = newId();
+    expect(fill(book, team)).toBe(5);
+    expect(book.refusalOf(admissionOf({ teamId: team }))).toMatch(/^Your team has 5 open connections to its pods/);
+    expect(book.refusalOf(admissionOf())).toBeNull();
+  });
+
+  it('teams that take all they can leave room for others, the less the fuller it is', () => {
+    const book = new GuestBook(admitAll, new Trail(), { connections: 100, connectionsOfTeam: 40 });
+    const shares = Array.from({ length: 6 }, () => fill(book, newId()));
+    expect(shares).toEqual([40, 30, 15, 8, 4, 2]);
+  });
 });

@@ -27,10 +27,17 @@ export class GuestBook {
   }
 
   /** Why there is no room for another connection of this guest, a sentence for them; null where there is. */
-  refusalOf({ userId }: Admission): string | null {
-    const { connectionsOfUser } = this.#limits;
-    if (this.#guestsOf(userId).length < connectionsOfUser) return null;
-    return `You have ${connectionsOfUser} open connections to pods, and may have no more. Close one, then try again.`;
+  refusalOf({ userId, teamId }: Admission): string | null {
+    const { connections, connectionsOfTeam, connectionsOfUser } = this.#limits;
+    if (this.#guestsOf(userId).length >= connectionsOfUser) {
+      return `You have ${connectionsOfUser} open connections to pods, and may have no more. Close one, then try again.`;
+    }
+    const ofTeam = [...this.#guests].filter(({ admission }) => admission.teamId === teamId).length;
+    if (ofTeam >= connectionsOfTeam) {
+      return `Your team has ${connectionsOfTeam} open connections to its pods, and may have no more. Close one, then try again.`;
+    }
+    if (ofTeam < connections - this.#guests.size) return null;
+    return `Too many connections to pods are open, ${ofTeam} of them of your team. Close one of these, or try again later.`;
   }
 
   #guestsOf(userId?: string): Guest[] {

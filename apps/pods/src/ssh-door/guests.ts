@@ -2,6 +2,7 @@ import { sshKeysChanged } from '@atoll/contracts/pods';
 import { credentialsChanged } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { PodsSettings } from '../pods-settings.js';
 import { Doorkeeper, LogInTrail } from './doorkeeper.js';
 import { GuestBook } from './guest-book.js';
 
@@ -18,8 +19,9 @@ export class Guests extends GuestBook implements OnApplicationBootstrap, OnModul
     doorkeeper: Doorkeeper,
     trail: LogInTrail,
     private readonly rpc: Rpc,
+    { connections, connectionsPerTeam, connectionsPerUser }: PodsSettings,
   ) {
-    super(doorkeeper, trail);
+    super(doorkeeper, trail, { connections, connectionsOfTeam: connectionsPerTeam, connectionsOfUser: connectionsPerUser });
   }
 
   onApplicationBootstrap(): void {

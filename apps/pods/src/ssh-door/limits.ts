@@ -1,16 +1,18 @@
 /** What guests may have open through all doors of this process: SSH and terminals together. */
 export interface GuestLimits {
+  readonly connections: number;
+  /** A team may also have no more than are free, so that those that have many leave room for those that have few. */
+  readonly connectionsOfTeam: number;
   readonly connectionsOfUser: number;
 }
 
-export const usualGuestLimits: GuestLimits = { connectionsOfUser: 50 };
+export const usualGuestLimits: GuestLimits = { connections: 1_000, connectionsOfTeam: 200, connectionsOfUser: 50 };
 
-/** What one client, one network (`networkOf`) and all together may take. */
+/** What one client, one network (`networkOf`) and all together may take of the SSH door. */
 export interface DoorLimits {
-  readonly connections: number;
-  /** Connections of one network that have not logged in. */
+  /** Connections of one network that have not logged in. One that comes then takes the place of another of them. */
   readonly strangersOfNetwork: number;
-  /** Connections that have not logged in. One that comes then takes the place of another. */
+  /** Connections that have not logged in. One that comes then takes the place of one of the network that has most. */
   readonly strangers: number;
   /** Log-ins that one connection may try; an agent offers its keys one after the other. */
   readonly tries: number;
@@ -25,7 +27,6 @@ export interface DoorLimits {
 }
 
 export const usualLimits: DoorLimits = {
-  connections: 1_000,
   strangersOfNetwork: 20,
   strangers: 100,
   tries: 10,

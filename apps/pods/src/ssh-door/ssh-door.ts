@@ -91,7 +91,7 @@ export class SshDoor {
     socket.on('error', () => undefined);
     const network = networkOf(address);
     if (this.#failures.areTooMany(network)) return turnAway(socket, disconnection.noMoreMethods, tooManyFailures);
-    if (!this.#hasRoomFor(network)) return void socket.destroy();
+    this.#makeRoomFor(network);
     const caller: Caller = { socket, address, network, visit: null };
     const name = nameOf(address, socket.remotePort);
     this.#callers.set(name, caller);
@@ -123,16 +123,17 @@ export class SshDoor {
     });
   }
 
-  /** Makes room where there are too many strangers: the oldest of the network that has most of them goes, so that a few networks lock nobody out. */
-  #hasRoomFor(network: string): boolean {
-    if (this.#callers.size >= this.#limits.connections) return false;
+  /**
+   * Where too many have not logged in, one of them goes: of the newcomer's own network where that has too many, else of the network that has most, so
+   * that a few networks lock nobody out. Those that say nothing go first, then the oldest, so that whoever logs in at this moment does.
+   */
+  #makeRoomFor(network: string): void {
     const strangers = [...this.#callers.values()].filter(({ visit, socket }) => !visit?.admission && !socket.destroyed);
     const byNetwork = Map.groupBy(strangers, (stranger) => stranger.network);
-    if ((byNetwork.get(network)?.length ?? 0) >= this.#limits.strangersOfNetwork) return false;
-    if (strangers.length < this.#limits.strangers) return true;
-    const [oldest] = [...byNetwork.values()].reduce((most, each) => (each.length > most.length ? each : most), []);
-    oldest?.socket.destroy();
-    return true;
+    const own = byNetwork.get(network) ?? [];
+    if (own.length >= this.#limits.strangersOfNetwork) return cutOneOf(own);
+    if (strangers.length < this.#limits.strangers) return;
+    cutOneOf([...byNetwork.values()].reduce((most, each) => (each.length > most.length ? each : most), []));
   }
 
   /** Lets the port go at once, so that another replica takes it, and ends what is open. */
@@ -151,5 +152,8 @@ export class SshDoor {
 }
 
 const tooManyFailures = 'Too many log-ins from your network have failed. Try again in a minute.';
+
+/** In the order in which they came. */
+const cutOneOf = (strangers: readonly Caller[]): void => void (strangers.find(({ visit }) => !visit) ?? strangers[0])?.socket.destroy();
 
 const nameOf = (address: string, port: number | undefined): string => `${address} ${port}`;

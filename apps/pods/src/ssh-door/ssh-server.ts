@@ -25,7 +25,7 @@ export class SshServer implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    const { sshHost: host, sshPort } = this.settings;
+    const { sshHost: host, sshPort, sshFailedLogIns: failuresOfNetwork } = this.settings;
     if (sshPort === 'off') return;
     const { doorkeeper, guests } = this;
     const door = (this.#door = new SshDoor({
@@ -34,6 +34,7 @@ export class SshServer implements OnApplicationBootstrap, OnModuleDestroy {
       hostKey: await onceAvailable(() => this.hostKey.read()),
       doorkeeper,
       guests,
+      limits: { failuresOfNetwork },
     }));
     door
       .open()
