@@ -44,9 +44,15 @@ export class SsoController {
   @Anonymous({ byLink: true })
   @ConfigureRoute({ deadlineMs: beginMs })
   @ApiExcludeEndpoint()
-  async begin(@Param() path: SsoProviderPath, @Context() context: CallContext, @Res() reply: FastifyReply): Promise<void> {
+  async begin(
+    @Param() path: SsoProviderPath,
+    @Context() context: CallContext,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     const { url, flow_token, expires_in } = await this.rpc.call(singleSignOn.begin, path, context);
-    this.flows.set(reply, flow_token, expires_in);
+    const state = new URL(url).searchParams.get('state') ?? '';
+    this.flows.set(request, reply, { state, token: flow_token, lifeSeconds: expires_in });
     reply.redirect(url, 302);
   }
 
@@ -64,8 +70,9 @@ export class SsoController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    this.flows.clear(reply);
-    const sent = { ...answer, ...path, ...origin, flow_token: this.flows.read(request) };
+    const { state = '' } = answer;
+    this.flows.clear(request, reply, state);
+    const sent = { ...answer, ...path, ...origin, flow_token: this.flows.read(request, state) };
     this.cookie.open(reply, await this.attempts.run(request, reply, () => this.rpc.call(singleSignOn.finish, sent, context)));
     reply.redirect('/', 302);
   }

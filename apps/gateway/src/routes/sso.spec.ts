@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 const begin = (path = 'corp') => gateway.call<string>('GET', `/api/user/sso/${path}`, { headers: fromElsewhere });
-const comeBack = (query: string, cookie = `atoll-sso=${flowToken}`) =>
+const comeBack = (query: string, cookie = `atoll-sso-s=${flowToken}`) =>
   gateway.call<string>('GET', `/api/user/sso/corp/callback?${query}`, { headers: { ...fromElsewhere, ...(cookie && { cookie }) } });
 const cookiesOf = ({ headers }: Reply<unknown>): string[] => [headers['set-cookie'] ?? []].flat();
 const sent = (): SsoAnswer => gateway.services.callsOf(singleSignOn.finish).at(-1)?.input as SsoAnswer;
@@ -60,9 +60,9 @@ describe('a log-in at a provider', () => {
   it('leads there from any page, with the flow in a cookie that comes back from another site and that no script reads', async () => {
     const answer = await begin();
     expect([answer.status, answer.headers.location]).toEqual([302, atProvider]);
-    expect(cookiesOf(answer)).toEqual([`atoll-sso=${flowToken}; Max-Age=600; ${lax}`]);
+    expect(cookiesOf(answer)).toEqual([`atoll-sso-s=${flowToken}; Max-Age=600; ${lax}`]);
     const tls = await behindTls.call('GET', '/api/user/sso/corp');
-    expect(cookiesOf(tls)).toEqual([`__Host-atoll-sso=${flowToken}; Max-Age=600; ${lax}; Secure`]);
+    expect(cookiesOf(tls)).toEqual([`__Host-atoll-sso-s=${flowToken}; Max-Age=600; ${lax}; Secure`]);
   });
 
   it('that fails is a problem to whoever asks for JSON, and a page to all others', async () => {
@@ -78,7 +78,7 @@ describe('a log-in at a provider', () => {
     const answer = await comeBack('code=c&state=s');
     expect([answer.status, answer.headers.location]).toEqual([302, '/']);
     expect(cookiesOf(answer)).toEqual([
-      `atoll-sso=; Max-Age=0; ${lax}`,
+      `atoll-sso-s=; Max-Age=0; ${lax}`,
       `atoll-session=${refreshToken}; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict`,
     ]);
     expect(sent()).toMatchObject({ provider: 'corp', flow_token: flowToken, code: 'c', state: 's', address: '127.0.0.1' });
@@ -104,9 +104,40 @@ describe('a log-in at a provider', () => {
   });
 
   it('is of the browser that began it', async () => {
-    for (const cookie of ['', 'atoll-sso=', `atoll-sso=${flowToken.replace('B', 'C')}`, `__Host-atoll-sso=${flowToken}`]) {
+    const forged = `atoll-sso-s=${flowToken.replace('B', 'C')}`;
+    for (const cookie of [
+      '',
+      'atoll-sso-s=',
+      forged,
+      `__Host-atoll-sso-s=${flowToken}`,
+      `atoll-sso-t=${flowToken}`,
+      `atoll-sso=${flowToken}`,
+    ]) {
       expectPage(await comeBack('code=c&state=s', cookie), 401, /not begun in this browser/);
     }
+  });
+
+  it('may be begun in several tabs: an answer takes the flow of its own state, and ends no other', async () => {
+    const other = flowToken.replace('B', 'C');
+    const cookie = `atoll-sso-t=${other}; atoll-sso-s=${flowToken}`;
+    expect(cookiesOf(await comeBack('code=c&state=s', cookie))[0]).toBe(`atoll-sso-s=; Max-Age=0; ${lax}`);
+    expect(sent().flow_token).toBe(flowToken);
+    await comeBack('code=c&state=t', cookie);
+    expect(sent().flow_token).toBe(other);
+    for (const state of ['', 'state=x', 'state=a%3Bb', `state=${'s'.repeat(200)}`]) {
+      const answer = await comeBack(`code=c&${state}`, cookie);
+      expect([answer.status, cookiesOf(answer)]).toEqual([401, []]);
+    }
+    expect(cookiesOf(await comeBack('code=c&state=%0d%0aset-cookie:x', cookie))).toEqual([]);
+  });
+
+  it('is one of five at most: the eldest gives way to a newer one', async () => {
+    const cookie = ['a', 'b', 'c', 'd', 'e', 'f'].map((state) => `atoll-sso-${state}=x`).join('; ');
+    const answer = await gateway.call('GET', '/api/user/sso/corp', { headers: { ...fromElsewhere, cookie } });
+    expect(cookiesOf(answer)).toEqual([
+      ...['a', 'b'].map((state) => `atoll-sso-${state}=; Max-Age=0; ${lax}`),
+      `atoll-sso-s=${flowToken}; Max-Age=600; ${lax}`,
+    ]);
   });
 });
 
@@ -130,7 +161,7 @@ describe('a log-in at a provider that fails is a page', () => {
       });
     }
     for (const path of ['corp', 'corp/callback?code=c&state=s']) {
-      const answer = await failing.call<string>('GET', `/api/user/sso/${path}`, { headers: { cookie: `atoll-sso=${flowToken}` } });
+      const answer = await failing.call<string>('GET', `/api/user/sso/${path}`, { headers: { cookie: `atoll-sso-s=${flowToken}` } });
       expectPage(answer, status, sentence);
       expect(answer.body).not.toContain('<script');
     }

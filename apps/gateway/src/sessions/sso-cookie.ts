@@ -2,29 +2,55 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GatewaySettings } from '../gateway-options.js';
 
-/** Holds a log-in at a provider together with the browser that began it. `Lax`, since it comes back from another site. */
+/** Log-ins that one browser may have under way: the eldest is dropped for a newer one. */
+const mostAtOnce = 5;
+/** What may stand in the name of a cookie; the states of this platform do. */
+const stateForm = /^[\w-]{1,128}$/;
+
+/**
+ * Holds a log-in at a provider together with the browser that began it. Each has a cookie of its own, named by its state, so that several tabs may log in
+ * at once, and an answer that is another's ends none. `Lax`, since it comes back from another site.
+ */
 @Injectable()
 export class SsoCookie {
-  readonly #name: string;
+  readonly #prefix: string;
   readonly #attributes: string;
 
   constructor({ publicUrl }: GatewaySettings) {
     const isSecure = publicUrl.startsWith('https:');
-    this.#name = isSecure ? '__Host-atoll-sso' : 'atoll-sso';
+    this.#prefix = isSecure ? '__Host-atoll-sso-' : 'atoll-sso-';
     this.#attributes = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
   }
 
-  /** Empty where there is none. */
-  read({ headers }: FastifyRequest): string {
+  /** The token of the log-in that has this state. Empty where this browser has begun none. */
+  read(request: FastifyRequest, state: string): string {
+    return this.#all(request).get(state)?.slice(0, 256) ?? '';
+  }
+
+  set(request: FastifyRequest, reply: FastifyReply, flow: { state: string; token: string; lifeSeconds: number }): void {
+    if (!stateForm.test(flow.state)) throw new Error('A log-in at a provider has no state.');
+    // Browsers send what they were given first, first (RFC 6265, 5.4).
+    for (const state of [...this.#all(request).keys()].slice(0, 1 - mostAtOnce)) this.#clear(reply, state);
+    reply.header('set-cookie', `${this.#prefix}${flow.state}=${flow.token}; Max-Age=${flow.lifeSeconds}; ${this.#attributes}`);
+  }
+
+  /** Where this browser has begun a log-in with this state. */
+  clear(request: FastifyRequest, reply: FastifyReply, state: string): void {
+    if (this.#all(request).has(state)) this.#clear(reply, state);
+  }
+
+  #clear(reply: FastifyReply, state: string): void {
+    reply.header('set-cookie', `${this.#prefix}${state}=; Max-Age=0; ${this.#attributes}`);
+  }
+
+  /** The tokens, by state. */
+  #all({ headers }: FastifyRequest): Map<string, string> {
     const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim().split(/=(.*)/s));
-    return pairs.find(([name]) => name === this.#name)?.[1]?.slice(0, 256) ?? '';
-  }
-
-  set(reply: FastifyReply, token: string, lifeSeconds: number): void {
-    reply.header('set-cookie', `${this.#name}=${token}; Max-Age=${lifeSeconds}; ${this.#attributes}`);
-  }
-
-  clear(reply: FastifyReply): void {
-    reply.header('set-cookie', `${this.#name}=; Max-Age=0; ${this.#attributes}`);
+    return new Map(
+      pairs.flatMap(([name = '', token = '']): [string, string][] => {
+        const state = name.startsWith(this.#prefix) ? name.slice(this.#prefix.length) : '';
+        return stateForm.test(state) ? [[state, token]] : [];
+      }),
+    );
   }
 }
