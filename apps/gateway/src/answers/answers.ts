@@ -8,6 +8,9 @@ import { ConfigureRoute } from '../http/route-config.js';
 /** The extension of an operation in which its own refusal stands. */
 export const refusal = 'x-refuses';
 
+/** The extension of an operation that keeps no answer. */
+export const unkept = 'x-unkept';
+
 const descriptions = { 200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'No Content' };
 
 /**
@@ -48,6 +51,11 @@ export function AnswersJson(type: Wire, summary: string, description: string): M
 /** For the OpenAPI document: a refusal of this route that others do not have. */
 export function Refuses(code: ErrorCode): MethodDecorator {
   return ApiExtension(refusal, code);
+}
+
+/** For the OpenAPI document: a POST that ignores `Idempotency-Key`, as it hands out what is shown once, or keeps nothing. */
+export function KeepsNoAnswer(): MethodDecorator {
+  return ApiExtension(unkept, true);
 }
 
 /** A route that may change its own caller (keys, roles, teams, zone): the next call of that user looks the key up again. */

@@ -2,6 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { Problem } from '../errors/problem.js';
 import { describeFields } from './glossary.js';
+import { unkept } from '../answers/answers.js';
 import { answerHeaders } from '../answers/headers.js';
 import { linkOperations } from './links.js';
 import { operationsOf } from './operations.js';
@@ -60,6 +61,7 @@ function complete(document: OpenAPIObject): void {
     addHeaders(operation);
     addProblems(operation, method);
     describeParameters(operation, path, method);
+    delete (operation as { [unkept]?: true })[unkept];
   }
   tidySchemas(document);
   describeFields(document);

@@ -1,4 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { unkept } from '../answers/answers.js';
 
 export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 export type Parameter = Exclude<NonNullable<Operation['parameters']>[number], { $ref: string }>;
@@ -17,6 +18,12 @@ export function operationsOf({ paths }: OpenAPIObject): { path: string; method: 
       return operation ? [{ path, method, operation }] : [];
     }),
   );
+}
+
+/** Whether an answer is kept under an `Idempotency-Key`: not for who has no caller, as at log-in, since there is nothing to keep it under. */
+export function keepsAnswer(operation: Operation, method: Method): boolean {
+  const hasCaller = !operation.security?.some((scheme) => Object.keys(scheme).length === 0);
+  return method === 'post' && hasCaller && !(unkept in operation);
 }
 
 /** The name of the schema that a value refers to; undefined where it is not a reference. */

@@ -1,4 +1,4 @@
-import type { Method, Operation, Parameter } from './operations.js';
+import { keepsAnswer, type Method, type Operation, type Parameter } from './operations.js';
 
 export const commonParameters = {
   RequestId: {
@@ -34,9 +34,7 @@ export function describeParameters(operation: Operation, path: string, method: M
   const segments = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   // A handler of two paths declares the segments of the longer one; and a segment of a path is never left out.
   const ofPath = segments.flatMap((name) => declared.filter((parameter) => parameter.in === 'path' && parameter.name === name));
-  // Who has no caller, as at log-in, has nothing that an answer could be kept under.
-  const hasCaller = !operation.security?.some((scheme) => Object.keys(scheme).length === 0);
-  const headers = ['RequestId', ...(method === 'post' && hasCaller ? ['IdempotencyKey'] : [])];
+  const headers = ['RequestId', ...(keepsAnswer(operation, method) ? ['IdempotencyKey'] : [])];
   operation.parameters = [
     ...ofPath.map((parameter) => ({ ...parameter, required: true })),
     ...declared.filter((parameter) => parameter.in !== 'path').map((parameter) => ({ ...parameter, ...emptyOf(parameter) })),

@@ -4,7 +4,7 @@ import { refusal } from '../answers/answers.js';
 import { errorKinds } from '../errors/error-kinds.js';
 import { Problem } from '../errors/problem.js';
 import { headersOf, problemHeadersOf } from '../answers/headers.js';
-import { walk, type Method, type Operation, type Response } from './operations.js';
+import { keepsAnswer, walk, type Method, type Operation, type Response } from './operations.js';
 
 const everywhere = [
   'invalid_input',
@@ -50,7 +50,7 @@ export function addProblems(operation: Operation, method: Method): void {
   const codes = [
     ...everywhere,
     ...(method === 'get' ? [] : (['conflict'] as const)),
-    ...(method === 'post' ? (['idempotency_mismatch'] as const) : []),
+    ...(keepsAnswer(operation, method) ? (['idempotency_mismatch'] as const) : []),
     ...(own ? [own] : []),
   ];
   operation.responses = { ...rest.responses, ...referencesTo(codes) };

@@ -13,7 +13,7 @@ import {
 } from '@atoll/contracts/gpuaas';
 import { Rpc, systemContext } from '@atoll/rpc';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Answers, AnswersPage } from '../answers/answers.js';
+import { Answers, AnswersPage, KeepsNoAnswer } from '../answers/answers.js';
 import { Public } from '../authentication/public.js';
 import { RateLimits } from '../rate-limits/rate-limits.js';
 import { Context } from '../requests/call-context.js';
@@ -93,6 +93,7 @@ export class BaremetalNodesController {
   }
 
   @Post('reinstall-callback')
+  @KeepsNoAnswer()
   @Public()
   @Answers(
     204,

@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { type CallContext } from '@atoll/contracts';
 import { Cluster, GpuaasPath, SetClusterBody, clusters } from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
-import { Answers, Refuses } from '../answers/answers.js';
+import { Answers, KeepsNoAnswer, Refuses } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
 
 @ApiTags('GPU inventory')
@@ -36,6 +36,7 @@ export class ClustersController {
   }
 
   @Post('check')
+  @KeepsNoAnswer()
   @Answers(
     200,
     Cluster,

@@ -15,7 +15,7 @@ import {
   UpdatePodBody,
 } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
-import { Answers, AnswersPage, Refuses } from '../answers/answers.js';
+import { Answers, AnswersPage, KeepsNoAnswer, Refuses } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
 
 @ApiTags('Pods')
@@ -60,6 +60,7 @@ export class PodsController {
   }
 
   @Post(':pod_name/terminal')
+  @KeepsNoAnswer()
   @Answers(
     201,
     TerminalTicket,

@@ -20,7 +20,7 @@ import {
 } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Answers, ChangesCaller } from '../answers/answers.js';
+import { Answers, ChangesCaller, KeepsNoAnswer } from '../answers/answers.js';
 import { Attempts } from '../authentication/attempts.js';
 import { Anonymous } from '../authentication/public.js';
 import { Context } from '../requests/call-context.js';
@@ -51,6 +51,7 @@ export class SecondFactorsController {
   }
 
   @Post('second-factor/begin')
+  @KeepsNoAnswer()
   @Answers(
     200,
     NewSecondFactor,
@@ -62,6 +63,7 @@ export class SecondFactorsController {
   }
 
   @Post('second-factor/confirm')
+  @KeepsNoAnswer()
   @ChangesCaller()
   @Answers(200, RecoveryCodes, 'Confirm a second factor', 'Takes the first code of the authenticator. From then on a log-in takes a code.')
   confirmSecondFactor(@Body() body: SecondFactorCode, @Context() context: CallContext): Promise<RecoveryCodes> {
@@ -81,6 +83,7 @@ export class SecondFactorsController {
   }
 
   @Post('passkeys/begin')
+  @KeepsNoAnswer()
   @Answers(
     200,
     PasskeyOptions,
@@ -92,6 +95,7 @@ export class SecondFactorsController {
   }
 
   @Post('passkeys/finish')
+  @KeepsNoAnswer()
   @ChangesCaller()
   @Answers(201, Passkey, 'Add a passkey', 'Takes what the authenticator answered. A passkey counts as both factors at log-in.')
   addPasskey(@Body() body: NewPasskey, @Context() context: CallContext): Promise<Passkey> {

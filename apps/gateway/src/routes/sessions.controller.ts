@@ -21,7 +21,7 @@ import {
 import { AppError, isAppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Answers, ChangesCaller } from '../answers/answers.js';
+import { Answers, ChangesCaller, KeepsNoAnswer } from '../answers/answers.js';
 import { Attempts } from '../authentication/attempts.js';
 import { Authenticator } from '../authentication/authenticator.js';
 import { Anonymous } from '../authentication/public.js';
@@ -181,6 +181,7 @@ export class SessionsController {
   }
 
   @Post('login-link')
+  @KeepsNoAnswer()
   @Answers(
     201,
     OneTimeLink,

@@ -97,7 +97,7 @@ export class InvitationsService {
   /** By the person, who is logged in. */
   async accept({ team_id }: TeamPath, context: CallContext): Promise<Nothing> {
     const { userId } = requireWholeUser(context.caller, 'accept an invitation');
-    await this.writers.once(team_id, context, async (manager): Promise<Nothing> => {
+    await this.writers.once<Nothing>(team_id, context, async (manager) => {
       const team = await this.changes.lock(manager, team_id);
       if (await this.changes.acceptInvitation(manager, team, userId, context)) return {};
       const isMember = await manager.existsBy(MembershipEntity, { teamId: team_id, userId });

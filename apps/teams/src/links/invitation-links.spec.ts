@@ -193,4 +193,21 @@ describe('invitations of a team', () => {
     expect((await errorOf(fixture.ask(invitations.accept, { team_id: own.team.id }, other))).code).toBe('not_found');
     expect((await errorOf(fixture.call(owner, invitations.accept, { team_id: own.team.id }))).code).toBe('forbidden');
   });
+
+  it('are accepted, and sent again, once by calls of one key', async () => {
+    const person = await somebody(fixture);
+    const { user_id } = await invite(person.email);
+    const keyed = {
+      ...(await contextOf(fixture, await logIn(fixture, person))),
+      idempotency: { key: 'a', scope: user_id, fingerprint: 'f' },
+    };
+    const { data } = await fixture.call(owner, invitations.list, { team_id: own.team.id });
+    const path = { team_id: own.team.id, invitation_id: data.find((one) => one.user_id === user_id)?.id ?? '' };
+    const resend = () => fixture.call(owner, invitations.resend, path, 'once');
+    const sent = await resend();
+    expect(sent.url).toContain('#');
+    expect(await resend()).toEqual({ ...sent, url: null });
+    for (const _call of [1, 2]) expect(await fixture.ask(invitations.accept, { team_id: own.team.id }, keyed)).toEqual({});
+    expect(await memberIn(person.email)).toMatchObject({ status: 'active' });
+  });
 });
