@@ -168,6 +168,7 @@ function factsOf(entry: Series, teams: readonly DemoTeam[], pools: ReadonlyMap<s
   const team = teams.find(({ name }) => name === entry.team);
   const pool = pools.get(entry.pool ?? '');
   const startMs = Math.floor(nowMs / (24 * hourMs) - days) * 24 * hourMs;
+  const endMs = Math.floor(nowMs / 60_000) * 60_000;
   const fact = (timeMs: number, quantity: number) => ({
     source: 'demo',
     id: `${entry.resource}@${timeMs}`,
@@ -183,12 +184,12 @@ function factsOf(entry: Series, teams: readonly DemoTeam[], pools: ReadonlyMap<s
   });
   const facts: object[] = [];
   let held = 0;
-  for (let atMs = startMs; atMs < nowMs; atMs += hourMs) {
+  for (let atMs = startMs; atMs < endMs; atMs += hourMs) {
     const at = new Date(atMs);
     const units = entry.units(at.getUTCHours(), at.getUTCDay(), Math.floor((atMs - startMs) / (24 * hourMs)));
     if (units !== held) facts.push(fact(atMs, units));
     held = units;
   }
-  if (held > 0) facts.push(fact(Math.floor(nowMs / 60_000) * 60_000, 0));
+  if (held > 0) facts.push(fact(endMs, 0));
   return facts;
 }
