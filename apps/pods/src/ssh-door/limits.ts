@@ -20,6 +20,8 @@ export interface DoorLimits {
   readonly failuresOfNetwork: number;
   /** From the connection to the log-in. */
   readonly graceMs: number;
+  /** Of silence after the log-in, until the client is asked whether it is there. It ends after four such times. */
+  readonly pingMs: number;
   /** Shells and commands at once, of one connection. */
   readonly sessions: number;
   /** Forwarded connections at once, of one connection. */
@@ -32,6 +34,7 @@ export const usualLimits: DoorLimits = {
   tries: 10,
   failuresOfNetwork: 60,
   graceMs: 30_000,
+  pingMs: 15_000,
   sessions: 32,
   forwards: 128,
 };

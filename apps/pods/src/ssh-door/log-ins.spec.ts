@@ -1,5 +1,7 @@
 import { once } from 'node:events';
-import { afterEach, expect, it } from '@jest/globals';
+import { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import { newId } from '@atoll/database';
 import { OpenDoorFixture } from './open-door-fixture.js';
 
@@ -56,4 +58,33 @@ it('who offers more keys than a connection may try is told what to do', async ()
   expect(await logInAndOut([fixture.key(), fixture.key(), fixture.key(), fixture.key({})])).toMatch(
     /^More keys were offered than the 2 that/,
   );
+});
+
+/** What ssh2 has of its client and does not show. */
+const socketOf = (client: unknown) => (client as { _sock: Socket })._sock;
+
+it('a client that does not answer is gone, though its host keeps the connection', async () => {
+  fixture = await OpenDoorFixture.start({ pingMs: 50 });
+  const { client } = await fixture.logIn([fixture.key({})]);
+  socketOf(client).pause();
+  while (fixture.trail.ends.length === 0) await delay(10);
+  expect(fixture.trail.ends).toEqual(['the client did not answer']);
+});
+
+it('a client that breaks the protocol after its log-in is cut, though it keeps the connection', async () => {
+  fixture = await OpenDoorFixture.start();
+  const { client } = await fixture.logIn([fixture.key({})]);
+  const socket = socketOf(client);
+  socket.removeAllListeners('end').allowHalfOpen = true;
+  socket.write(Buffer.alloc(64, 1));
+  while (fixture.trail.ends.length === 0) await delay(10);
+});
+
+it('a client that has nothing to say is asked by TCP whether it is there', async () => {
+  fixture = await OpenDoorFixture.start();
+  const asks = jest.spyOn(Socket.prototype, 'setKeepAlive');
+  await fixture.logIn([fixture.key({})]);
+  const asked = (asks.mock.contexts as Socket[]).filter((_, call) => String(asks.mock.calls[call]) === 'true,30000');
+  asks.mockRestore();
+  expect(asked.map(({ localPort }) => localPort)).toEqual([fixture.door.port]);
 });

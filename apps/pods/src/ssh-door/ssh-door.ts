@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { networkOf } from '@atoll/contracts';
 import { algorithms } from '@atoll/ssh';
 import { Logger } from '@nestjs/common';
-import ssh2, { type ClientInfo, type Connection } from 'ssh2';
+import ssh2, { type ClientInfo, type Connection, type ServerConfig } from 'ssh2';
 import { disconnection, turnAway } from './disconnection.js';
 import type { Doorkeeper } from './doorkeeper.js';
 import { FailedAttempts } from './failed-attempts.js';
@@ -34,6 +34,10 @@ interface Caller {
 
 const claimMs = 500;
 const closingMs = 3_000;
+/** Of silence, until the host of the client is asked by TCP whether it is there. */
+const keepAliveMs = 30_000;
+/** A client that lets so many pings go by is gone. */
+const unansweredPings = 3;
 
 /**
  * `ssh <pod_name>@host -p <port>`: one SSH server in front of all pods. The port is the claim: of several replicas on one host one has it, and another
@@ -52,8 +56,10 @@ export class SshDoor {
   constructor(private readonly options: SshDoorOptions) {
     this.#limits = { ...usualLimits, ...options.limits };
     this.#failures = new FailedAttempts(this.#limits.failuresOfNetwork);
-    this.#server = createServer({ noDelay: true, keepAlive: true }, (socket) => this.#receive(socket));
-    this.#ssh = new ssh2.Server({ hostKeys: [options.hostKey], algorithms, ident: 'Atoll' }, (client, info) => this.#visit(client, info));
+    this.#server = createServer({ noDelay: true }, (socket) => this.#receive(socket));
+    const pings = { keepaliveInterval: this.#limits.pingMs, keepaliveCountMax: unansweredPings };
+    const config: ServerConfig = { hostKeys: [options.hostKey], algorithms, ident: 'Atoll', ...pings };
+    this.#ssh = new ssh2.Server(config, (client, info) => this.#visit(client, info));
   }
 
   /** Where it listens; null while another process has the port. */
@@ -89,6 +95,7 @@ export class SshDoor {
   #receive(socket: Socket): void {
     const address = socket.remoteAddress ?? '';
     socket.on('error', () => undefined);
+    socket.setKeepAlive(true, keepAliveMs);
     const network = networkOf(address);
     if (this.#failures.areTooMany(network)) return turnAway(socket, disconnection.noMoreMethods, tooManyFailures);
     this.#makeRoomFor(network);

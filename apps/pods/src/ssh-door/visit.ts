@@ -60,7 +60,16 @@ export class Visit {
       })
       .on('tcpip', (accept, reject, asked) => void this.#forward(asked, accept, reject))
       // What strangers send, and connections that break: the client's affair.
-      .on('error', (error) => this.#logger.debug({ message: 'SSH client failed', err: error }));
+      .on('error', (error) => this.#fail(error));
+  }
+
+  /** ssh2 ends its own side. The other may never do so: that of a client that is gone, or that does not care. */
+  #fail(error: Error & { level?: string }): void {
+    this.#logger.debug({ message: 'SSH client failed', err: error });
+    if (error.level === 'client-timeout') {
+      this.#reason = 'the client did not answer';
+      this.cut();
+    } else setTimeout(() => this.cut(), partingMs).unref();
   }
 
   /** null before the log-in. */
