@@ -97,9 +97,10 @@ export class RateLimits extends ThrottlerGuard {
     await this.#count({ kind: 'anonymous', network: networkOf(address) }, reply);
   }
 
-  /** A request to open a WebSocket by a ticket, which is no credential of the API. */
-  async upgrade(address: string): Promise<void> {
-    await this.#count({ kind: 'anonymous', network: networkOf(address) }, unsent);
+  /** A request to open a WebSocket by a ticket, which is no credential of the API. Returns what gives the token back: for a ticket that was good. */
+  async upgrade(address: string): Promise<() => Promise<void>> {
+    const demands = await this.#count({ kind: 'anonymous', network: networkOf(address) }, unsent);
+    return () => this.#giveBack(demands);
   }
 
   /** A refresh or a log-out, by the cookie of a session that is not looked at yet. */
@@ -120,8 +121,12 @@ export class RateLimits extends ThrottlerGuard {
         if (value === undefined) reply.removeHeader(name);
         else reply.header(name, value);
       }
-      for (const demand of demands) await this.buckets.decrement(demand);
+      await this.#giveBack(demands);
     };
+  }
+
+  async #giveBack(demands: readonly Demand[]): Promise<void> {
+    for (const demand of demands) await this.buckets.decrement(demand);
   }
 
   /** The guard itself sorts the limits by their times; they are shown in the order in which they are declared. */

@@ -154,6 +154,16 @@ describe('the WebSocket of a terminal', () => {
     await other.close();
   });
 
+  it('does not count where its ticket was good, however many are opened', async () => {
+    const [other, at] = await listening({ limits: { anonymous: { count: 2, seconds: 3_600 } } });
+    for (let made = 0; made < 5; made += 1) {
+      const browser = dial({ to: at });
+      await once(browser, 'open');
+      browser.terminate();
+    }
+    await other.close();
+  });
+
   it('does not hold up a gateway that closes', async () => {
     const [other, at] = await listening();
     const browser = dial({ to: at });

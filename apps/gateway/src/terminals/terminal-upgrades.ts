@@ -40,7 +40,7 @@ export function serveTerminals(app: INestApplication, instance: FastifyInstance)
     const { headers, url = '' } = request;
     const [, pod_name = ''] = path.exec(url) ?? [];
     const address = clientAddress(socket.remoteAddress, headers['x-forwarded-for']?.toString(), settings.trustedProxies);
-    await limits.upgrade(address);
+    const giveBack = await limits.upgrade(address);
     requireOwnOrigin(headers.origin, settings.publicUrl);
     const ticket = ticketIn(headers['sec-websocket-protocol']);
     const context = systemContext('gateway', { deadlineMs: settings.deadlineMs });
@@ -48,6 +48,8 @@ export function serveTerminals(app: INestApplication, instance: FastifyInstance)
     if (isClosing || socket.destroyed) return void [socket, replica].forEach((end) => end.destroy());
     replica.write(headFor(request, { pod_name, ticket, address }));
     await requireOpened(replica);
+    // The ticket was counted when it was asked for.
+    await giveBack();
     if (isClosing || socket.destroyed) return void [socket, replica].forEach((end) => end.destroy());
     replica.write(head);
     join(socket, replica, open);
