@@ -1,4 +1,5 @@
 import type { TeamChanged, TeamUpdate } from '@atoll/contracts/teams';
+import { takeTurn } from '@atoll/database';
 import type { EntityManager } from 'typeorm';
 
 /**
@@ -9,6 +10,8 @@ import type { EntityManager } from 'typeorm';
  * workspaces of the team and did not name it.
  */
 export async function applyUpdate(manager: EntityManager, { team_id, revision, team, workspaces, is_complete }: TeamUpdate): Promise<void> {
+  // Whoever has begun to give to it (`TeamGate.holdOpen`) commits first: from here on nobody does.
+  if (team?.is_suspended === true) await takeTurn(manager, `team ${team_id}`);
   const before = await lockTeam(manager, team_id);
   if (team) {
     await manager.query(

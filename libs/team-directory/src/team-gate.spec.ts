@@ -34,7 +34,8 @@ const member = () => caller(memberOf(team.team_id, 'member'));
 const codeOf = async (call: Promise<unknown>) => (await errorOf(call)).code;
 const grow = (by = member(), workspace?: string) => gate.requireGrowth(by, team.team_id, workspace);
 const change = (changes: Partial<TeamChanged>) => fixture.tell(teamChanged, { ...team, revision: 2, ...changes });
-const take = (workspaceId = first, teamId = team.team_id) => transactions.run((manager) => gate.holdOpen(manager, teamId, workspaceId));
+const take = (workspaceId = first, teamId = team.team_id, by = member()) =>
+  transactions.run((manager) => gate.holdOpen(manager, by, teamId, workspaceId));
 const hold = (workspaceId = first) => fixture.query('INSERT INTO thing VALUES ($1, $2)', [team.team_id, workspaceId]);
 const requested = (more: { force?: boolean } = {}) => {
   const attempt_id = newId();
@@ -48,6 +49,11 @@ const answerTo = async (attempt_id: string) => {
   );
   return rows.map(({ payload }) => payload);
 };
+/** Until somebody waits for the lock of a team. */
+async function untilOneWaits(): Promise<void> {
+  const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`;
+  while ((await fixture.query(waiting)).length === 0) await delay(5);
+}
 const answered = (holds: string | null, remaining: object[]) => [
   expect.objectContaining({ team_id: team.team_id, holder: 'reader', holds, remaining }),
 ];
@@ -71,6 +77,26 @@ describe('a team may have more', () => {
     expect((await gate.growthRefusal(member(), team.team_id, 'team'))?.code).toBe('team_suspended');
     expect(await grow(caller(operator))).toBe(first);
     expect(await gate.growthRefusal(caller(operator), team.team_id, 'team')).toBeUndefined();
+  });
+
+  it('not within a transaction either that begins after a suspension is known here, which waits for those that have begun', async () => {
+    const [taken, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const taking = transactions.run(async (manager) => {
+      await gate.holdOpen(manager, member(), team.team_id, first);
+      taken.resolve();
+      await answers.promise;
+      await manager.query('INSERT INTO thing VALUES ($1, $2)', [team.team_id, first]);
+    });
+    await taken.promise;
+    const suspending = change({ is_suspended: true });
+    await untilOneWaits();
+    const late = codeOf(take());
+    answers.resolve();
+    await Promise.all([taking, suspending]);
+    expect([await late, await codeOf(take(second))]).toEqual(['team_suspended', 'team_suspended']);
+    await take(first, team.team_id, caller(operator));
+    await change({ revision: 3 });
+    await take();
   });
 
   it('not while it is being deleted, nor in a workspace that is gone', async () => {
@@ -157,16 +183,15 @@ describe('a service that is asked what a team holds', () => {
   it('waits for whoever is about to take something, and counts it', async () => {
     const [taken, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const taking = transactions.run(async (manager) => {
-      await gate.holdOpen(manager, team.team_id, first);
+      await gate.holdOpen(manager, member(), team.team_id, first);
       taken.resolve();
       await answers.promise;
       await manager.query('INSERT INTO thing VALUES ($1, $2)', [team.team_id, first]);
     });
     await taken.promise;
     const asking = requested();
-    // Until the answer waits for the lock.
-    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`;
-    while ((await fixture.query(waiting)).length === 0) await delay(5);
+    // For the answer.
+    await untilOneWaits();
     answers.resolve();
     await taking;
     expect(await answerTo(await asking)).toEqual(answered('1 thing', [{ kind: 'thing', count: 1 }]));
@@ -174,9 +199,9 @@ describe('a service that is asked what a team holds', () => {
 
   it('tells each of many takers of one transaction whether it may', async () => {
     await requested();
-    const other = { teamId: newId(), workspaceId: newId() };
+    const other = { caller: member(), teamId: newId(), workspaceId: newId() };
     const refusals = await transactions.run((manager) =>
-      gate.holdAllOpen(manager, [other, { teamId: team.team_id, workspaceId: first }, other]),
+      gate.holdAllOpen(manager, [other, { ...other, teamId: team.team_id, workspaceId: first }, other]),
     );
     expect(refusals.map((refusal) => refusal?.code)).toEqual([undefined, 'conflict', undefined]);
   });

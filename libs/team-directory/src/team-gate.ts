@@ -18,9 +18,7 @@ export class TeamGate {
     const team = await this.teams.team(teamId);
     if (team.status === 'deleted') throw notFound('team');
     if (team.status === 'deleting') throw isBeingDeleted();
-    if (team.isSuspended && !isPlatformAdmin(caller)) {
-      throw new AppError('team_suspended', 'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.');
-    }
+    if (team.isSuspended && !isPlatformAdmin(caller)) throw isSuspended();
     if (workspaceId === undefined) {
       if (team.defaultWorkspaceId === null) throw notFound('workspace');
       return team.defaultWorkspaceId;
@@ -42,18 +40,18 @@ export class TeamGate {
   }
 
   /**
-   * Within the transaction that gives: until it ends, nobody is told that the team, or the workspace, holds nothing. Throws `conflict` where that has been
-   * told.
+   * Within the transaction that gives, after `requireGrowth`: until it ends, nobody is told that the team, or the workspace, holds nothing. Throws
+   * `conflict` where that has been told, and `team_suspended` where the team was suspended while the call waited.
    */
-  async holdOpen(manager: EntityManager, teamId: string, workspaceId: string): Promise<void> {
-    const [refusal] = await this.holdAllOpen(manager, [{ teamId, workspaceId }]);
+  async holdOpen(manager: EntityManager, caller: Caller, teamId: string, workspaceId: string): Promise<void> {
+    const [refusal] = await this.holdAllOpen(manager, [{ caller, teamId, workspaceId }]);
     if (refusal) throw refusal;
   }
 
   /** As `holdOpen`, for any number of them: two statements. Returns for each, in their order, what that would throw. */
   async holdAllOpen(
     manager: EntityManager,
-    all: readonly { readonly teamId: string; readonly workspaceId: string }[],
+    all: readonly { readonly caller: Caller; readonly teamId: string; readonly workspaceId: string }[],
   ): Promise<(AppError | undefined)[]> {
     // Shared, the lock that `lockForAnswer` takes alone.
     const [teamIds, workspaceIds] = [new Set(all.map(({ teamId }) => teamId)), new Set(all.map(({ workspaceId }) => workspaceId))];
@@ -62,17 +60,24 @@ export class TeamGate {
       [[...teamIds].toSorted()],
     );
     // A statement of its own, so that it sees what was committed before the locks were had.
-    const closing = await manager.query<{ id: string; what: string }[]>(
-      `SELECT team_id AS id, 'team' AS what FROM team_closing WHERE team_id = ANY ($1::uuid[]) AND until > clock_timestamp()
+    const found = await manager.query<{ id: string; what: string }[]>(
+      `SELECT id, 'suspended' AS what FROM team WHERE id = ANY ($1::uuid[]) AND is_suspended
+       UNION ALL SELECT team_id, 'team' FROM team_closing WHERE team_id = ANY ($1::uuid[]) AND until > clock_timestamp()
        UNION ALL SELECT workspace_id, 'workspace' FROM workspace_closing WHERE workspace_id = ANY ($2::uuid[]) AND until > clock_timestamp()`,
       [[...teamIds], [...workspaceIds]],
     );
-    const closed = new Map(closing.map(({ id, what }) => [id, what]));
-    return all.map(({ teamId, workspaceId }) => {
+    const suspended = new Set(found.flatMap(({ id, what }) => (what === 'suspended' ? [id] : [])));
+    const closed = new Map(found.flatMap(({ id, what }) => (what === 'suspended' ? [] : [[id, what] as const])));
+    return all.map(({ caller, teamId, workspaceId }) => {
       const what = closed.get(teamId) ?? closed.get(workspaceId);
-      return what === undefined ? undefined : isBeingDeleted(what);
+      if (what !== undefined) return isBeingDeleted(what);
+      return suspended.has(teamId) && !isPlatformAdmin(caller) ? isSuspended() : undefined;
     });
   }
+}
+
+function isSuspended(): AppError {
+  return new AppError('team_suspended', 'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.');
 }
 
 function isBeingDeleted(what = 'team'): AppError {

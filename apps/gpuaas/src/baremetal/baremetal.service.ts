@@ -64,7 +64,7 @@ export class BaremetalService {
       ...this.secrets.createFor(instanceId),
     };
     return this.writers.once(turnOf(team_id), context, async (manager) => {
-      await this.gate.holdOpen(manager, team_id, workspaceId);
+      await this.gate.holdOpen(manager, context.caller, team_id, workspaceId);
       if (region_id !== undefined && !(await manager.existsBy(RegionEntity, { regionId: region_id }))) throw notFound('region');
       await this.requireMatch(manager, specs, region_id);
       await requireRoom(manager, team_id);

@@ -80,7 +80,7 @@ export class SubscriptionAccepting {
     const { pool } = first;
     const answers: (Subscription | AppError | undefined)[] = await this.gate.holdAllOpen(
       manager,
-      all.map(({ values }) => values),
+      all.map(({ values: { teamId, workspaceId }, context: { caller } }) => ({ caller, teamId, workspaceId })),
     );
     await lockUnique(manager, pool, all);
     for (let open = openOf(all, answers); open.length > 0; open = openOf(all, answers)) {

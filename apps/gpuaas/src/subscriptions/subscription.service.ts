@@ -72,10 +72,11 @@ export class SubscriptionsService {
   async resize({ subscription_id, vgpus }: ResizeSubscription, context: CallContext): Promise<Subscription> {
     const { teamId, workspaceId, poolId } = await this.find(subscription_id, context);
     const pool = await this.pools.pool(poolId);
-    const refusal = await this.gate.growthRefusal(context.caller, teamId, 'subscription');
+    const { caller } = context;
+    const refusal = await this.gate.growthRefusal(caller, teamId, 'subscription');
     return this.turns.run(pool, context, async (manager) => {
       // The team before its subscription, as whoever ends what a team holds.
-      const [closing] = await this.gate.holdAllOpen(manager, [{ teamId, workspaceId }]);
+      const [closing] = await this.gate.holdAllOpen(manager, [{ caller, teamId, workspaceId }]);
       const held = await this.lock(manager, subscription_id);
       if (isResizing(held.state))
         throw new AppError('conflict', `A change to ${held.resizeVgpus} vGPUs is pending: wait until it has succeeded or failed.`);

@@ -8,12 +8,15 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { PoolTurns } from '../allocation/pool-turns.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
+import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { statusOf } from '../model/subscription-status.js';
 import { WorkloadPlacement } from './workload-placement.js';
 import { WorkloadSteps } from '../subscriptions/workload-steps.js';
 import { workloadView } from './workload-view.js';
 import { listedWorkload } from '../model/workload.machine.js';
+
+type Place = Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId'>;
 
 /** What runs on subscriptions. */
 @Injectable()
@@ -32,9 +35,10 @@ export class WorkloadsService {
   ) {}
 
   async start({ subscription_id, name, vgpus = 1 }: StartWorkload, context: CallContext): Promise<Workload> {
-    const { teamId, poolId } = await this.find(subscription_id, context);
+    const { teamId, workspaceId, poolId } = await this.find(subscription_id, context);
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
     return this.turns.onceWorkload(await this.pools.pool(poolId), context, async (manager) => {
+      await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
       const subscription = await this.subscriptions.lock(manager, subscription_id);
       const status = statusOf(subscription?.state ?? '');
       if (!subscription || status !== 'active') {
@@ -79,9 +83,9 @@ export class WorkloadsService {
     return { data: rows.map((raw) => workloadView(this.workloads.rowOf(raw))), pagination: { page, limit, total } };
   }
 
-  private async find(subscriptionId: string, { caller }: CallContext): Promise<{ teamId: string; poolId: string }> {
-    const [found] = await this.dataSource.query<{ teamId: string; poolId: string }[]>(
-      'SELECT team_id AS "teamId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1',
+  private async find(subscriptionId: string, { caller }: CallContext): Promise<Place> {
+    const [found] = await this.dataSource.query<Place[]>(
+      'SELECT team_id AS "teamId", workspace_id AS "workspaceId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1',
       [subscriptionId],
     );
     if (!found) throw notFound('subscription');

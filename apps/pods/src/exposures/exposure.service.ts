@@ -29,6 +29,7 @@ interface Known {
   readonly exposure: ExposureEntity;
   readonly podName: string;
   readonly teamId: string;
+  readonly workspaceId: string;
 }
 
 const exposable: ReadonlySet<string> = new Set(['pending', 'pulling', 'running', 'restarting']);
@@ -59,6 +60,7 @@ export class ExposuresService {
     await this.clusters.requireReachable(pod.gpuaasId);
     const publicHost = await this.clusters.publicHostOf(pod.gpuaasId);
     return this.writers.once(turnOf(pod.teamId), context, async (manager) => {
+      await this.gate.holdOpen(manager, context.caller, pod.teamId, pod.workspaceId);
       await requireRoom(manager, pod.teamId);
       await this.lockExposable(manager, pod.podId);
       const values = {
@@ -114,6 +116,7 @@ export class ExposuresService {
     requireFitting(terms.protocol, terms.isSsl);
     await this.requireSupported(known.exposure.gpuaasId, terms.protocol, terms.isSsl);
     return this.transactions.run(async (manager) => {
+      await this.gate.holdOpen(manager, context.caller, known.teamId, known.workspaceId);
       const exposure = await this.lock(manager, known);
       if (exposure.state !== 'active')
         throw new AppError('conflict', `The service is ${exposureView(exposure, '').status}: an active one is updated.`);
@@ -147,14 +150,14 @@ export class ExposuresService {
   }
 
   private async known({ service_id, pod_name }: FindExposedService, caller: Caller, permission: Permission): Promise<Known> {
-    const [raw] = await this.statements.query<{ pod_name: string; team_id: string }>(
+    const [raw] = await this.statements.query<{ pod_name: string; team_id: string; workspace_id: string }>(
       'exposures.find',
-      `SELECT exposure.*, pod_name, team_id FROM exposure JOIN pod USING (pod_id) WHERE service_id = $1 AND exposure.state <> 'deleted'`,
+      `SELECT exposure.*, pod_name, team_id, workspace_id FROM exposure JOIN pod USING (pod_id) WHERE service_id = $1 AND exposure.state <> 'deleted'`,
       [service_id],
     );
     if (!raw || (pod_name !== undefined && pod_name !== raw.pod_name)) throw notFound('exposed service');
     requirePermission(caller, raw.team_id, permission, 'exposed service');
-    return { exposure: this.steps.rowOf(raw), podName: raw.pod_name, teamId: raw.team_id };
+    return { exposure: this.steps.rowOf(raw), podName: raw.pod_name, teamId: raw.team_id, workspaceId: raw.workspace_id };
   }
 
   private async lock(manager: EntityManager, { exposure: { serviceId } }: Known): Promise<ExposureEntity> {

@@ -19,6 +19,12 @@ import { podView } from './pod-view.js';
 
 const atRest: ReadonlySet<string> = new Set(['stopped', 'failed']);
 
+/** Of what gives to a team: what comes before its pod is locked, and whose turn it waits for. */
+interface Growing {
+  readonly hold?: (manager: EntityManager) => Promise<void>;
+  readonly turn?: string;
+}
+
 type Move = (manager: EntityManager, pod: PodEntity) => Promise<PodEntity | undefined>;
 
 /** Pods: started, stopped, restarted and deleted. What a pod is or does already changes nothing. */
@@ -50,7 +56,8 @@ export class PodActions {
       await requireRoom(manager, subscription, pod.vgpus);
       return this.start(manager, pod, limits, context);
     };
-    return this.moving(found, context, move, subscription && turnAtRoom(found.subscriptionId));
+    const hold = (manager: EntityManager) => this.gate.holdOpen(manager, context.caller, found.teamId, found.workspaceId);
+    return this.moving(found, context, move, { hold, ...(subscription && { turn: turnAtRoom(found.subscriptionId) }) });
   }
 
   async delete({ pod_name }: PodPath, context: CallContext): Promise<Pod> {
@@ -58,8 +65,9 @@ export class PodActions {
     return this.moving(found, context, (manager, pod) => this.pods.move(manager, pod, 'DELETE', causeOf(context)));
   }
 
-  private moving({ podId }: PodEntity, context: CallContext, move: Move, turn?: string): Promise<Pod> {
+  private moving({ podId }: PodEntity, context: CallContext, move: Move, { hold, turn }: Growing = {}): Promise<Pod> {
     const work = async (manager: EntityManager): Promise<Pod> => {
+      await hold?.(manager);
       const pod = await this.pods.lock(manager, podId);
       if (!pod || pod.state === 'deleted') throw notFound('pod');
       return podView((await move(manager, pod)) ?? pod);
@@ -68,7 +76,6 @@ export class PodActions {
   }
 
   private async start(manager: EntityManager, pod: PodEntity, limits: PodLimits, context: CallContext): Promise<PodEntity | undefined> {
-    await this.gate.holdOpen(manager, pod.teamId, pod.workspaceId);
     return this.pods.move(manager, pod, 'START', causeOf(context), {
       start: pod.start + 1,
       restarts: 0,

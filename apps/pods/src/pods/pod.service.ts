@@ -52,7 +52,7 @@ export class PodsService {
       await requireFewAtRest(manager, team_id);
       await requireRoom(manager, subscription, vgpus);
       const workspaceId = workspace_id ?? subscription.workspace_id;
-      await this.gate.holdOpen(manager, team_id, workspaceId);
+      await this.gate.holdOpen(manager, context.caller, team_id, workspaceId);
       await this.volumes.hold(manager, { teamId: team_id, gpuaasId: subscription.gpuaas_id }, asked.volumes ?? []);
       const values = { ...this.valuesOf(asked, subscription), ...terms, teamId: team_id, workspaceId };
       return podView(await this.pods.insert(manager, values, causeOf(context)));
@@ -65,7 +65,7 @@ export class PodsService {
     const found = await this.findToChange(pod_name, context);
     if (volumes) requireMountsApart({ volumes });
     if (image !== undefined) await this.starts.requireImage(found.teamId, image, context.requestId);
-    return this.change(found, async (manager, pod) => {
+    return this.change(found, context, async (manager, pod) => {
       await this.volumes.hold(manager, pod, volumes ?? []);
       return { ...(name !== undefined && { name }), ...(image !== undefined && { image }), ...(volumes && { volumes }) };
     });
@@ -73,7 +73,7 @@ export class PodsService {
 
   /** As `update` with the mounts that there are, and these besides or no more. */
   async mount({ pod_name, attach = [], detach = [] }: ChangeMounts, context: CallContext): Promise<Pod> {
-    return this.change(await this.findToChange(pod_name, context), async (manager, pod) => {
+    return this.change(await this.findToChange(pod_name, context), context, async (manager, pod) => {
       const added = attach.filter(({ volume_id }) => !pod.volumes.some((mount) => mount.volume_id === volume_id));
       const volumes: PodMount[] = [...pod.volumes.filter(({ volume_id }) => !detach.includes(volume_id)), ...added];
       if (volumes.length > mostMounts) throw invalidField('volumes', 'mostMounts', `must be at most ${mostMounts} for a pod`);
@@ -91,10 +91,12 @@ export class PodsService {
 
   /** Writes what `decide` returns, which sees the pod under its lock. */
   private change(
-    { podId }: PodEntity,
+    { podId, teamId, workspaceId }: PodEntity,
+    { caller }: CallContext,
     decide: (manager: EntityManager, pod: PodEntity) => Promise<Partial<Pick<PodEntity, 'name' | 'image' | 'volumes'>>>,
   ): Promise<Pod> {
     return this.transactions.run(async (manager) => {
+      await this.gate.holdOpen(manager, caller, teamId, workspaceId);
       const pod = await this.pods.lock(manager, podId);
       if (!pod || pod.state === 'deleted') throw notFound('pod');
       if (pod.state === 'deleting') throw new AppError('conflict', 'The pod is being deleted.');

@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { terminalProtocol } from '@atoll/contracts/pods';
 import { WebSocketServer } from 'ws';
+import type { Admission } from '../ssh-door/doorkeeper.js';
 import type { GuestBook } from '../ssh-door/guest-book.js';
 import type { Place, TerminalTickets } from './terminal-tickets.js';
 import { TerminalVisit } from './terminal-visit.js';
@@ -20,6 +21,8 @@ export interface TerminalDoorOptions {
   readonly host: string;
   readonly tickets: TerminalTickets;
   readonly guests: GuestBook;
+  /** Asked anew for each ticket that is used: what was allowed when it was made may not be any more. */
+  readonly isStillAdmitted: (admission: Admission) => Promise<boolean>;
 }
 
 /**
@@ -67,7 +70,7 @@ export class TerminalDoor {
     if (!asked) return void socket.end('HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
     const { guests } = this.options;
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
-      const visit = new TerminalVisit(webSocket, asked);
+      const visit = new TerminalVisit(webSocket, asked, this.options.isStillAdmitted);
       this.#visits.add(visit);
       const served = visit.serve().finally(() => this.#visits.delete(visit));
       const refusal = guests.refusalOf(asked.admission);

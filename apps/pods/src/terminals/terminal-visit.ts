@@ -20,6 +20,8 @@ const env: ReadonlyMap<string, string> = new Map([['COLORTERM', 'truecolor']]);
 const closing = { ended: 1000, unsupported: 1003, notAllowed: 1008, lost: 1011, restart: 1012 } as const;
 const reasonBytes = 123;
 
+const notAdmitted = 'You may not open a terminal here any more: the team is suspended, or your role in it has changed.';
+
 /** One terminal in a browser: a shell in the pod, joined to a WebSocket. Bytes are input and output; a text frame resizes. */
 export class TerminalVisit implements Guest {
   readonly #logger = new Logger(TerminalVisit.name);
@@ -34,6 +36,7 @@ export class TerminalVisit implements Guest {
   constructor(
     private readonly socket: WebSocket,
     { admission, size }: TerminalRequest,
+    private readonly isStillAdmitted: (admission: Admission) => Promise<boolean>,
   ) {
     this.admission = admission;
     this.#size = size;
@@ -66,6 +69,7 @@ export class TerminalVisit implements Guest {
   async #pass(left: AbortSignal): Promise<void> {
     const { run } = this.admission;
     if (!run) return this.#close(closing.ended, 'The pod is not running. Start it, then open the terminal again.');
+    if (!(await this.isStillAdmitted(this.admission))) return this.#close(closing.notAllowed, notAdmitted);
     const size = this.#size;
     const terminal = { ...size, type: terminalType };
     const signal = AbortSignal.any([left, AbortSignal.timeout(openMs)]);

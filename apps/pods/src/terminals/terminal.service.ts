@@ -26,7 +26,13 @@ export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy
     settings: PodsSettings,
   ) {
     this.#tickets = new TerminalTickets(sealer);
-    this.#door = new TerminalDoor({ host: settings.terminalHost, tickets: this.#tickets, guests });
+    this.#door = new TerminalDoor({
+      host: settings.terminalHost,
+      tickets: this.#tickets,
+      guests,
+      isStillAdmitted: async ({ podName, userId, credential }) =>
+        credential !== null && (await doorkeeper.admitUser(podName, userId, credential)) !== null,
+    });
   }
 
   async onApplicationBootstrap(): Promise<void> {

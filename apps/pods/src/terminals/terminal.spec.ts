@@ -12,6 +12,7 @@ import { WebSocket } from 'ws';
 import { Clusters } from '../cluster/clusters.js';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { Guests } from '../ssh-door/guests.js';
+import { Browser } from './browser-fixture.js';
 import { openShellsUnderTest, type ShellUnderTest } from './shell-fixture.js';
 import { TerminalsService } from './terminal.service.js';
 
@@ -47,21 +48,6 @@ async function dial(ticket: string, pod_name = pod.pod_name): Promise<WebSocket>
   const { host, port } = await locate(ticket, pod_name);
   const headers = { 'x-forwarded-for': '192.0.2.7' };
   return new WebSocket(`ws://${host}:${port}/${pod_name}`, ['atoll.v1', ticket], { headers });
-}
-
-class Browser {
-  output = '';
-  readonly closed: Promise<string>;
-
-  constructor(readonly socket: WebSocket) {
-    socket.on('message', (data: Buffer) => (this.output += data.toString()));
-    socket.on('error', () => undefined);
-    this.closed = new Promise((resolve) => socket.once('close', (code, reason) => resolve(`${code} ${reason.toString()}`)));
-  }
-
-  async reads(text: string): Promise<void> {
-    while (!this.output.includes(text)) await delay(5);
-  }
 }
 
 async function terminalOf(who: Partial<UserCaller>, name = pod.pod_name): Promise<{ browser: Browser; shell: ShellUnderTest }> {
@@ -179,6 +165,20 @@ describe('a terminal', () => {
     plain.resume();
     await once(plain, 'close');
     first.close();
+  });
+
+  it.each<[string, (one: { is_suspended?: boolean; role: TeamRole }) => object | null]>([
+    ['the team was suspended', (one) => ({ ...one, is_suspended: true })],
+    ['the role was changed', (one) => ({ ...one, role: 'viewer' })],
+    ['the member was removed', () => null],
+  ])('is not opened by a ticket that was made before %s', async (_what, change) => {
+    const who = member();
+    const { ticket } = await open(who);
+    const after = (one: (typeof fixture.owner.members)[0]) => (change(one) as typeof one | null) ?? [];
+    fixture.owner.members = fixture.owner.members.flatMap((one) => (one.user_id === who.userId ? after(one) : one));
+    const before = shells.length;
+    expect(await new Browser(await dial(ticket)).closed).toMatch(/^1008 You may not open a terminal here any more/);
+    expect(shells).toHaveLength(before);
   });
 
   it('closes what it cannot read with a word', async () => {

@@ -49,7 +49,7 @@ export class VmsService {
     await this.requireSupported(place.gpuaas_id);
     const reference = await this.starts.requireImage(teamId, image, context.requestId);
     return this.writers.once(turnOf(teamId), context, async (manager) => {
-      await this.gate.holdOpen(manager, teamId, workspaceId);
+      await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
       await requireRoom(manager, teamId);
       await this.mounts.hold(manager, { teamId, gpuaasId: place.gpuaas_id }, volumes);
       const placed = { gpuaasId: place.gpuaas_id, regionId: place.region_id, regionName: place.region_name };
@@ -75,9 +75,10 @@ export class VmsService {
   /** `auto_restart` holds from now on, also for the run that is under way. */
   async update({ instance_id, name, auto_restart }: UpdateVm, context: CallContext): Promise<Vm> {
     requireSomeField({ name, auto_restart }, 'name', 'auto_restart');
-    const { teamId } = await this.find(instance_id, context.caller, 'useResources');
+    const { teamId, workspaceId } = await this.find(instance_id, context.caller, 'useResources');
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'VM');
     return this.transactions.run(async (manager) => {
+      await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
       const vm = await this.lock(manager, instance_id);
       if (vm.state === 'deleting') throw new AppError('conflict', 'The VM is being deleted.');
       const changed = { ...(name !== undefined && { name }), ...(auto_restart !== undefined && { autoRestart: auto_restart }) };
@@ -112,6 +113,7 @@ export class VmsService {
     await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'VM');
     const reference = await this.starts.requireImage(found.teamId, found.image, context.requestId);
     return this.transactions.once(context, async (manager) => {
+      await this.gate.holdOpen(manager, context.caller, found.teamId, found.workspaceId);
       const vm = await this.lock(manager, instance_id);
       if (vm.state === 'deleting') throw new AppError('conflict', 'The VM is being deleted.');
       if (vmStatus(vm.state) === 'stopping') throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');
@@ -126,7 +128,6 @@ export class VmsService {
         const moved = action === 'restart' ? await this.steps.move(manager, vm, 'RESTART', causeOf(context), anew) : undefined;
         return vmView(moved ?? vm);
       }
-      await this.gate.holdOpen(manager, vm.teamId, vm.workspaceId);
       const fresh = { run: vm.run + 1, restarts: 0, failures: 0, endReason: null, nextRunAt: null, reference };
       return vmView((await this.steps.move(manager, vm, 'START', causeOf(context), fresh)) ?? vm);
     });

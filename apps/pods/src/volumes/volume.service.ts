@@ -48,7 +48,7 @@ export class VolumesService {
     await this.requireSupported(gpuaas_id);
     const place = { gpuaasId: gpuaas_id, regionId: region_id, regionName: region_name };
     return this.writers.once(turnOf(teamId), context, async (manager) => {
-      await this.gate.holdOpen(manager, teamId, workspaceId);
+      await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
       await requireRoom(manager, teamId, name);
       const values = { teamId, workspaceId, ...place, name, sizeGb, createdAt: new Date() };
       return volumeView(await insert(name, () => this.steps.insert(manager, values, causeOf(context))));
@@ -68,9 +68,10 @@ export class VolumesService {
   }
 
   async resize({ volume_id, size_in_gb }: ResizeSharedVolume, context: CallContext): Promise<SharedVolume> {
-    const { teamId } = await this.find(volume_id, context.caller, 'useResources');
+    const { teamId, workspaceId } = await this.find(volume_id, context.caller, 'useResources');
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'shared volume');
     return this.transactions.run(async (manager) => {
+      await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
       const volume = await this.lock(manager, volume_id);
       requireNoShrinking(Math.max(volume.sizeGb, volume.nextSizeGb ?? 0), size_in_gb);
       if (size_in_gb === (volume.nextSizeGb ?? volume.sizeGb)) return volumeView(volume);
