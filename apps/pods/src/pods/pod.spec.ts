@@ -176,7 +176,7 @@ describe('what refuses a pod', () => {
     ['env', { env: { LD_PRELOAD: '/x.so' } }],
     ['env', { env: { A: 1 } }],
     ...[0, 65_536, '80', 80.5].map((port): [string, object] => ['ports', { ports: [port] }]),
-    ...['/', '/proc', '/proc/1', '/sys/x', '/a/../b', 'data', '/a//b', '/etc'].map((path): [string, object] => [
+    ...['/', '/proc', '/proc/1', '/sys/x', '/a/../b', 'data', '/a//b', '/etc', '/data/', '/da:ta', '/x,y'].map((path): [string, object] => [
       'volumes.0.path',
       { volumes: [{ volume_id: '1', path }] },
     ]),
@@ -189,6 +189,8 @@ describe('what refuses a pod', () => {
   it.each(bad)('is %s in a form that it may not have: %j', async (path, more) => {
     const error = await errorOf(fixture.create(team, more as Partial<CreatePod>));
     expect([error.code, error.details.errors?.[0]?.path]).toEqual(['invalid_input', path]);
+    // What is wrong with `/data/` and `/da:ta` stands in the sentence.
+    if (path === 'volumes.0.path') expect(error.message).toMatch(/letters, digits, "\.", "_" and "-" alone.*without a "\/" at its end/);
   });
 });
 

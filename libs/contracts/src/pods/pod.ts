@@ -29,7 +29,8 @@ export class PodMount {
   @Text({
     max: 255,
     pattern: mountPath,
-    patternHint: 'an absolute path without "..", outside of /proc, /sys, /dev, /etc and /run, such as /data',
+    patternHint:
+      'an absolute path such as /data/sets, whose names have letters, digits, ".", "_" and "-" alone and are not "." or "..", without a "/" at its end, and outside of /proc, /sys, /dev, /etc, /run and /var/run',
     example: '/data',
   })
   path!: string;
