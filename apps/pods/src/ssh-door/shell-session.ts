@@ -1,8 +1,10 @@
-import { finished } from 'node:stream/promises';
+import { pipeline, type Readable, type Writable } from 'node:stream';
 import { ClusterError, commandOfLine, type Shell, type TerminalSize } from '@atoll/cluster';
 import { Logger } from '@nestjs/common';
 import type { ServerChannel, Session } from 'ssh2';
 import type { Admission } from './doorkeeper.js';
+import type { FairTurns } from './fair-turns.js';
+import { PacedStream } from './paced-streams.js';
 import { podEndBehind } from './pod-end.js';
 import { isAccepted, sftpCommand } from './session-command.js';
 
@@ -16,11 +18,14 @@ export class ShellSession {
   #terminal: (TerminalSize & { type: string }) | null = null;
   #channel: ServerChannel | null = null;
   #shell: Shell | null = null;
+  /** What the process writes, on its way. */
+  #outputs: PacedStream[] = [];
   #isOver = false;
 
   constructor(
     session: Session,
-    private readonly admission: Pick<Admission, 'podName' | 'run'> | null,
+    private readonly admission: Pick<Admission, 'podName' | 'run' | 'userId'> | null,
+    private readonly turns: FairTurns,
   ) {
     session
       .on('pty', (accept, _reject, { cols, rows, term }) => {
@@ -78,7 +83,7 @@ export class ShellSession {
     if (left.signal.aborted) return shell.close();
     // A window that changed while the shell was opened.
     if (this.#terminal && this.#terminal !== terminal) this.#resize(this.#terminal);
-    const code = await passBytes(channel, shell);
+    const code = await this.#passBytes(channel, shell, admission.userId);
     const podEnd = await podEndBehind(code, admission);
     if (podEnd) return this.#end(channel, podEnd, code ?? lostCode);
     if (code === null) return this.#end(channel, 'The connection to the pod was lost.', lostCode);
@@ -87,13 +92,34 @@ export class ShellSession {
     channel.end();
   }
 
+  /** Until the process has ended and all that it wrote has been passed on; its exit code, null where nobody can tell. */
+  async #passBytes(channel: ServerChannel, shell: Shell, who: string): Promise<number | null> {
+    shell.stdin.on('error', () => undefined);
+    channel.pipe(shell.stdin);
+    const passed = [this.#pass(shell.stdout, channel, who), this.#pass(shell.stderr, channel.stderr, who)];
+    channel.once('close', () => this.#outputs.forEach((output) => output.destroy()));
+    const { code } = await shell.exit;
+    await Promise.all(passed);
+    return code;
+  }
+
+  /** Resolves at the end of the output, whatever ends it. */
+  #pass(output: Readable, target: Writable, who: string): Promise<void> {
+    const paced = new PacedStream(this.turns, who);
+    this.#outputs.push(paced);
+    paced.pipe(target, { end: false });
+    return new Promise((resolve) => {
+      paced.once('close', () => resolve());
+      pipeline(output, paced, () => undefined);
+    });
+  }
+
   /** Ends the process, with a sentence to the user. The process gets no more input, and nothing that it still writes is passed on. */
   end(sentence: string): void {
     const [channel, shell] = [this.#channel, this.#shell];
     if (!channel) return;
     channel.unpipe();
-    shell?.stdout.unpipe();
-    shell?.stderr.unpipe();
+    for (const output of this.#outputs) output.destroy();
     this.#end(channel, sentence, lostCode);
     shell?.close().catch((error: unknown) => this.#logger.warn({ message: 'Cannot end a process of an SSH session', err: error }));
   }
@@ -107,18 +133,6 @@ export class ShellSession {
     channel.exit(code);
     channel.end();
   }
-}
-
-/** Until the process has ended and all that it wrote has been passed on; its exit code, null where nobody can tell. */
-async function passBytes(channel: ServerChannel, shell: Shell): Promise<number | null> {
-  shell.stdin.on('error', () => undefined);
-  channel.pipe(shell.stdin);
-  shell.stdout.pipe(channel, { end: false });
-  shell.stderr.pipe(channel.stderr, { end: false });
-  const outputs = [shell.stdout, shell.stderr].map((stream) => finished(stream, { writable: false }).catch(() => undefined));
-  const { code } = await shell.exit;
-  await Promise.all(outputs);
-  return code;
 }
 
 /** A request without a wish for an answer has nothing to call. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { podConnections, sshKeys, type Pod } from '@atoll/contracts/pods';
@@ -6,6 +6,7 @@ import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import ssh2 from 'ssh2';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { FairTurns } from './fair-turns.js';
 import { SshServer } from './ssh-server.js';
 
 const keys = ssh2.utils.generateKeyPairSync('ed25519');
@@ -49,6 +50,22 @@ it('a simulated pod is entered by SSH, and left when it ends', async () => {
   await fixture.until(pod, 'stopped');
   expect([137, 255]).toContain((await end)[0]);
   expect(await shown).toBe(`The pod ${pod.pod_name} has stopped or restarted.\n`);
+  client.end();
+});
+
+it('bytes of a command take turns, both ways, under the name of their user', async () => {
+  const pod = await fixture.running(team);
+  const client = await logIn(pod);
+  const queued = jest.spyOn(FairTurns.prototype, 'queue');
+  const channel = await run(client, 'cat');
+  const [bytes, back] = [Buffer.alloc(1_000_000, 'x'), text(channel)];
+  channel.end(bytes);
+  expect((await back).length).toBe(bytes.length);
+  const [{ user_id }] = (await fixture.query<{ user_id: string }>('SELECT user_id FROM ssh_key', [])) as [{ user_id: string }];
+  const turns = queued.mock.calls.filter(([who]) => who === user_id).length;
+  queued.mockRestore();
+  // What is read in pieces of 8 KiB at most, and what is written of 32 KiB.
+  expect(turns).toBeGreaterThanOrEqual(bytes.length / 8_192 + bytes.length / 32_768 - 2);
   client.end();
 });
 

@@ -7,9 +7,11 @@ import { Logger } from '@nestjs/common';
 import ssh2, { type ClientInfo, type Connection, type ServerConfig } from 'ssh2';
 import { disconnection, turnAway } from './disconnection.js';
 import type { Doorkeeper } from './doorkeeper.js';
+import { FairTurns } from './fair-turns.js';
 import { FailedAttempts } from './failed-attempts.js';
 import type { GuestBook } from './guest-book.js';
 import { usualLimits, type DoorLimits } from './limits.js';
+import { PacedSocket } from './paced-streams.js';
 import { Visit } from './visit.js';
 
 export interface SshDoorOptions {
@@ -52,6 +54,8 @@ export class SshDoor {
   readonly #server: Server;
   readonly #ssh: ssh2.Server;
   readonly #closed = new AbortController();
+  /** Encryption takes much of the processor, which calls of everybody need too. */
+  readonly #turns = new FairTurns();
 
   constructor(private readonly options: SshDoorOptions) {
     this.#limits = { ...usualLimits, ...options.limits };
@@ -108,7 +112,9 @@ export class SshDoor {
       this.#callers.delete(name);
       if (caller.visit?.hasFailed) this.#failures.add(address);
     });
-    this.#ssh.injectSocket(socket);
+    const who = (): string => caller.visit?.admission?.userId ?? network;
+    // A stream in place of the socket is what the method is for; its type does not say so.
+    this.#ssh.injectSocket(new PacedSocket(socket, this.#turns, who) as unknown as Socket);
   }
 
   /** Once a client has said that it speaks SSH. */
@@ -119,6 +125,7 @@ export class SshDoor {
     const { guests } = this.options;
     const visit = (caller.visit = new Visit(client, {
       socket,
+      turns: this.#turns,
       doorkeeper: this.options.doorkeeper,
       limits: this.#limits,
       refusalOf: (admission) => guests.refusalOf(admission),

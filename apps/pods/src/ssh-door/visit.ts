@@ -6,7 +6,9 @@ import { Logger } from '@nestjs/common';
 import ssh2, { type AuthContext, type Connection, type PublicKeyAuthContext, type TcpipRequestInfo } from 'ssh2';
 import { disconnect, disconnection } from './disconnection.js';
 import type { Admission, Doorkeeper } from './doorkeeper.js';
+import type { FairTurns } from './fair-turns.js';
 import type { DoorLimits } from './limits.js';
+import { PacedStream } from './paced-streams.js';
 import { ShellSession } from './shell-session.js';
 
 const methods = ['publickey'] as const;
@@ -24,6 +26,7 @@ export interface VisitOptions {
   readonly socket: Socket;
   /** Why the holder may not come in beside other connections, a sentence for them; null where they may. */
   readonly refusalOf: (admission: Admission) => string | null;
+  readonly turns: FairTurns;
 }
 
 /** One connection of a client, from its log-in to its end. */
@@ -54,7 +57,7 @@ export class Visit {
       .on('session', (accept, reject) => {
         if (this.#isOver || this.#sessions.size >= options.limits.sessions) return reject();
         const session = accept();
-        const served = new ShellSession(session, this.#admission);
+        const served = new ShellSession(session, this.#admission, options.turns);
         this.#sessions.add(served);
         session.once('close', () => this.#sessions.delete(served));
       })
@@ -145,7 +148,8 @@ export class Visit {
       const channel = accept() as ssh2.ServerChannel | undefined;
       if (!channel || this.#isOver) return void connection.destroy();
       this.#forwarded.add(connection);
-      await joined(channel, connection).finally(() => this.#forwarded.delete(connection));
+      const paced = new PacedStream(this.options.turns, this.#admission?.userId ?? '');
+      await joined(channel, connection, paced).finally(() => this.#forwarded.delete(connection));
     } catch {
       reject();
     } finally {
@@ -184,8 +188,8 @@ function isSignedBy({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): b
 }
 
 /** Until both directions have ended. */
-function joined(one: NodeJS.ReadWriteStream, other: PodConnection): Promise<void> {
-  const way = (from: NodeJS.ReadableStream, to: NodeJS.WritableStream) =>
-    new Promise<void>((resolve) => pipeline(from, to, () => resolve()));
-  return Promise.all([way(one, other), way(other, one)]).then(() => undefined);
+function joined(channel: NodeJS.ReadWriteStream, connection: PodConnection, paced: PacedStream): Promise<void> {
+  const there = new Promise<void>((resolve) => pipeline(channel, connection, () => resolve()));
+  const back = new Promise<void>((resolve) => pipeline(connection, paced, channel, () => resolve()));
+  return Promise.all([there, back]).then(() => undefined);
 }

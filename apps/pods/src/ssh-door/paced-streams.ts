@@ -1,0 +1,97 @@
+import type { Socket } from 'node:net';
+import { Duplex, Transform, type TransformCallback } from 'node:stream';
+import type { FairTurns } from './fair-turns.js';
+
+/** What is read may be hundreds of small packets, some milliseconds of work. */
+const readBytes = 8 * 1024;
+/** What is written is one packet of SSH, as large as most clients take: a packet costs more than its bytes. */
+const writtenBytes = 32 * 1024;
+
+const nothing = Buffer.alloc(0);
+
+/** Bytes that are passed on in pieces, each in a turn of its own. */
+export class PacedStream extends Transform {
+  constructor(
+    private readonly turns: FairTurns,
+    private readonly who: string,
+  ) {
+    super();
+  }
+
+  override _transform(chunk: Buffer, encoding: BufferEncoding, done: TransformCallback): void {
+    this.turns.queue(this.who, () => {
+      if (this.destroyed) return;
+      this.push(chunk.subarray(0, writtenBytes));
+      if (chunk.length > writtenBytes) this._transform(chunk.subarray(writtenBytes), encoding, done);
+      else done();
+    });
+  }
+}
+
+/** A socket whose bytes arrive in pieces, each in a turn of its own. Nothing more is read meanwhile, so that a client waits as TCP has it. */
+export class PacedSocket extends Duplex {
+  #rest: Buffer = nothing;
+  #isQueued = false;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly turns: FairTurns,
+    private readonly who: () => string,
+  ) {
+    super({ allowHalfOpen: false });
+    socket.pause();
+    socket
+      .on('data', (chunk: Buffer) => {
+        socket.pause();
+        this.#rest = chunk;
+        this.#queue();
+      })
+      .once('end', () => this.push(null))
+      .once('close', () => this.destroy());
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.socket.remoteAddress;
+  }
+
+  get remoteFamily(): string | undefined {
+    return this.socket.remoteFamily;
+  }
+
+  get remotePort(): number | undefined {
+    return this.socket.remotePort;
+  }
+
+  override _read(): void {
+    if (this.#rest.length > 0) this.#queue();
+    else this.socket.resume();
+  }
+
+  #queue(): void {
+    if (this.#isQueued) return;
+    this.#isQueued = true;
+    this.turns.queue(this.who(), () => {
+      this.#isQueued = false;
+      if (this.destroyed) return;
+      const piece = this.#rest.subarray(0, readBytes);
+      // An empty part of a chunk would hold all of it.
+      this.#rest = this.#rest.length > readBytes ? this.#rest.subarray(readBytes) : nothing;
+      // At once, so that a turn that nobody else needs does all of it.
+      if (this.push(piece) && this.#rest.length > 0) this.#queue();
+    });
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    if (this.socket.write(chunk)) done();
+    else this.socket.once('drain', () => done());
+  }
+
+  override _final(done: () => void): void {
+    this.socket.end(() => done());
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.socket.destroy();
+    done(error);
+  }
+}
