@@ -64,6 +64,8 @@ const dial = (options: { protocols?: string[]; origin?: string; headers?: Record
   const { protocols = ['atoll.v1', ticket], origin, headers = {}, at = path, to = port } = options;
   return new WebSocket(`ws://127.0.0.1:${to}${at}`, protocols, { ...(origin && { origin }), headers });
 };
+/** Which `ws` has and does not show. */
+const socketOf = (socket: WebSocket | undefined) => (socket as unknown as { _socket: Socket })._socket;
 /** What the gateway answers in place of the WebSocket. */
 async function refusal(socket: WebSocket): Promise<{ status: number | undefined; code: string; instance: string }> {
   socket.on('error', () => undefined);
@@ -105,6 +107,17 @@ describe('the WebSocket of a terminal', () => {
     expect(await refusal(dial())).toEqual({ status: 401, code: 'unauthenticated', instance: path });
     isUsed = false;
     expect(asked).toHaveLength(1);
+  });
+
+  it('is refused with 400 where it is no handshake of a WebSocket, and its ticket stays good', async () => {
+    const headers = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-protocol': `atoll.v1, ${ticket}` };
+    for (const more of [{}, { 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==', 'sec-websocket-version': '7' }]) {
+      const request = httpRequest({ host: '127.0.0.1', port, path, headers: { ...headers, ...more } }).end();
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      response.resume();
+      expect(response.statusCode).toBe(400);
+    }
+    expect(asked).toEqual([]);
   });
 
   it('breaks when its replica dies', async () => {
@@ -164,13 +177,24 @@ describe('the WebSocket of a terminal', () => {
     await other.close();
   });
 
-  it('does not hold up a gateway that closes', async () => {
+  it('is told that its gateway restarts, after the frame that it is reading, and does not hold it up', async () => {
     const [other, at] = await listening();
-    const browser = dial({ to: at });
-    await once(browser, 'open');
-    const closed = once(browser, 'close');
-    await other.close();
-    await closed;
+    const whole = dial({ to: at });
+    await once(whole, 'open');
+    const torn = dial({ to: at });
+    await once(torn, 'open');
+    const [said, sender, reader] = [once(torn, 'message'), socketOf(peers[1]), socketOf(torn)];
+    // The first 104 bytes of a frame of 304 have come to the browser when the gateway closes.
+    const before = reader.bytesRead;
+    sender.write(Buffer.concat([Buffer.from([0x82, 126, 1, 44]), Buffer.alloc(100, 'a')]));
+    while (reader.bytesRead < before + 104) await delay(5);
+    const closed = [whole, torn].map((browser) => once(browser, 'close'));
+    const gone = other.close();
+    expect((await closed[0])?.map(String)).toEqual(['1012', 'The platform restarts here. Open the terminal again.']);
+    sender.write(Buffer.alloc(200, 'a'));
+    expect(String((await said)[0])).toBe('a'.repeat(300));
+    expect((await closed[1])?.map(String)).toEqual(['1012', 'The platform restarts here. Open the terminal again.']);
+    await gone;
   });
 
   it('holds the replica back where the browser does not read', async () => {

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { pipeline } from 'node:stream';
 import type { INestApplication } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { terminalProtocol, terminals } from '@atoll/contracts/pods';
@@ -14,11 +13,11 @@ import { GatewaySettings } from '../gateway-options.js';
 import { Answered } from '../health/answered.js';
 import { RateLimits } from '../rate-limits/rate-limits.js';
 import { isOwnOrigin } from '../sessions/own-origin.js';
+import { Bridge } from './bridge.js';
 
 const path = /^\/api\/pods\/([a-z0-9-]{1,63})\/terminal$/;
 const connectMs = 5_000;
-/** Of silence, until the other end is asked whether it is there. */
-const keepAliveMs = 30_000;
+const handshakeKey = /^[+/0-9A-Za-z]{22}==$/;
 /** What is passed on besides: the rest of the browser's head, its cookies among it, is nobody's affair. */
 const passedOn = ['sec-websocket-key', 'sec-websocket-version'] as const;
 
@@ -33,7 +32,7 @@ export function serveTerminals(app: INestApplication, instance: FastifyInstance)
   const noted: Noted = (status, requestId) => answered.recordUnread(status, requestId);
   const settings = app.get(GatewaySettings);
   const [limits, rpc] = [app.get(RateLimits), app.get(Rpc)];
-  const open = new Set<Socket>();
+  const open = new Set<Bridge>();
   let isClosing = false;
 
   async function handOver(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
@@ -42,6 +41,7 @@ export function serveTerminals(app: INestApplication, instance: FastifyInstance)
     const address = clientAddress(socket.remoteAddress, headers['x-forwarded-for']?.toString(), settings.trustedProxies);
     const giveBack = await limits.upgrade(address);
     requireOwnOrigin(headers.origin, settings.publicUrl);
+    requireHandshake(headers);
     const ticket = ticketIn(headers['sec-websocket-protocol']);
     const context = systemContext('gateway', { deadlineMs: settings.deadlineMs });
     const replica = await connectTo(await rpc.call(terminals.locate, { pod_name, ticket }, context));
@@ -52,7 +52,8 @@ export function serveTerminals(app: INestApplication, instance: FastifyInstance)
     await giveBack();
     if (isClosing || socket.destroyed) return void [socket, replica].forEach((end) => end.destroy());
     replica.write(head);
-    join(socket, replica, open);
+    const bridge = new Bridge(socket, replica, () => open.delete(bridge));
+    open.add(bridge);
   }
 
   instance.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -61,10 +62,9 @@ export function serveTerminals(app: INestApplication, instance: FastifyInstance)
     handOver(request, socket, head).catch((error: unknown) => refuseUpgrade(socket, toAppError(error), request.url ?? '/', noted));
   });
   // Node waits for these connections and ends none of them.
-  instance.addHook('preClose', (done) => {
+  instance.addHook('preClose', async () => {
     isClosing = true;
-    for (const end of open) end.destroy();
-    done();
+    await Promise.all([...open].map((bridge) => bridge.close()));
   });
 }
 
@@ -84,25 +84,16 @@ function headFor(
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
-/** Passes bytes both ways, no faster than they are read, until either end is gone, also without a word; then neither is left. */
-function join(one: Socket, other: Socket, open: Set<Socket>): void {
-  const pass = (from: Socket, to: Socket) => {
-    from.setKeepAlive(true, keepAliveMs);
-    open.add(from);
-    pipeline(from, to, () => {
-      open.delete(from);
-      from.destroy();
-      to.destroy();
-    });
-  };
-  pass(one, other);
-  pass(other, one);
-}
-
 /** Who is no page sends no Origin, and has no cookie or session of somebody else's that would open anything. */
 function requireOwnOrigin(origin: string | undefined, publicUrl: string): void {
   if (origin === undefined || isOwnOrigin(origin, publicUrl)) return;
   throw new AppError('forbidden', `A terminal may be opened by pages of ${publicUrl} only, not by those of another origin.`);
+}
+
+/** What the server of the replica asks for (RFC 6455, 4.2.1), which would refuse it without a word after the ticket is used. */
+function requireHandshake({ 'sec-websocket-key': key = '', 'sec-websocket-version': version }: IncomingMessage['headers']): void {
+  if (handshakeKey.test(key) && version === '13') return;
+  throw new AppError('invalid_input', 'A WebSocket needs Sec-WebSocket-Key, 16 bytes in base64, and Sec-WebSocket-Version: 13.');
 }
 
 function ticketIn(protocols: string | undefined): string {
