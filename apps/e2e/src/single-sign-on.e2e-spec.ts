@@ -22,6 +22,7 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
   let platform: RunningPlatform;
   let browser: Browser;
   let teamId: string;
+  let adminKey: string;
   let context: BrowserContext;
   let page: Page;
 
@@ -42,12 +43,13 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
       { value: 'ml', team_id: teamId, role: 'member' },
     ];
     const client = { client_id: 'atoll', client_secret: 'a secret of the specs', scope: 'openid email profile groups' };
-    const corp = { id: 'corp', name: 'Corp', issuer: provider.issuer, ...client, mapping: { claim: 'groups', grants } };
+    const corp = { id: 'corp', name: 'Corp', issuer: provider.issuer, ...client, trust_email: true, mapping: { claim: 'groups', grants } };
     // Nobody listens there.
     const away = { ...corp, id: 'away', name: 'Away', issuer: `http://127.0.0.1:${await freePort()}` };
     const file = join(folder, 'sso.json');
     writeFileSync(file, JSON.stringify({ providers: [corp, away] }), { mode: 0o600 });
-    platform = await startPlatform(topology, { ...env, ATOLL_ADMIN_KEY: first.adminKey, ATOLL_SSO_FILE: file });
+    ({ adminKey } = first);
+    platform = await startPlatform(topology, { ...env, ATOLL_ADMIN_KEY: adminKey, ATOLL_SSO_FILE: file });
     browser = await launchChromium();
   });
   beforeEach(async () => {
@@ -80,15 +82,25 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
   const setGroups = (...groups: string[]) => provider.people.set(ada.sub, { ...ada, groups });
 
   /** As somebody who has not logged in at the provider yet. */
-  async function logIn(): Promise<void> {
+  async function logIn(person = ada): Promise<void> {
     await page.goto('/sign-in');
     await choose();
     await comes(page.locator('input[name=login]'));
-    await page.locator('input[name=login]').fill(ada.sub);
+    await entersAs(person);
+  }
+  async function entersAs(person: OidcPerson): Promise<void> {
+    await page.locator('input[name=login]').fill(person.sub);
     await page.locator('input[name=password]').fill('whatever');
     await page.locator('button[type=submit]').click();
-    // Consent.
-    await page.locator('button[type=submit]').click();
+    // Consent, once for each session at the provider.
+    const consent = page.getByRole('button', { name: 'Continue' });
+    const inside = page.locator('nav[aria-label=Main]');
+    await consent
+      .or(inside)
+      .or(page.getByRole('heading', { name: 'You are not logged in' }))
+      .first()
+      .waitFor({ state: 'attached' });
+    if (await consent.isVisible()) await consent.click();
   }
 
   async function roleOfAda(): Promise<string | undefined> {
@@ -132,6 +144,41 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
     await choose();
     await isInside();
     expect(await roleOfAda()).toBeUndefined();
+  });
+
+  it('logs in in each of several tabs in which it was begun at once', async () => {
+    const tabs = [page, await context.newPage()];
+    for (const tab of tabs) {
+      page = tab;
+      await page.goto('/sign-in');
+      await choose();
+      await comes(page.locator('input[name=login]'));
+    }
+    for (const tab of tabs) {
+      page = tab;
+      await entersAs(ada);
+      await isInside();
+    }
+  });
+
+  it('has who was invited accept in the console, without a password', async () => {
+    const eve = { sub: 'eve', email: 'eve@corp.example', email_verified: true, name: 'Eve' };
+    provider.people.set(eve.sub, eve);
+    const url = home;
+    const body = { email: eve.email, name: 'Eve', role: 'member' };
+    expect((await call('POST', `/team/${teamId}/members`, { url, key: adminKey, body })).status).toBe(201);
+    const statusOfEve = async () => {
+      const { body: team } = await call<TeamView>('GET', `/team/${teamId}`, { url, key: adminKey });
+      return team.members.find(({ email }) => email === eve.email)?.status;
+    };
+    await logIn(eve);
+    await isInside();
+    const invitation = page.getByRole('region', { name: 'Invitation to Protein folding' });
+    await invitation.waitFor();
+    expect(await statusOfEve()).toBe('invited');
+    await invitation.getByRole('button', { name: 'Accept the invitation' }).click();
+    await invitation.waitFor({ state: 'detached' });
+    expect(await statusOfEve()).toBe('active');
   });
 
   it('goes on when the provider has replaced its keys: at worst one log-in is refused, on a page that says so', async () => {

@@ -11,6 +11,7 @@ import { UserContext } from '../api/user-context.js';
 import { CommandPalette } from './command-palette.js';
 import { LogOut } from './log-out.js';
 import { destinations, type Destination } from './navigation.js';
+import { OwnInvitations } from './own-invitations.js';
 import { TeamPicker } from './team-picker.js';
 import { ThemePicker } from './theme-picker.js';
 
@@ -82,6 +83,7 @@ function Frame({ user }: { user: User }) {
         </div>
       </div>
       <main id="main" className="main" tabIndex={-1} ref={main}>
+        <OwnInvitations user={user} />
         <Outlet />
       </main>
       <CommandPalette isOpen={isPaletteOpen} onOpenChange={setPaletteOpen} destinations={links} teams={user.teams} />

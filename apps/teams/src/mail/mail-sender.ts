@@ -126,7 +126,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private async send(mail: Claimed): Promise<void> {
-    const { publicUrl } = this.settings;
+    const { publicUrl, ssoFile } = this.settings;
     const { hostname } = new URL(publicUrl);
     const link = mail.link_id === null ? '' : this.links.urlOf(mail.link_id);
     await this.server?.sendMail({
@@ -134,7 +134,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
       to: { name: '', address: mail.address },
       messageId: `<${mail.id}@${hostname}>`,
       headers: { 'Auto-Submitted': 'auto-generated' },
-      ...mailText(mail, publicUrl, link),
+      ...mailText(mail, { publicUrl, hasProviders: ssoFile !== undefined }, link),
     });
   }
 

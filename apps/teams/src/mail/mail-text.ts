@@ -16,11 +16,19 @@ const happened: Record<Notice, string> = {
   factor_removed: 'A way to log in was removed from your account: a passkey or an authenticator.',
 };
 
-/** The text of a mail, plain and as HTML. `link`: the one-time link of its kind. */
-export function mailText({ kind, data }: Pick<MailEntity, 'kind' | 'data'>, publicUrl: string, link: string): MailText {
+/** The text of a mail, plain and as HTML. `link`: the one-time link of its kind. `hasProviders`: of single sign-on. */
+export function mailText(
+  { kind, data }: Pick<MailEntity, 'kind' | 'data'>,
+  { publicUrl, hasProviders }: { publicUrl: string; hasProviders: boolean },
+  link: string,
+): MailText {
   if (kind === 'invitation') {
     const team = data.team_name ?? 'a team';
     const lines = [`You are invited to join ${team} on Atoll at ${publicUrl}.`, 'The link can be used once, within 24 hours:', link];
+    if (hasProviders)
+      lines.push(
+        `If you can log in by single sign-on, you need neither the link nor a password: log in at ${publicUrl}, and accept there.`,
+      );
     return compose(`Join ${team} on Atoll`, lines);
   }
   if (kind === 'reset') {

@@ -191,11 +191,13 @@ describe('mail', () => {
   });
 
   it('shows names as text, whatever is in them', () => {
-    const { html, subject } = mailText(
-      { kind: 'invitation', data: { team_name: '<img src=x onerror=alert(1)>"' } },
-      'https://x',
-      'https://x/link#t',
-    );
+    const invitation = { kind: 'invitation', data: { team_name: '<img src=x onerror=alert(1)>"' } } as const;
+    const textAt = (hasProviders: boolean) => mailText(invitation, { publicUrl: 'https://x', hasProviders }, 'https://x/link#t');
+    const { html, subject, text } = textAt(false);
+    expect([text, textAt(true).text].map((one) => one.includes('by single sign-on, you need neither the link nor a password'))).toEqual([
+      false,
+      true,
+    ]);
     expect(html).not.toContain('<img');
     expect(subject).toContain('<img');
   });

@@ -108,7 +108,7 @@ describe('a person who is added by their e-mail address', () => {
       name: 'As sent',
       timezone: 'UTC',
       role: 'user',
-      teams: [{ id: own.team.id, name: 'Research', role: 'team_admin' }],
+      teams: [{ id: own.team.id, name: 'Research', role: 'team_admin', status: 'invited' }],
       card_count: 0,
       second_factor: null,
       created_at: membership?.created_at.toISOString(),

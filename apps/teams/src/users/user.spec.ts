@@ -24,7 +24,7 @@ describe('a profile', () => {
       name: 'Administrator',
       timezone: 'UTC',
       role: 'platform_admin',
-      teams: expect.arrayContaining([{ id: team.id, name: 'Research', role: 'team_owner' }]),
+      teams: expect.arrayContaining([{ id: team.id, name: 'Research', role: 'team_owner', status: 'active' }]),
       card_count: 0,
       second_factor: { is_set: false, recovery_codes: 0, passkeys: 0 },
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -34,7 +34,11 @@ describe('a profile', () => {
   it('shows to a key of one team that team and no platform', async () => {
     const { team } = await fixture.createTeam();
     const shown = await profile(team.members[0]?.api_key ?? '');
-    expect(shown).toMatchObject({ email: operatorEmail, role: 'user', teams: [{ id: team.id, name: 'Research', role: 'team_owner' }] });
+    expect(shown).toMatchObject({
+      email: operatorEmail,
+      role: 'user',
+      teams: [{ id: team.id, name: 'Research', role: 'team_owner', status: 'active' }],
+    });
     expect(shown.second_factor).toBeNull();
   });
 

@@ -15,7 +15,7 @@ export const userQuery = `
     'id', u.id, 'email', u.email, 'name', CASE WHEN invited.id IS NULL THEN u.name ELSE ${sentName('invited', 'u')} END,
     'timezone', CASE WHEN invited.id IS NULL THEN u.timezone ELSE 'UTC' END,
     'role', CASE WHEN u.platform_admin AND $2::uuid[] IS NULL THEN 'platform_admin' ELSE 'user' END,
-    'teams', (SELECT COALESCE(json_agg(json_build_object('id', t.id, 'name', t.name, 'role', m.role) ORDER BY t.created_at, t.id), '[]')
+    'teams', (SELECT COALESCE(json_agg(json_build_object('id', t.id, 'name', t.name, 'role', m.role, 'status', m.status) ORDER BY t.created_at, t.id), '[]')
       FROM ${memberships}),
     'card_count', (SELECT count(DISTINCT gpu_id) FROM team_capacity c, unnest(c.gpu_ids) gpu_id
       WHERE c.team_id IN (SELECT m.team_id FROM ${memberships})),

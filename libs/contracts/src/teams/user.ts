@@ -3,6 +3,7 @@ import { contract, operation } from '../contract.js';
 import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
 import { Nothing } from '../page.js';
 import { KeyTerms } from './member.js';
+import { memberStatuses, type MemberStatus } from './team.js';
 
 export const platformRoles = ['platform_admin', 'user'] as const;
 export type PlatformRole = (typeof platformRoles)[number];
@@ -23,6 +24,12 @@ export class UserTeam {
 
   @OneOf('TeamRole', teamRoles, { example: 'team_owner' })
   role!: TeamRole;
+
+  @OneOf('MemberStatus', memberStatuses, {
+    example: 'active',
+    description: 'State of the membership: `invited` until the user has accepted.',
+  })
+  status!: MemberStatus;
 }
 
 /** What a user has besides a password. */
