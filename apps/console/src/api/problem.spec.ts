@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { NoPasskeys, RefreshFailed } from '@atoll/session-tab';
-import { asProblem, faultAt, Problem, takesNewLogIn } from './problem.js';
+import { asProblem, faultAt, isOfDeadLink, Problem, takesNewLogIn, waitOf } from './problem.js';
 
 it.each([
   ['NotAllowedError', new DOMException('x', 'NotAllowedError'), 'no_passkey', /cancelled/],
@@ -20,6 +20,24 @@ it('a refresh that failed is what the platform said, or that it cannot be reache
   const refused = new RefreshFailed({ response, body: { code: 'unavailable', detail: 'The service is not available.' } });
   expect(asProblem(refused)).toMatchObject({ status: 503, detail: 'The service is not available.', retryAfterSeconds: 7 });
   expect(asProblem(new RefreshFailed())).toMatchObject({ status: 0, code: 'offline' });
+});
+
+it('how long to wait is told in words', () => {
+  const after = (seconds: number | null) => waitOf(new Problem(429, 'too_many_requests', '', null, {}, seconds));
+  expect([null, 1, 42, 90, 91, 840].map(after)).toEqual([
+    undefined,
+    'Try again in 1 second.',
+    'Try again in 42 seconds.',
+    'Try again in 90 seconds.',
+    'Try again in 2 minutes.',
+    'Try again in 14 minutes.',
+  ]);
+});
+
+it('a link that is good for nothing is told from a wrong password', () => {
+  const refused = (detail: string) => isOfDeadLink(new Problem(401, 'unauthenticated', detail, null));
+  expect(refused('The link cannot be used: it was used before, has expired, or was replaced. Ask for another.')).toBe(true);
+  expect(refused('This address has an account already: the password must be the one it has.')).toBe(false);
 });
 
 it('a fault of a part of a field is one of the field', () => {

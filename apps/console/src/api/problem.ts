@@ -87,6 +87,18 @@ export function adviceFor({ code, detail }: Problem): string | undefined {
   return advice[code];
 }
 
+/** When it may be tried again, where the platform says so. */
+export function waitOf({ retryAfterSeconds }: Problem): string | undefined {
+  if (retryAfterSeconds === null) return undefined;
+  if (retryAfterSeconds > 90) return `Try again in ${Math.ceil(retryAfterSeconds / 60)} minutes.`;
+  return `Try again in ${retryAfterSeconds} ${retryAfterSeconds === 1 ? 'second' : 'seconds'}.`;
+}
+
+/** Whether the one-time link that was used is good for nothing any more. */
+export function isOfDeadLink({ code, detail }: Problem): boolean {
+  return code === 'unauthenticated' && detail.startsWith('The link cannot be used');
+}
+
 /** Whether a new log-in, perhaps with the second factor, may do what was refused: ADR 62. */
 export function takesNewLogIn({ code, detail }: Problem): boolean {
   return code === 'forbidden' && /\blog in (?:again|with it)\b/i.test(detail);

@@ -7,9 +7,14 @@ interface PasswordFieldProps {
   value: string;
   onChange: (value: string) => void;
   error: string | undefined;
+  autoFocus?: boolean;
 }
 
-export function PasswordField({ label = 'Password', kind, ...field }: PasswordFieldProps) {
-  const hint = kind === 'new' && { hint: 'At least 12 characters.' };
-  return <Field label={label} type="password" {...field} autoComplete={`${kind}-password`} {...hint} isRequired />;
+const shortest = 12;
+
+export function PasswordField({ label = 'Password', kind, error, ...field }: PasswordFieldProps) {
+  const isShort = kind === 'new' && field.value.length < shortest;
+  const told = error !== undefined && isShort ? `It must have at least ${shortest} characters.` : error;
+  const hint = kind === 'new' && { hint: `At least ${shortest} characters.` };
+  return <Field label={label} type="password" {...field} error={told} autoComplete={`${kind}-password`} {...hint} isRequired />;
 }

@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { adviceFor, asProblem, isPassing, takesNewLogIn, type Problem } from '../api/problem.js';
+import { adviceFor, asProblem, isPassing, takesNewLogIn, waitOf, type Problem } from '../api/problem.js';
 import { queryClient } from '../api/query-client.js';
 import { logOut } from '../session/session.js';
 import { Button } from './button.js';
@@ -48,6 +48,7 @@ const titlesOfCodes: Record<string, string> = {
 function titleOf({ status, code, detail }: Problem): string {
   const ownTitle = status === 0 ? titlesOfCodes[code] : undefined;
   if (ownTitle !== undefined) return ownTitle;
+  if (detail.startsWith('This address has an account already')) return 'You have an account already';
   if (status === 401 && !/session has ended/i.test(detail)) return 'You are not logged in';
   return titles[status] ?? 'This was refused';
 }
@@ -62,7 +63,7 @@ interface ProblemNoteProps {
 /** What the platform said, what to do about it, and the id by which the operator finds it. */
 export function ProblemNote({ problem, onRetry, isInForm = false }: ProblemNoteProps) {
   // A form is sent again by its reader, not by itself.
-  const advice = isInForm && isPassing(problem) ? undefined : adviceFor(problem);
+  const advice = isInForm && isPassing(problem) ? waitOf(problem) : adviceFor(problem);
   return (
     <div className="problem" role="alert">
       <strong>{titleOf(problem)}</strong>

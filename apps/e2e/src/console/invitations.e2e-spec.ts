@@ -58,18 +58,29 @@ describeWhere(browserLack(), 'an invitation in the console', () => {
     const invited = await openTab(platformUrl);
     const open = async (url: string) => {
       await invited.page.goto(url.replace(new URL(url).origin, platformUrl));
+      const name = invited.page.getByLabel('Name, if you are new');
+      await name.waitFor();
+      expect(await name.evaluate('document.activeElement?.getAttribute("autocomplete")')).toBe('name');
+      await name.fill('Ada');
+      await invited.page.getByLabel('Password').fill('too short');
+      await invited.page.getByRole('button', { name: 'Set it' }).click();
+      await invited.page.getByText('It must have at least 12 characters.').waitFor();
+      expect(await invited.page.getByRole('alert').count()).toBe(0);
       await invited.page.getByLabel('Password').fill(password);
-      await invited.page.getByLabel('Name, if you are new').fill('Ada');
       await invited.page.getByRole('button', { name: 'Set it' }).click();
     };
     await open(links[1] ?? '');
-    await invited.page.getByRole('alert').waitFor();
+    await invited.page.getByRole('heading', { name: 'This link cannot be used any more' }).waitFor();
     expect(await violations(invited.page)).toEqual([]);
+    await invited.page.getByRole('link', { name: 'Log in' }).waitFor();
     // The next link is opened in the same tab, where only what stands behind # changes.
     await open(link);
     await invited.page.getByText(`Log in as ${ada}.`).waitFor();
     expect(invited.page.url()).toBe(`${platformUrl}/link`);
     await picture(invited.page, 'story-link');
+    await invited.page.getByRole('link', { name: 'Log in' }).click();
+    expect(await invited.page.getByLabel('E-mail').inputValue()).toBe(ada);
+    expect(await invited.page.evaluate('document.activeElement?.getAttribute("autocomplete")')).toBe('current-password');
     await invited.page.goto('/login');
     await invited.page.getByRole('heading', { name: 'Log in to Atoll' }).waitFor();
     expect([...tab.faults, ...invited.faults]).toEqual([]);

@@ -29,6 +29,8 @@ export function KeyForm({ onDone }: { onDone: () => void }) {
           autoComplete="off"
           hint="Kept in the memory of this tab alone, until it is closed or reloaded. The operator’s is printed at the first start."
           isRequired
+          // oxlint-disable-next-line jsx-a11y/no-autofocus -- the first field of a page that is this form
+          autoFocus
         />
       )}
     </LoginForm>

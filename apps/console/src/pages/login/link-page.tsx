@@ -1,11 +1,16 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.js';
+import { asProblem, isOfDeadLink } from '../../api/problem.js';
 import { Field } from '../../parts/fields.js';
 import { PasswordField } from '../../parts/password-field.js';
+import { rememberAddress } from './known-address.js';
 import { currentToken } from './link-token.js';
 import { LoginCard } from './login-card.js';
 import { LoginForm } from './login-form.js';
+import { Providers } from './other-ways.js';
+import { waysQuery } from './ways-query.js';
 
 /** Sets a password by a one-time link: that of an invitation, of a reset, or of the operator. */
 export function LinkPage() {
@@ -19,9 +24,26 @@ function Setting({ token }: { token: string }) {
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
   const [email, setEmail] = useState<string | null>(null);
+  const [isDead, setDead] = useState(false);
+  const providers = useQuery(waysQuery).data?.data ?? [];
   if (token === '') {
     return (
       <LoginCard title="The link is not complete" lead="Open it as it stands in the message, to its last character.">
+        <ToLogIn />
+      </LoginCard>
+    );
+  }
+  if (isDead) {
+    return (
+      <LoginCard
+        title="This link cannot be used any more"
+        lead={
+          <span role="alert">
+            It was used before, has expired, or was replaced by a newer one. If you have set a password already, log in with it. If not, ask
+            whoever invited you for another link, or ask for a new password at the log-in.
+          </span>
+        }
+      >
         <ToLogIn />
       </LoginCard>
     );
@@ -36,22 +58,42 @@ function Setting({ token }: { token: string }) {
   const set = async () => {
     const body = { token, password, ...(name !== '' && { name }) };
     // Whoever is logged in in this browser has no part in it.
-    const used = await answerOf(api.POST('/api/user/link', { body, fetch: (request: Request) => fetch(request) }));
-    setEmail(used.email);
+    try {
+      const used = await answerOf(api.POST('/api/user/link', { body, fetch: (request: Request) => fetch(request) }));
+      rememberAddress(used.email);
+      setEmail(used.email);
+    } catch (error) {
+      if (!isOfDeadLink(asProblem(error))) throw error;
+      setDead(true);
+    }
   };
   return (
     <LoginCard
       title="Set your password"
       lead="Choose one. If you were invited and have an account here already, enter the password that it has."
     >
-      <LoginForm submit="Set it" action={set}>
+      <LoginForm submit="Set it" action={set} fields={['name', 'password']}>
         {(problem) => (
           <>
-            <Field label="Name, if you are new" value={name} onChange={setName} autoComplete="name" error={problem?.fields.name} />
+            <Field
+              label="Name, if you are new"
+              value={name}
+              onChange={setName}
+              autoComplete="name"
+              error={problem?.fields.name}
+              // oxlint-disable-next-line jsx-a11y/no-autofocus -- the first field of a page that is this form
+              autoFocus
+            />
             <PasswordField kind="new" value={password} onChange={setPassword} error={problem?.fields.password} />
           </>
         )}
       </LoginForm>
+      {providers.length > 0 && (
+        <>
+          <p className="hint">If you can log in by single sign-on, you need no password: log in, and accept the invitation there.</p>
+          <Providers providers={providers} />
+        </>
+      )}
     </LoginCard>
   );
 }

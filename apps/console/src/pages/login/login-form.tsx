@@ -7,11 +7,13 @@ import { ProblemNote } from '../../parts/states.js';
 interface LoginFormProps {
   submit: string;
   action: () => Promise<void>;
+  /** Fields that say themselves what the platform says of them. */
+  fields?: readonly string[];
   children: (problem: Problem | null) => ReactNode;
 }
 
 /** A form of somebody who is not logged in: it does one thing, and says why not. */
-export function LoginForm({ submit, action, children }: LoginFormProps) {
+export function LoginForm({ submit, action, fields = [], children }: LoginFormProps) {
   const [isWorking, setWorking] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const run = async () => {
@@ -25,6 +27,8 @@ export function LoginForm({ submit, action, children }: LoginFormProps) {
       setWorking(false);
     }
   };
+  const faulty = Object.keys(problem?.fields ?? {});
+  const isToldByFields = faulty.length > 0 && faulty.every((name) => fields.includes(name));
   return (
     <Form
       onSubmit={(event) => {
@@ -33,7 +37,7 @@ export function LoginForm({ submit, action, children }: LoginFormProps) {
       }}
     >
       {children(problem)}
-      {problem !== null && <ProblemNote problem={problem} isInForm />}
+      {problem !== null && !isToldByFields && <ProblemNote problem={problem} isInForm />}
       <Button type="submit" kind="primary" isBusy={isWorking}>
         {isWorking ? 'Checking…' : submit}
       </Button>

@@ -7,6 +7,15 @@ import { logInWithPasskey } from '../../session/session.js';
 import { ticketOf } from './outcome.js';
 import { waysQuery } from './ways-query.js';
 
+/** No form: its answer leads to another origin, which the policy of this page refuses to forms. */
+export function Providers({ providers }: { providers: readonly { id: string; name: string }[] }) {
+  return providers.map(({ id, name }) => (
+    <a key={id} className="button" href={`/api/user/sso/${encodeURIComponent(id)}`}>
+      Log in with {name}
+    </a>
+  ));
+}
+
 /** Without a password: a passkey, and the providers of single sign-on. */
 export function OtherWays({ onDone }: { onDone: () => void }) {
   const ways = useQuery(waysQuery);
@@ -20,12 +29,7 @@ export function OtherWays({ onDone }: { onDone: () => void }) {
     <>
       {problem !== null && <ProblemNote problem={problem} isInForm />}
       <Button onPress={() => void byPasskey().catch((error: unknown) => setProblem(asProblem(error)))}>Log in with a passkey</Button>
-      {ways.data?.data.map(({ id, name }) => (
-        // No form: its answer leads to another origin, which the policy of this page refuses to forms.
-        <a key={id} className="button" href={`/api/user/sso/${encodeURIComponent(id)}`}>
-          Log in with {name}
-        </a>
-      ))}
+      <Providers providers={ways.data?.data ?? []} />
     </>
   );
 }

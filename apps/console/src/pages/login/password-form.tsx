@@ -1,18 +1,21 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.js';
+import { asProblem, waitOf } from '../../api/problem.js';
 import { Button } from '../../parts/button.js';
 import { Field } from '../../parts/fields.js';
 import { PasswordField } from '../../parts/password-field.js';
 import { say } from '../../parts/toasts.js';
 import { logInWithCode, logInWithPassword } from '../../session/session.js';
+import { knownAddress } from './known-address.js';
 import { LoginForm } from './login-form.js';
 import { ticketOf } from './outcome.js';
 import { waysQuery } from './ways-query.js';
 
 export function PasswordForm({ onDone }: { onDone: () => void }) {
   const ways = useQuery(waysQuery);
-  const [email, setEmail] = useState('');
+  const [known] = useState(knownAddress);
+  const [email, setEmail] = useState(known);
   const [password, setPassword] = useState('');
   const [ticket, setTicket] = useState<string | null>(null);
   if (ticket !== null) return <CodeForm ticket={ticket} onDone={onDone} onRestart={() => setTicket(null)} />;
@@ -27,7 +30,7 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
   };
   return (
     <>
-      <LoginForm submit="Log in" action={logIn}>
+      <LoginForm submit="Log in" action={logIn} fields={['email', 'password']}>
         {(problem) => (
           <>
             <Field
@@ -38,14 +41,28 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
               autoComplete="username"
               error={problem?.fields.email}
               isRequired
+              // oxlint-disable-next-line jsx-a11y/no-autofocus -- the first field of a page that is this form
+              autoFocus={known === ''}
             />
-            <PasswordField kind="current" value={password} onChange={setPassword} error={problem?.fields.password} />
+            <PasswordField
+              kind="current"
+              value={password}
+              onChange={setPassword}
+              error={problem?.fields.password}
+              // oxlint-disable-next-line jsx-a11y/no-autofocus -- the first field that is empty
+              autoFocus={known !== ''}
+            />
           </>
         )}
       </LoginForm>
       {ways.data?.sends_mail === false && <p className="hint">Lost your password? Ask the operator for a link that sets a new one.</p>}
       {email !== '' && ways.data?.sends_mail && (
-        <Button kind="plain" onPress={() => void reset().catch(() => say('The link could not be asked for. Try again.'))}>
+        <Button
+          kind="plain"
+          onPress={() =>
+            void reset().catch((error: unknown) => say(`The link could not be asked for. ${waitOf(asProblem(error)) ?? 'Try again.'}`))
+          }
+        >
           Send me a link for a new password
         </Button>
       )}
@@ -67,7 +84,7 @@ function CodeForm({ ticket, onDone, onRestart }: CodeFormProps) {
   };
   return (
     <>
-      <LoginForm submit="Confirm" action={confirm}>
+      <LoginForm submit="Confirm" action={confirm} fields={['code']}>
         {(problem) => (
           <Field
             label="Code"
