@@ -67,9 +67,9 @@ export class TeamsFixture extends BareServiceUnderTest {
   /** From now on each call is made as if to a replica of its own, whose writers know nothing of those of the others. */
   asManyReplicas(): void {
     const writers = this.get(Writers) as unknown as {
-      inTurn: (lane: string, context: CallContext, options: object, work: () => Promise<unknown>) => Promise<unknown>;
+      inTurn: (lane: string, context: CallContext, work: () => Promise<unknown>) => Promise<unknown>;
     };
-    writers.inTurn = (_lane, _context, _options, work) => work();
+    writers.inTurn = (_lane, _context, work) => work();
   }
 
   /** Asks as whoever holds the key. */

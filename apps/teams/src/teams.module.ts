@@ -28,7 +28,7 @@ import { PasswordsController } from './passwords/password.controller.js';
 import { PasswordsService } from './passwords/password.service.js';
 import { SecondFactorsController } from './second-factors/second-factor.controller.js';
 import { SecondFactorsService } from './second-factors/second-factor.service.js';
-import { LogInTries } from './sessions/log-in-tries.js';
+import { LogInTries } from './tries/log-in-tries.js';
 import { SlowedLogIns } from './sessions/slowed-log-ins.js';
 import { LogInService } from './log-in/log-in.service.js';
 import { SessionAnswers } from './sessions/session-answers.js';

@@ -19,7 +19,7 @@ import { PasswordHashes } from '../passwords/password-hashes.service.js';
 import { removeFactors } from '../model/factors.js';
 import { confinement } from '../sessions/session-query.js';
 import { PasswordsService } from '../passwords/password.service.js';
-import { LogInTries } from '../sessions/log-in-tries.js';
+import { LogInTries } from '../tries/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { UserEntity } from '../model/user.entity.js';
 import { LinkTokens } from '../tokens/link-tokens.js';

@@ -5,8 +5,8 @@ import type { EntityManager } from 'typeorm';
 import { LinkTokens } from '../tokens/link-tokens.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { mailText } from './mail-text.js';
-import { LogInTries } from '../sessions/log-in-tries.js';
-import type { MailEntity, MailKind } from '../model/mail.entity.js';
+import { LogInTries } from '../tries/log-in-tries.js';
+import type { MailEntity } from '../model/mail.entity.js';
 
 const everyMs = 500;
 /** Who takes a mail has so long before another replica takes it up. */
@@ -16,13 +16,6 @@ const forgetEveryMs = 60_000;
 /** Whose address has got as many invitations as it may gets the next so much later. */
 const postponedMinutes = 6;
 const timeoutMs = 15_000;
-
-/** What somebody waits for goes first, and invitations last: one team may send hundreds. */
-const kindsInOrder: readonly MailKind[] = ['reset', 'notice', 'invitation'];
-
-/** The next of one kind that is due. */
-const nextOf = (kind: MailKind): string =>
-  `(SELECT id FROM mail WHERE kind = '${kind}' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)`;
 
 type Claimed = Pick<MailEntity, 'id' | 'kind' | 'address' | 'data' | 'tries'> & { link_id: string | null };
 
@@ -88,12 +81,18 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
     return true;
   }
 
-  /** The next that is due, not due again until this replica has had its time. A request for a new password gets its link here, if there is such a user. */
+  /**
+   * The next that is due, not due again until this replica has had its time: what somebody waits for before invitations, of which one team may send hundreds. A
+   * request for a new password gets its link here, if there is such a user.
+   */
   private async claim(manager: EntityManager): Promise<Claimed | 'not now' | undefined> {
     const [mail] = await manager.query<Claimed[]>(
       `WITH claimed AS (
          UPDATE mail SET tries = tries + 1, due_at = now() + least(3600, ${claimSeconds} * 2 ^ tries) * interval '1 second'
-         WHERE id = COALESCE(${kindsInOrder.map(nextOf).join(', ')}) RETURNING *)
+         WHERE id = COALESCE(
+           (SELECT id FROM mail WHERE kind = 'reset' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
+           (SELECT id FROM mail WHERE kind = 'notice' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
+           (SELECT id FROM mail WHERE kind = 'invitation' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)) RETURNING *)
        SELECT id, kind, address, data, tries, link_id FROM claimed`,
     );
     if (mail?.kind === 'invitation' && !(await this.mayGo(manager, mail))) return 'not now';

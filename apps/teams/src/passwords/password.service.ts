@@ -8,7 +8,7 @@ import type { EntityManager } from 'typeorm';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
 import { isStillPassword } from '../sessions/still-password.js';
 import { MailBox } from '../mail/mail-box.js';
-import { LogInTries } from '../sessions/log-in-tries.js';
+import { LogInTries } from '../tries/log-in-tries.js';
 import { SessionsService } from '../sessions/session.service.js';
 import { requireOwnUser } from '../users/whole-user.js';
 import { refuseCommon } from './common-passwords.js';

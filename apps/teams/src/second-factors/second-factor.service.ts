@@ -10,7 +10,7 @@ import { Secret, TOTP } from 'otpauth';
 import type { EntityManager } from 'typeorm';
 import { requireFreshCredential } from '../api-keys/live-credential.js';
 import { MailBox } from '../mail/mail-box.js';
-import { LogInTries } from '../sessions/log-in-tries.js';
+import { LogInTries } from '../tries/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';
 import { SlowedLogIns } from '../sessions/slowed-log-ins.js';

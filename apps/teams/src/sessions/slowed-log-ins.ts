@@ -2,7 +2,7 @@ import type { CallContext } from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
 import { Injectable, Logger } from '@nestjs/common';
 import { MailBox } from '../mail/mail-box.js';
-import { LogInTries } from './log-in-tries.js';
+import { LogInTries } from '../tries/log-in-tries.js';
 
 /** Whose log-in is tried, null for nobody's, and from where. */
 interface Tried {
