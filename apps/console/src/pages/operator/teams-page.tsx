@@ -104,7 +104,7 @@ function LogInLink() {
       trigger={<Button>Link to log in</Button>}
       initial={{ email: '', remove_second_factors: false }}
       submit="Make the link"
-      action={(body, header) => answerOf(api.POST('/api/user/login-link', { params: { header }, body }))}
+      action={(body) => answerOf(api.POST('/api/user/login-link', { body }))}
       invalidates={[]}
       shown={({ url }) => (
         <Made>
