@@ -35,6 +35,7 @@ import { EndsOfRuns1874000000000 } from './migrations/1874000000000-ends-of-runs
 import { GivenUpEnds1875000000000 } from './migrations/1875000000000-given-up-ends.js';
 import { KeptPods1875000001000 } from './migrations/1875000001000-kept-pods.js';
 import { EndedRows1876000001000 } from './migrations/1876000001000-ended-rows.js';
+import { OpenLogIns1878000000000 } from './migrations/1878000000000-open-log-ins.js';
 import { RetriedRuns1876000000000 } from './migrations/1876000000000-retried-runs.js';
 import { HoldingPods1873000000000 } from './migrations/1873000000000-holding-pods.js';
 import { PodLogs1811000000000 } from './migrations/1811000000000-pod-logs.js';
@@ -98,5 +99,6 @@ export const podsSchema = {
     KeptPods1875000001000,
     RetriedRuns1876000000000,
     EndedRows1876000001000,
+    OpenLogIns1878000000000,
   ],
 };

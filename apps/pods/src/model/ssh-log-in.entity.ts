@@ -2,10 +2,11 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 
-/** A log-in to a pod, by SSH or to a terminal, for the audit. Of one that a crash has ended the end is not known. */
+/** A log-in to a pod, by SSH or to a terminal, for the audit. Of one that a crash has ended the end is when it was last seen. */
 @Entity('ssh_log_in')
 @Index(['teamId', 'beganAt'])
 @Index(['beganAt'])
+@Index('ssh_log_in_open', ['beganAt'], { where: 'ended_at IS NULL' })
 export class SshLogInEntity {
   @PrimaryColumn('uuid')
   logInId!: string;
@@ -31,6 +32,10 @@ export class SshLogInEntity {
 
   @Column({ ...instant, default: () => 'clock_timestamp()' })
   beganAt!: Date;
+
+  /** When the replica that holds the connection last said so; null before it has. */
+  @Column({ ...instant, nullable: true })
+  seenAt!: Date | null;
 
   @Column({ ...instant, nullable: true })
   endedAt!: Date | null;
