@@ -24,9 +24,9 @@ export interface VisitOptions {
   readonly doorkeeper: Doorkeeper;
   readonly limits: DoorLimits;
   readonly socket: Socket;
+  readonly turns: FairTurns;
   /** Why the holder may not come in beside other connections, a sentence for them; null where they may. */
   readonly refusalOf: (admission: Admission) => string | null;
-  readonly turns: FairTurns;
 }
 
 /** One connection of a client, from its log-in to its end. */
