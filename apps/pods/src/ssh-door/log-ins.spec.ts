@@ -80,6 +80,14 @@ it('a client that breaks the protocol after its log-in is cut, though it keeps t
   while (fixture.trail.ends.length === 0) await delay(10);
 });
 
+it('a command that is too long is refused with a sentence', async () => {
+  fixture = await OpenDoorFixture.start();
+  const { client } = await fixture.logIn([fixture.key({})]);
+  const failed = new Promise<string>((resolve) => client.on('error', ({ message }) => resolve(message)));
+  client.exec(`echo ${'x'.repeat(60_000)}`, () => undefined);
+  expect(await failed).toMatch(/^A packet, such as a command, may have 35000 bytes\. /);
+});
+
 it('a client that has nothing to say is asked by TCP whether it is there', async () => {
   fixture = await OpenDoorFixture.start();
   const asks = jest.spyOn(Socket.prototype, 'setKeepAlive');

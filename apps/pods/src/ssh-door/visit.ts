@@ -17,6 +17,9 @@ const connectMs = 15_000;
 const partingMs = 2_000;
 /** OpenSSH shows nothing more of its sessions once it is told of the disconnection. They are closed before. */
 const readingMs = 500;
+/** What ssh2 says of a packet of more than 35,000 bytes. */
+const tooLong = /^Bad packet length/;
+const tooLongSentence = 'A packet, such as a command, may have 35000 bytes. Send a longer script by standard input: ssh ... sh -s < script';
 /** Forwarding reaches the pod's own loopback and nothing behind it. */
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1']);
 
@@ -71,8 +74,13 @@ export class Visit {
     this.#logger.debug({ message: 'SSH client failed', err: error });
     if (error.level === 'client-timeout') {
       this.#reason = 'the client did not answer';
-      this.cut();
-    } else setTimeout(() => this.cut(), partingMs).unref();
+      return this.cut();
+    }
+    // Once: what is left of the packet fails again, chunk by chunk.
+    if (this.#admission && !this.#isOver && tooLong.test(error.message))
+      disconnect(this.client, disconnection.protocolError, tooLongSentence);
+    this.#isOver = true;
+    setTimeout(() => this.cut(), partingMs).unref();
   }
 
   /** null before the log-in. */
