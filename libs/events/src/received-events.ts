@@ -101,10 +101,21 @@ export class ReceivedEvents {
     return rows.length > 0;
   }
 
-  /** Publishers of events that any service may publish, as far as they have reached this consumer. */
+  /**
+   * Publishers of an event that any service may publish, as far as they have ever reached this consumer. The index of the inbox is read from one publisher to
+   * the next, not row by row: a consumer of usage has millions.
+   */
   async publishersOf(consumer: string, eventName: string): Promise<string[]> {
     const rows = await this.dataSource.query<{ publisher: string }[]>(
-      'SELECT DISTINCT publisher FROM inbox WHERE consumer = $1 AND event_name = $2 AND position IS NOT NULL',
+      `WITH RECURSIVE found (publisher) AS (
+         (SELECT publisher FROM inbox WHERE consumer = $1 AND position IS NOT NULL ORDER BY publisher LIMIT 1)
+         UNION ALL
+         SELECT (SELECT publisher FROM inbox WHERE consumer = $1 AND publisher > found.publisher AND position IS NOT NULL ORDER BY publisher LIMIT 1)
+         FROM found WHERE publisher IS NOT NULL
+       )
+       SELECT publisher FROM found
+       WHERE EXISTS (SELECT FROM inbox WHERE consumer = $1 AND inbox.publisher = found.publisher AND event_name = $2 AND position IS NOT NULL)
+       UNION SELECT publisher FROM event_progress WHERE consumer = $1 AND event_name = $2`,
       [consumer, eventName],
     );
     return rows.map(({ publisher }) => publisher);
