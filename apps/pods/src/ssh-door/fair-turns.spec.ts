@@ -91,16 +91,19 @@ it('law: what passes comes in pieces of at most a packet, with what others wait 
 });
 
 it('reads on from a socket only when what it read has been taken', async () => {
+  const taken = Promise.withResolvers<{ socket: Socket; paced: PacedSocket }>();
   const { port, close } = await listening((socket) => {
     const paced = new PacedSocket(socket, new FairTurns(), () => 'one');
     paced.once('data', () => paced.pause());
+    taken.resolve({ socket, paced });
   });
   const client = connect({ host: '127.0.0.1', port });
-  const all = 100_000_000;
-  client.write(Buffer.alloc(all));
-  // What sockets and their peers take is written; then nothing more.
-  for (let before = -1; before !== client.bytesWritten - client.writableLength; await new Promise((resolve) => setTimeout(resolve, 300)))
-    before = client.bytesWritten - client.writableLength;
+  client.write(Buffer.alloc(100_000_000));
+  const { socket, paced } = await taken.promise;
+  while (paced.readableLength < paced.readableHighWaterMark) await new Promise(setImmediate);
+  const read = socket.bytesRead;
+  for (let turn = 0; turn < 500; turn++) await new Promise(setImmediate);
+  expect(socket.bytesRead).toBe(read);
   expect(client.writableLength).toBeGreaterThan(0);
   client.destroy();
   await close();

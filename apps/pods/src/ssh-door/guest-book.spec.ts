@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { newId } from '@atoll/database';
-import { Doorkeeper, LogInTrail, type Admission } from './doorkeeper.js';
+import { Doorkeeper, type Admission } from './doorkeeper.js';
 import { GuestBook, type Guest } from './guest-book.js';
+import { Trail } from './open-door-fixture.js';
 
 /** Lets everybody in and says afterwards that they may not stay. */
 class ForgetfulDoorkeeper extends Doorkeeper {
@@ -15,19 +16,6 @@ class ForgetfulDoorkeeper extends Doorkeeper {
 
   expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
     return Promise.resolve(new Map(admissions.map((admission) => [admission, 'Your SSH key was removed.'])));
-  }
-}
-
-class Trail extends LogInTrail {
-  readonly ends: string[] = [];
-
-  began(): Promise<string> {
-    return Promise.resolve('1');
-  }
-
-  ended(_logInId: string, reason: string): Promise<void> {
-    this.ends.push(reason);
-    return Promise.resolve();
   }
 }
 

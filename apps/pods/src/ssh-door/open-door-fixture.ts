@@ -26,7 +26,8 @@ class ListedKeys extends Doorkeeper {
   }
 }
 
-class Trail extends LogInTrail {
+/** Keeps the reasons of ends. */
+export class Trail extends LogInTrail {
   readonly ends: string[] = [];
 
   began(): Promise<string> {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { setTimeout as delay } from 'node:timers/promises';
 import { exposedServices, podBatches, pods, sharedVolumes, vms } from '@atoll/contracts/pods';
-import { takeTurn, Transactions } from '@atoll/database';
-import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { Transactions } from '@atoll/database';
+import { codeWhenSuspendedMeanwhile } from '@atoll/testing';
+import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 
 let fixture: PodsFixture;
 let team: ToldTeam;
@@ -14,28 +14,7 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 /** What a call is told that was let in before the suspension of its team was known here, and gives after it. */
-async function toldAfter(call: () => Promise<unknown>): Promise<string> {
-  const suspend = async (isSuspended: boolean, meanwhile: () => Promise<void>) => {
-    await fixture.get(Transactions).run(async (manager) => {
-      await takeTurn(manager, `team ${team.team_id}`);
-      await manager.query('UPDATE team SET is_suspended = $2 WHERE id = $1', [team.team_id, isSuspended]);
-      await meanwhile();
-    });
-  };
-  const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`;
-  let told: Promise<string> | undefined;
-  let hasAnswered = false;
-  await suspend(true, async () => {
-    told = errorOf(call())
-      .then(({ code }) => code)
-      .catch(() => 'taken')
-      .finally(() => (hasAnswered = true));
-    while (!hasAnswered && (await fixture.query(waiting)).length === 0) await delay(5);
-  });
-  const code = await told;
-  await suspend(false, () => Promise.resolve());
-  return code ?? '';
-}
+const toldAfter = (call: () => Promise<unknown>) => codeWhenSuspendedMeanwhile(fixture.get(Transactions), team.team_id, call);
 
 it('nothing is given to a team whose suspension is heard of while the call waits', async () => {
   const { member } = team;
