@@ -15,7 +15,7 @@ type Options = ConstructorParameters<typeof TestEnvironment>;
 
 /**
  * One global object for all spec files of a Jest worker, so that modules one of them has loaded serve the next (`KeptModules`). What a file
- * may leave there goes: false time, and changes of `process.env`.
+ * may leave there goes: false time, who is told of its tests, and changes of `process.env`.
  */
 class KeptEnvironment extends TestEnvironment {
   private static kept?: KeptEnvironment;
@@ -54,6 +54,8 @@ class KeptEnvironment extends TestEnvironment {
   override async teardown(): Promise<void> {
     if (KeptEnvironment.kept !== this) return super.teardown();
     this.fakeTimersModern?.useRealTimers();
+    // Jest would add those of the next file to them, and each test would be told to all, and reported as often.
+    Reflect.deleteProperty(this.global, Symbol.for('EVENT_HANDLERS'));
     const { env } = this.global.process;
     for (const name of Object.keys(env)) if (!(name in this.env)) Reflect.deleteProperty(env, name);
     Object.assign(env, this.env);

@@ -9,10 +9,14 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 let rootDir: string;
 
-/** What one of two equal spec files finds: what ran on its global object so far, whose `expect` its fixture has, and what the other left. */
+/**
+ * What one of two equal spec files finds: what ran on its global object so far, whose `expect` its fixture has, how many are told of each of
+ * its tests, and what the other left.
+ */
 interface Found {
   ran: string[];
   fixtureOf: string;
+  told: number;
   left?: string;
 }
 
@@ -23,7 +27,8 @@ import './product.ts';
 import { testPath } from './a-fixture.ts';
 it('finds', () => {
   const fixtureOf = testPath().replace(/.*\\//, '');
-  appendFileSync(process.env.FOUND, JSON.stringify({ ran: globalThis.ran, fixtureOf, left: process.env.LEFT, now: Date.now() > 0 }) + '\\n');
+  const told = globalThis[Symbol.for('EVENT_HANDLERS')].length;
+  appendFileSync(process.env.FOUND, JSON.stringify({ ran: globalThis.ran, fixtureOf, told, left: process.env.LEFT, now: Date.now() > 0 }) + '\\n');
   process.env.LEFT = 'something';
   jest.useFakeTimers({ now: -1 });
 });
@@ -69,7 +74,7 @@ async function runBoth(variables: Record<string, string>): Promise<Found[]> {
   return (await run<Found>('libs/example', 1, variables)).toSorted((one, other) => one.ran.length - other.ran.length);
 }
 
-it('loads the product once for several spec files, and a fixture for each; a file leaves neither settings nor false time', async () => {
+it('loads the product once for several spec files, and a fixture for each; a file leaves neither settings nor false time, nor who is told of its tests', async () => {
   const found = await runBoth({});
   expect(found.map(({ ran }) => ran)).toEqual([
     ['product', 'fixture'],
@@ -78,6 +83,9 @@ it('loads the product once for several spec files, and a fixture for each; a fil
   expect(found.map(({ fixtureOf }) => fixtureOf).toSorted()).toEqual(['one.spec.ts', 'two.spec.ts']);
   expect(found).toEqual([expect.objectContaining({ now: true }), expect.objectContaining({ now: true })]);
   expect(found.filter(({ left }) => left !== undefined)).toEqual([]);
+  const [first, second] = found.map(({ told }) => told);
+  expect(first).toBeGreaterThan(0);
+  expect(second).toBe(first);
 });
 
 it('loads everything for each spec file where that is asked for', async () => {
