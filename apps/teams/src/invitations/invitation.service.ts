@@ -21,6 +21,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { instantJson } from '../sql/json.js';
 import { requirePermissionNow } from '../members/caller-now.js';
+import { findInvitation } from '../members/member-rules.js';
 import { sentName } from '../views/member-query.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 import { MembersService } from '../members/member.service.js';
@@ -76,22 +77,15 @@ export class InvitationsService {
     const send = async (manager: EntityManager): Promise<SentInvitation> => {
       const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
       await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
-      const membership = await this.find(manager, { team_id, invitation_id });
+      const membership = await findInvitation(manager, { team_id, invitation_id });
       return this.sender.send(manager, { teamId: team_id, teamName: team.name, userId: membership.userId });
     };
     return this.writers.once(team_id, context, send, { keep: (sent) => ({ ...sent, url: null }) });
   }
 
   /** Takes the membership back, with its key. */
-  async revoke({ team_id, invitation_id }: InvitationPath, context: CallContext): Promise<Nothing> {
-    requirePermission(context.caller, team_id, 'manageTeam');
-    const [found] = await this.statements.query<{ user_id: string }>(
-      'invitations.find',
-      `SELECT user_id FROM membership WHERE id = $1 AND team_id = $2 AND status = 'invited'`,
-      [invitation_id, team_id],
-    );
-    if (!found) throw notFound('invitation');
-    return this.members.remove({ team_id, user_id: found.user_id }, context);
+  revoke(path: InvitationPath, context: CallContext): Promise<Nothing> {
+    return this.members.revokeInvitation(path, context);
   }
 
   /** By the person, who is logged in. */
@@ -111,11 +105,5 @@ export class InvitationsService {
   private async requireTeam(teamId: string): Promise<void> {
     const found = await this.statements.query('invitations.team', 'SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [teamId]);
     if (found.length === 0) throw notFound('team');
-  }
-
-  private async find(manager: EntityManager, { team_id, invitation_id }: InvitationPath): Promise<MembershipEntity> {
-    const membership = await manager.findOneBy(MembershipEntity, { id: invitation_id, teamId: team_id, status: 'invited' });
-    if (!membership) throw notFound('invitation');
-    return membership;
   }
 }

@@ -1,5 +1,5 @@
-import { isPlatformAdmin, type Caller, type Permission, type TeamRole } from '@atoll/contracts';
-import { type NewMember } from '@atoll/contracts/teams';
+import { isPlatformAdmin, notFound, type Caller, type Permission, type TeamRole } from '@atoll/contracts';
+import { type InvitationPath, type NewMember } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { Not, type EntityManager } from 'typeorm';
 import { fieldError, refuseFields } from '../invalid-field.js';
@@ -27,6 +27,13 @@ export async function requireAnotherOwner(manager: EntityManager, { teamId, user
 
 export function roleOf(caller: Caller, teamId: string): TeamRole | undefined {
   return caller.kind === 'user' ? caller.teams.find((team) => team.teamId === teamId)?.role : undefined;
+}
+
+/** Throws `not_found` for one that was accepted or revoked. The team's row is locked, so it is neither meanwhile. */
+export async function findInvitation(manager: EntityManager, { team_id, invitation_id }: InvitationPath): Promise<MembershipEntity> {
+  const membership = await manager.findOneBy(MembershipEntity, { id: invitation_id, teamId: team_id, status: 'invited' });
+  if (!membership) throw notFound('invitation');
+  return membership;
 }
 
 /** Throws `invalid_input` where an address is named twice. */

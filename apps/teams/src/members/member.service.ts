@@ -1,10 +1,11 @@
-import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Nothing } from '@atoll/contracts';
+import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Nothing, type Permission } from '@atoll/contracts';
 import {
   credentialsChanged,
   type AddedMembers,
   type AddMember,
   type AddMembers,
   type ChangeRole,
+  type InvitationPath,
   type IssueMemberKey,
   type ListMembers,
   type MemberPage,
@@ -27,7 +28,15 @@ import { UserRegistry } from '../users/user-registry.js';
 import { requirePermissionNow } from './caller-now.js';
 import { Enrolment, statusOf, withMaskedKey } from './enrolment.js';
 import { memberPageQuery, memberQuery } from '../views/member-query.js';
-import { hasPowerOfOwner, permissionOver, requireAnotherOwner, requireDistinct, requireOwner, roleOf } from './member-rules.js';
+import {
+  findInvitation,
+  hasPowerOfOwner,
+  permissionOver,
+  requireAnotherOwner,
+  requireDistinct,
+  requireOwner,
+  roleOf,
+} from './member-rules.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 import type { TeamEntity } from '../model/team.entity.js';
 import { successorTerms } from './successor-terms.js';
@@ -142,20 +151,36 @@ export class MembersService {
 
   async remove({ team_id, user_id }: MemberPath, context: CallContext): Promise<Nothing> {
     const permission = permissionOver(user_id, context.caller);
-    requirePermission(context.caller, team_id, permission);
-    await this.writers.run(team_id, context, async (manager) => {
-      const team = await this.changes.lock(manager, team_id);
-      const caller = await requirePermissionNow(manager, context.caller, team_id, permission);
-      const membership = await this.find(manager, { teamId: team_id, userId: user_id });
+    const find = (manager: EntityManager) => this.find(manager, { teamId: team_id, userId: user_id });
+    return this.removeFound(team_id, { permission, find }, context);
+  }
+
+  /** A member who was invited, and has not accepted by the time that the team is locked. */
+  async revokeInvitation({ team_id, invitation_id }: InvitationPath, context: CallContext): Promise<Nothing> {
+    const find = (manager: EntityManager) => findInvitation(manager, { team_id, invitation_id });
+    return this.removeFound(team_id, { permission: 'manageTeam', find, what: 'invitation' }, context);
+  }
+
+  private async removeFound(
+    teamId: string,
+    { permission, find, what }: { permission: Permission; find: (manager: EntityManager) => Promise<MembershipEntity>; what?: string },
+    context: CallContext,
+  ): Promise<Nothing> {
+    requirePermission(context.caller, teamId, permission);
+    const userId = await this.writers.run(teamId, context, async (manager) => {
+      const team = await this.changes.lock(manager, teamId, what);
+      const caller = await requirePermissionNow(manager, context.caller, teamId, permission);
+      const membership = await find(manager);
       if (membership.role === 'team_owner') {
-        requireOwner(caller, team_id, 'remove a team_owner');
+        requireOwner(caller, teamId, 'remove a team_owner');
         await requireAnotherOwner(manager, membership);
       }
       // The keys to the team go with the membership: their foreign key cascades.
       await manager.delete(MembershipEntity, { id: membership.id });
-      await this.changes.saveMember(manager, team, user_id, context);
+      await this.changes.saveMember(manager, team, membership.userId, context);
+      return membership.userId;
     });
-    this.rpc.publish(credentialsChanged, { user_id });
+    this.rpc.publish(credentialsChanged, { user_id: userId });
     return {};
   }
 

@@ -3,6 +3,7 @@ import { members, teams, workspaces } from '@atoll/contracts/teams';
 import { Writers } from '@atoll/database';
 import { DataSource } from 'typeorm';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
+import { countWaiting, holdTeams } from './held-teams-fixture.js';
 
 type PoolCounts = Record<'totalCount' | 'idleCount' | 'waitingCount', number>;
 
@@ -14,24 +15,11 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-/** Connections to this database whose statement waits for a lock. */
-const waitingForLocks = async () =>
-  (await fixture.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).length;
+const lockTeam = (...teamIds: string[]) => holdTeams(fixture, ...teamIds);
+const waitingForLocks = () => countWaiting(fixture);
 const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
   while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));
 };
-
-/** Locks the teams' rows past this service, as another replica that hangs would, until `release` is called. */
-async function lockTeam(...teamIds: string[]): Promise<() => Promise<void>> {
-  const runner = fixture.app.get(DataSource, { strict: false }).createQueryRunner();
-  await runner.startTransaction();
-  await runner.query('SET LOCAL idle_in_transaction_session_timeout = 0');
-  await runner.query('SELECT FROM team WHERE id = ANY ($1) FOR UPDATE', [teamIds]);
-  return async () => {
-    await runner.commitTransaction();
-    await runner.release();
-  };
-}
 
 describe('the writers of one team', () => {
   it('hold one connection, however many they are, so that other teams write and read', async () => {
