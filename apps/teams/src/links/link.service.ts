@@ -18,6 +18,7 @@ import { refuseCommon } from '../passwords/common-passwords.js';
 import { PasswordHashes } from '../passwords/password-hashes.service.js';
 import { removeFactors } from '../model/factors.js';
 import { confinement } from '../sessions/session-query.js';
+import { isStillPassword } from '../sessions/still-password.js';
 import { PasswordsService } from '../passwords/password.service.js';
 import { LogInTries } from '../tries/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
@@ -112,12 +113,13 @@ export class LinksService {
   /** An invitation of somebody who has a password takes that password, and changes nothing but the membership. */
   private async join(id: string, { user_id, team_id, hash, is_proof }: FoundLink, password: string, context: CallContext): Promise<void> {
     const giveBack = await this.tries.take(user_id, 'logged in');
-    if (!(await this.hashes.matches(password, hash))) {
-      throw new AppError('unauthenticated', 'This address has an account already: the password must be the one it has.');
-    }
+    if (hash === null || !(await this.hashes.matches(password, hash))) throw isOther();
     await giveBack();
     await this.transactions.run(async (manager) => {
       const team = team_id === null ? undefined : await this.changes.lock(manager, team_id);
+      // The user before the password, as whoever sets one locks them.
+      await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [user_id]);
+      if (!(await isStillPassword(manager, user_id, hash))) throw isOther();
       await this.consume((text, values) => manager.query(text, values), id);
       if (team) await this.changes.acceptInvitation(manager, team, user_id, context);
       if (is_proof) await manager.update(UserEntity, { id: user_id }, { verifiedAt: () => 'now()', confinedToTeamId: null });
@@ -170,6 +172,10 @@ function requireSettable(link: FoundLink): void {
   const { team_id, hash, is_proof, is_empty } = link;
   const isTaken = is_proof ? team_id !== null && hash !== null && !isTakenOver(link) : !is_empty;
   if (isTaken) throw new AppError('forbidden', 'This address has an account already. Log in, and accept the invitation there.');
+}
+
+function isOther(): AppError {
+  return new AppError('unauthenticated', 'This address has an account already: the password must be the one it has.');
 }
 
 function notGood(): AppError {

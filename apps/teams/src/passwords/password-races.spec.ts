@@ -64,4 +64,17 @@ describe('a password that is set while another request works with the one before
     const session = await logIn(fixture, { email }, undefined, another);
     expect((await contextOf(fixture, session)).caller.scope).toBe('user');
   });
+
+  it('accepts no invitation, which takes the password that there is now', async () => {
+    const { team, keys } = await fixture.createTeam('team_owner');
+    const { email } = await somebody(fixture);
+    const asked = { team_id: team.id, email, name: 'Ada', role: 'member' } as const;
+    const { invitation, user_id } = await fixture.call(keys[0] ?? '', members.add, asked);
+    const standing = () => fixture.query('SELECT status FROM membership WHERE team_id = $1 AND user_id = $2', [team.id, user_id]);
+    meanwhile('matches', () => setPassword(email));
+    expect((await errorOf(use(invitation?.url ?? '', password))).code).toBe('unauthenticated');
+    expect(await standing()).toEqual([{ status: 'invited' }]);
+    await use(invitation?.url ?? '', another);
+    expect(await standing()).toEqual([{ status: 'active' }]);
+  });
 });
