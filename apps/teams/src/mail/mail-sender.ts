@@ -16,6 +16,8 @@ const forgetEveryMs = 60_000;
 /** Whose address has got as many invitations as it may gets the next so much later. */
 const postponedMinutes = 6;
 const timeoutMs = 15_000;
+/** How long a stop waits for the answer of the mail server: it has to leave time for the rest within the 10 s that a container is given by default. */
+const lastAnswerMs = 2_000;
 
 type Claimed = Pick<MailEntity, 'id' | 'kind' | 'address' | 'data' | 'tries'> & { link_id: string | null };
 
@@ -27,6 +29,8 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   private timer?: NodeJS.Timeout;
   private running: Promise<void> = Promise.resolve();
   private isStopped = false;
+  /** Ends what is being sent. */
+  private readonly giveUp = new AbortController();
   private forgetAtMs = 0;
 
   constructor(
@@ -47,7 +51,9 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   async onModuleDestroy(): Promise<void> {
     this.isStopped = true;
     clearTimeout(this.timer);
+    const patience = setTimeout(() => this.giveUp.abort(), lastAnswerMs);
     await this.running;
+    clearTimeout(patience);
     this.server?.close();
   }
 
@@ -133,6 +139,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
       to: { name: '', address: mail.address },
       messageId: `<${mail.id}@${hostname}>`,
       headers: { 'Auto-Submitted': 'auto-generated' },
+      signal: this.giveUp.signal,
       ...mailText(mail, { publicUrl, hasProviders: ssoFile !== undefined }, link),
     });
   }

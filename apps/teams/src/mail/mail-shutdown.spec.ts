@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Transactions } from '@atoll/database';
+import { LinkTokens } from '../tokens/link-tokens.js';
+import { LogInTries } from '../tries/log-in-tries.js';
+import { TeamsFixture } from '../teams-fixture.js';
+import { TeamsSettings } from '../teams-settings.js';
+import { MailServer } from './mail-server-fixture.js';
+import { MailSender } from './mail-sender.js';
+
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start();
+});
+afterAll(() => fixture.stop());
+
+/** A sender of its own, as another process of the service has one. */
+const senderTo = (smtpUrl: string): MailSender =>
+  new MailSender(fixture.get(Transactions), fixture.get(LinkTokens), fixture.get(LogInTries), { ...fixture.get(TeamsSettings), smtpUrl });
+
+/** A mail server that goes on answering the first command after its greeting, and never comes to an end. */
+async function startEndless() {
+  const asked = Promise.withResolvers<Socket>();
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined).write('220 mail.example.com\r\n');
+    socket.once('data', () => {
+      const more = setInterval(() => socket.write('250-and\r\n'), 100);
+      socket.once('close', () => clearInterval(more));
+      asked.resolve(socket);
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return { server, url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, asked: asked.promise };
+}
+
+it('a stop does not wait for a mail server that hangs, and the mail is sent by the next start', async () => {
+  const address = `${randomUUID()}@example.com`;
+  await fixture.query(`INSERT INTO mail (id, kind, address, data) VALUES ($1, 'notice', $2, '{"event": "new_device"}')`, [
+    randomUUID(),
+    address,
+  ]);
+  const { server, url, asked } = await startEndless();
+  const stopped = senderTo(url);
+  stopped.onApplicationBootstrap();
+  const socket = await asked;
+  await stopped.onModuleDestroy();
+  socket.destroy();
+  server.close();
+
+  await fixture.query('UPDATE mail SET due_at = now() WHERE address = $1', [address]);
+  const good = await MailServer.start();
+  const next = senderTo(good.url);
+  next.onApplicationBootstrap();
+  expect((await good.to(address))[0]?.text).toContain('a place that is new to it');
+  await next.onModuleDestroy();
+  expect(await fixture.query('SELECT FROM mail WHERE address = $1', [address])).toEqual([]);
+  await good.stop();
+});
