@@ -161,11 +161,12 @@ export class SessionsController {
   )
   useOneTimeLink(
     @Body() body: UseLink,
+    @Origin() { network }: SessionOrigin,
     @Context() context: CallContext,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<UsedLink> {
-    return this.attempts.run(request, reply, () => this.rpc.call(links.use, body, context));
+    return this.attempts.run(request, reply, () => this.rpc.call(links.use, { ...body, network }, context));
   }
 
   @Post('password-reset')

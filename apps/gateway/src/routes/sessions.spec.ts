@@ -254,7 +254,8 @@ it('the cookie of a session is no credential anywhere else', async () => {
 });
 
 it('a one-time link that cannot be used is 401', async () => {
-  const use = (token: string) => gateway.call('POST', '/api/user/link', { body: { token, password: logIn.password } });
+  const use = (token: string) => gateway.call('POST', '/api/user/link', { body: { token, password: logIn.password }, from: '2001:db8::1' });
   expect((await use('good')).body).toEqual({ email: 'ada@example.com' });
+  expect(gateway.services.callsOf(links.use).at(-1)?.input).toMatchObject({ token: 'good', network: '2001:db8::' });
   expect((await use('bad')).status).toBe(401);
 });

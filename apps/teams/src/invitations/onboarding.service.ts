@@ -110,7 +110,7 @@ export class OnboardingService {
     await this.links.retire(manager, userId, null);
     const named = name === undefined ? {} : { name };
     await manager.update(UserEntity, { id: userId }, { ...named, verifiedAt: () => 'now()', confinedToTeamId: null });
-    await this.passwords.store(manager, userId, hash, null);
+    await this.passwords.store(manager, userId, hash);
     this.logger.log({ message: 'The operator set a first password', user_id: userId, request_id: context.requestId });
   }
 }

@@ -5,7 +5,7 @@ import {
   type OneTimeLink,
   type ResetPassword,
   type UsedLink,
-  type UseLink,
+  type UseLinkFrom,
 } from '@atoll/contracts/teams';
 import { Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -99,13 +99,13 @@ export class LinksService {
     return {};
   }
 
-  async use({ token, password, name }: UseLink, context: CallContext): Promise<UsedLink> {
+  async use({ token, password, name, network }: UseLinkFrom, context: CallContext): Promise<UsedLink> {
     requireGateway(context);
     const id = this.links.read(token);
     const [link] = id === undefined ? [] : await this.statements.query<FoundLink>('links.find', linkQuery, [id]);
     if (id === undefined || !link || (link.team_id !== null && !link.is_team_there)) throw notGood();
     if (link.team_id !== null && link.hash !== null && !isTakenOver(link)) await this.join(id, link, password, context);
-    else await this.setPassword(id, link, { password, name }, context);
+    else await this.setPassword(id, link, { password, name, network }, context);
     this.rpc.publish(credentialsChanged, { user_id: link.user_id });
     return { email: link.email };
   }
@@ -127,7 +127,7 @@ export class LinksService {
     this.logger.log({ message: 'An invitation was accepted', user_id, team_id, request_id: context.requestId });
   }
 
-  private async setPassword(id: string, link: FoundLink, chosen: { password: string; name?: string | undefined }, context: CallContext) {
+  private async setPassword(id: string, link: FoundLink, chosen: Omit<UseLinkFrom, 'token'>, context: CallContext) {
     const { user_id, team_id, is_proof, is_empty } = link;
     refuseCommon(chosen.password, 'password');
     requireSettable(link);
@@ -150,7 +150,8 @@ export class LinksService {
       const standing = is_proof ? { verifiedAt: () => 'now()', confinedToTeamId: null } : { confinedToTeamId: team_id };
       await manager.update(UserEntity, { id: user_id }, standing);
       if (team) await this.changes.acceptInvitation(manager, team, user_id, context);
-      await this.passwords.store(manager, user_id, hash, null);
+      // Whoever was shown the link of another has not shown to be that user.
+      await this.passwords.store(manager, user_id, hash, is_proof ? { network: chosen.network } : {});
     });
     this.logger.log({ message: 'A password was set by a one-time link', user_id, request_id: context.requestId });
     if (team_id) this.logger.log({ message: 'An invitation was accepted', user_id, team_id, request_id: context.requestId });

@@ -42,20 +42,20 @@ export class PasswordsService {
     await this.transactions.run(async (manager) => {
       await requireLiveCredential(manager, caller);
       if (!(await isStillPassword(manager, userId, row.hash))) throw isWrong();
-      await this.store(manager, userId, hash, credential.kind === 'session' ? credential.id : null);
+      await this.store(manager, userId, hash, { exceptId: credential.kind === 'session' ? credential.id : null });
     });
     this.logger.log({ message: 'A password was changed', user_id: userId, request_id: context.requestId });
     this.rpc.publish(credentialsChanged, { user_id: userId });
     return {};
   }
 
-  /** Within a transaction: the hash in place of the one before, and the end of every session but `keptSessionId`. */
-  async store(manager: EntityManager, userId: string, hash: string, keptSessionId: string | null): Promise<void> {
+  /** Within a transaction: the hash in place of the one before, and the end of every session and network but those of `kept`. */
+  async store(manager: EntityManager, userId: string, hash: string, kept: Parameters<SessionsService['endOthers']>[2] = {}): Promise<void> {
     await manager.query(
       `INSERT INTO password (user_id, hash) VALUES ($1, $2) ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = now()`,
       [userId, hash],
     );
-    await this.sessions.endOthers(manager, userId, keptSessionId);
+    await this.sessions.endOthers(manager, userId, kept);
     await this.mail.notify(manager, userId, 'password_changed');
   }
 }

@@ -1,5 +1,5 @@
 import { refreshTokensOf, type DerivedTokens } from '@atoll/api-keys';
-import { notFound, requirePlatformAdmin, type CallContext, type Nothing } from '@atoll/contracts';
+import { networkOf, notFound, requirePlatformAdmin, type CallContext, type Nothing } from '@atoll/contracts';
 import {
   credentialsChanged,
   type EndedSession,
@@ -44,6 +44,12 @@ type Presented = SessionRow & { is_alive: boolean; is_recent: boolean };
 
 /** Which sessions end; `$1` is the reason. */
 type EndCondition = 'id = $2' | 'user_id = $2' | 'id = $2 AND user_id = $3';
+
+/** What outlasts a new password. */
+interface Kept {
+  exceptId?: string | null;
+  network?: string | undefined;
+}
 
 /** What a refresh token came to. */
 type Verdict = { session: SessionRow } | { refused: 'unknown' | 'ended' } | { refused: 'reused'; session: SessionRow };
@@ -168,13 +174,17 @@ export class SessionsService {
     return {};
   }
 
-  /** Within the transaction that changes the user's password: every session but `exceptId`. Publish `credentialsChanged` after its commit. */
-  async endOthers(manager: EntityManager, userId: string, exceptId: string | null): Promise<void> {
-    await manager.query(endQuery('user_id = $2 AND id IS DISTINCT FROM $3::uuid'), [
-      'password_changed' satisfies EndReason,
-      userId,
-      exceptId,
-    ]);
+  /**
+   * Within the transaction that changes the user's password: the end of every session but `exceptId`, and of what is known of the networks of the user but that
+   * of this session, or the one from which the user has just shown to be that user. Publish `credentialsChanged` after its commit.
+   */
+  async endOthers(manager: EntityManager, userId: string, { exceptId = null, network }: Kept = {}): Promise<void> {
+    const values = ['password_changed' satisfies EndReason, userId, exceptId];
+    await manager.query(endQuery('user_id = $2 AND id IS DISTINCT FROM $3::uuid'), values);
+    const [kept] = await manager.query<{ address: string }[]>('SELECT address FROM session WHERE id = $1', [exceptId]);
+    const known = network ?? (kept && networkOf(kept.address)) ?? null;
+    await manager.query('DELETE FROM log_in_network WHERE user_id = $1 AND network IS DISTINCT FROM $2', [userId, known]);
+    if (network !== undefined) await manager.query(rememberNetworkQuery, [userId, network]);
   }
 
   private async judge(token: string, { address, device }: Pick<SessionOrigin, 'address' | 'device'>): Promise<Verdict> {

@@ -110,7 +110,7 @@ export class SsoService {
     if (!user?.is_confined) return;
     await removeFactors(manager, userId);
     await manager.query('DELETE FROM password WHERE user_id = $1', [userId]);
-    await this.sessions.endOthers(manager, userId, null);
+    await this.sessions.endOthers(manager, userId);
   }
 
   /** Made first, and looked at where that cannot be: an account that somebody else makes meanwhile is one that exists. */

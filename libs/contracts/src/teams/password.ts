@@ -18,10 +18,12 @@ export class ChangePassword {
   new!: string;
 }
 
-export class UseLink {
+export class LinkToken {
   @Text({ max: 256, description: 'Part of the link’s address after `#`.' })
   token!: string;
+}
 
+export class UseLink extends LinkToken {
   @Text({
     ...newPassword,
     description: `${newPassword.description} For an invitation of somebody who has a password: that password.`,
@@ -30,6 +32,12 @@ export class UseLink {
 
   @Text({ max: 100, optional: true, description: 'The name of a user who is new.', example: 'Ada' })
   name?: string;
+}
+
+export class UseLinkFrom extends UseLink {
+  /** Left out by gateways of earlier releases. */
+  @Text({ max: 64, optional: true, description: 'As of a log-in.', example: '203.0.113.9' })
+  network?: string;
 }
 
 export class ResetPassword {
@@ -69,7 +77,7 @@ export const passwords = contract('teams.passwords', {
 });
 
 export const links = contract('teams.links', {
-  use: operation(UseLink, UsedLink),
+  use: operation(UseLinkFrom, UsedLink),
   reset: operation(ResetPassword, Nothing),
   create: operation(CreateLink, OneTimeLink),
 });

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { links, passwords } from '@atoll/contracts/teams';
+import {
+  contextOf,
+  elsewhere,
+  gateway,
+  home,
+  logIn,
+  password,
+  somebody,
+  squat,
+  tokenIn,
+  type Person,
+} from '../sessions/session-fixture.js';
+import { errorOf, TeamsFixture } from '../teams-fixture.js';
+
+const another = 'another good phrase';
+const thirdPlace = { address: '192.0.2.3', network: '192.0.2.3', device: 'a third browser' };
+
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start({ logInTries: '2/600' });
+});
+afterAll(() => fixture.stop());
+
+const networksOf = async ({ userId }: Pick<Person, 'userId'>): Promise<string[]> =>
+  (await fixture.query<{ network: string }>('SELECT network FROM log_in_network WHERE user_id = $1 ORDER BY 1', [userId])).map(
+    ({ network }) => network,
+  );
+
+/** By a link of the operator, opened there. */
+async function reset(email: string, { network }: { network?: string }): Promise<void> {
+  const { url } = await fixture.call(fixture.admin, links.create, { email });
+  await fixture.ask(links.use, { token: tokenIn(url), password: another, ...(network !== undefined && { network }) }, gateway);
+}
+
+/** A user who has logged in at home and, perhaps by the hand of somebody else, elsewhere. */
+async function knownInTwo(): Promise<Person> {
+  const person = await somebody(fixture);
+  for (const from of [elsewhere, home]) await logIn(fixture, person, from);
+  return person;
+}
+
+describe('the networks that are known of a user', () => {
+  it('end with a password that is set by a link, but for the one from which it was set', async () => {
+    const person = await knownInTwo();
+    await reset(person.email, home);
+    expect(await networksOf(person)).toEqual([home.network]);
+    // What others use up keeps out whoever comes from elsewhere, and nobody who comes from there.
+    for (let tries = 0; tries < 2; tries += 1) await errorOf(logIn(fixture, person, thirdPlace, 'a guess of somebody'));
+    expect((await errorOf(logIn(fixture, person, elsewhere, another))).code).toBe('too_many_requests');
+    await logIn(fixture, person, home, another);
+  });
+
+  it('end with it, all of them, where nobody says from where it was set', async () => {
+    const person = await knownInTwo();
+    await reset(person.email, {});
+    expect(await networksOf(person)).toEqual([]);
+  });
+
+  it('begin with the one from which a new password was set', async () => {
+    const person = await knownInTwo();
+    await reset(person.email, thirdPlace);
+    expect(await networksOf(person)).toEqual([thirdPlace.network]);
+  });
+
+  it('end with a password that is changed, but for that of the session that changes it', async () => {
+    const person = await knownInTwo();
+    const context = await contextOf(fixture, await logIn(fixture, person, home));
+    await fixture.ask(passwords.change, { current: password, new: another }, context);
+    expect(await networksOf(person)).toEqual([home.network]);
+  });
+
+  it('end with an account that somebody else has made for an address', async () => {
+    const { email } = { email: 'squatted@example.com' };
+    const userId = await squat(fixture, email, 'of somebody else');
+    await logIn(fixture, { email }, elsewhere, 'of somebody else');
+    await reset(email, home);
+    expect(await networksOf({ userId })).toEqual([home.network]);
+  });
+});
