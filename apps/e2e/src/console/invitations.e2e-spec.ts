@@ -56,8 +56,9 @@ describeWhere(browserLack(), 'an invitation in the console', () => {
     expect(data.map(({ email }) => email)).not.toContain(bob);
 
     const invited = await openTab(platformUrl);
-    const open = async (url: string) => {
-      await invited.page.goto(url.replace(new URL(url).origin, platformUrl));
+    const open = (url: string) => invited.page.goto(url.replace(new URL(url).origin, platformUrl));
+    const use = async (url: string) => {
+      await open(url);
       const name = invited.page.getByLabel('Name, if you are new');
       await name.waitFor();
       expect(await name.evaluate('document.activeElement?.getAttribute("autocomplete")')).toBe('name');
@@ -69,12 +70,13 @@ describeWhere(browserLack(), 'an invitation in the console', () => {
       await invited.page.getByLabel('Password').fill(password);
       await invited.page.getByRole('button', { name: 'Set it' }).click();
     };
+    // Before anybody has chosen a password for it.
     await open(links[1] ?? '');
     await invited.page.getByRole('heading', { name: 'This link cannot be used any more' }).waitFor();
     expect(await violations(invited.page)).toEqual([]);
     await invited.page.getByRole('link', { name: 'Log in' }).waitFor();
     // The next link is opened in the same tab, where only what stands behind # changes.
-    await open(link);
+    await use(link);
     await invited.page.getByText(`Log in as ${ada}.`).waitFor();
     expect(invited.page.url()).toBe(`${platformUrl}/link`);
     await picture(invited.page, 'story-link');

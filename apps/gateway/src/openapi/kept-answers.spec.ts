@@ -22,6 +22,7 @@ it('an idempotency key is offered where an answer is kept under it, with its fau
     'gpuaas/{gpuaas_id}/cluster/check',
     'pods/{pod_name}/terminal',
     'user/link',
+    'user/link/check',
     'user/login',
     'user/login-link',
     'user/login/passkey/begin',

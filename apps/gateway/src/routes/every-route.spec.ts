@@ -245,7 +245,7 @@ describe('every route', () => {
       documented
         .filter(
           (route) =>
-            !/ \/(?:(?:team|workspace)-billing|usage-events|operator\/[\w-]+$|user\/(?:sso|login|login\/.*|refresh|logout|link|password-reset)$)/.test(
+            !/ \/(?:(?:team|workspace)-billing|usage-events|operator\/[\w-]+$|user\/(?:sso|login|login\/.*|refresh|logout|link|link\/check|password-reset)$)/.test(
               route,
             ),
         )

@@ -5,6 +5,7 @@ import {
   ChangePassword,
   CreateLink,
   links,
+  LinkToken,
   LoggedIn,
   LogIn,
   OfUser,
@@ -167,6 +168,23 @@ export class SessionsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<UsedLink> {
     return this.attempts.run(request, reply, () => this.rpc.call(links.use, { ...body, network }, context));
+  }
+
+  @Post('link/check')
+  @Anonymous()
+  @Answers(
+    204,
+    Nothing,
+    'Check a one-time link',
+    'Succeeds where the link can be used now, and leaves it as it is. Refuses any other link as its use does, and counts as a use does.',
+  )
+  checkOneTimeLink(
+    @Body() body: LinkToken,
+    @Context() context: CallContext,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Nothing> {
+    return this.attempts.run(request, reply, () => this.rpc.call(links.check, body, context));
   }
 
   @Post('password-reset')

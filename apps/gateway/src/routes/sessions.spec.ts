@@ -30,6 +30,10 @@ beforeAll(async () => {
     services.answer(sessions.logIn, () => opened);
     services.answer(sessions.refresh, () => ({ ...opened, refresh_token: next }));
     services.answer(sessions.logOut, () => ({ user_id: null }));
+    services.answer(links.check, ({ token }) => {
+      if (token !== 'good') throw new AppError('unauthenticated', 'The link cannot be used.');
+      return {};
+    });
     services.answer(links.use, ({ token }) => {
       if (token === 'good') return { email: 'ada@example.com' };
       throw new AppError('unauthenticated', 'The link cannot be used.');
@@ -258,4 +262,19 @@ it('a one-time link that cannot be used is 401', async () => {
   expect((await use('good')).body).toEqual({ email: 'ada@example.com' });
   expect(gateway.services.callsOf(links.use).at(-1)?.input).toMatchObject({ token: 'good', network: '2001:db8::' });
   expect((await use('bad')).status).toBe(401);
+});
+
+it('checks of one-time links count as their uses do: whoever guesses gets 429 for either', async () => {
+  const limited = await startGateway({ limits: { authFailures: { count: 3, seconds: 60 } } });
+  limited.services.answer(links.check, ({ token }) => {
+    if (token !== 'good') throw new AppError('unauthenticated', 'The link cannot be used.');
+    return {};
+  });
+  const check = (token: string) => limited.call('POST', '/api/user/link/check', { body: { token } });
+  for (let time = 0; time < 4; time += 1) expect((await check('good')).status).toBe(204);
+  expect([(await check('a')).status, (await check('b')).status, (await check('c')).status]).toEqual([401, 401, 401]);
+  expect((await check('good')).status).toBe(429);
+  const use = { body: { token: 'good', password: logIn.password } };
+  expect((await limited.call('POST', '/api/user/link', use)).status).toBe(429);
+  await limited.close();
 });

@@ -1,5 +1,13 @@
 import { type CallContext, type Nothing } from '@atoll/contracts';
-import { links, type CreateLink, type OneTimeLink, type ResetPassword, type UsedLink, type UseLink } from '@atoll/contracts/teams';
+import {
+  links,
+  type CreateLink,
+  type LinkToken,
+  type OneTimeLink,
+  type ResetPassword,
+  type UsedLink,
+  type UseLinkFrom,
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { LinksService } from './link.service.js';
@@ -8,8 +16,13 @@ import { LinksService } from './link.service.js';
 export class LinksController implements Handlers<typeof links> {
   constructor(private readonly links: LinksService) {}
 
+  @Handle(links.check)
+  check(input: LinkToken, context: CallContext): Promise<Nothing> {
+    return this.links.check(input, context);
+  }
+
   @Handle(links.use)
-  use(input: UseLink, context: CallContext): Promise<UsedLink> {
+  use(input: UseLinkFrom, context: CallContext): Promise<UsedLink> {
     return this.links.use(input, context);
   }
 

@@ -2,6 +2,7 @@ import { notFound, requirePlatformAdmin, requireUser, type CallContext, type Not
 import {
   credentialsChanged,
   type CreateLink,
+  type LinkToken,
   type OneTimeLink,
   type ResetPassword,
   type UsedLink,
@@ -99,15 +100,27 @@ export class LinksService {
     return {};
   }
 
-  async use({ token, password, name, network }: UseLinkFrom, context: CallContext): Promise<UsedLink> {
+  /** Whether the link can be used, by the statement with which its use begins: nothing is told that a use does not tell. Throws as `use`. */
+  async check({ token }: LinkToken, context: CallContext): Promise<Nothing> {
     requireGateway(context);
+    await this.find(token);
+    return {};
+  }
+
+  async use({ token, ...chosen }: UseLinkFrom, context: CallContext): Promise<UsedLink> {
+    requireGateway(context);
+    const { id, link } = await this.find(token);
+    if (link.team_id !== null && link.hash !== null && !isTakenOver(link)) await this.join(id, link, chosen.password, context);
+    else await this.setPassword(id, link, chosen, context);
+    this.rpc.publish(credentialsChanged, { user_id: link.user_id });
+    return { email: link.email };
+  }
+
+  private async find(token: string): Promise<{ id: string; link: FoundLink }> {
     const id = this.links.read(token);
     const [link] = id === undefined ? [] : await this.statements.query<FoundLink>('links.find', linkQuery, [id]);
     if (id === undefined || !link || (link.team_id !== null && !link.is_team_there)) throw notGood();
-    if (link.team_id !== null && link.hash !== null && !isTakenOver(link)) await this.join(id, link, password, context);
-    else await this.setPassword(id, link, { password, name, network }, context);
-    this.rpc.publish(credentialsChanged, { user_id: link.user_id });
-    return { email: link.email };
+    return { id, link };
   }
 
   /** An invitation of somebody who has a password takes that password, and changes nothing but the membership. */

@@ -56,6 +56,21 @@ describe('a one-time link', () => {
     expect((await errorOf(use(token))).code).toBe('unauthenticated');
   });
 
+  it('is checked without being used, by no other statement than that with which its use begins', async () => {
+    const { email } = await somebody(fixture);
+    const check = (link: string) => fixture.ask(links.check, { token: link }, gateway);
+    const token = await make(email);
+    for (const _time of [1, 2]) expect(await check(token)).toEqual({});
+    const checked = await fixture.statementsOf(() => check(token));
+    const used = await fixture.statementsOf(() => use(token, 'Password1234!'));
+    expect([checked.length, checked]).toEqual([1, used.slice(0, 1)]);
+    await use(token);
+    for (const dead of [token, `${token}x`, 'nonsense']) {
+      const refusals = [await errorOf(check(dead)), await errorOf(use(dead))];
+      expect(refusals[0]).toMatchObject({ code: 'unauthenticated', message: refusals[1]?.message });
+    }
+  });
+
   it('is replaced by the next one, ends after 24 hours, and with the address it was made for', async () => {
     const { email } = await somebody(fixture);
     const [first, second] = [await make(email), await make(email)];

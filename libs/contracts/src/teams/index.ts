@@ -68,7 +68,18 @@ export {
 } from './image-policy.js';
 export { Invitation, InvitationList, InvitationPath, invitations, ListInvitations } from './invitation.js';
 export { AddMember, ChangeRole, ChangeRoleBody, IssueMemberKey, KeyTerms, ListMembers, MemberPage, MemberPath, members } from './member.js';
-export { ChangePassword, CreateLink, links, OneTimeLink, passwords, ResetPassword, UsedLink, UseLink, UseLinkFrom } from './password.js';
+export {
+  ChangePassword,
+  CreateLink,
+  links,
+  LinkToken,
+  OneTimeLink,
+  passwords,
+  ResetPassword,
+  UsedLink,
+  UseLink,
+  UseLinkFrom,
+} from './password.js';
 export { RegionalHoldings, ResourceHoldings, ResourceOverview } from './resource-overview.js';
 export {
   BeginPasskey,

@@ -77,6 +77,7 @@ export const passwords = contract('teams.passwords', {
 });
 
 export const links = contract('teams.links', {
+  check: operation(LinkToken, Nothing),
   use: operation(UseLinkFrom, UsedLink),
   reset: operation(ResetPassword, Nothing),
   create: operation(CreateLink, OneTimeLink),

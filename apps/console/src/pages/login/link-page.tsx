@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.js';
@@ -11,6 +11,24 @@ import { LoginCard } from './login-card.js';
 import { LoginForm } from './login-form.js';
 import { Providers } from './other-ways.js';
 import { waysQuery } from './ways-query.js';
+
+/** Whoever is logged in in this browser has no part in it. */
+const asNobody = { fetch: (request: Request) => fetch(request) };
+
+/** Whether the link can be used, so that nobody chooses a password for one that cannot. Where that is not found out, its use tells. */
+const checkOf = (token: string) =>
+  queryOptions({
+    queryKey: ['link', token],
+    queryFn: async () => {
+      await answerOf(api.POST('/api/user/link/check', { body: { token }, ...asNobody }));
+      return true;
+    },
+    enabled: token !== '',
+    staleTime: Infinity,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  });
 
 /** Sets a password by a one-time link: that of an invitation, of a reset, or of the operator. */
 export function LinkPage() {
@@ -25,6 +43,7 @@ function Setting({ token }: { token: string }) {
   const [password, setPassword] = useState('');
   const [email, setEmail] = useState<string | null>(null);
   const [isDead, setDead] = useState(false);
+  const checked = useQuery(checkOf(token));
   const providers = useQuery(waysQuery).data?.data ?? [];
   if (token === '') {
     return (
@@ -33,7 +52,14 @@ function Setting({ token }: { token: string }) {
       </LoginCard>
     );
   }
-  if (isDead) {
+  if (email !== null) {
+    return (
+      <LoginCard title="The password is set" lead={<span className="given">Log in as {email}.</span>}>
+        <ToLogIn />
+      </LoginCard>
+    );
+  }
+  if (isDead || (checked.error && isOfDeadLink(asProblem(checked.error)))) {
     return (
       <LoginCard
         title="This link cannot be used any more"
@@ -48,18 +74,10 @@ function Setting({ token }: { token: string }) {
       </LoginCard>
     );
   }
-  if (email !== null) {
-    return (
-      <LoginCard title="The password is set" lead={<span className="given">Log in as {email}.</span>}>
-        <ToLogIn />
-      </LoginCard>
-    );
-  }
   const set = async () => {
     const body = { token, password, ...(name !== '' && { name }) };
-    // Whoever is logged in in this browser has no part in it.
     try {
-      const used = await answerOf(api.POST('/api/user/link', { body, fetch: (request: Request) => fetch(request) }));
+      const used = await answerOf(api.POST('/api/user/link', { body, ...asNobody }));
       rememberAddress(used.email);
       setEmail(used.email);
     } catch (error) {
