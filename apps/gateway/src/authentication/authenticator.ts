@@ -103,7 +103,7 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
   }
 
   async #verifySession(token: string, attempt: Attempt): Promise<Verified> {
-    const { sessionId, expiresAtMs } = this.accessTokens.remembered(token) ?? (await this.#verifyToken(token, attempt));
+    const { sessionId, expiresAtMs } = (await this.accessTokens.remembered(token)) ?? (await this.#verifyToken(token, attempt));
     if (this.#ended.has(sessionId)) throw sessionEnded();
     const verified = await this.#sessions.find(sessionId);
     return { ...verified, expiresAtMs };

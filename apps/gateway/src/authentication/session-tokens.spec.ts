@@ -65,6 +65,41 @@ describe('an access token', () => {
     expect((await profile(token)).body).toMatchObject({ status: 401, code: 'unauthenticated' });
   });
 
+  it('of a key that the teams service has no more is refused after half a minute, also where it was verified before', async () => {
+    const id = fake.open();
+    const [seen, unseen] = [await fake.token(id), await fake.token(id, { claims: { jti: 'another' } })];
+    expect((await profile(seen)).status).toBe(200);
+    const { x = '' } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
+    gateway.services.answer(sessions.keys, () => ({ issuer: 'http://localhost:3000', audience: 'atoll', keys: [{ kid: 'next', x }] }));
+    gateway.clock.nowMs += 30_000;
+    for (const token of [seen, unseen]) expect((await profile(token)).body).toMatchObject({ status: 401, code: 'unauthenticated' });
+    expect(gateway.services.callsOf(sessions.keys)).toHaveLength(2);
+  });
+
+  it('is verified by keys that are asked for every half minute, and 503 where they cannot be had', async () => {
+    const token = await fake.token(fake.open());
+    for (let minute = 0; minute < 2; minute += 0.5) {
+      for (let call = 0; call < 3; call += 1) expect((await profile(token)).status).toBe(200);
+      gateway.clock.nowMs += 30_000;
+    }
+    expect(gateway.services.callsOf(sessions.keys)).toHaveLength(4);
+    gateway.services.stop(sessions.keys);
+    expect((await profile(token)).status).toBe(503);
+  });
+
+  it('that is known is not charged to an address that has failed too often, whenever its key is asked for again', async () => {
+    await gateway.close();
+    gateway = await startGateway({ limits: { authFailures: { count: 1, seconds: 3600 } } });
+    fake = new FakeSessions(gateway);
+    gateway.services.answer(users.profile, () => ({}) as User);
+    const token = await fake.token(fake.open());
+    expect((await profile(token)).status).toBe(200);
+    const forged = await fake.token(fake.open(), { header: { kid: 'other' } });
+    expect([(await profile(forged)).status, (await profile(forged)).status]).toEqual([401, 429]);
+    gateway.clock.nowMs += 30_000;
+    expect((await profile(token)).status).toBe(200);
+  });
+
   it('is 503 while nobody can say whose it is', async () => {
     const token = await fake.token(fake.open());
     gateway.services.stop(sessions.keys);

@@ -13,8 +13,14 @@ export interface AccessClaims {
   expiresAtMs: number;
 }
 
+interface Remembered extends AccessClaims {
+  /** The key by which it was verified. */
+  kid: string;
+}
+
 interface KnownKeys {
-  fetchedAtMs: number;
+  /** When they were asked for: what they say may be as old as that. */
+  asOfMs: number;
   issuer: string;
   audience: string;
   byId: ReadonlyMap<string, KeyObject>;
@@ -25,6 +31,8 @@ const maxLength = 4_096;
 const sessionIdForm = /^[0-9a-f-]{36}$/;
 /** Keys that a token names and nobody knows are not asked for more often. */
 const refetchAfterMs = 5_000;
+/** The longest that a key is believed which the teams service does not have any more. */
+const maxKeysAgeMs = 30_000;
 const maxRemembered = 10_000;
 const algorithm = 'EdDSA';
 
@@ -33,10 +41,10 @@ export function isSessionToken(text: string): boolean {
   return text.length <= maxLength && form.test(text);
 }
 
-/** Verifies access tokens without a call: by the public keys of the teams service, and once a token. */
+/** Verifies access tokens without a call: by the public keys of the teams service as of the last half minute, and once a token. */
 @Injectable()
 export class SessionTokens {
-  readonly #remembered = new Map<string, AccessClaims>();
+  readonly #remembered = new Map<string, Remembered>();
   #keys: KnownKeys | undefined;
   #fetching: Promise<KnownKeys> | undefined;
 
@@ -45,15 +53,19 @@ export class SessionTokens {
     private readonly settings: GatewaySettings,
   ) {}
 
-  /** What a token says that was verified before and has not expired. */
-  remembered(token: string): AccessClaims | undefined {
-    const claims = this.#remembered.get(digestOf(token));
-    return claims && claims.expiresAtMs > this.settings.now() ? claims : undefined;
+  /** What a token says that was verified before, has not expired, and whose key is one still. Throws `unavailable` as `verify`. */
+  async remembered(token: string): Promise<AccessClaims | undefined> {
+    const digest = digestOf(token);
+    const claims = this.#remembered.get(digest);
+    if (!claims || claims.expiresAtMs <= this.settings.now()) return undefined;
+    if ((await this.#current()).byId.has(claims.kid)) return claims;
+    this.#remembered.delete(digest);
+    return undefined;
   }
 
   /** Throws `unauthenticated` for a token that is not one of this platform, or not one now; `unavailable` where its key cannot be fetched. */
   async verify(token: string): Promise<AccessClaims> {
-    const { issuer, audience, key } = await this.#keyOf(token);
+    const { kid, issuer, audience, key } = await this.#keyOf(token);
     try {
       const { payload } = await jwtVerify(token, key, {
         issuer,
@@ -67,7 +79,7 @@ export class SessionTokens {
       });
       const { sid, exp = 0 } = payload;
       if (typeof sid !== 'string' || !sessionIdForm.test(sid)) throw notValid();
-      return this.#remember(token, { sessionId: sid, expiresAtMs: exp * 1000 });
+      return this.#remember(token, { kid, sessionId: sid, expiresAtMs: exp * 1000 });
     } catch (error) {
       if (error instanceof errors.JWTExpired) throw new AppError('unauthenticated', 'The access token has expired. Refresh it.');
       if (error instanceof errors.JOSEError) throw notValid();
@@ -76,13 +88,19 @@ export class SessionTokens {
   }
 
   /** The key that the token names, if its header names one in the one way that this platform does. */
-  async #keyOf(token: string): Promise<{ issuer: string; audience: string; key: KeyObject }> {
+  async #keyOf(token: string): Promise<{ kid: string; issuer: string; audience: string; key: KeyObject }> {
     const kid = kidIn(token);
-    let keys = this.#keys;
-    if (!keys?.byId.has(kid) && (!keys || this.settings.now() - keys.fetchedAtMs > refetchAfterMs)) keys = await this.#fetch();
-    const key = keys?.byId.get(kid);
-    if (!keys || !key) throw notValid();
-    return { issuer: keys.issuer, audience: keys.audience, key };
+    let keys = await this.#current();
+    if (!keys.byId.has(kid) && this.settings.now() - keys.asOfMs > refetchAfterMs) keys = await this.#fetch();
+    const key = keys.byId.get(kid);
+    if (!key) throw notValid();
+    return { kid, issuer: keys.issuer, audience: keys.audience, key };
+  }
+
+  /** Keys from the future are not current either: the clock was set back. */
+  async #current(): Promise<KnownKeys> {
+    const ageMs = this.#keys && this.settings.now() - this.#keys.asOfMs;
+    return this.#keys && ageMs !== undefined && ageMs >= 0 && ageMs < maxKeysAgeMs ? this.#keys : this.#fetch();
   }
 
   #fetch(): Promise<KnownKeys> {
@@ -91,6 +109,7 @@ export class SessionTokens {
   }
 
   async #askForKeys(): Promise<KnownKeys> {
+    const asOfMs = this.settings.now();
     try {
       const { issuer, audience, keys } = await this.rpc.call(
         sessions.keys,
@@ -98,14 +117,14 @@ export class SessionTokens {
         systemContext('gateway', { deadlineMs: this.settings.deadlineMs }),
       );
       const byId = new Map(keys.map(({ kid, x }) => [kid, createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })]));
-      return (this.#keys = { fetchedAtMs: this.settings.now(), issuer, audience, byId });
+      return (this.#keys = { asOfMs, issuer, audience, byId });
     } catch (error) {
       if (!isAppError(error)) throw error;
       throw new AppError('unavailable', 'Sessions cannot be checked at the moment.', { retryAfterSeconds: 1 }, { cause: error });
     }
   }
 
-  #remember(token: string, claims: AccessClaims): AccessClaims {
+  #remember(token: string, claims: Remembered): AccessClaims {
     this.#remembered.set(digestOf(token), claims);
     for (const [digest, { expiresAtMs }] of this.#remembered) {
       if (expiresAtMs > this.settings.now() && this.#remembered.size <= maxRemembered) break;
