@@ -23,7 +23,12 @@ export class InvitationsController {
 
   @Post('accept')
   @ChangesCaller()
-  @Answers(204, Nothing, 'Accept the invitation to a team', 'Makes the caller an active member. By link it is done without a log-in.')
+  @Answers(
+    204,
+    Nothing,
+    'Accept the invitation to a team',
+    'Makes the caller an active member, of at most 200 teams. By link it is done without a log-in.',
+  )
   acceptInvitation(@Param() path: TeamPath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(invitations.accept, path, context);
   }

@@ -19,7 +19,7 @@ export class TeamsController {
     201,
     Team,
     'Create a team',
-    'Creates a team with a default workspace. The caller becomes its team_owner. Each API key is shown in this response only.',
+    'Creates a team with a default workspace. The caller becomes its team_owner, and is a member of at most 200 teams. Each API key is shown in this response only.',
   )
   createTeam(@Body() body: CreateTeam, @Context() context: CallContext): Promise<Team> {
     return this.rpc.call(teams.create, body, context);

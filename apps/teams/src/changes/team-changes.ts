@@ -7,6 +7,7 @@ import { IsNull, type EntityManager } from 'typeorm';
 import { MembershipEntity } from '../model/membership.entity.js';
 import { WorkspaceEntity } from '../model/workspace.entity.js';
 import { TeamEntity } from '../model/team.entity.js';
+import { requireRoomForTeam } from './most-teams.js';
 
 /** How every change of a team begins and ends: its row is locked, so that changes of one team are serial; then its next revision is published. */
 @Injectable()
@@ -58,12 +59,13 @@ export class TeamChanges {
     await this.publishMember(manager, team, userId, context);
   }
 
-  /** Whether somebody was invited to the locked team, who is a member from now on. Throws as `requireMayJoin`. */
+  /** Whether somebody was invited to the locked team, who is a member from now on. Throws as `requireMayJoin` and `requireRoomForTeam`. */
   async acceptInvitation(manager: EntityManager, team: TeamEntity, userId: string, context: CallContext): Promise<boolean> {
     const invited = { teamId: team.id, userId, status: 'invited' as const };
-    const { affected } = await manager.update(MembershipEntity, invited, { status: 'active', acceptedAt: () => 'now()' });
-    if (!affected) return false;
+    if (!(await manager.existsBy(MembershipEntity, invited))) return false;
     this.requireMayJoin(team, context);
+    await requireRoomForTeam(manager, userId);
+    await manager.update(MembershipEntity, invited, { status: 'active', acceptedAt: () => 'now()' });
     await this.saveMember(manager, team, userId, context);
     return true;
   }

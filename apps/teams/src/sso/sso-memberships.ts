@@ -8,6 +8,7 @@ import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { requireAnotherOwner } from '../members/member-rules.js';
 import { MembershipEntity } from '../model/membership.entity.js';
+import { hasRoomForTeam, mostTeams } from '../changes/most-teams.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { UserEntity } from '../model/user.entity.js';
 import type { SsoProviderSettings } from './sso-file.js';
@@ -36,10 +37,14 @@ export class SsoMemberships {
     for (const { value, team_id, role } of mapping.grants) if (values.includes(value) && !wanted.has(team_id)) wanted.set(team_id, role);
     const query = 'SELECT team_id FROM membership WHERE user_id = $1 AND sso_provider = $2';
     const made = await this.statements.query<{ team_id: string }>('sso.memberships', query, [userId, provider]);
-    for (const teamId of new Set([...wanted.keys(), ...made.map(({ team_id }) => team_id)])) {
+    // What is taken back makes room for what is given.
+    for (const teamId of new Set([...made.map(({ team_id }) => team_id), ...wanted.keys()])) {
       try {
         const work = (manager: EntityManager) => this.change(manager, { teamId, userId, provider, role: wanted.get(teamId) }, context);
-        await this.writers.run(teamId, context, work);
+        if ((await this.writers.run(teamId, context, work)) === 'full') {
+          this.logger.warn({ message: `The mapping of ${provider} gives a user more than ${mostTeams} teams`, user_id: userId });
+          break;
+        }
         this.rpc.publish(credentialsChanged, { user_id: userId });
       } catch (error) {
         if (!isAppError(error)) throw error;
@@ -52,11 +57,11 @@ export class SsoMemberships {
     manager: EntityManager,
     { teamId, userId, provider, role }: { teamId: string; userId: string; provider: string; role: TeamRole | undefined },
     context: CallContext,
-  ): Promise<void> {
+  ): Promise<'full' | undefined> {
     const team = await this.changes.lock(manager, teamId);
     const membership = await manager.findOneBy(MembershipEntity, { teamId, userId });
-    if (membership && membership.ssoProvider !== provider) return;
-    if (membership?.role === role) return;
+    if (membership && membership.ssoProvider !== provider) return undefined;
+    if (membership?.role === role) return undefined;
     if (membership?.role === 'team_owner') await requireAnotherOwner(manager, membership);
     if (membership && role) {
       await manager.update(MembershipEntity, { id: membership.id }, { role });
@@ -64,9 +69,11 @@ export class SsoMemberships {
     } else if (membership) await manager.delete(MembershipEntity, { id: membership.id });
     else if (role) {
       this.changes.requireMayJoin(team, context);
+      if (!(await hasRoomForTeam(manager, userId))) return 'full';
       const { name } = await manager.findOneByOrFail(UserEntity, { id: userId });
       await manager.insert(MembershipEntity, { id: newId(), teamId, userId, role, name, status: 'active', ssoProvider: provider });
     }
     await this.changes.saveMember(manager, team, userId, context);
+    return undefined;
   }
 }

@@ -13,6 +13,7 @@ import { requireDistinct } from '../members/member-rules.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { UserEntity } from '../model/user.entity.js';
 import { WorkspaceEntity } from '../model/workspace.entity.js';
+import { requireRoomForTeam } from '../changes/most-teams.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { TeamEntity } from '../model/team.entity.js';
 import { readTeam } from './team.service.js';
@@ -59,6 +60,7 @@ export class TeamCreationService {
   ): Promise<Team> {
     await requireLiveCredential(manager, caller);
     const people = await this.people(manager, caller, members);
+    await requireRoomForTeam(manager, caller.userId);
     const policyId = await policyFor(manager, image_policy_id);
     const team = manager.create(TeamEntity, { id: newId(), name, description, policyId });
     await manager.insert(TeamEntity, team);

@@ -1,0 +1,34 @@
+import { takeTurn } from '@atoll/database';
+import { AppError } from '@atoll/errors';
+import type { EntityManager } from 'typeorm';
+
+/** Teams that a user has joined: each of them travels with every call of the user. */
+export const mostTeams = 200;
+/** Of the teams to which a user is invited, which others decide, the oldest so many travel too. */
+const mostInvitations = 100;
+
+/** SQL: the ids of those memberships of the user `u` that wait to be accepted, and open their teams meanwhile. */
+export const openInvitations = `SELECT i.id FROM membership i JOIN team it ON it.id = i.team_id AND it.deleted_at IS NULL
+  WHERE i.user_id = u.id AND i.status = 'invited' ORDER BY i.created_at, i.id LIMIT ${mostInvitations}`;
+
+/** The operator may do everything in every team, so none travels. */
+const roomQuery = `SELECT u.platform_admin OR (
+    SELECT count(*) FROM membership m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL
+    WHERE m.user_id = u.id AND m.status = 'active') < $2 AS has_room
+  FROM "user" u WHERE u.id = $1`;
+
+/**
+ * Within a transaction that has locked its team and its users before: whether the user may join another team. Until it ends, others who let the same user
+ * join one wait.
+ */
+export async function hasRoomForTeam(manager: EntityManager, userId: string): Promise<boolean> {
+  await takeTurn(manager, `teams of ${userId}`);
+  const [row] = await manager.query<{ has_room: boolean }[]>(roomQuery, [userId, mostTeams]);
+  return row?.has_room ?? false;
+}
+
+/** As `hasRoomForTeam`. Throws `conflict` where there is none. */
+export async function requireRoomForTeam(manager: EntityManager, userId: string): Promise<void> {
+  if (await hasRoomForTeam(manager, userId)) return;
+  throw new AppError('conflict', `A user is a member of at most ${mostTeams} teams. Leave one of them first.`);
+}
