@@ -1,4 +1,4 @@
-import { Transactions } from '@atoll/database';
+import { isStatementTimeout, Transactions } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -6,6 +6,7 @@ import { DeadLetter } from './dead-letter.entity.js';
 import { describeError } from './error-description.js';
 import { EventConsumers, type Effect } from './event-consumers.js';
 import { readPayload } from './event-payload.js';
+import { limitLockWaits, tookTooLong } from './long-effects.js';
 import { deliveryOf } from './on-event.js';
 
 const listLimit = 100;
@@ -52,6 +53,7 @@ export class DeadLetters {
     let known = false;
     try {
       await this.transactions.run(async (manager) => {
+        await limitLockWaits(manager);
         // Whoever retries at the same time waits here, and then finds nothing.
         const letter = await manager.findOne(DeadLetter, { where: { id }, lock: { mode: 'pessimistic_write' } });
         known = letter !== null;
@@ -62,8 +64,9 @@ export class DeadLetters {
         await effect.run(payload, deliveryOf({ ...letter, id: letter.eventId }, manager));
       });
     } catch (error) {
-      if (isAppError(error) && error.code === 'unavailable') throw error;
-      throw await this.failedAgain(id, error);
+      const isTooSlow = isStatementTimeout(error);
+      if (isAppError(error) && error.code === 'unavailable' && !isTooSlow) throw error;
+      throw await this.failedAgain(id, isTooSlow ? tookTooLong : describeError(error), error);
     }
     if (!known) throw new AppError('not_found', 'No such dead letter.');
   }
@@ -79,12 +82,11 @@ export class DeadLetters {
     return effect;
   }
 
-  private async failedAgain(id: string, error: unknown): Promise<AppError> {
-    const reason = describeError(error);
+  private async failedAgain(id: string, reason: string, cause: unknown): Promise<AppError> {
     await this.dataSource.query(
       'UPDATE dead_letter SET tries = tries + 1, last_error = $2, last_failed_at = now(), retry_requested_at = NULL WHERE id = $1',
       [id, reason],
     );
-    return new AppError('conflict', `The event failed again: ${reason}`, {}, { cause: error });
+    return new AppError('conflict', `The event failed again: ${reason}`, {}, { cause });
   }
 }

@@ -144,6 +144,31 @@ describe.each([inProcess, overJetStream])('an event, $name,', (topology) => {
     await expect(deadLetters.retry(id)).rejects.toMatchObject({ code: 'not_found' });
   });
 
+  it('that takes longer than the database allows ends as a dead letter, which holds up no other and can be retried', async () => {
+    expectErrors(/is a dead letter after 3 tries: A statement of the effect took longer than the database allows/);
+    let isSlow = true;
+    world.script = async ({ number }, consumer, { manager }) => {
+      if (consumer === 'letters' && number === 1 && isSlow)
+        await manager.query(`SET LOCAL statement_timeout = '1ms'; SELECT pg_sleep(600)`);
+    };
+    await world.orders.place([1, 2]);
+    await world.settled();
+    expect(await world.noted('letters')).toEqual([2]);
+    const deadLetters = world.app('mail').get(DeadLetters);
+    const [letter] = await deadLetters.list();
+    expect(letter).toMatchObject({ payload: { number: 1 }, tries: specRetries.maxTries });
+    // An operator asks for it, by whatever way, while it is as slow as before: it is tried once and not for ever.
+    const { database: observed } = world.observer;
+    await observed.query('UPDATE mail.dead_letter SET retry_requested_at = now()');
+    await eventually(async () =>
+      expect(await deadLetters.list()).toMatchObject([{ tries: specRetries.maxTries + 1, retryRequestedAt: null }]),
+    );
+    isSlow = false;
+    await observed.query('UPDATE mail.dead_letter SET retry_requested_at = now()');
+    await eventually(async () => expect(await deadLetters.count()).toBe(0));
+    expect(await world.noted('letters')).toEqual([2, 1]);
+  });
+
   it('goes to those who take it, and to no others', async () => {
     await world.orders.cancel(9);
     await world.settled();

@@ -51,6 +51,7 @@ export async function createEventTables(queryRunner: QueryRunner, schema: string
   await createUnsignedCut(queryRunner, `"${schema}"`);
   await addPositions(queryRunner, `"${schema}"`);
   await createGaps(queryRunner, `"${schema}"`);
+  await addTimeouts(queryRunner, `"${schema}"`);
 }
 
 async function createUnsignedCut(queryRunner: QueryRunner, schema: string): Promise<void> {
@@ -119,6 +120,14 @@ async function createGaps(queryRunner: QueryRunner, schema: string): Promise<voi
       up_to bigint NOT NULL,
       PRIMARY KEY (consumer, publisher, event_name, after)
     )`);
+}
+
+/** When an event that waits last exceeded the statement timeout. */
+async function addTimeouts(queryRunner: QueryRunner, schema: string): Promise<void> {
+  await queryRunner.query(`ALTER TABLE ${schema}.inbox ADD COLUMN IF NOT EXISTS timed_out_at timestamptz`);
+  await queryRunner.query(
+    `CREATE INDEX IF NOT EXISTS inbox_timed_out ON ${schema}.inbox (consumer, timed_out_at) WHERE timed_out_at IS NOT NULL AND taken_at IS NULL`,
+  );
 }
 
 export async function dropEventTables(queryRunner: QueryRunner, schema: string): Promise<void> {
@@ -197,6 +206,21 @@ export class EventGaps1811000000000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`DROP TABLE IF EXISTS ${await ownSchema(runner)}.event_gap`);
+  }
+}
+
+/** Where an event whose effect takes too long is told from a database that is slow. */
+export class InboxTimeouts1812000000000 implements MigrationInterface {
+  readonly name = 'InboxTimeouts1812000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    const schema = await ownSchema(runner);
+    const [inbox] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [`${schema}.inbox`])) as { exists: boolean }[];
+    if (inbox?.exists) await addTimeouts(runner, schema);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`ALTER TABLE IF EXISTS ${await ownSchema(runner)}.inbox ${dropColumns('timed_out_at')}`);
   }
 }
 

@@ -4,13 +4,21 @@ import {
   EventGaps1811000000000,
   EventPositions1808000000000,
   InboxProcesses1806000000000,
+  InboxTimeouts1812000000000,
   UnsignedEventCut1807000000000,
 } from './event-tables.js';
 
 /** An event that was delivered to a consumer of this service. */
-@BringsMigrations(InboxProcesses1806000000000, UnsignedEventCut1807000000000, EventPositions1808000000000, EventGaps1811000000000)
+@BringsMigrations(
+  InboxProcesses1806000000000,
+  UnsignedEventCut1807000000000,
+  EventPositions1808000000000,
+  EventGaps1811000000000,
+  InboxTimeouts1812000000000,
+)
 @Entity('inbox')
 @Index(['consumer', 'publisher', 'eventName', 'position'], { where: 'position IS NOT NULL' })
+@Index('inbox_timed_out', ['consumer', 'timedOutAt'], { where: 'timed_out_at IS NOT NULL AND taken_at IS NULL' })
 export class InboxRow {
   @PrimaryColumn('text')
   consumer!: string;
@@ -37,6 +45,10 @@ export class InboxRow {
   /** When that process was found without its session in the database, unless it is back. */
   @Column('timestamptz', { nullable: true })
   missedAt!: Date | null;
+
+  /** When a statement of its effect last took longer than the database allows. */
+  @Column('timestamptz', { nullable: true })
+  timedOutAt!: Date | null;
 
   /** Who published it, and as what; null for an event of a release without positions. */
   @Column('text', { nullable: true })

@@ -1,5 +1,6 @@
-import { newId, toAppError, type Transactions } from '@atoll/database';
+import { isStatementTimeout, newId, toAppError, type Transactions } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
+import { ThrottledLog } from '@atoll/rpc';
 import { backOffMs, type BackOff } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
@@ -9,6 +10,7 @@ import type { Effect } from './event-consumers.js';
 import { InvalidPayload, readPayload } from './event-payload.js';
 import { deliveryOf } from './on-event.js';
 import { inboxColumns, inboxParameters, inboxValues } from './inbox-row.js';
+import { limitLockWaits, tookTooLong } from './long-effects.js';
 import { retentionDays } from './published-partitions.js';
 import { Tries } from './tries.js';
 
@@ -17,9 +19,23 @@ export interface RetryRules extends BackOff {
   readonly maxTries: number;
   /** How long a process must have been without its session in the database before the tries that it ran count as failed. */
   readonly goneAfterMs: number;
+  /** Waits after tries that counted because the database was well and the effect took longer than it allows. */
+  readonly timedOut: BackOff;
+  /** How long an event that is the only one of its consumer to time out is waited for before such tries count. */
+  readonly aloneForMs: number;
 }
 
-export const defaultRetryRules: RetryRules = { maxTries: 5, firstMs: 500, maxMs: 60_000, factor: 4, jitter: 1 / 5, goneAfterMs: 5_000 };
+export const defaultRetryRules: RetryRules = {
+  maxTries: 5,
+  firstMs: 500,
+  maxMs: 60_000,
+  factor: 4,
+  jitter: 1 / 5,
+  goneAfterMs: 5_000,
+  // Five tries in a quarter of an hour.
+  timedOut: { firstMs: 60_000, maxMs: 600_000, jitter: 1 / 5 },
+  aloneForMs: 3_600_000,
+};
 
 /** For failures that are not the event's fault: they count as no try, as long as they last. */
 const outage: BackOff = { firstMs: 100, maxMs: 15_000 };
@@ -39,6 +55,7 @@ const isForgotten = `$7::timestamptz < now() - ${retentionDays - 1} * interval '
 /** Takes each event once for each consumer, however often the courier delivers it. */
 export class Inbox {
   readonly #logger = new Logger('Events');
+  readonly #slow = new ThrottledLog(({ message }) => this.#logger.warn(message));
   readonly #tries: Tries;
 
   /** `processId`: of the process whose session the relay keeps. */
@@ -64,6 +81,7 @@ export class Inbox {
       }
       const payload = readPayload(effect.type.payload, event.payload);
       await this.transactions.run(async (manager) => {
+        if (attempt > 1) await limitLockWaits(manager);
         if (await this.mark(manager, consumer, event)) await effect.run(payload, deliveryOf(event, manager));
       });
       return 'done';
@@ -115,6 +133,7 @@ export class Inbox {
   private async failed(consumer: string, event: DomainEvent, error: unknown, attempt: number): Promise<Outcome> {
     const reason = describeError(error);
     try {
+      if (isStatementTimeout(error)) return await this.timedOut(consumer, event, attempt);
       if (isOutage(error)) {
         await this.#tries.interrupted(consumer, event.id);
         return { retryAfterMs: backOffMs(outage, attempt), reason };
@@ -128,6 +147,19 @@ export class Inbox {
     } catch (databaseError) {
       return { retryAfterMs: backOffMs(outage, attempt), reason: describeError(databaseError) };
     }
+  }
+
+  /** Either the database is slow, or this event alone takes too long. */
+  private async timedOut(consumer: string, event: DomainEvent, attempt: number): Promise<Outcome> {
+    if (attempt === 1 && (await this.isForgotten(consumer, event))) return 'done';
+    const { aloneForMs, maxTries, timedOut } = this.rules;
+    const found = await this.#tries.timedOut(consumer, event, { mayCount: attempt > 1, aloneForMs });
+    if (found === 'taken') return 'done';
+    const { counts, tries } = found;
+    if (counts && tries >= maxTries) return this.bury(consumer, event, tookTooLong, tries);
+    if (counts) this.#logger.warn(`${consumer}: ${event.name} ${event.id} failed at try ${tries}: ${tookTooLong}`);
+    else this.#slow.log(consumer, { message: `${consumer}: ${event.name} ${event.id} is retried: ${tookTooLong}` });
+    return { retryAfterMs: counts ? backOffMs(timedOut, tries) : backOffMs(this.rules, attempt), reason: tookTooLong };
   }
 
   /** Puts the event among the dead letters. */

@@ -4,6 +4,11 @@ import type { DomainEvent } from './courier.js';
 import { inboxColumns, inboxParameters, inboxValues } from './inbox-row.js';
 import { processLock } from './relay-session.js';
 
+/** Of the events after one in its sequence, those that are looked at for one that had its effect. */
+const latestEvents = 100;
+/** How long ago an event may have timed out that still does: longer than the longest wait between two tries of it. */
+const timingOutMinutes = 20;
+
 interface Row {
   tries: number;
   is_taken: boolean;
@@ -56,6 +61,41 @@ export class Tries {
       inboxValues(consumer, event),
     );
     return row ? row.tries : 'taken';
+  }
+
+  /**
+   * The try was given up by the database, for a statement that took longer than it allows. It counts as failed where `mayCount` and the database is seen to
+   * be well: since this event timed out before, a later event of its sequence has had its effect; or it has been waiting for `aloneForMs` and no other event
+   * of its consumer times out. Where many do and none gets through, it is no fault of theirs.
+   */
+  async timedOut(
+    consumer: string,
+    event: DomainEvent,
+    { mayCount, aloneForMs }: { mayCount: boolean; aloneForMs: number },
+  ): Promise<{ tries: number; counts: boolean } | 'taken'> {
+    const [row] = await this.dataSource.query<{ tries: number; counts: boolean }[]>(
+      `WITH verdict AS (
+         SELECT EXISTS (
+           SELECT FROM (
+             SELECT event_id, taken_at FROM inbox WHERE consumer = $1 AND publisher = $3 AND event_name = $4 AND position > $5
+             ORDER BY position DESC LIMIT ${latestEvents}
+           ) later WHERE taken_at > own.timed_out_at
+             AND NOT EXISTS (SELECT FROM dead_letter WHERE dead_letter.consumer = $1 AND dead_letter.event_id = later.event_id)
+         ) OR own.received_at < now() - $8 * interval '1 millisecond' AND NOT EXISTS (
+           SELECT FROM inbox other WHERE other.consumer = $1 AND other.event_id <> $2 AND other.taken_at IS NULL
+             AND other.timed_out_at > now() - interval '${timingOutMinutes} minutes'
+         ) AS counts
+         FROM inbox own WHERE own.consumer = $1 AND own.event_id = $2 AND own.timed_out_at IS NOT NULL AND $7
+       ), counted AS (
+         SELECT COALESCE((SELECT counts FROM verdict), false) AS counts
+       )
+       INSERT INTO inbox (${inboxColumns}, timed_out_at) VALUES (${inboxParameters}, now())
+       ON CONFLICT (consumer, event_id) DO UPDATE SET timed_out_at = now(), begun_by = NULL, missed_at = NULL,
+         tries = inbox.tries + (SELECT counts::integer FROM counted) WHERE inbox.taken_at IS NULL
+       RETURNING tries, (SELECT counts FROM counted) AS counts`,
+      [...inboxValues(consumer, event), mayCount, aloneForMs],
+    );
+    return row ?? 'taken';
   }
 
   /** The try was cut short by something that is not the event's fault. */

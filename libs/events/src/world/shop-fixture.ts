@@ -127,7 +127,14 @@ export interface ShopOptions {
 export const noRecovery: RecoveryRules = { checkEveryMs: 3_600_000, graceMs: 3_600_000 };
 /** What never came is asked for again soon. */
 export const specRecovery: RecoveryRules = { checkEveryMs: 50, graceMs: 50 };
-export const specRetries: RetryRules = { maxTries: 3, firstMs: 10, maxMs: 40, goneAfterMs: 50 };
+export const specRetries: RetryRules = {
+  maxTries: 3,
+  firstMs: 10,
+  maxMs: 40,
+  goneAfterMs: 50,
+  timedOut: { firstMs: 10, maxMs: 40 },
+  aloneForMs: 50,
+};
 
 function shopModule({ service, courier, databaseUrl, script, retries, recovery, source }: ShopOptions): DynamicModule {
   const own = service === 'orders' ? [Orders] : [Effects, { provide: scriptToken, useValue: script }];
