@@ -1,4 +1,5 @@
 export { createCallNonceTable, dropCallNonceTable } from './call-nonce-table.js';
+export { databaseNowMs } from './clock.js';
 export { BringsMigrations } from './entity-migrations.js';
 export { DatabaseModule } from './database.module.js';
 export type { DatabaseOptions, Timeouts } from './data-source.js';

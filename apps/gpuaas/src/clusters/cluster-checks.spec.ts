@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -21,6 +21,18 @@ interface Pool {
   connect(): Promise<{ release(): void }>;
 }
 
+const allButDate = [
+  'hrtime',
+  'nextTick',
+  'performance',
+  'queueMicrotask',
+  'setImmediate',
+  'clearImmediate',
+  'setInterval',
+  'clearInterval',
+  'setTimeout',
+  'clearTimeout',
+] as const;
 const patienceMs = 1_500 * timeoutFactor;
 const checksAtOnce = 8;
 let engine: EngineFixture;
@@ -113,6 +125,26 @@ describe('a cluster that was well and misses a check', () => {
 });
 
 describe('checks', () => {
+  it.each([-3_600_000, 3_600_000])(
+    'are a minute apart by the clock of the database, where that of the process is %i ms off',
+    async (offMs) => {
+      const gpuaas_id = await gpuaas();
+      jest.useFakeTimers({ now: Date.now() + offMs, advanceTimers: true, doNotFake: [...allButDate] });
+      try {
+        const dueIn = `SELECT next_check_at - clock_timestamp() BETWEEN $2::interval AND $3::interval AS so FROM cluster WHERE gpuaas_id = $1`;
+        await set(gpuaas_id);
+        expect(await fixture.query(dueIn, [gpuaas_id, '30 seconds', '60 seconds'])).toEqual([{ so: true }]);
+        engine.once = 'hangs up';
+        await round(gpuaas_id);
+        expect(await fixture.query(dueIn, [gpuaas_id, '-1 minute', '5 seconds'])).toEqual([{ so: true }]);
+        // One that nobody has set is due at once.
+        expect(await fixture.query(dueIn, [await gpuaas(), '-1 minute', '0'])).toEqual([{ so: true }]);
+      } finally {
+        jest.useRealTimers();
+      }
+    },
+  );
+
   it('go on while requests hold all of their connections to the database, and take none of them', async () => {
     const gpuaas_id = await gpuaas();
     await set(gpuaas_id);

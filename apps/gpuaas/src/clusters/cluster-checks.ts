@@ -1,6 +1,6 @@
 import { openDocker, type ClusterDriver, type DockerSettings } from '@atoll/cluster';
 import { clusterChanged, clusterPurpose, type Cluster } from '@atoll/contracts/gpuaas';
-import { inBackground, Transactions } from '@atoll/database';
+import { databaseNowMs, inBackground, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { systemContext } from '@atoll/rpc';
@@ -72,8 +72,12 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
 
   /** In the row, so that the second look has its turn like others, and none waits here for it. */
   private async keepMiss({ gpuaasId, setting }: ClusterEntity): Promise<void> {
-    const missed = { hasMissed: true, nextCheckAt: new Date(Date.now() + this.settings.clusterAgainMs) };
-    await this.transactions.run((manager) => manager.update(ClusterEntity, { gpuaasId, setting }, missed));
+    await this.transactions.run((manager) =>
+      manager.query(
+        `UPDATE cluster SET has_missed = true, next_check_at = clock_timestamp() + $3 * interval '1 millisecond' WHERE gpuaas_id = $1 AND setting = $2`,
+        [gpuaasId, setting, this.settings.clusterAgainMs],
+      ),
+    );
   }
 
   private async keep({ gpuaasId, ...asked }: ClusterEntity, found: Found): Promise<ClusterEntity> {
@@ -84,9 +88,10 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
       const hasChanged = cluster.since === null || cluster.status !== found.status;
       const { status, checks } = found;
       const everyMs = status === 'unreachable' ? unreachableMs : wellMs;
-      const nextCheckAt = new Date(Date.now() + everyMs);
+      const nowMs = await databaseNowMs(manager);
+      const nextCheckAt = new Date(nowMs + everyMs);
       Object.assign(cluster, { status, checks, nextCheckAt, hasMissed: false, identity: cluster.identity ?? found.identity });
-      if (hasChanged) Object.assign(cluster, { since: new Date(), revision: String(Number(cluster.revision) + 1) });
+      if (hasChanged) Object.assign(cluster, { since: new Date(nowMs), revision: String(Number(cluster.revision) + 1) });
       await manager.save(cluster);
       if (hasChanged) await this.outbox.add(manager, clusterChanged, clusterToTell(cluster), systemContext('gpuaas'));
       return cluster;

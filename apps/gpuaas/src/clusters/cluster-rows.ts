@@ -1,3 +1,4 @@
+import { databaseNowMs } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
@@ -25,10 +26,16 @@ export class ClusterRows {
   }
 
   async create(manager: EntityManager, gpuaasId: string): Promise<void> {
-    await manager.createQueryBuilder().insert().into(ClusterEntity).values(this.fresh(gpuaasId)).orIgnore().execute();
+    await manager
+      .createQueryBuilder()
+      .insert()
+      .into(ClusterEntity)
+      .values(this.fresh(gpuaasId, await databaseNowMs(manager)))
+      .orIgnore()
+      .execute();
   }
 
-  private fresh(gpuaasId: string): Omit<ClusterEntity, 'checks'> & { checks: [] } {
+  private fresh(gpuaasId: string, nowMs: number): Omit<ClusterEntity, 'checks'> & { checks: [] } {
     const { cluster: driver, dockerPublicHost, doorImage, simulatedHost, sockets } = this.settings;
     const isDocker = driver === 'docker';
     return {
@@ -45,7 +52,7 @@ export class ClusterRows {
       status: isDocker ? 'unreachable' : 'ok',
       since: null,
       checks: [],
-      nextCheckAt: new Date(),
+      nextCheckAt: new Date(nowMs),
       hasMissed: false,
     };
   }

@@ -10,7 +10,7 @@ import {
   type SetCluster,
 } from '@atoll/contracts/gpuaas';
 import { podHoldings, type ClusterHoldings } from '@atoll/contracts/pods';
-import { Transactions } from '@atoll/database';
+import { databaseNowMs, Transactions } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';
@@ -61,7 +61,7 @@ export class ClustersService {
         status: isDocker ? 'unreachable' : 'ok',
         since: null,
         checks: [],
-        nextCheckAt: new Date(),
+        nextCheckAt: new Date(await databaseNowMs(manager)),
         hasMissed: false,
       } as const;
       const [setting, revision] = [known.setting, known.revision].map((count) => String(Number(count) + 1));

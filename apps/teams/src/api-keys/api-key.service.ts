@@ -1,8 +1,7 @@
 import { createApiKey, digestApiKey, maskApiKey } from '@atoll/api-keys';
-import { newId } from '@atoll/database';
+import { databaseNowMs, newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { IsNull, type EntityManager } from 'typeorm';
-import { databaseNowMs } from '../sql/clock.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { ApiKeyEntity } from '../model/api-key.entity.js';
 

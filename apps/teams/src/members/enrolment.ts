@@ -1,12 +1,11 @@
 import { maskApiKey } from '@atoll/api-keys';
 import type { Caller, TeamRole } from '@atoll/contracts';
 import type { MemberStatus, TeamMember } from '@atoll/contracts/teams';
-import { newId } from '@atoll/database';
+import { databaseNowMs, newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
-import { databaseNowMs } from '../sql/clock.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 
 export interface Enrolled {

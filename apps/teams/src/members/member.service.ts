@@ -12,7 +12,7 @@ import {
   type MemberPath,
   type TeamMember,
 } from '@atoll/contracts/teams';
-import { Statements, Writers } from '@atoll/database';
+import { databaseNowMs, Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
@@ -20,7 +20,6 @@ import { In, type EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import { requireFreshCredential, requireIssuingCredential } from '../api-keys/live-credential.js';
-import { databaseNowMs } from '../sql/clock.js';
 import type { PageRow } from '../sql/json.js';
 import { InvitationLinks } from '../links/invitation-links.js';
 import { TeamChanges } from '../changes/team-changes.js';

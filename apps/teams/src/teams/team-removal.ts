@@ -1,8 +1,8 @@
+import { databaseNowMs } from '@atoll/database';
 import type { CallContext } from '@atoll/contracts';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
-import { databaseNowMs } from '../sql/clock.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 import { HolderAnswers } from './holder-answers.js';
 import { TeamChanges } from '../changes/team-changes.js';

@@ -1,7 +1,7 @@
 import { maskApiKey } from '@atoll/api-keys';
 import { notFound, requireUser, requireWholeUser, type CallContext, type Nothing, type UserCaller } from '@atoll/contracts';
 import { credentialsChanged, type KeyTerms, type UpdateProfile, type User, type UserKey } from '@atoll/contracts/teams';
-import { Statements, Writers } from '@atoll/database';
+import { databaseNowMs, Statements, Writers } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { invalidField, requireSomeField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
@@ -10,7 +10,6 @@ import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import { requireIssuingCredential, requireWholeCredential } from '../api-keys/live-credential.js';
 import { TeamsSettings } from '../teams-settings.js';
-import { databaseNowMs } from '../sql/clock.js';
 import { Timezones } from './timezones.js';
 import { userQuery } from '../views/user-query.js';
 import { UserEntity } from '../model/user.entity.js';

@@ -1,11 +1,10 @@
 import { type CallContext, type Nothing } from '@atoll/contracts';
 import { workspaceDeletionRequested, type WorkspacePath } from '@atoll/contracts/teams';
-import { newId, Statements, Writers } from '@atoll/database';
+import { databaseNowMs, newId, Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { databaseNowMs } from '../sql/clock.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { HolderAnswers } from '../teams/holder-answers.js';
