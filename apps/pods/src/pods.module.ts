@@ -34,6 +34,7 @@ import { LogsController } from './logs/log.controller.js';
 import { LogsService } from './logs/log.service.js';
 import { LogVolume } from './logs/log-volume.js';
 import { LogWriter } from './logs/log-writer.js';
+import { OldLogSources } from './logs/old-log-sources.js';
 import { PlatformLines } from './logs/platform-lines.js';
 import { SearchBounds } from './logs/search-bounds.js';
 import { logStore } from './logs/store-in-use.js';
@@ -136,6 +137,7 @@ const workers: Provider = {
     LogWriter,
     LogsService,
     MountableVolumes,
+    OldLogSources,
     Orphans,
     PlatformLines,
     IdleWatch,

@@ -143,17 +143,6 @@ export class LogClaims {
     });
   }
 
-  /** Forgets sources of deleted pods whose last line is older than the retention. */
-  async forgetOld(retentionDays: number): Promise<void> {
-    await this.statements.query(
-      'logs.forget',
-      `DELETE FROM log_source source WHERE changed_at < clock_timestamp() - make_interval(days => $1 + 1)
-         AND EXISTS (SELECT FROM pod WHERE pod.pod_id = source.pod_id AND state = 'deleted')
-         AND NOT EXISTS (SELECT FROM pod_run run WHERE run.pod_id = source.pod_id)`,
-      [retentionDays],
-    );
-  }
-
   /** Whether a run that the cluster does not have is over: then nothing of it can be read any more. */
   async isOver(podId: string, run: number): Promise<boolean> {
     const rows = await this.statements.query<{ is_over: boolean }>(

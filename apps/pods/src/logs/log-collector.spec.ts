@@ -214,24 +214,6 @@ describe('the collector of logs', () => {
     expect(await fixture.messages(other)).toEqual(['another team']);
   });
 
-  it('forgets a deleted pod when its lines are too old, and no other', async () => {
-    const [old, kept] = [await fixture.pod(fixture.team()), await fixture.pod(fixture.team())];
-    for (const { podId } of [old, kept]) {
-      fixture.write(podId, ['x']);
-      await fixture.endRun(podId, 1);
-    }
-    await fixture.collector.collect();
-    await fixture.collector.idle();
-    await fixture.query(`UPDATE log_source SET changed_at = now() - interval '9 days'`);
-    await fixture.query('DELETE FROM pod_run');
-    await fixture.query(`UPDATE pod SET state = 'deleted' WHERE pod_id = $1`, [old.podId]);
-    await fixture.get(LogClaims).forgetOld(7);
-    const left = await fixture.query<{ pod_id: string }>('SELECT DISTINCT pod_id FROM log_source WHERE pod_id = ANY ($1)', [
-      [old.podId, kept.podId],
-    ]);
-    expect(left).toEqual([{ pod_id: kept.podId }]);
-  });
-
   it('stores what the platform writes about a pod, once, as lines of stream platform', async () => {
     const pod = await fixture.pod(fixture.team());
     const lines = fixture.get(PlatformLines);
@@ -288,10 +270,10 @@ describe('the collector of logs', () => {
     const claims = fixture.get(LogClaims);
     jest.spyOn(claims, 'claimPlatformLines').mockRejectedValueOnce(new Error('It is away.'));
     jest.spyOn(fixture.get(LogVolume), 'flush').mockRejectedValueOnce(new Error('It is away too.'));
-    const forgotten = jest.spyOn(claims, 'forgetOld');
+    const maintained = jest.spyOn(fixture.get(LogStore), 'maintain');
     const collector = replica(fixture.get(LogVolume), claims);
     await expect(collector.collect()).rejects.toThrow('It is away.');
-    expect(forgotten).toHaveBeenCalledTimes(1);
+    expect(maintained).toHaveBeenCalledTimes(1);
     jest.restoreAllMocks();
   });
 });

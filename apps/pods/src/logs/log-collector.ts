@@ -67,12 +67,7 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
     await this.claims.beAlive();
     const parts = [() => this.readRuns(), () => this.storePlatformLines()];
     if (this.isDue('volume', volumeMs)) parts.push(() => this.volume.flush());
-    if (this.isDue('maintenance', maintainMs)) {
-      parts.push(
-        () => this.store.maintain(),
-        () => this.claims.forgetOld(this.settings.logRetentionDays),
-      );
-    }
+    if (this.isDue('maintenance', maintainMs)) parts.push(() => this.store.maintain());
     const failures: unknown[] = [];
     for (const part of parts) await part().catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];

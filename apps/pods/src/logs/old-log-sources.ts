@@ -1,0 +1,61 @@
+import { Statements } from '@atoll/database';
+import { Rounds } from '@atoll/waiting';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { PodsSettings } from '../pods-settings.js';
+
+const everyMs = 600_000;
+/** Between two slices of a look: other statements have their turn. */
+const moreMs = 100;
+const sliceSize = 1_000;
+
+/** However many sources there are, old or not, one statement reads a slice of them. Replicas do not wait for each other. */
+const removal = `WITH slice AS MATERIALIZED (
+    SELECT no FROM log_source WHERE no > $2 ORDER BY no LIMIT $3
+  ), old AS (
+    SELECT no FROM log_source source WHERE no IN (SELECT no FROM slice)
+      AND changed_at < clock_timestamp() - make_interval(days => $1 + 1)
+      AND EXISTS (SELECT FROM pod WHERE pod.pod_id = source.pod_id AND state = 'deleted')
+      AND NOT EXISTS (SELECT FROM pod_run run WHERE run.pod_id = source.pod_id)
+    FOR UPDATE SKIP LOCKED
+  ), removed AS (
+    DELETE FROM log_source WHERE no IN (SELECT no FROM old)
+  )
+  SELECT max(no) AS last FROM slice`;
+
+/** Removes what was read of deleted pods whose last line is older than the retention. */
+@Injectable()
+export class OldLogSources implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(OldLogSources.name);
+  private readonly rounds = new Rounds(() => this.look());
+  private lookedUpTo = 0;
+
+  constructor(
+    private readonly statements: Statements,
+    private readonly settings: PodsSettings,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    if (!this.settings.workers.isIdle) this.rounds.start(everyMs);
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.rounds.stop();
+  }
+
+  /** Looks at the next slice. Resolves with whether there may be more; else the next look begins anew. */
+  async removeSome(): Promise<boolean> {
+    const values = [this.settings.logRetentionDays, this.lookedUpTo, sliceSize];
+    const [slice] = await this.statements.query<{ last: number | null }>('logs.forget', removal, values);
+    this.lookedUpTo = slice?.last ?? 0;
+    return this.lookedUpTo > 0;
+  }
+
+  private async look(): Promise<number> {
+    try {
+      return (await this.removeSome()) ? moreMs : everyMs;
+    } catch (error) {
+      this.logger.warn(`Cannot remove what was read of deleted pods; retrying: ${error instanceof Error ? error.message : String(error)}`);
+      return everyMs;
+    }
+  }
+}
