@@ -10,7 +10,37 @@ const everyMs = 5_000;
 const againMs = 30_000;
 const stopMs = 8_000;
 const graceMs = 10_000;
-const perVisit = 100;
+/** Ends on one cluster under way at once. */
+const atOnce = 4;
+/** Ends that are claimed together: few, so that one that is owed meanwhile has its turn soon. */
+const perClaim = 16;
+/** Longer than those take where the cluster hangs: another replica tries them no sooner. */
+const claimMs = 150_000;
+/** No more are claimed afterwards, so that the log has a line meanwhile, as of a cluster that hangs. */
+const visitMs = 60_000;
+
+/**
+ * Teams take turns, whatever the number of ends that each is owed, and so do ends that need the cluster and those that only end a workload: which of them is first is
+ * left to chance, so that none is always last. Of one team the oldest goes first.
+ */
+const claim = `WITH turns AS (
+    SELECT given.kind, given.id, given.run, given.start,
+      row_number() OVER (PARTITION BY coalesce(pod.team_id, vm.team_id), given.run > 0 ORDER BY try_at) AS turn
+    FROM given_up_end given
+      LEFT JOIN pod ON given.kind = 'pod' AND pod.pod_id = given.id
+      LEFT JOIN vm ON given.kind = 'vm' AND vm.instance_id = given.id
+    WHERE given.gpuaas_id = $1 AND try_at <= clock_timestamp()
+  ), next AS (
+    SELECT kind, id, run, start, turn FROM turns ORDER BY turn, random() LIMIT ${perClaim}
+  ), free AS (
+    SELECT kind, id, run, start, turn FROM given_up_end given JOIN next USING (kind, id, run, start)
+    WHERE try_at <= clock_timestamp() FOR UPDATE OF given SKIP LOCKED
+  ), claimed AS (
+    UPDATE given_up_end given SET try_at = clock_timestamp() + ${claimMs} * interval '1 millisecond' FROM free
+    WHERE (given.kind, given.id, given.run, given.start) = (free.kind, free.id, free.run, free.start)
+    RETURNING given.kind, given.id, given.run, given.start, turn
+  )
+  SELECT kind, id, run, start FROM claimed ORDER BY turn`;
 
 type GivenUpEnd = Pick<GivenUpEndEntity, 'id' | 'run' | 'start'> & { kind: 'pod' | 'vm' };
 
@@ -55,34 +85,52 @@ export class GivenUpEnds extends ClusterRounds {
     return this.look(gpuaasId);
   }
 
-  /** Tries all that is due on one cluster, each by itself: one that does not end holds up no other. */
+  /** Tries all that is due on one cluster, some at once and each by itself: one that does not end holds up no other. */
   async look(gpuaasId: string): Promise<void> {
-    const owed = await this.dataSource.query<GivenUpEnd[]>(
-      `SELECT kind, id, run, start FROM given_up_end WHERE gpuaas_id = $1 AND try_at <= clock_timestamp() ORDER BY try_at LIMIT ${perVisit}`,
-      [gpuaasId],
-    );
     const failures: string[] = [];
-    for (const end of owed) {
-      if (this.stopping.signal.aborted) return;
-      const values = [end.kind, end.id, end.run, end.start];
-      const isOver = await this.tryToEnd(gpuaasId, end).catch((error: unknown) => {
-        failures.push(error instanceof Error ? error.message : String(error));
-        return false;
-      });
-      if (isOver) {
-        await this.dataSource.query('DELETE FROM given_up_end WHERE (kind, id, run, start) = ($1, $2, $3, $4)', values);
-      } else {
-        await this.dataSource.query(
-          `UPDATE given_up_end SET try_at = clock_timestamp() + ${againMs} * interval '1 millisecond' WHERE (kind, id, run, start) = ($1, $2, $3, $4)`,
-          values,
-        );
+    const fail = (error: unknown): void => void failures.push(error instanceof Error ? error.message : String(error));
+    const untilMs = performance.now() + visitMs;
+    const left: GivenUpEnd[] = [];
+    let [tried, hasAll] = [0, false];
+    let claiming: Promise<void> | undefined;
+    const claimMore = async (): Promise<void> => {
+      hasAll = true;
+      const claimed = await this.dataSource.query<GivenUpEnd[]>(claim, [gpuaasId]);
+      left.push(...claimed);
+      hasAll = claimed.length < perClaim || performance.now() > untilMs;
+    };
+    const trySome = async (): Promise<void> => {
+      while (!this.stopping.signal.aborted) {
+        if (left.length === 0 && !hasAll) claiming = claimMore().catch(fail);
+        await claiming;
+        const end = left.shift();
+        if (!end) return;
+        tried += 1;
+        await this.settle(gpuaasId, end).catch(fail);
       }
-    }
+    };
+    await Promise.all(Array.from({ length: atOnce }, trySome));
     // One line for all: of a cluster that is gone there may be thousands.
     if (failures.length > 0 && !this.stopping.signal.aborted) {
       this.logger.warn(
-        `Cannot end ${failures.length} of ${owed.length} runs of GPU service ${gpuaasId} that were given up; retrying: ${failures[0]}`,
+        `Cannot end ${failures.length} of ${tried} runs of GPU service ${gpuaasId} that were given up; retrying: ${failures[0]}`,
       );
+    }
+  }
+
+  /** Tries one that is claimed, and writes down what came of it. Throws what keeps it from its end. */
+  private async settle(gpuaasId: string, end: GivenUpEnd): Promise<void> {
+    const values = [end.kind, end.id, end.run, end.start];
+    let isOver = false;
+    try {
+      isOver = await this.tryToEnd(gpuaasId, end);
+    } finally {
+      await (isOver
+        ? this.dataSource.query('DELETE FROM given_up_end WHERE (kind, id, run, start) = ($1, $2, $3, $4)', values)
+        : this.dataSource.query(
+            `UPDATE given_up_end SET try_at = clock_timestamp() + ${againMs} * interval '1 millisecond' WHERE (kind, id, run, start) = ($1, $2, $3, $4)`,
+            values,
+          ));
     }
   }
 
