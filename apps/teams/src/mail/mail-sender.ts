@@ -13,6 +13,8 @@ const everyMs = 500;
 const claimSeconds = 60;
 const givenUpAfterHours = 24;
 const forgetEveryMs = 60_000;
+/** Old mail that one statement removes; the next goes with the next mail. */
+const forgottenAtOnce = 1_000;
 /** Whose address has got as many invitations as it may gets the next so much later. */
 const postponedMinutes = 6;
 const timeoutMs = 15_000;
@@ -31,6 +33,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   private isStopped = false;
   /** Ends what is being sent. */
   private readonly giveUp = new AbortController();
+  /** Of `performance.now()`. */
   private forgetAtMs = 0;
 
   constructor(
@@ -122,12 +125,24 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
     return false;
   }
 
-  private async forgetOld(): Promise<void> {
-    if (this.forgetAtMs > Date.now()) return;
-    this.forgetAtMs = Date.now() + forgetEveryMs;
-    await this.transactions.run((manager) =>
-      manager.query(`DELETE FROM mail WHERE created_at < now() - interval '${givenUpAfterHours} hours'`),
+  /** Removes some of the mail that was tried for a day. Resolves with whether there may be more. Replicas do not wait for each other. */
+  async forgetSome(): Promise<boolean> {
+    const forgotten = await this.transactions.run((manager) =>
+      manager.query<object[]>(
+        `WITH forgotten AS (
+           DELETE FROM mail WHERE id IN (
+             SELECT id FROM mail WHERE created_at < now() - interval '${givenUpAfterHours} hours' LIMIT ${forgottenAtOnce} FOR UPDATE SKIP LOCKED
+           ) RETURNING id)
+         SELECT FROM forgotten`,
+      ),
     );
+    return forgotten.length === forgottenAtOnce;
+  }
+
+  private async forgetOld(): Promise<void> {
+    if (this.forgetAtMs > performance.now()) return;
+    this.forgetAtMs = performance.now() + forgetEveryMs;
+    if (await this.forgetSome()) this.forgetAtMs = 0;
   }
 
   private async send(mail: Claimed): Promise<void> {
