@@ -15,6 +15,7 @@ export { startNats } from './nats-server.js';
 export type { NatsServer, NatsServerOptions } from './nats-server.js';
 export { OidcProvider } from './oidc-provider.js';
 export type { OidcPerson, OidcTrouble } from './oidc-provider.js';
+export { onOtherClock } from './other-clock.js';
 export { aTeam, OwnerOfTeams } from './owner-of-teams.js';
 export { deadlocksOf } from './deadlocks-of.js';
 export { spawnTypescript } from './spawn-typescript.js';

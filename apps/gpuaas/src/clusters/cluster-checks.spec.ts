@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { clusters } from '@atoll/contracts/gpuaas';
-import { timeoutFactor } from '@atoll/testing';
+import { onOtherClock, timeoutFactor } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { GpuaasFixture } from '../gpuaas-fixture.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
@@ -21,18 +21,6 @@ interface Pool {
   connect(): Promise<{ release(): void }>;
 }
 
-const allButDate = [
-  'hrtime',
-  'nextTick',
-  'performance',
-  'queueMicrotask',
-  'setImmediate',
-  'clearImmediate',
-  'setInterval',
-  'clearInterval',
-  'setTimeout',
-  'clearTimeout',
-] as const;
 const patienceMs = 1_500 * timeoutFactor;
 const checksAtOnce = 8;
 let engine: EngineFixture;
@@ -129,8 +117,7 @@ describe('checks', () => {
     'are a minute apart by the clock of the database, where that of the process is %i ms off',
     async (offMs) => {
       const gpuaas_id = await gpuaas();
-      jest.useFakeTimers({ now: Date.now() + offMs, advanceTimers: true, doNotFake: [...allButDate] });
-      try {
+      await onOtherClock(offMs, async () => {
         const dueIn = `SELECT next_check_at - clock_timestamp() BETWEEN $2::interval AND $3::interval AS so FROM cluster WHERE gpuaas_id = $1`;
         await set(gpuaas_id);
         expect(await fixture.query(dueIn, [gpuaas_id, '30 seconds', '60 seconds'])).toEqual([{ so: true }]);
@@ -139,9 +126,7 @@ describe('checks', () => {
         expect(await fixture.query(dueIn, [gpuaas_id, '-1 minute', '5 seconds'])).toEqual([{ so: true }]);
         // One that nobody has set is due at once.
         expect(await fixture.query(dueIn, [await gpuaas(), '-1 minute', '0'])).toEqual([{ so: true }]);
-      } finally {
-        jest.useRealTimers();
-      }
+      });
     },
   );
 

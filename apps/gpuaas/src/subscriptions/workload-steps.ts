@@ -113,8 +113,12 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
   }
 
   /** The pods service ends thousands of pods one after the other: while it does, each of them has its time. */
-  private drain({ teamId, deadlineAt }: WorkloadEntity): Found {
-    const waitedMs = drainingMs.longest - ((deadlineAt?.getTime() ?? 0) - Date.now());
+  private async drain({ workloadId, teamId }: WorkloadEntity): Promise<Found> {
+    const [{ left_ms = 0 } = {}] = await this.query<{ left_ms: number }>(
+      'SELECT (extract(epoch FROM deadline_at - clock_timestamp()) * 1000)::integer AS left_ms FROM workload WHERE workload_id = $1',
+      [workloadId],
+    );
+    const waitedMs = drainingMs.longest - left_ms;
     const againAfterMs = drainingMs.quiet - Math.min(waitedMs, this.podEnds.quietMs(teamId));
     if (againAfterMs > 0) return { againAfterMs, reason: { code: 'draining', message: 'It waits for its pod to stop.' } };
     const cause = { actor: 'system:gpuaas', reason: 'Its pod did not stop in time.' };

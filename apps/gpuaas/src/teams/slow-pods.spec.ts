@@ -3,6 +3,7 @@ import { podWorkloads, subscriptions } from '@atoll/contracts/gpuaas';
 import { teamDeletionRequested } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
+import { onOtherClock } from '@atoll/testing';
 import { PodEnds } from '../subscriptions/pod-ends.js';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
@@ -84,6 +85,18 @@ it('workloads wait for their pods for as long as the pods service ends others of
   jest.restoreAllMocks();
   await fixture.settle();
   expect(await statusesOf(team)).toEqual(pods.map(() => 'unsubscribed'));
+});
+
+it.each([-3_600_000, 3_600_000])('workloads wait by the clock of the database, where that of the process is %i ms off', async (offMs) => {
+  const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
+  const { team } = await ending(pool.pool_id);
+  jest.spyOn(fixture.get(PodEnds), 'quietMs').mockReturnValue(Infinity);
+  await onOtherClock(offMs, () => fixture.work());
+  expect(await statesNow(team)).toEqual(['draining']);
+  await fixture.pass(120);
+  await onOtherClock(offMs, () => fixture.work());
+  expect(await statesNow(team)).toEqual(['stopped']);
+  jest.restoreAllMocks();
 });
 
 it('waits no longer for a pod than an hour, whatever is heard of others', async () => {
