@@ -173,8 +173,8 @@ export class PodsSettings {
   /** Milliseconds between two looks at how much pods use their GPUs. */
   idleLookMs: number = 60_000;
 
-  /** The clock of longest durations and of idleness, in milliseconds. */
-  now: () => number = Date.now;
+  /** For specs: epoch milliseconds, in place of the clock of the database. */
+  now: (() => number) | undefined = undefined;
 
   /** Milliseconds before the first restart of a pod whose process ended; doubled with each further one. */
   restartMs: number = 2_000;

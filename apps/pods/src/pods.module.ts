@@ -4,6 +4,7 @@ import { WholeListings } from '@atoll/rpc';
 import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DatabaseClock } from './clock/database-clock.js';
 import { DeletedExposures } from './exposures/deleted-exposures.js';
 import { CertificateRenewal } from './exposures/certificate-renewal.js';
 import { Certificates } from './certificates/certificates.js';
@@ -121,6 +122,7 @@ const workers: Provider = {
     Certificates,
     ClusterWatch,
     ConnectionsService,
+    DatabaseClock,
     GpuServices,
     HoldingsService,
     InstancesOfTeams,

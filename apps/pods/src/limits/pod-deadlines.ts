@@ -1,8 +1,8 @@
 import { Transactions } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
+import { DatabaseClock } from '../clock/database-clock.js';
 import { PlatformLines } from '../logs/platform-lines.js';
 import { PodEntity } from '../model/pod.entity.js';
-import { PodsSettings } from '../pods-settings.js';
 import { warnMs } from './idleness.js';
 
 /** The longest durations of pods. */
@@ -11,7 +11,7 @@ export class PodDeadlines {
   constructor(
     private readonly transactions: Transactions,
     private readonly lines: PlatformLines,
-    private readonly settings: PodsSettings,
+    private readonly clock: DatabaseClock,
   ) {}
 
   /**
@@ -20,7 +20,7 @@ export class PodDeadlines {
    */
   async nextLookMs(pod: PodEntity): Promise<number> {
     if (!pod.stopsAt) return Infinity;
-    const leftMs = pod.stopsAt.getTime() - this.settings.now();
+    const leftMs = pod.stopsAt.getTime() - (await this.clock.nowMs());
     if (leftMs <= 0) return 0;
     if (leftMs > warnMs) return leftMs - warnMs;
     if (!pod.isStopWarned) await this.warn(pod, pod.stopsAt);

@@ -161,7 +161,11 @@ describe('a pod with a longest duration', () => {
 
   it('is stopped also while it waits for its next run', async () => {
     const pod = await fixture.running(team, { name: 'crash', max_duration_minutes: 1 });
-    await fixture.untilIs(pod, ({ restarts }) => restarts > 0);
+    await fixture.untilIs(pod, ({ restarts }) => {
+      // Its back-off passes.
+      nowMs = Date.now();
+      return restarts > 0;
+    });
     await fixture.query(
       `UPDATE pod SET state = 'restarting', next_run_at = clock_timestamp() + interval '1 hour', deadline_at = clock_timestamp() + interval '1 hour'
        WHERE pod_id = $1`,

@@ -5,11 +5,12 @@ const longestBackOffMs = 300_000;
 /** A run that lasted this long is no failure of its start: the back-off begins anew. */
 const soundRunMs = 600_000;
 
-/** What follows when the run of a pod has ended by itself; `exit` is null where its container was removed from outside. */
+/** What follows when the run of a pod has ended by itself, at `nowMs` by the clock of the database; `exit` is null where its container was removed from outside. */
 export function afterEnd(
   { restart, failures, startedAt }: PodEntity,
   exit: Exit | null,
   firstBackOffMs: number,
+  nowMs: number,
 ): { event: 'ENDED' | 'COMPLETED' | 'FAILED'; values: Partial<PodEntity> } {
   const endReason = reasonOf(exit);
   const exitCode = exit?.code ?? null;
@@ -18,14 +19,19 @@ export function afterEnd(
     return { event: isSuccess ? 'COMPLETED' : 'FAILED', values: { exitCode, endReason } };
   }
   const lastedMs = exit && startedAt ? exit.at.getTime() - startedAt.getTime() : 0;
-  return { event: 'ENDED', values: { exitCode, endReason, ...backOffAfter(failures, lastedMs, firstBackOffMs) } };
+  return { event: 'ENDED', values: { exitCode, endReason, ...backOffAfter(failures, lastedMs, firstBackOffMs, nowMs) } };
 }
 
 /** When the next run may begin, after so many runs before that ended by themselves, and one now that lasted so long. */
-export function backOffAfter(failuresBefore: number, lastedMs: number, firstBackOffMs: number): { failures: number; nextRunAt: Date } {
+export function backOffAfter(
+  failuresBefore: number,
+  lastedMs: number,
+  firstBackOffMs: number,
+  nowMs: number,
+): { failures: number; nextRunAt: Date } {
   const failures = lastedMs >= soundRunMs ? 1 : failuresBefore + 1;
   const backOffMs = Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(failures - 1, 20));
-  return { failures, nextRunAt: new Date(Date.now() + backOffMs) };
+  return { failures, nextRunAt: new Date(nowMs + backOffMs) };
 }
 
 function reasonOf(exit: Exit | null): string {

@@ -2,6 +2,7 @@ import type { Exit, ObjectRef, RunSight } from '@atoll/cluster';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { DatabaseClock } from '../clock/database-clock.js';
 import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
 import { ExposureSteps } from '../doors/exposure-steps.js';
@@ -37,6 +38,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     private readonly exposures: ExposureSteps,
     private readonly deadlines: PodDeadlines,
     private readonly settings: PodsSettings,
+    private readonly clock: DatabaseClock,
   ) {
     super(dataSource, podMachine);
   }
@@ -154,7 +156,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     const sight = await this.sightOf(pod, signal);
     if (sight.phase === 'ended' || sight.phase === 'absent') {
       const exit = sight.phase === 'ended' ? sight.exit : null;
-      const { event, values } = afterEnd(pod, exit, this.settings.restartMs);
+      const { event, values } = afterEnd(pod, exit, this.settings.restartMs, await this.clock.nowMs());
       const error = event === 'FAILED' ? { code: 'ended', message: values.endReason ?? 'Its process ended.' } : null;
       return this.moving(event, (row) => ({ ...values, endedAt: endOfRun(row, exit) }), error);
     }
@@ -170,7 +172,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
 
   private async again(pod: PodEntity, signal: AbortSignal): Promise<Found> {
     if (!(await this.goneRun(pod, signal))) return { againAfterMs: lookAgainMs };
-    const leftMs = (pod.nextRunAt?.getTime() ?? 0) - Date.now();
+    const leftMs = (pod.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
     if (leftMs > 0) return { againAfterMs: leftMs };
     const reference = await this.starts.requireImage(pod.teamId, pod.image, pod.requestId ?? undefined);
     return this.moving('AGAIN', (row) => ({

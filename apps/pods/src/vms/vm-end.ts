@@ -9,12 +9,17 @@ export interface VmEnd {
   readonly values: Partial<VmEntity> & { readonly endReason: string };
 }
 
-/** What follows when the guest of a VM has stopped by itself; `exit` is null where the VM was removed from outside. */
-export function afterGuestEnd({ autoRestart, failures, startedAt }: VmEntity, exit: Exit | null, firstBackOffMs: number): VmEnd {
+/** What follows when the guest of a VM has stopped by itself, at `nowMs` by the clock of the database; `exit` is null where the VM was removed from outside. */
+export function afterGuestEnd(
+  { autoRestart, failures, startedAt }: VmEntity,
+  exit: Exit | null,
+  firstBackOffMs: number,
+  nowMs: number,
+): VmEnd {
   const endReason = reasonOf(exit);
   if (!autoRestart) return { event: exit?.code === 0 ? 'COMPLETED' : 'FAILED', values: { endReason } };
   const lastedMs = exit && startedAt ? exit.at.getTime() - startedAt.getTime() : 0;
-  return { event: 'ENDED', values: { endReason, ...backOffAfter(failures, lastedMs, firstBackOffMs) } };
+  return { event: 'ENDED', values: { endReason, ...backOffAfter(failures, lastedMs, firstBackOffMs, nowMs) } };
 }
 
 /** What becomes of a VM that waits to start again when that is no longer wanted: what it would be without `auto_restart`. */

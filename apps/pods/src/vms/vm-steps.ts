@@ -4,6 +4,7 @@ import { Outbox } from '@atoll/events';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { DatabaseClock } from '../clock/database-clock.js';
 import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
 import { owe } from '../pods/given-up-ends.js';
@@ -39,6 +40,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     private readonly usage: UsageFacts,
     private readonly outbox: Outbox,
     private readonly settings: PodsSettings,
+    private readonly clock: DatabaseClock,
   ) {
     super(dataSource, vmMachine);
   }
@@ -95,9 +97,10 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     if (sight.phase === 'running') return this.tellKeys(vm, signal);
     if (sight.phase !== 'ended' && sight.phase !== 'absent') return { againAfterMs: lookAgainMs };
     const exit = sight.phase === 'ended' ? sight.exit : null;
+    const nowMs = await this.clock.nowMs();
     return {
       decide: async (manager, row) => {
-        const { event, values } = afterGuestEnd(row, exit, this.settings.restartMs);
+        const { event, values } = afterGuestEnd(row, exit, this.settings.restartMs, nowMs);
         const error = event === 'FAILED' ? { code: 'ended', message: values.endReason } : null;
         const endedAt = endOfRun(row, exit);
         await this.move(manager, row, event, { ...self, reason: values.endReason }, { ...values, endedAt }, error);
@@ -117,7 +120,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     if (!(await this.isOver(vm, signal))) return { againAfterMs: lookAgainMs };
     // A user’s restart waits for no instant.
     if (!vm.autoRestart && vm.nextRunAt) return this.notAgain();
-    const leftMs = (vm.nextRunAt?.getTime() ?? 0) - Date.now();
+    const leftMs = (vm.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
     if (leftMs > 0) return { againAfterMs: leftMs };
     const reference = await this.starts.requireImage(vm.teamId, vm.image, vm.requestId ?? undefined);
     return this.moving('AGAIN', (row) => ({ run: row.run + 1, restarts: row.restarts + 1, reference, nextRunAt: null }));

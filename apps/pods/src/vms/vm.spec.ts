@@ -86,9 +86,7 @@ describe('a VM', () => {
       expect(row).toEqual({ failures: times });
     }
     await remove(vm);
-    const clock = jest.spyOn(Date, 'now').mockReturnValue(1_000);
-    const waits = [0, 1, 2].map((failures) => afterGuestEnd({ autoRestart: true, failures } as VmEntity, null, 50).values.nextRunAt);
-    clock.mockRestore();
+    const waits = [0, 1, 2].map((failures) => afterGuestEnd({ autoRestart: true, failures } as VmEntity, null, 50, 1_000).values.nextRunAt);
     expect(waits.map((at) => at?.getTime())).toEqual([1_050, 1_100, 1_200]);
   });
 

@@ -5,6 +5,7 @@ import { Rpc, systemContext } from '@atoll/rpc';
 import { Rounds } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { DatabaseClock } from '../clock/database-clock.js';
 import { PlatformLines } from '../logs/platform-lines.js';
 import type { KeptIdleness } from '../model/idleness.js';
 import type { PodEntity } from '../model/pod.entity.js';
@@ -36,6 +37,7 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly rpc: Rpc,
     private readonly pods: PodSteps,
     private readonly lines: PlatformLines,
+    private readonly clock: DatabaseClock,
     private readonly settings: PodsSettings,
   ) {}
 
@@ -68,7 +70,7 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   private async lookAt(rows: readonly Watched[]): Promise<void> {
-    const atMs = this.settings.now();
+    const atMs = await this.clock.nowMs();
     const asked = { seconds: windowSeconds, pods: rows.map(({ pod_id, start }) => ({ pod_id, start })) };
     const { data } = await this.rpc.call(podUsages.read, asked, systemContext('pods', { deadlineMs: readingMs }));
     await this.transactions.run((manager) => this.judgeAll(manager, data, atMs));
