@@ -95,13 +95,13 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
 
   /** Each by itself: a team whose lines the store does not take holds up neither the lines of others nor the round. */
   private async storePlatformLines(): Promise<void> {
-    const nowMs = Date.now();
+    const nowMs = performance.now();
     for (const [no, untilMs] of this.restingUntilMs) if (untilMs <= nowMs) this.restingUntilMs.delete(no);
     for (const claimed of await this.claims.claimPlatformLines([...this.storing.keys(), ...this.restingUntilMs.keys()])) {
       const { no, gpuaasId } = claimed.source;
       const task = this.writePlatformLines(claimed)
         .catch((error: unknown) => {
-          this.restingUntilMs.set(no, Date.now() + restMs);
+          this.restingUntilMs.set(no, performance.now() + restMs);
           this.tell(gpuaasId, error);
         })
         .finally(() => this.storing.delete(no));
@@ -141,14 +141,14 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   private isDue(what: string, afterMs: number): boolean {
-    if ((this.due.get(what) ?? 0) > Date.now()) return false;
-    this.due.set(what, Date.now() + afterMs);
+    if ((this.due.get(what) ?? 0) > performance.now()) return false;
+    this.due.set(what, performance.now() + afterMs);
     return true;
   }
 
   /** Once a minute for each cluster: a thousand pods may have the same trouble. */
   private tell(gpuaasId: string, error: unknown): void {
-    const nowMs = Date.now();
+    const nowMs = performance.now();
     if (this.isStopping || (this.troubleAtMs.get(gpuaasId) ?? 0) > nowMs) return;
     this.troubleAtMs.set(gpuaasId, nowMs + troubleMs);
     this.logger.warn(`Cannot collect logs of pods of GPU service ${gpuaasId}; retrying: ${messageOf(error)}`);

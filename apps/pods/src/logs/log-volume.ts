@@ -30,7 +30,7 @@ export class LogVolume {
 
   /** A sentence for the log of a pod whose lines are dropped, once an hour. */
   notice(podId: string): string | undefined {
-    const nowMs = Date.now();
+    const nowMs = performance.now();
     if ((this.noticeAtMs.get(podId) ?? 0) > nowMs) return undefined;
     this.noticeAtMs.set(podId, nowMs + noticeMs);
     return `Lines are dropped until midnight UTC: the pods of a team may write ${this.settings.logTeamMibPerDay} MiB a day.`;
