@@ -28,19 +28,20 @@ interface Asked {
 
 /** Has requests decided on by `add`, in place of what gathers them. Returns what undoes it. */
 function decideBy(add: (request: Asked, accept: (all: Asked[]) => Promise<unknown[]>) => Promise<unknown>): () => void {
-  const accepting = fixture.get(SubscriptionAccepting) as unknown as {
-    together: unknown;
-    acceptInTime: (all: Asked[]) => Promise<unknown[]>;
-  };
-  const { together } = accepting;
-  accepting.together = {
-    add: async (_key: string, request: Asked) => {
-      const answer = await add(request, (all) => accepting.acceptInTime(all));
+  interface Shared {
+    add(key: string, place: object, request: Asked): Promise<unknown>;
+    workInTime(all: { request: Asked; call: undefined }[]): Promise<unknown[]>;
+  }
+  const accepting = fixture.get(SubscriptionAccepting) as unknown as { shared: Pick<Shared, 'add'> };
+  const shared = accepting.shared as Shared;
+  accepting.shared = {
+    add: async (_key, _place, asked) => {
+      const answer = await add(asked, (all) => shared.workInTime(all.map((request) => ({ request, call: undefined }))));
       if (isAppError(answer)) throw answer;
       return answer;
     },
   };
-  return () => void (accepting.together = together);
+  return () => void (accepting.shared = shared);
 }
 
 /** As if each request were made to a replica of its own, which knows nothing of the others'. */

@@ -1,6 +1,6 @@
 import type { CallContext } from '@atoll/contracts';
 import type { Subscription } from '@atoll/contracts/gpuaas';
-import { callInHand, Transactions, type CallInHand } from '@atoll/database';
+import { Transactions } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
@@ -11,9 +11,9 @@ import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { Admissions, type Decided } from './admissions.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { unendedSubscription } from '../model/subscription.machine.js';
+import { SharedTransactions } from './shared-transactions.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
-import { Together } from './together.js';
 
 type NewSubscription = Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId' | 'name' | 'profile' | 'vRamGb' | 'vgpus'>;
 
@@ -25,29 +25,20 @@ interface Request {
   readonly context: CallContext;
 }
 
-/** One that shares its transaction, with the call that it came by. */
-interface Shared extends Request {
-  readonly call: CallInHand | undefined;
-}
-
-/** Subscriptions that one transaction accepts, at most. */
-const maxTogether = 100;
-
-/**
- * Accepts subscriptions. Requests for one pool and profile that arrive while this process has a transaction under way
- * for others share the next one (ADR 24). It costs little more than one request alone, and takes one connection.
- */
+/** Accepts subscriptions. Requests for one pool and profile share transactions. */
 @Injectable()
 export class SubscriptionAccepting {
-  private readonly together = new Together<Shared, Subscription>(maxTogether, (all) => this.acceptInTime(all));
+  private readonly shared: SharedTransactions<Request, Subscription>;
 
   constructor(
-    private readonly transactions: Transactions,
+    transactions: Transactions,
     private readonly gate: TeamGate,
     private readonly admissions: Admissions,
     private readonly subscriptions: SubscriptionSteps,
     private readonly capacity: TeamCapacity,
-  ) {}
+  ) {
+    this.shared = new SharedTransactions<Request, Subscription>(transactions, (manager, all) => this.acceptAll(manager, all));
+  }
 
   /**
    * Throws `insufficient_capacity`, with what would be accepted, and `conflict` if the team or the workspace is being
@@ -55,22 +46,7 @@ export class SubscriptionAccepting {
    */
   async accept(request: Request): Promise<Subscription> {
     const { pool, values } = request;
-    return this.together.add(`${pool.poolId} ${values.profile}`, { ...request, call: callInHand() });
-  }
-
-  /** Skips requests whose deadline has passed: their callers have been answered. */
-  private async acceptInTime(all: readonly Shared[]): Promise<(Subscription | Error)[]> {
-    const nowMs = Date.now();
-    const inTime = all.filter(({ context }) => context.deadlineAtMs > nowMs);
-    const calls = inTime.map(({ call, context: { idempotency } }) => ({ call, idempotency }));
-    const answers = await this.transactions.onceShared<Subscription>(calls, (manager, places) =>
-      this.acceptAll(
-        manager,
-        places.flatMap((at) => inTime[at] ?? []),
-      ),
-    );
-    const late = new AppError('deadline_exceeded', 'The request waited too long to be decided on.');
-    return all.map((request) => answers[inTime.indexOf(request)] ?? late);
+    return this.shared.add(`${pool.poolId} ${values.profile}`, { of: values.teamId }, request);
   }
 
   /** Accepts or refuses each request by itself. All are for one pool. */

@@ -15,39 +15,89 @@ const settledAs = async (work: Promise<Answer>) =>
     (error: unknown) => (error instanceof AppError ? error.code : String(error)),
   );
 
-it('law: each is answered once, by its own answer, in the order of its key, in batches within the limit that never overlap', async () => {
+interface Asked {
+  name: string;
+  key: string;
+  of: string;
+  about?: string;
+  isRefused: boolean;
+  pauses: number;
+}
+
+const asked: fc.Arbitrary<Omit<Asked, 'name'>> = fc.record(
+  {
+    key: fc.constantFrom('a', 'b'),
+    of: fc.constantFrom('x', 'y', 'z'),
+    about: fc.constantFrom('p', 'q'),
+    isRefused: fc.boolean(),
+    pauses: fc.nat({ max: 3 }),
+  },
+  { requiredKeys: ['key', 'of', 'isRefused', 'pauses'] },
+);
+
+it('law: each is answered once, by its own answer, in batches of one key within the limit that never overlap, in their order, and about one thing once', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(asked, { maxLength: 30 }), fc.integer({ min: 1, max: 5 }), async (each, limit) => {
+      const all = each.map((one, at): Asked => ({ ...one, name: `${at}` }));
+      const done: Asked[] = [];
+      const underWay = new Map<string, number>();
+      const together = new Together<Asked, Answer>(limit, async (batch) => {
+        expect([batch.length <= limit, new Set(batch.map(({ key }) => key)).size]).toEqual([true, 1]);
+        expect(batch.map(({ name }) => Number(name))).toEqual(batch.map(({ name }) => Number(name)).toSorted((one, other) => one - other));
+        const topics = batch.flatMap(({ about }) => about ?? []);
+        expect(new Set(topics).size).toBe(topics.length);
+        const key = batch[0]!.key;
+        expect(underWay.get(key) ?? 0).toBe(0);
+        underWay.set(key, 1);
+        await pause();
+        done.push(...batch);
+        underWay.set(key, 0);
+        return batch.map(({ name, isRefused }) => (isRefused ? new AppError('conflict', name) : { answered: name }));
+      });
+      const answers: Promise<string>[] = [];
+      for (const one of all) {
+        answers.push(settledAs(together.add(one.key, one, one)));
+        for (let count = 0; count < one.pauses; count += 1) await pause();
+      }
+      expect(await Promise.all(answers)).toEqual(all.map(({ name, isRefused }) => (isRefused ? 'conflict' : name)));
+      // Those about the same, and those of one about nothing, one after the other.
+      const rows = (from: readonly Asked[]) => Map.groupBy(from, ({ key, of, about }) => `${key} ${about ?? `of ${of}`}`);
+      expect(new Map([...rows(done)].toSorted())).toEqual(new Map([...rows(all)].toSorted()));
+    }),
+    runs(100),
+  );
+});
+
+it('law: nobody waits for all that somebody else has asked for: while one waits, no other has more than one in the next batch beyond its own', async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.record({ key: fc.constantFrom('a', 'b'), isRefused: fc.boolean(), pauses: fc.nat({ max: 3 }) }), { maxLength: 30 }),
-      fc.integer({ min: 1, max: 5 }),
-      async (asked, limit) => {
-        const done: string[] = [];
-        const underWay = new Map<string, number>();
-        const together = new Together<{ name: string; key: string; isRefused: boolean }, Answer>(limit, async (all) => {
-          expect([all.length <= limit, new Set(all.map(({ key }) => key)).size]).toEqual([true, 1]);
-          const key = all[0]!.key;
-          expect(underWay.get(key) ?? 0).toBe(0);
-          underWay.set(key, 1);
-          await pause();
-          done.push(...all.map(({ name }) => name));
-          underWay.set(key, 0);
-          return all.map(({ name, isRefused }) => (isRefused ? new AppError('conflict', name) : { answered: name }));
+      fc.array(fc.constantFrom('x', 'y', 'z'), { minLength: 1, maxLength: 40 }),
+      fc.integer({ min: 1, max: 6 }),
+      async (who, limit) => {
+        const waiting = new Map<string, number>();
+        const count = (of: string, more: number) => waiting.set(of, (waiting.get(of) ?? 0) + more);
+        const open = Promise.withResolvers<void>();
+        const together = new Together<string, Answer>(limit, async (batch) => {
+          if (batch.includes('first')) await open.promise;
+          else {
+            const served = Map.groupBy(batch, (of) => of);
+            const most = Math.max(...[...served.values()].map(({ length }) => length));
+            for (const of of batch) count(of, -1);
+            for (const [of, left] of waiting) if (left > 0) expect(most).toBeLessThanOrEqual((served.get(of)?.length ?? 0) + 1);
+          }
+          return batch.map((answered) => ({ answered }));
         });
-        const answers: Promise<string>[] = [];
-        for (const [at, { key, isRefused, pauses }] of asked.entries()) {
-          answers.push(settledAs(together.add(key, { name: `${key}${at}`, key, isRefused })));
-          for (let count = 0; count < pauses; count += 1) await pause();
-        }
-        expect(await Promise.all(answers)).toEqual(asked.map(({ key, isRefused }, at) => (isRefused ? 'conflict' : `${key}${at}`)));
-        for (const key of ['a', 'b']) {
-          const names = asked.flatMap((each, at) => (each.key === key ? [`${key}${at}`] : []));
-          expect(done.filter((name) => name.startsWith(key))).toEqual(names);
-        }
+        const answers = ['first', ...who].map((of) => together.add('key', { of }, of));
+        for (const of of who) count(of, 1);
+        open.resolve();
+        expect((await Promise.all(answers)).map(({ answered }) => answered)).toEqual(['first', ...who]);
       },
     ),
     runs(100),
   );
 });
+
+const place = { of: 'anybody' };
 
 it('a request that makes the work fail fails alone', async () => {
   const sizes: number[] = [];
@@ -57,7 +107,7 @@ it('a request that makes the work fail fails alone', async () => {
     if (all.includes('poison')) throw new Error('a bug');
     return all.map((answered) => ({ answered }));
   });
-  const answers = ['first', 'poison', 'third', 'fourth'].map((name) => settledAs(together.add('key', name)));
+  const answers = ['first', 'poison', 'third', 'fourth'].map((name) => settledAs(together.add('key', place, name)));
   expect(await Promise.all(answers)).toEqual(['first', 'Error: a bug', 'third', 'fourth']);
   expect(sizes).toEqual([1, 3, 1, 1, 1]);
 });
@@ -69,7 +119,7 @@ it('where the database is out of reach all of them are told so at once', async (
     await pause();
     throw new AppError('unavailable', 'The database does not answer.');
   });
-  const answers = ['first', 'second', 'third'].map((name) => settledAs(together.add('key', name)));
+  const answers = ['first', 'second', 'third'].map((name) => settledAs(together.add('key', place, name)));
   expect(await Promise.all(answers)).toEqual(['unavailable', 'unavailable', 'unavailable']);
   expect(calls).toBe(2);
 });
@@ -80,7 +130,7 @@ it('no more wait than could be served, and the next is refused', async () => {
     await new Promise<void>((resolve) => (open = resolve));
     return all.map((number) => ({ answered: String(number) }));
   });
-  const answers = Array.from({ length: 2_002 }, (_, at) => settledAs(together.add('key', at)));
+  const answers = Array.from({ length: 2_002 }, (_, at) => settledAs(together.add('key', place, at)));
   expect(await answers[2_001]).toBe('unavailable');
   let isOpen = true;
   void Promise.all(answers).then(() => (isOpen = false));

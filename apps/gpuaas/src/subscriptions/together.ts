@@ -1,6 +1,14 @@
 import { AppError, isAppError } from '@atoll/errors';
 
-interface Waiter<Request, Answer> {
+/** How a request stands to others of its key. */
+export interface Place {
+  /** Whose request it is: where more wait than a batch takes, of each as many as of any other. */
+  readonly of: string;
+  /** What it is about: of several that are about the same a batch takes the first. Left out: nothing that another might be about. */
+  readonly about?: string;
+}
+
+interface Waiter<Request, Answer> extends Place {
   readonly request: Request;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
@@ -10,8 +18,9 @@ interface Waiter<Request, Answer> {
 const maxWaiters = 2_000;
 
 /**
- * Serves concurrent requests of one key in batches: all that arrive while a batch is under way form the next one. The
- * first request of a key is served at once; no request waits for others to arrive.
+ * Serves concurrent requests of one key in batches: all that arrive while a batch is under way form the next one, in the
+ * order in which they came. The first request of a key is served at once; no request waits for others to arrive, and none for all
+ * that somebody else has asked for.
  */
 export class Together<Request, Answer extends object> {
   private readonly queues = new Map<string, Waiter<Request, Answer>[]>();
@@ -26,9 +35,9 @@ export class Together<Request, Answer extends object> {
   ) {}
 
   /** Throws the error of this request, and `unavailable` if too many requests of the key wait. */
-  add(key: string, request: Request): Promise<Answer> {
+  add(key: string, place: Place, request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const waiter = { request, resolve, reject };
+      const waiter = { ...place, request, resolve, reject };
       const queue = this.queues.get(key);
       if (!queue) {
         this.queues.set(key, [waiter]);
@@ -40,10 +49,13 @@ export class Together<Request, Answer extends object> {
 
   /** Serves the requests of a key until none waits. */
   private async serve(key: string): Promise<void> {
-    for (;;) {
-      const waiters = this.queues.get(key)?.splice(0, this.limit) ?? [];
-      if (waiters.length === 0) break;
-      await this.answer(waiters);
+    for (let waiting = this.queues.get(key) ?? []; waiting.length > 0; waiting = this.queues.get(key) ?? []) {
+      const batch = batchOf(waiting, this.limit);
+      this.queues.set(
+        key,
+        waiting.filter((waiter) => !batch.has(waiter)),
+      );
+      await this.answer([...batch]);
     }
     this.queues.delete(key);
   }
@@ -61,4 +73,21 @@ export class Together<Request, Answer extends object> {
       else for (const waiter of waiters) await this.answer([waiter]);
     }
   }
+}
+
+/** The next to be served, in the order in which they came. */
+function batchOf<One extends Place>(waiting: readonly One[], limit: number): Set<One> {
+  const taken = new Map<string, number>();
+  const topics = new Set<string>();
+  const turns = new Map<One, number>();
+  for (const one of waiting) {
+    if (one.about !== undefined && topics.has(one.about)) continue;
+    if (one.about !== undefined) topics.add(one.about);
+    const turn = taken.get(one.of) ?? 0;
+    taken.set(one.of, turn + 1);
+    turns.set(one, turn);
+  }
+  const next = [...turns].toSorted(([, turn], [, other]) => turn - other).slice(0, limit);
+  const chosen = new Set(next.map(([one]) => one));
+  return new Set(waiting.filter((one) => chosen.has(one)));
 }
