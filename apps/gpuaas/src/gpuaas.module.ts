@@ -50,6 +50,7 @@ import { SubscriptionAccepting } from './subscriptions/subscription-accepting.js
 import { SubscriptionsController } from './subscriptions/subscription.controller.js';
 import { SubscriptionListing } from './subscriptions/subscription-listing.js';
 import { PodEnds } from './subscriptions/pod-ends.js';
+import { SubscriptionResizing } from './subscriptions/subscription-resizing.js';
 import { SubscriptionSteps } from './subscriptions/subscription-steps.js';
 import { SubscriptionsService } from './subscriptions/subscription.service.js';
 import { HoldingsController } from './teams/holdings.controller.js';
@@ -133,6 +134,7 @@ const workers: Provider = {
     SimulatedFaults,
     SubscriptionAccepting,
     SubscriptionListing,
+    SubscriptionResizing,
     SubscriptionSteps,
     SubscriptionsService,
     TeamCapacity,

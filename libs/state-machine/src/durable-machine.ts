@@ -148,6 +148,15 @@ export abstract class DurableMachine<
     return row && this.rowOf(row);
   }
 
+  /** Locks rows until the transaction ends, in the order of their keys. Returns those that there are. */
+  async lockAll(manager: EntityManager, keys: readonly string[]): Promise<Row[]> {
+    const raw = await manager.query<object[]>(
+      `SELECT * FROM ${this.table} WHERE ${this.key} = ANY ($1) ORDER BY ${this.key} FOR NO KEY UPDATE`,
+      [keys],
+    );
+    return raw.map((row) => this.rowOf(row));
+  }
+
   /** `lock`, then `move`. Returns undefined if there is no such row, or if the event changes nothing in its state. */
   async send(manager: EntityManager, key: string, event: Event, cause: Cause, values: Partial<Row> = {}): Promise<Row | undefined> {
     const row = await this.lock(manager, key);

@@ -56,16 +56,25 @@ export class Allocation {
   /**
    * Decides on requests in their order, as if each came when the one before it had its leases. The transaction holds
    * the lock of the pool from here on: `hold` carries out what was decided. What is refused comes back as an AppError
-   * `insufficient_capacity` that says what would be accepted.
+   * `insufficient_capacity` that says what would be accepted. `leaving` are the ids of GPUs that the transaction locks afterwards: since all lock theirs in one
+   * order, they are locked with those of the leases.
    */
-  async decide(manager: EntityManager, pool: KnownPool, all: readonly Asked[]): Promise<(Admission | AppError)[]> {
+  async decide(
+    manager: EntityManager,
+    pool: KnownPool,
+    all: readonly Asked[],
+    leaving: readonly string[] = [],
+  ): Promise<(Admission | AppError)[]> {
     await lockPool(manager, pool);
     const rules = this.rulesOf(pool);
     const wanted = all.map((asked) => wantedOf(asked, rules));
     const { decisions, gpus } =
-      (await this.lookAtRest(manager, pool, wanted, rules)) ??
-      (await this.lookAtAll(manager, pool, (gpus, queue) =>
-        decideInTurn({ gpus, waiting: queue.map((request) => wantedOf(request, rules)) }, wanted, rules),
+      (await this.lookAtRest(manager, pool, wanted, rules, leaving)) ??
+      (await this.lookAtAll(
+        manager,
+        pool,
+        (gpus, queue) => decideInTurn({ gpus, waiting: queue.map((request) => wantedOf(request, rules)) }, wanted, rules),
+        leaving,
       ));
     return all.map((asked, at) => {
       const decision = decisions[at];
@@ -160,6 +169,7 @@ export class Allocation {
     pool: KnownPool,
     wanted: readonly Wanted[],
     rules: PlacingRules,
+    leaving: readonly string[],
   ): Promise<Found | undefined> {
     const used = rules.isTemporal ? 'turns_used' : 'slots_used';
     // Constants of the profiles, written out: quicker for each of many GPUs than a list to go through.
@@ -174,7 +184,7 @@ export class Allocation {
     if (rows.length === 0 || rows[0]?.has_queue) return undefined;
     const decisions = decideInTurn({ gpus: rows.map(roomOf), waiting: [] }, wanted, rules);
     const isPlain = decisions.every((decision) => decision.kind === 'lease' && decision.plans.every(({ fallsBack }) => !fallsBack));
-    return isPlain ? this.lockPlanned(manager, rows, decisions) : undefined;
+    return isPlain ? this.lockPlanned(manager, rows, decisions, leaving) : undefined;
   }
 
   /** At all GPUs of the pool. Those that are needed are locked; where one has changed meanwhile, once more. */
@@ -182,6 +192,7 @@ export class Allocation {
     manager: EntityManager,
     pool: KnownPool,
     decideOn: (gpus: readonly GpuRoom[], queue: readonly QueuedRequest[]) => readonly Decision[],
+    leaving: readonly string[] = [],
   ): Promise<Found> {
     const queue = await readQueue(manager, pool.poolId);
     for (const lock of ['', '', 'FOR NO KEY UPDATE OF gpu'] as const) {
@@ -190,26 +201,27 @@ export class Allocation {
          WHERE pool_id = $1 AND gpu.state NOT IN ('unpooled', 'offline') AND node.state = 'ready' ORDER BY gpu_id ${lock}`,
         [pool.poolId],
       );
-      const found = await this.lockPlanned(manager, rows, decideOn(rows.map(roomOf), queue));
+      const found = await this.lockPlanned(manager, rows, decideOn(rows.map(roomOf), queue), leaving);
       if (found) return found;
     }
     throw new Error(`GPUs of pool ${pool.poolId} changed while they were locked.`);
   }
 
   /**
-   * The GPUs of these plans, locked in the order of their ids as every transaction does; undefined, and none is locked,
+   * The GPUs of these plans, and those where something is given back, locked in the order of their ids as every transaction does; undefined, and none is locked,
    * where one of them has changed.
    */
   private async lockPlanned(
     manager: EntityManager,
     rows: readonly GpuColumns[],
     decisions: readonly Decision[],
+    leaving: readonly string[],
   ): Promise<Found | undefined> {
     const ids = new Set(decisions.flatMap((decision) => (decision.kind === 'lease' ? decision.plans.map(({ gpu }) => gpu.gpuId) : [])));
     if (ids.size === 0) return { decisions, gpus: new Map() };
     await manager.query('SAVEPOINT look');
     const locked = await manager.query<object[]>('SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE', [
-      [...ids],
+      [...ids, ...leaving],
     ]);
     const gpus = new Map(locked.map((raw) => this.gpus.rowOf(raw)).map((gpu) => [gpu.gpuId, gpu]));
     const isAsRead = rows.every((row) => !ids.has(row.gpuId) || isSame(row, gpus.get(row.gpuId)));

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { subscriptions, type Pool } from '@atoll/contracts/gpuaas';
 import { takeTurn } from '@atoll/database';
+import { SubscriptionResizing } from '../subscriptions/subscription-resizing.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;
@@ -17,10 +18,10 @@ type TwoGpus = Pool & Inventory;
 const twoGpus = (): Promise<TwoGpus> => fixture.pool({ mechanism: 'mps', replicas: 2 }, { count: 2 });
 const subscribe = (pool: TwoGpus) => fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 4 });
 
-/** Somebody waits for a lock of this database. */
-async function waiting(): Promise<void> {
-  const sql = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  while ((await fixture.query(sql)).length === 0) await new Promise((resolve) => setImmediate(resolve));
+/** Somebody waits for a lock of this database, of rows of this table where one is named. */
+async function waiting(table = ''): Promise<void> {
+  const sql = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'`;
+  while ((await fixture.query(sql, [table])).length === 0) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Has something done while the GPU with the smaller id is locked, and tells whether the other one is locked meanwhile. */
@@ -32,7 +33,7 @@ async function locksTheOther({ gpu_ids }: TwoGpus, work: () => Promise<unknown>)
     await first.startTransaction();
     await first.query('SELECT FROM gpu WHERE gpu_id = $1 FOR UPDATE', [smaller]);
     const working = work();
-    await waiting();
+    await waiting('FROM gpu ');
     const free = await fixture.query('SELECT FROM gpu WHERE gpu_id = $1 FOR UPDATE SKIP LOCKED', [larger]);
     await first.commitTransaction();
     await working;
@@ -56,6 +57,30 @@ describe('GPUs are locked in the order of their ids', () => {
     await fixture.unsubscribe(team, held);
     expect(await locksTheOther(pool, () => fixture.work())).toBe(false);
     expect((await fixture.subscription(team, held)).status).toBe('unsubscribed');
+  });
+
+  it('where one transaction allocates for a subscription that grows and takes from one that shrinks', async () => {
+    const pool = await fixture.pool({ mechanism: 'mps', replicas: 3 }, { count: 2 });
+    const one = (vgpus: number) => fixture.subscribe(team, { pool_id: pool.pool_id, vgpus });
+    const [shrinking, growing, first] = [await one(3), await one(1), await one(1)];
+    await fixture.settle();
+    const resize = ({ subscription_id }: { subscription_id: string }, vgpus: number) =>
+      fixture.call(subscriptions.resize, { subscription_id, vgpus }, team.member);
+    const asked = jest.spyOn(fixture.get(SubscriptionResizing), 'resize');
+    const holder = fixture.get(DataSource).createQueryRunner();
+    await holder.connect();
+    await holder.startTransaction();
+    await holder.query('SELECT FROM subscription WHERE subscription_id = $1 FOR UPDATE', [first.subscription_id]);
+    const all = [resize(first, 1)];
+    await waiting();
+    all.push(resize(shrinking, 2), resize(growing, 2));
+    while (asked.mock.calls.length < all.length) await new Promise((resolve) => setImmediate(resolve));
+    const shared = async () => {
+      await holder.commitTransaction();
+      await holder.release();
+      await Promise.all(all);
+    };
+    expect(await locksTheOther(pool, shared)).toBe(false);
   });
 });
 

@@ -6,12 +6,18 @@ import { GpuSteps } from '../sharing/gpu-steps.js';
 import { recount, type HeldFilter } from '../sharing/lease-store.js';
 import { wakeQueue } from '../sharing/waiting-requests.js';
 
-/**
- * Which leases are given back: with `idle` so many on which nothing runs, with `isAdded` those by which a subscription
- * was to grow.
- */
-export interface Released extends HeldFilter {
-  readonly idle?: number;
+/** A lease that is to be given back, and why. */
+export interface Leaving {
+  readonly leaseId: string;
+  readonly gpuId: string;
+  readonly cause: Cause;
+}
+
+/** How many leases on which nothing runs a subscription gives back. */
+export interface Shrinking {
+  readonly subscriptionId: string;
+  readonly count: number;
+  readonly cause: Cause;
 }
 
 /** Leases that are given back, and in the same transaction what that does to the modes of their GPUs. */
@@ -19,29 +25,53 @@ export interface Released extends HeldFilter {
 export class Placement {
   constructor(private readonly gpus: GpuSteps) {}
 
-  /**
-   * Gives back leases of a subscription, or of a workload its own; what still runs may return to Spatial, and those
-   * that wait for the pool look for room. The subscription's, or the workload's, row is locked by the transaction.
-   */
-  async release(manager: EntityManager, { of, ids, isAdded = false, idle }: Released, cause: Cause): Promise<void> {
-    // Chosen once: a look after the wait for the GPUs could see others.
-    const chosen = await manager.query<{ lease_id: string; gpu_id: string }[]>(
-      `SELECT lease_id, gpu_id FROM lease
-       WHERE ${of} = ANY ($1::bigint[]) ${idle === undefined ? '' : 'AND workload_id IS NULL'} ${isAdded ? 'AND is_added' : ''} ORDER BY lease_id DESC LIMIT $2`,
-      [ids, idle ?? null],
+  /** Gives back what is held. The subscription's, or the workload's, row is locked by the transaction. */
+  async release(manager: EntityManager, { of, ids, isAdded = false }: HeldFilter, cause: Cause): Promise<void> {
+    const held = await manager.query<{ lease_id: string; gpu_id: string }[]>(
+      `SELECT lease_id, gpu_id FROM lease WHERE ${of} = ANY ($1::bigint[]) ${isAdded ? 'AND is_added' : ''}`,
+      [ids],
     );
-    if (chosen.length === 0) return;
+    await this.giveBack(
+      manager,
+      held.map(({ lease_id, gpu_id }) => ({ leaseId: lease_id, gpuId: gpu_id, cause })),
+    );
+  }
+
+  /** Those that subscriptions, whose rows are locked by the transaction, give back: chosen once, since a later look could see others. */
+  async idleOf(manager: EntityManager, all: readonly Shrinking[]): Promise<Leaving[]> {
+    if (all.length === 0) return [];
+    const rows = await manager.query<{ lease_id: string; gpu_id: string; subscription_id: string }[]>(
+      `SELECT lease_id, gpu_id, subscription_id FROM (
+         SELECT lease_id, gpu_id, subscription_id, row_number() OVER (PARTITION BY subscription_id ORDER BY lease_id DESC) AS place
+         FROM lease WHERE subscription_id = ANY ($1::bigint[]) AND workload_id IS NULL
+       ) idle JOIN unnest($1::bigint[], $2::int[]) shrinking (subscription_id, count) USING (subscription_id) WHERE place <= count`,
+      [all.map(({ subscriptionId }) => subscriptionId), all.map(({ count }) => count)],
+    );
+    const causes = new Map(all.map(({ subscriptionId, cause }) => [subscriptionId, cause]));
+    return rows.flatMap(({ lease_id, gpu_id, subscription_id }) => {
+      const cause = causes.get(subscription_id);
+      return cause ? [{ leaseId: lease_id, gpuId: gpu_id, cause }] : [];
+    });
+  }
+
+  /** Gives back leases; what still runs may return to Spatial, and those that wait for the pool look for room. */
+  async giveBack(manager: EntityManager, leaving: readonly Leaving[]): Promise<void> {
+    if (leaving.length === 0) return;
     const gpus = await this.lock(
       manager,
-      chosen.map(({ gpu_id }) => gpu_id),
+      leaving.map(({ gpuId }) => gpuId),
     );
-    await manager.query('DELETE FROM lease WHERE lease_id = ANY ($1::bigint[])', [chosen.map(({ lease_id }) => lease_id)]);
+    await manager.query('DELETE FROM lease WHERE lease_id = ANY ($1::bigint[])', [leaving.map(({ leaseId }) => leaseId)]);
     await recount(
       manager,
       gpus.map(({ gpuId }) => gpuId),
     );
-    // A GPU that has just failed to return is left alone for a while.
-    for (const gpu of gpus) if (gpu.parkedUntil === null) await this.gpus.returnIfFits(manager, gpu, cause);
+    const causes = new Map(leaving.map(({ gpuId, cause }) => [gpuId, cause]));
+    for (const gpu of gpus) {
+      const cause = causes.get(gpu.gpuId);
+      // A GPU that has just failed to return is left alone for a while.
+      if (cause && gpu.parkedUntil === null) await this.gpus.returnIfFits(manager, gpu, cause);
+    }
     for (const poolId of new Set(gpus.flatMap((gpu) => gpu.poolId ?? []))) await wakeQueue(manager, poolId);
   }
 

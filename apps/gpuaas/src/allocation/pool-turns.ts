@@ -10,8 +10,9 @@ const shared = { sharedFor: 'this pool' };
 const laneOf = ({ poolId }: KnownPool): string => `pool ${poolId}`;
 
 /**
- * Transactions of requests that lock the row of a pool, in which all teams meet: in each process those of one pool run one at a time and wait without a connection.
- * Throws `unavailable` for one that has waited in vain. (Subscriptions to a pool share transactions: ADR 24.)
+ * Transactions of workloads that lock the row of a pool, in which all teams meet, since its slices are sold more than once: in each process those of one pool run
+ * one at a time and wait without a connection. Where each is sold once, the subscription of a workload holds the leases that it takes, and nobody waits here. Throws
+ * `unavailable` for one that has waited in vain. (Subscriptions and resizes of a pool share transactions: ADR 24.)
  */
 @Injectable()
 export class PoolTurns {
@@ -20,13 +21,8 @@ export class PoolTurns {
     private readonly writers: Writers,
   ) {}
 
-  run<T>(pool: KnownPool, context: CallContext, work: Work<T>): Promise<T> {
-    return this.writers.run(laneOf(pool), context, work, shared);
-  }
-
-  /** For a workload, which locks the pool only where slices are sold more than once: otherwise its subscription holds the leases that it takes. */
   runWorkload<T>(pool: KnownPool, context: CallContext, work: Work<T>): Promise<T> {
-    return pool.overcommit > 1 ? this.run(pool, context, work) : this.transactions.run(work);
+    return pool.overcommit > 1 ? this.writers.run(laneOf(pool), context, work, shared) : this.transactions.run(work);
   }
 
   /** As `runWorkload`, once for an `Idempotency-Key`. */

@@ -36,15 +36,20 @@ export class Admissions {
 
   /**
    * Returns for each, in their order, what it gets, or an AppError `insufficient_capacity`. The transaction holds the
-   * lock of the pool from here on.
+   * lock of the pool from here on. `leaving` as in `Allocation.decide`.
    */
-  async decide(manager: EntityManager, pool: KnownPool, all: readonly Asked[]): Promise<(Decided | AppError)[]> {
+  async decide(
+    manager: EntityManager,
+    pool: KnownPool,
+    all: readonly Asked[],
+    leaving: readonly string[] = [],
+  ): Promise<(Decided | AppError)[]> {
     if (all.length === 0) return [];
     if (pool.overcommit > 1) {
       const refusals = await this.entitlements.decide(manager, pool, all);
       return refusals.map((refusal) => refusal ?? { admission: null, reason: null });
     }
-    const admissions = await this.allocation.decide(manager, pool, all);
+    const admissions = await this.allocation.decide(manager, pool, all, leaving);
     return admissions.map((admission) => (isAppError(admission) ? admission : { admission, reason: admission.reason }));
   }
 

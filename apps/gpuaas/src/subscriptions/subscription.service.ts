@@ -7,27 +7,23 @@ import {
   type Unsubscribe,
 } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
-import { AppError, invalidField, isAppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { TeamCapacity } from '../capacity/team-capacity.js';
-import { Placement } from '../allocation/placement.js';
-import { PoolTurns } from '../allocation/pool-turns.js';
 import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
 import { soldProfiles } from '../sharing/pool-terms.js';
 import type { WorkloadEntity } from '../model/workload.entity.js';
 import { WorkloadSteps } from './workload-steps.js';
-import { liveWorkload } from '../model/workload.machine.js';
-import { Admissions } from './admissions.js';
 import { SubscriptionAccepting } from './subscription-accepting.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
+import { SubscriptionResizing } from './subscription-resizing.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
-import { isResizing, statusOf } from '../model/subscription-status.js';
+import { statusOf } from '../model/subscription-status.js';
 
-type Place = Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId'>;
+type Place = Pick<SubscriptionEntity, 'subscriptionId' | 'teamId' | 'workspaceId' | 'poolId'>;
 
 /** Subscribing to pools, changing what is held, and giving it back. */
 @Injectable()
@@ -35,15 +31,12 @@ export class SubscriptionsService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
-    private readonly turns: PoolTurns,
     private readonly gate: TeamGate,
     private readonly pools: PoolCatalogue,
     private readonly accepting: SubscriptionAccepting,
-    private readonly admissions: Admissions,
-    private readonly placement: Placement,
+    private readonly resizing: SubscriptionResizing,
     private readonly subscriptions: SubscriptionSteps,
     private readonly workloads: WorkloadSteps,
-    private readonly capacity: TeamCapacity,
   ) {}
 
   async subscribe(
@@ -70,25 +63,10 @@ export class SubscriptionsService {
    * not be in use.
    */
   async resize({ subscription_id, vgpus }: ResizeSubscription, context: CallContext): Promise<Subscription> {
-    const { teamId, workspaceId, poolId } = await this.find(subscription_id, context);
+    const { poolId, ...resized } = await this.find(subscription_id, context);
     const pool = await this.pools.pool(poolId);
-    const { caller } = context;
-    const refusal = await this.gate.growthRefusal(caller, teamId, 'subscription');
-    return this.turns.run(pool, context, async (manager) => {
-      // The team before its subscription, as whoever ends what a team holds.
-      const [closing] = await this.gate.holdAllOpen(manager, [{ caller, teamId, workspaceId }]);
-      const held = await this.lock(manager, subscription_id);
-      if (isResizing(held.state))
-        throw new AppError('conflict', `A change to ${held.resizeVgpus} vGPUs is pending: wait until it has succeeded or failed.`);
-      if (held.state !== 'active')
-        throw new AppError('conflict', `The subscription is ${statusOf(held.state)}: only an active one can be changed.`);
-      const closed = refusal ?? closing;
-      if (vgpus > held.vgpus && closed) throw closed;
-      const changed = await (vgpus > held.vgpus
-        ? this.grow(manager, pool, held, vgpus, context)
-        : this.shrink(manager, pool, held, vgpus, context));
-      return subscriptionView(changed ?? held, pool);
-    });
+    const refusal = await this.gate.growthRefusal(context.caller, resized.teamId, 'subscription');
+    return this.resizing.resize({ ...resized, pool, vgpus, refusal, context });
   }
 
   /** As `unsubscribe` with force, of a subscription that must be of the team and the pool, where those are named. */
@@ -115,51 +93,11 @@ export class SubscriptionsService {
     });
   }
 
-  private async grow(
-    manager: EntityManager,
-    pool: KnownPool,
-    held: SubscriptionEntity,
-    vgpus: number,
-    context: CallContext,
-  ): Promise<SubscriptionEntity | undefined> {
-    const { teamId, profile } = held;
-    const cause = causeOf(context, `from ${held.vgpus} to ${vgpus} vGPUs`);
-    const [decided] = await this.admissions.decide(manager, pool, [{ teamId, profile, vgpus: vgpus - held.vgpus }]);
-    if (!decided || isAppError(decided)) throw decided ?? new Error('A request was not decided on.');
-    const values = { resizeVgpus: vgpus, resizeFailure: null };
-    const growing = await this.subscriptions.move(manager, held, 'GROW', cause, values, decided.reason);
-    await this.admissions.hold(manager, pool, [{ decided, subscription: held, isAdded: true, cause }]);
-    await this.capacity.note(manager, [teamId]);
-    return growing;
-  }
-
-  private async shrink(
-    manager: EntityManager,
-    pool: KnownPool,
-    held: SubscriptionEntity,
-    vgpus: number,
-    context: CallContext,
-  ): Promise<SubscriptionEntity | undefined> {
-    const { subscriptionId, vgpus: before, resizeVgpus } = held;
-    // The size that it has: a resize that failed is not shown any more.
-    if (vgpus === before && resizeVgpus === null) return held;
-    const [{ used = 0 } = {}] = await manager.query<{ used: number }[]>(
-      `SELECT coalesce(sum(vgpus), 0)::int AS used FROM workload WHERE subscription_id = $1 AND ${liveWorkload}`,
-      [subscriptionId],
-    );
-    if (used > vgpus)
-      throw new AppError('conflict', `${used} of its ${before} vGPUs are in use: stop workloads first, or keep at least ${used}.`);
-    const cause = causeOf(context, `from ${before} to ${vgpus} vGPUs`);
-    if (pool.overcommit === 1 && vgpus < before) {
-      await this.placement.release(manager, { of: 'subscription_id', ids: [subscriptionId], idle: before - vgpus }, cause);
-    }
-    return this.subscriptions.move(manager, held, 'SHRUNK', cause, { vgpus, resizeVgpus: null, resizeFailure: null });
-  }
-
-  /** The subscription's team, workspace and pool, for its members alone. */
+  /** The subscription with its team, workspace and pool, for its members alone. */
   private async find(subscriptionId: string, { caller }: CallContext): Promise<Place> {
     const [found] = await this.dataSource.query<Place[]>(
-      'SELECT team_id AS "teamId", workspace_id AS "workspaceId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1',
+      `SELECT subscription_id AS "subscriptionId", team_id AS "teamId", workspace_id AS "workspaceId", pool_id AS "poolId"
+       FROM subscription WHERE subscription_id = $1`,
       [subscriptionId],
     );
     if (!found) throw notFound('subscription');

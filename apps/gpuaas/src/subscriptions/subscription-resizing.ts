@@ -1,0 +1,200 @@
+import { notFound, type CallContext } from '@atoll/contracts';
+import type { Subscription } from '@atoll/contracts/gpuaas';
+import { Transactions } from '@atoll/database';
+import { AppError, isAppError } from '@atoll/errors';
+import { causeOf } from '@atoll/state-machine';
+import { TeamGate } from '@atoll/team-directory';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Placement } from '../allocation/placement.js';
+import { TeamCapacity } from '../capacity/team-capacity.js';
+import type { SubscriptionEntity } from '../model/subscription.entity.js';
+import { isResizing, statusOf } from '../model/subscription-status.js';
+import { liveWorkload } from '../model/workload.machine.js';
+import type { KnownPool } from '../sharing/pool-catalogue.js';
+import { Admissions, type Decided, type Held } from './admissions.js';
+import { SharedTransactions } from './shared-transactions.js';
+import { SubscriptionSteps } from './subscription-steps.js';
+import { subscriptionView } from './subscription-view.js';
+
+type Resized = Pick<SubscriptionEntity, 'subscriptionId' | 'teamId' | 'workspaceId'>;
+
+interface Request extends Resized {
+  readonly pool: KnownPool;
+  readonly vgpus: number;
+  /** Why its team may not have more. */
+  readonly refusal: AppError | undefined;
+  readonly context: CallContext;
+}
+
+/** A request that may be granted, with the row, which the transaction has locked. */
+interface Open extends Request {
+  readonly held: SubscriptionEntity;
+  /** Its place among all. */
+  readonly at: number;
+}
+
+type Answers = (Subscription | AppError | undefined)[];
+
+/** Changes what subscriptions hold. Requests for one pool share transactions, in which each subscription is changed once. */
+@Injectable()
+export class SubscriptionResizing {
+  private readonly shared: SharedTransactions<Request, Subscription>;
+
+  constructor(
+    transactions: Transactions,
+    private readonly gate: TeamGate,
+    private readonly admissions: Admissions,
+    private readonly placement: Placement,
+    private readonly subscriptions: SubscriptionSteps,
+    private readonly capacity: TeamCapacity,
+  ) {
+    this.shared = new SharedTransactions<Request, Subscription>(transactions, (manager, all) => this.resizeAll(manager, all));
+  }
+
+  /** Throws `insufficient_capacity`, with what would be accepted, and `conflict` where the subscription cannot be changed now. */
+  async resize(request: Request): Promise<Subscription> {
+    return this.shared.add(request.pool.poolId, { of: request.teamId, about: request.subscriptionId }, request);
+  }
+
+  /** As one after the other: those that grow, in their order, and then those that shrink. All are for one pool. */
+  private async resizeAll(manager: EntityManager, all: readonly Request[]): Promise<(Subscription | AppError)[]> {
+    const [first] = all;
+    if (!first) return [];
+    const { pool } = first;
+    const answers: Answers = all.map(() => undefined);
+    const open = await this.lockOpen(manager, all, answers);
+    const shrinking = await this.unused(
+      manager,
+      open.filter(({ vgpus, held }) => vgpus <= held.vgpus),
+      answers,
+    );
+    const leaving = await this.placement.idleOf(manager, shrinksOn(pool, shrinking));
+    await this.grow(
+      manager,
+      pool,
+      open.filter(({ vgpus, held }) => vgpus > held.vgpus),
+      leaving.map(({ gpuId }) => gpuId),
+      answers,
+    );
+    await this.placement.giveBack(manager, leaving);
+    await this.shrink(manager, pool, shrinking, answers);
+    return answers.map((answer) => {
+      if (!answer) throw new Error('A request was not decided on.');
+      return answer;
+    });
+  }
+
+  /** Those whose subscriptions can be changed, locked; the others are answered. */
+  private async lockOpen(manager: EntityManager, all: readonly Request[], answers: Answers): Promise<Open[]> {
+    // The teams before their subscriptions, as whoever ends what a team holds.
+    const closings = await this.gate.holdAllOpen(
+      manager,
+      all.map(({ context: { caller }, teamId, workspaceId }) => ({ caller, teamId, workspaceId })),
+    );
+    const rows = await this.subscriptions.lockAll(
+      manager,
+      all.map(({ subscriptionId }) => subscriptionId),
+    );
+    const byId = new Map(rows.map((row) => [row.subscriptionId, row]));
+    return all.flatMap((request, at) => {
+      const held = byId.get(request.subscriptionId);
+      const refusal = held ? refusalOf(request, held, closings[at]) : notFound('subscription');
+      if (refusal) answers[at] = refusal;
+      return held && !refusal ? [{ ...request, held, at }] : [];
+    });
+  }
+
+  /** Takes effect when the nodes have confirmed what is added. */
+  private async grow(
+    manager: EntityManager,
+    pool: KnownPool,
+    growing: readonly Open[],
+    leaving: readonly string[],
+    answers: Answers,
+  ): Promise<void> {
+    const decisions = await this.admissions.decide(
+      manager,
+      pool,
+      growing.map(({ vgpus, held: { teamId, profile, vgpus: before } }) => ({ teamId, profile, vgpus: vgpus - before })),
+      leaving,
+    );
+    const all: Held[] = [];
+    for (const [place, request] of growing.entries()) {
+      const decided = decisions[place];
+      if (!decided) throw new Error('A request was not decided on.');
+      if (isAppError(decided)) answers[request.at] = decided;
+      else all.push(await this.begin(manager, pool, request, decided, answers));
+    }
+    if (all.length === 0) return;
+    await this.admissions.hold(manager, pool, all);
+    await this.capacity.note(
+      manager,
+      all.map(({ subscription: { teamId } }) => teamId),
+    );
+  }
+
+  private async begin(manager: EntityManager, pool: KnownPool, request: Open, decided: Decided, answers: Answers): Promise<Held> {
+    const { held, vgpus, at } = request;
+    const cause = causeOfResize(request);
+    const values = { resizeVgpus: vgpus, resizeFailure: null };
+    const moved = await this.subscriptions.move(manager, held, 'GROW', cause, values, decided.reason);
+    answers[at] = subscriptionView(moved ?? held, pool);
+    return { decided, subscription: held, isAdded: true, cause };
+  }
+
+  /** Those of these that keep what their workloads use; the others are answered. */
+  private async unused(manager: EntityManager, shrinking: readonly Open[], answers: Answers): Promise<Open[]> {
+    if (shrinking.length === 0) return [];
+    const rows = await manager.query<{ subscription_id: string; used: number }[]>(
+      `SELECT subscription_id, sum(vgpus)::int AS used FROM workload WHERE subscription_id = ANY ($1::bigint[]) AND ${liveWorkload} GROUP BY 1`,
+      [shrinking.map(({ subscriptionId }) => subscriptionId)],
+    );
+    const usedBy = new Map(rows.map(({ subscription_id, used }) => [subscription_id, used]));
+    return shrinking.filter(({ at, subscriptionId, vgpus, held }) => {
+      const used = usedBy.get(subscriptionId) ?? 0;
+      if (used > vgpus) answers[at] = inUse(used, held.vgpus);
+      return used <= vgpus;
+    });
+  }
+
+  /** Takes effect at once, since what is taken away is not in use. */
+  private async shrink(manager: EntityManager, pool: KnownPool, shrinking: readonly Open[], answers: Answers): Promise<void> {
+    for (const request of shrinking) {
+      const { held, vgpus, at } = request;
+      // The size that it has: a resize that failed is not shown any more.
+      const isNone = vgpus === held.vgpus && held.resizeVgpus === null;
+      const values = { vgpus, resizeVgpus: null, resizeFailure: null };
+      const moved = isNone ? held : await this.subscriptions.move(manager, held, 'SHRUNK', causeOfResize(request), values);
+      answers[at] = subscriptionView(moved ?? held, pool);
+    }
+  }
+}
+
+function refusalOf({ vgpus, refusal }: Request, held: SubscriptionEntity, closing: AppError | undefined): AppError | undefined {
+  if (isResizing(held.state))
+    return new AppError('conflict', `A change to ${held.resizeVgpus} vGPUs is pending: wait until it has succeeded or failed.`);
+  if (held.state !== 'active')
+    return new AppError('conflict', `The subscription is ${statusOf(held.state)}: only an active one can be changed.`);
+  return vgpus > held.vgpus ? (refusal ?? closing) : undefined;
+}
+
+function inUse(used: number, before: number): AppError {
+  return new AppError('conflict', `${used} of its ${before} vGPUs are in use: stop workloads first, or keep at least ${used}.`);
+}
+
+/** With overcommit a subscription holds no leases. */
+function shrinksOn({ overcommit }: KnownPool, shrinking: readonly Open[]): Parameters<Placement['idleOf']>[1] {
+  if (overcommit > 1) return [];
+  return shrinking
+    .filter(({ vgpus, held }) => vgpus < held.vgpus)
+    .map((request) => ({
+      subscriptionId: request.subscriptionId,
+      count: request.held.vgpus - request.vgpus,
+      cause: causeOfResize(request),
+    }));
+}
+
+function causeOfResize({ context, held, vgpus }: Open): ReturnType<typeof causeOf> {
+  return causeOf(context, `from ${held.vgpus} to ${vgpus} vGPUs`);
+}
