@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '@atoll/database';
 import { createDatabase } from './databases.js';
+import { measureCrowd } from './gpuaas-crowd.js';
 import { measureBesideEnded, measureGrowth } from './gpuaas-growth.js';
 import { measureListing } from './gpuaas-listing.js';
 import { measureSubscribing } from './gpuaas-subscribe.js';
 import { stopAll } from './processes.js';
 
-/** `npm run bench:gpuaas`: listing, subscribing, and how each operation grows, each figure beside its floor, in one run, on a database of its own. Smaller by its flags. */
+/** `npm run bench:gpuaas`: listing, subscribing, many teams at one pool, and how each operation grows, each figure beside its floor, in one run, on a database of its own. Smaller by its flags. */
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
@@ -23,7 +24,7 @@ const { values } = parseArgs({
     /** Of 7 slices each, in the pool that is filled. */
     gpus: { type: 'string', default: '715' },
     callers: { type: 'string', default: '50' },
-    /** How often the pool is filled for each number of vGPUs. */
+    /** How often the pool is filled for each number of vGPUs, and rounds of many teams at one pool. */
     fills: { type: 'string', default: '3' },
     /** A request. */
     vgpus: { type: 'string', default: '1,4' },
@@ -77,6 +78,18 @@ async function showSubscribing(url: string, folder: string): Promise<void> {
   }
 }
 
+async function showCrowd(url: string, folder: string): Promise<void> {
+  const load = { teams: 12, atOnce: 6, held: 12, rounds: Number(values.fills) };
+  console.log(
+    `${load.teams} teams with ${load.atOnce} requests each at once under way for one pool, ${load.teams * load.held} of each kind`,
+  );
+  for (const { kind, perSecond, medianMs, longestMs, refused } of await measureCrowd(url, folder, load)) {
+    console.log(
+      `  ${kind.padEnd(18)} ${perSecond.toFixed(0).padStart(5)} /s   median ${milliseconds(medianMs)}   longest ${milliseconds(longestMs)}   refused ${refused}`,
+    );
+  }
+}
+
 async function showGrowth(folder: string): Promise<void> {
   const sizes = values.sizes.split(',').map(Number);
   console.log(`Growth from ${sizes[0]} to ${sizes.at(-1)}: milliseconds, and k where they grow as size^k`);
@@ -99,6 +112,7 @@ try {
   console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}\n`);
   if (wanted('listing')) await showListing(await createDatabase(postgres.url, 'bench_listing'), folder);
   if (wanted('growth')) await showGrowth(folder);
+  if (wanted('crowd')) await showCrowd(await createDatabase(postgres.url, 'bench_crowd'), folder);
   if (wanted('subscribe')) await showSubscribing(await createDatabase(postgres.url, 'bench_subscribe'), folder);
 } finally {
   await stopAll();
