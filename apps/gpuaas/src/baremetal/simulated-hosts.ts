@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Transactions } from '@atoll/database';
 import { StepFailed, type StepContext } from '@atoll/state-machine';
@@ -29,7 +30,7 @@ export class SimulatedHosts implements HostDriver {
       const [left] = Object.keys(users);
       if (left !== undefined) throw new StepFailed('leftovers', `The host still has users of earlier instances: ${left}`, true);
     });
-    const hostKey = host.hostKey ?? `SHA256:${Buffer.from(`simulated host ${host.name}`).toString('base64').padEnd(43, 'A').slice(0, 43)}`;
+    const hostKey = host.hostKey ?? `SHA256:${createHash('sha256').update(`simulated host ${host.name}`).digest('base64').slice(0, 43)}`;
     return {
       hostKey,
       fence: '0',
