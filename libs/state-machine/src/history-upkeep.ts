@@ -1,12 +1,9 @@
 import { inBackground } from '@atoll/database';
-import { Rounds } from '@atoll/waiting';
+import { Removals } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { messageOf } from './due-poll.js';
 
-const everyMs = 600_000;
-/** Where there is more to remove: other statements have their turn between two batches. */
-const moreMs = 100;
 const batchSize = 1_000;
 
 /** Ids grow with time, so that the oldest lines are the first in the primary key. Replicas do not wait for each other. */
@@ -18,7 +15,10 @@ const removal = `DELETE FROM machine_history WHERE id IN (
 /** Removes transitions that are older than so many days, a batch at a time. */
 export class HistoryUpkeep {
   private readonly logger = new Logger('Machines');
-  private readonly rounds = new Rounds(() => this.look());
+  private readonly removals = new Removals(
+    () => this.removeSome(),
+    (error) => this.logger.warn(`Cannot remove old transitions; retrying: ${messageOf(error)}`),
+  );
 
   constructor(
     private readonly dataSource: DataSource,
@@ -26,25 +26,16 @@ export class HistoryUpkeep {
   ) {}
 
   start(): void {
-    this.rounds.start(everyMs);
+    this.removals.start();
   }
 
   stop(): Promise<void> {
-    return this.rounds.stop();
+    return this.removals.stop();
   }
 
   /** Removes one batch. Resolves with whether there may be more. */
   async removeSome(): Promise<boolean> {
     const [rows] = await inBackground(() => this.dataSource.query<[{ id: string }[], number]>(removal, [this.days, batchSize]));
     return rows.length === batchSize;
-  }
-
-  private async look(): Promise<number> {
-    try {
-      return (await this.removeSome()) ? moreMs : everyMs;
-    } catch (error) {
-      this.logger.warn(`Cannot remove old transitions; retrying: ${messageOf(error)}`);
-      return everyMs;
-    }
   }
 }

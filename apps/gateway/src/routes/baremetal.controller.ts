@@ -60,6 +60,7 @@ export class BaremetalController {
   }
 
   @Get(':instance_id/credentials')
+  @Refuses('conflict')
   @Answers(
     200,
     BaremetalCredentials,

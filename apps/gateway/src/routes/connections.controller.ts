@@ -26,14 +26,19 @@ export class ConnectionsController {
   @AnswersAllOrPage(
     ConnectionList,
     'List the connections of a team',
-    'Returns the addresses of the pods and services on the subscriptions, as last refreshed: all of them unless `limit` is sent.',
+    'Returns the addresses of the pods and services on the subscriptions, as last refreshed: all of them unless `limit` is sent. Requires team_owner, team_admin or member.',
   )
   listConnections(@Query() query: ReadConnections, @Context() context: CallContext): Promise<ConnectionList | PassedOn> {
     return this.answers.allOrPage(this.rpc, connections.read, query, context);
   }
 
   @Post('refresh-connections')
-  @Answers(202, RefreshBegun, 'Refresh the connections of a team', 'Reads the addresses anew. Requests at the same time share one refresh.')
+  @Answers(
+    202,
+    RefreshBegun,
+    'Refresh the connections of a team',
+    'Reads the addresses anew. Requests at the same time share one refresh. Requires team_owner, team_admin or member.',
+  )
   refreshConnections(@Query() query: RefreshConnections, @Context() context: CallContext): Promise<RefreshBegun> {
     return this.rpc.call(connections.refresh, query, context);
   }

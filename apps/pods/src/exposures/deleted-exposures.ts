@@ -1,11 +1,8 @@
 import { Statements } from '@atoll/database';
-import { Rounds } from '@atoll/waiting';
+import { Removals } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
 
-const everyMs = 600_000;
-/** Where there is more to remove: other statements have their turn between two batches. */
-const moreMs = 100;
 const batchSize = 1_000;
 
 /** Replicas do not wait for each other. */
@@ -22,7 +19,11 @@ const removal = `DELETE FROM exposure WHERE service_id IN (
 @Injectable()
 export class DeletedExposures implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(DeletedExposures.name);
-  private readonly rounds = new Rounds(() => this.look());
+  private readonly removals = new Removals(
+    () => this.removeSome(),
+    (error) =>
+      this.logger.warn(`Cannot remove deleted exposed services; retrying: ${error instanceof Error ? error.message : String(error)}`),
+  );
 
   constructor(
     private readonly statements: Statements,
@@ -30,25 +31,16 @@ export class DeletedExposures implements OnApplicationBootstrap, BeforeApplicati
   ) {}
 
   onApplicationBootstrap(): void {
-    if (!this.settings.workers.isIdle) this.rounds.start(everyMs);
+    if (!this.settings.workers.isIdle) this.removals.start();
   }
 
   beforeApplicationShutdown(): Promise<void> {
-    return this.rounds.stop();
+    return this.removals.stop();
   }
 
   /** Removes one batch. Resolves with whether there may be more. */
   async removeSome(): Promise<boolean> {
     const removed = await this.statements.query('exposures.forget', removal, [this.settings.historyRetentionDays, batchSize]);
     return removed.length === batchSize;
-  }
-
-  private async look(): Promise<number> {
-    try {
-      return (await this.removeSome()) ? moreMs : everyMs;
-    } catch (error) {
-      this.logger.warn(`Cannot remove deleted exposed services; retrying: ${error instanceof Error ? error.message : String(error)}`);
-      return everyMs;
-    }
   }
 }

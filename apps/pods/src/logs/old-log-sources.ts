@@ -1,11 +1,8 @@
 import { Statements } from '@atoll/database';
-import { Rounds } from '@atoll/waiting';
+import { Removals } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
 
-const everyMs = 600_000;
-/** Between two slices of a look: other statements have their turn. */
-const moreMs = 100;
 const sliceSize = 1_000;
 
 /** However many sources there are, old or not, one statement reads a slice of them. Replicas do not wait for each other. */
@@ -26,7 +23,11 @@ const removal = `WITH slice AS MATERIALIZED (
 @Injectable()
 export class OldLogSources implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(OldLogSources.name);
-  private readonly rounds = new Rounds(() => this.look());
+  private readonly removals = new Removals(
+    () => this.removeSome(),
+    (error) =>
+      this.logger.warn(`Cannot remove what was read of deleted pods; retrying: ${error instanceof Error ? error.message : String(error)}`),
+  );
   private lookedUpTo = 0;
 
   constructor(
@@ -35,11 +36,11 @@ export class OldLogSources implements OnApplicationBootstrap, BeforeApplicationS
   ) {}
 
   onApplicationBootstrap(): void {
-    if (!this.settings.workers.isIdle) this.rounds.start(everyMs);
+    if (!this.settings.workers.isIdle) this.removals.start();
   }
 
   beforeApplicationShutdown(): Promise<void> {
-    return this.rounds.stop();
+    return this.removals.stop();
   }
 
   /** Looks at the next slice. Resolves with whether there may be more; else the next look begins anew. */
@@ -48,14 +49,5 @@ export class OldLogSources implements OnApplicationBootstrap, BeforeApplicationS
     const [slice] = await this.statements.query<{ last: number | null }>('logs.forget', removal, values);
     this.lookedUpTo = slice?.last ?? 0;
     return this.lookedUpTo > 0;
-  }
-
-  private async look(): Promise<number> {
-    try {
-      return (await this.removeSome()) ? moreMs : everyMs;
-    } catch (error) {
-      this.logger.warn(`Cannot remove what was read of deleted pods; retrying: ${error instanceof Error ? error.message : String(error)}`);
-      return everyMs;
-    }
   }
 }

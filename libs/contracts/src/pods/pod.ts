@@ -94,7 +94,7 @@ export class CreatePod {
   @PortNumbers({ max: 100, optional: true, example: [8080], description: 'On which it listens. They inform, and expose nothing.' })
   ports?: number[];
 
-  @ListOf(() => PodMount, { max: 20, optional: true })
+  @ListOf(() => PodMount, { max: 20, optional: true, description: 'Shared volumes to mount.' })
   volumes?: PodMount[];
 
   @ApiPropertyOptional({ default: 'always' })
@@ -161,7 +161,7 @@ export class Pod {
   @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Runs after the first since it was last started.' })
   restarts!: number;
 
-  @ListOf(() => MountedVolume, { max: 20 })
+  @ListOf(() => MountedVolume, { max: 20, description: 'Shared volumes that are mounted.' })
   volumes!: MountedVolume[];
 
   @WholeNumber({
