@@ -126,13 +126,13 @@ export class LinksService {
   /** An invitation of somebody who has a password takes that password, and changes nothing but the membership. */
   private async join(id: string, { user_id, team_id, hash, is_proof }: FoundLink, password: string, context: CallContext): Promise<void> {
     const giveBack = await this.tries.take(user_id, 'logged in');
-    if (hash === null || !(await this.hashes.matches(password, hash))) throw isOther();
+    if (hash === null || !(await this.hashes.matches(password, hash))) throw isAnotherPassword();
     await giveBack();
     await this.transactions.run(async (manager) => {
       const team = team_id === null ? undefined : await this.changes.lock(manager, team_id);
       // The user before the password, as whoever sets one locks them.
       await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [user_id]);
-      if (!(await isStillPassword(manager, user_id, hash))) throw isOther();
+      if (!(await isStillPassword(manager, user_id, hash))) throw isAnotherPassword();
       await this.consume((text, values) => manager.query(text, values), id);
       if (team) await this.changes.acceptInvitation(manager, team, user_id, context);
       if (is_proof) await manager.update(UserEntity, { id: user_id }, { verifiedAt: () => 'now()', confinedToTeamId: null });
@@ -188,7 +188,7 @@ function requireSettable(link: FoundLink): void {
   if (isTaken) throw new AppError('forbidden', 'This address has an account already. Log in, and accept the invitation there.');
 }
 
-function isOther(): AppError {
+function isAnotherPassword(): AppError {
   return new AppError('unauthenticated', 'This address has an account already: the password must be the one it has.');
 }
 

@@ -9,7 +9,7 @@ import { requireLiveCredential } from '../api-keys/live-credential.js';
 import { isStillPassword } from '../sessions/still-password.js';
 import { MailBox } from '../mail/mail-box.js';
 import { LogInTries } from '../tries/log-in-tries.js';
-import { SessionsService } from '../sessions/session.service.js';
+import { SessionsService, type Outlasting } from '../sessions/session.service.js';
 import { requireOwnUser } from '../users/whole-user.js';
 import { refuseCommon } from './common-passwords.js';
 import { PasswordHashes } from './password-hashes.service.js';
@@ -50,7 +50,7 @@ export class PasswordsService {
   }
 
   /** Within a transaction: the hash in place of the one before, and the end of every session and network but those of `kept`. */
-  async store(manager: EntityManager, userId: string, hash: string, kept: Parameters<SessionsService['endOthers']>[2] = {}): Promise<void> {
+  async store(manager: EntityManager, userId: string, hash: string, kept: Outlasting = {}): Promise<void> {
     await manager.query(
       `INSERT INTO password (user_id, hash) VALUES ($1, $2) ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = now()`,
       [userId, hash],

@@ -45,8 +45,8 @@ type Presented = SessionRow & { is_alive: boolean; is_recent: boolean };
 /** Which sessions end; `$1` is the reason. */
 type EndCondition = 'id = $2' | 'user_id = $2' | 'id = $2 AND user_id = $3';
 
-/** What outlasts a new password. */
-interface Kept {
+/** What outlasts a new password: a session with its network, or the network from which the user has just shown to be that user. */
+export interface Outlasting {
   exceptId?: string | null;
   network?: string | undefined;
 }
@@ -178,7 +178,7 @@ export class SessionsService {
    * Within the transaction that changes the user's password: the end of every session but `exceptId`, and of what is known of the networks of the user but that
    * of this session, or the one from which the user has just shown to be that user. Publish `credentialsChanged` after its commit.
    */
-  async endOthers(manager: EntityManager, userId: string, { exceptId = null, network }: Kept = {}): Promise<void> {
+  async endOthers(manager: EntityManager, userId: string, { exceptId = null, network }: Outlasting = {}): Promise<void> {
     const values = ['password_changed' satisfies EndReason, userId, exceptId];
     await manager.query(endQuery('user_id = $2 AND id IS DISTINCT FROM $3::uuid'), values);
     const [kept] = await manager.query<{ address: string }[]>('SELECT address FROM session WHERE id = $1', [exceptId]);
