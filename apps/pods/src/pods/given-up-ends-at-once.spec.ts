@@ -125,6 +125,18 @@ describe('ends that were given up', () => {
     expect(await owed()).toEqual([]);
   });
 
+  it('are all tried, but for those of which another replica has just locked some of the first', async () => {
+    const ids = await givenUp(60);
+    const other = fixture.get(DataSource).createQueryRunner();
+    await other.connect();
+    await other.startTransaction();
+    await other.query('SELECT FROM given_up_end WHERE id = ANY ($1::uuid[]) FOR UPDATE', [ids.slice(0, 5)]);
+    await replica().look('1');
+    await other.rollbackTransaction();
+    await other.release();
+    expect((await owed()).toSorted()).toEqual(ids.slice(0, 5).toSorted());
+  });
+
   it('are tried again later where they failed, and hold no place from others meanwhile', async () => {
     const failing = await givenUp(40, { minutesAgo: 60 });
     const others = await givenUp(2);

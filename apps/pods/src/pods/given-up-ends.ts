@@ -97,7 +97,8 @@ export class GivenUpEnds extends ClusterRounds {
       hasAll = true;
       const claimed = await this.dataSource.query<GivenUpEnd[]>(claim, [gpuaasId]);
       left.push(...claimed);
-      hasAll = claimed.length < perClaim || performance.now() > untilMs;
+      // Fewer than asked for are not the last: another replica may have claimed some of the first.
+      hasAll = claimed.length === 0 || performance.now() > untilMs;
     };
     const trySome = async (): Promise<void> => {
       while (!this.stopping.signal.aborted) {
