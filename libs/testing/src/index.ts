@@ -25,6 +25,7 @@ export type { Podman } from './podman.js';
 export type { PodmanOptions } from './podman-folder.js';
 export { createDatabase, createDatabaseFrom, startPostgres } from './postgres.js';
 export { makeServerFolder, removeAbandonedServerFolders } from './server-folder.js';
+export { mostRowsRead } from './most-rows-read.js';
 export { codeWhenSuspendedMeanwhile } from './suspended-meanwhile.js';
 export { allStatementsDuring, statementsOf } from './statements-of.js';
 export type { SentStatement } from './statements-of.js';

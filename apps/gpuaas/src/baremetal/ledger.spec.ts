@@ -4,8 +4,7 @@ import { userKeysChanged } from '@atoll/contracts/pods';
 import { membershipChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
-import { allStatementsDuring } from '@atoll/testing';
-import { mostRowsRead } from '../database/rows-read-fixture.js';
+import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { BaremetalFixture } from './baremetal-fixture.js';
 
 let fixture: BaremetalFixture;

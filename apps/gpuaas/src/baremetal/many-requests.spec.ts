@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@atoll/database';
-import { allStatementsDuring } from '@atoll/testing';
-import { mostRowsRead } from '../database/rows-read-fixture.js';
+import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { errorOf, type ToldTeam } from '../gpuaas-fixture.js';
 import { maxRequests } from './allocation.js';
 import { BaremetalFixture } from './baremetal-fixture.js';

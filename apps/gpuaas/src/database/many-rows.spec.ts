@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pools, subscriptions, workloads } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
-import { allStatementsDuring, statementsOf } from '@atoll/testing';
+import { allStatementsDuring, mostRowsRead, statementsOf } from '@atoll/testing';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
-import { mostRowsRead } from './rows-read-fixture.js';
 
 /** More than PostgreSQL would read all of rather than use an index. */
 const ended = 5_000;

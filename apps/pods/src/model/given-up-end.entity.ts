@@ -3,6 +3,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 /** A run, with its workload, whose end was given up and is still owed. */
 @Entity('given_up_end')
 @Index(['gpuaasId', 'tryAt'])
+@Index('given_up_end_turn', { synchronize: false })
 export class GivenUpEndEntity {
   /** `pod` or `vm`. */
   @PrimaryColumn('text')
@@ -21,6 +22,9 @@ export class GivenUpEndEntity {
 
   @Column('bigint')
   gpuaasId!: string;
+
+  @Column('uuid')
+  teamId!: string;
 
   @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
   tryAt!: Date;

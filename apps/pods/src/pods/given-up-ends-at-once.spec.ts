@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ClusterDriver, ObjectRef } from '@atoll/cluster';
 import { Logger } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import type { Clusters } from '../cluster/clusters.js';
 import { PodsFixture } from '../pods-fixture.js';
@@ -50,17 +51,17 @@ function replica(): GivenUpEnds {
   return made;
 }
 
-/** So many pods of one team whose ends were given up, each a millisecond after the one before. */
-async function givenUp(count: number, { run = 1, minutesAgo = 0 } = {}): Promise<string[]> {
+/** So many pods of one team, or of some that take turns, whose ends were given up, each a millisecond after the one before. */
+async function givenUp(count: number, { run = 1, minutesAgo = 0, teams = 1 } = {}): Promise<string[]> {
   const ids = Array.from({ length: count }, () => randomUUID());
   await fixture.query(
     `WITH given AS (SELECT id, place FROM unnest($1::uuid[]) WITH ORDINALITY given (id, place)), pods AS (
        INSERT INTO pod (pod_id, pod_name, name, team_id, workspace_id, subscription_id, gpuaas_id, region_id, profile, image, vgpus, command, ports,
          volumes, restart, start, run, state, entered_at)
-       SELECT id, 'pod-' || id, 'pod', $2, $2, 1, 1, 1, '1g.10gb', 'busybox', 1, '[]', '[]', '[]', 'always', 1, 1, 'deleted', now() FROM given)
-     INSERT INTO given_up_end (kind, id, run, start, gpuaas_id, try_at)
-     SELECT 'pod', id, $3, 1, 1, clock_timestamp() - make_interval(mins => $4 + 1) + place * interval '1 millisecond' FROM given`,
-    [ids, randomUUID(), run, minutesAgo],
+       SELECT id, 'pod-' || id, 'pod', ($2::uuid[])[1 + place % cardinality($2)], id, 1, 1, 1, '1g.10gb', 'busybox', 1, '[]', '[]', '[]', 'always', 1, 1, 'deleted', now() FROM given)
+     INSERT INTO given_up_end (kind, id, run, start, gpuaas_id, team_id, try_at)
+     SELECT 'pod', id, $3, 1, 1, ($2::uuid[])[1 + place % cardinality($2)], clock_timestamp() - make_interval(mins => $4 + 1) + place * interval '1 millisecond' FROM given`,
+    [ids, Array.from({ length: teams }, () => randomUUID()), run, minutesAgo],
   );
   return ids;
 }
@@ -123,6 +124,38 @@ describe('ends that were given up', () => {
     expect(stopped.toSorted()).toEqual(ids.toSorted());
     expect(most).toBeLessThanOrEqual(8);
     expect(await owed()).toEqual([]);
+  });
+
+  it('go on with the next teams where a look at their cluster takes too long', async () => {
+    const ids = await givenUp(32, { teams: 32 });
+    let isLate = false;
+    const { now } = performance;
+    jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + (isLate ? 60_000 : 0));
+    stops = () => {
+      isLate = true;
+      return Promise.reject(new Error('It is held.'));
+    };
+    const own = replica();
+    for (const tried of [16, 32]) {
+      await own.look('1');
+      expect(stopped).toHaveLength(tried);
+      isLate = false;
+      await fixture.query('UPDATE given_up_end SET try_at = clock_timestamp()');
+    }
+    expect(stopped.toSorted()).toEqual(ids.toSorted());
+  });
+
+  it.each([1, 100, 10_000])('are claimed by reading a few of 10,000, of %i teams', async (teams) => {
+    await givenUp(10_000, { teams });
+    await fixture.query('ANALYZE given_up_end');
+    stops = hang;
+    const sent = await allStatementsDuring(async () => {
+      void replica().look('1');
+      await until(() => stopped.length > 0);
+    });
+    const reads = sent.filter(({ text }) => /^\s*(SELECT|WITH)/.test(text) && text.includes('given_up_end'));
+    expect(reads).not.toEqual([]);
+    for (const read of reads) expect(await mostRowsRead(fixture, read)).toBeLessThan(1_000);
   });
 
   it('are all tried, but for those of which another replica has just locked some of the first', async () => {

@@ -14,27 +14,41 @@ const graceMs = 10_000;
 const atOnce = 4;
 /** Ends that are claimed together: few, so that one that is owed meanwhile has its turn soon. */
 const perClaim = 16;
+/** Teams whose ends are looked at for that. */
+const teamsPerClaim = 16;
+/** Before all others. */
+const noTeam = '00000000-0000-0000-0000-000000000000';
 /** Longer than those take where the cluster hangs: another replica tries them no sooner. */
 const claimMs = 150_000;
 /** No more are claimed afterwards, so that the log has a line meanwhile, as of a cluster that hangs. */
 const visitMs = 60_000;
 
+/** The next teams in turn to which a cluster owes ends, due or not: a few steps along an index, however many there are. */
+const nextTeams = `WITH RECURSIVE team AS (
+    (SELECT team_id, 1 AS place FROM given_up_end WHERE gpuaas_id = $1 AND team_id > $2 ORDER BY team_id LIMIT 1)
+    UNION ALL
+    SELECT next.team_id, place + 1 FROM team CROSS JOIN LATERAL (
+      SELECT given.team_id FROM given_up_end given WHERE given.gpuaas_id = $1 AND given.team_id > team.team_id ORDER BY given.team_id LIMIT 1
+    ) next WHERE place < ${teamsPerClaim}
+  )
+  SELECT team_id FROM team ORDER BY place`;
+
 /**
- * Teams take turns, whatever the number of ends that each is owed, and so do ends that need the cluster and those that only end a workload: which of them is first is
- * left to chance, so that none is always last. Of one team the oldest goes first.
+ * Of some teams. They take turns, whatever the number of ends that each is owed, and so do ends that need the cluster and those that only end a workload: which of
+ * them is first is left to chance, so that none is always last. Of one team the oldest goes first.
  */
 const claim = `WITH turns AS (
-    SELECT given.kind, given.id, given.run, given.start,
-      row_number() OVER (PARTITION BY coalesce(pod.team_id, vm.team_id), given.run > 0 ORDER BY try_at) AS turn
-    FROM given_up_end given
-      LEFT JOIN pod ON given.kind = 'pod' AND pod.pod_id = given.id
-      LEFT JOIN vm ON given.kind = 'vm' AND vm.instance_id = given.id
-    WHERE given.gpuaas_id = $1 AND try_at <= clock_timestamp()
+    SELECT kind, id, run, start, turn
+    FROM unnest($2::uuid[]) team (team_id) CROSS JOIN (VALUES (true), (false)) need (has_run) CROSS JOIN LATERAL (
+      SELECT kind, id, run, start, row_number() OVER (ORDER BY try_at, id) AS turn FROM given_up_end given
+      WHERE gpuaas_id = $1 AND given.team_id = team.team_id AND (run > 0) = has_run AND try_at <= now()
+      ORDER BY try_at, id LIMIT ${perClaim}
+    ) due
   ), next AS (
     SELECT kind, id, run, start, turn FROM turns ORDER BY turn, random() LIMIT ${perClaim}
   ), free AS (
     SELECT kind, id, run, start, turn FROM given_up_end given JOIN next USING (kind, id, run, start)
-    WHERE try_at <= clock_timestamp() FOR UPDATE OF given SKIP LOCKED
+    WHERE try_at <= now() FOR UPDATE OF given SKIP LOCKED
   ), claimed AS (
     UPDATE given_up_end given SET try_at = clock_timestamp() + ${claimMs} * interval '1 millisecond' FROM free
     WHERE (given.kind, given.id, given.run, given.start) = (free.kind, free.id, free.run, free.start)
@@ -45,14 +59,11 @@ const claim = `WITH turns AS (
 type GivenUpEnd = Pick<GivenUpEndEntity, 'id' | 'run' | 'start'> & { kind: 'pod' | 'vm' };
 
 /** Within the transaction in which a row gives up its end: the end is still owed to the cluster and to gpuaas. */
-export async function owe(manager: EntityManager, gpuaasId: string, { kind, id, run, start }: GivenUpEnd): Promise<void> {
-  await manager.query('INSERT INTO given_up_end (kind, id, run, start, gpuaas_id) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING', [
-    kind,
-    id,
-    run,
-    start,
-    gpuaasId,
-  ]);
+export async function owe(manager: EntityManager, gpuaasId: string, teamId: string, { kind, id, run, start }: GivenUpEnd): Promise<void> {
+  await manager.query(
+    'INSERT INTO given_up_end (kind, id, run, start, gpuaas_id, team_id) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING',
+    [kind, id, run, start, gpuaasId, teamId],
+  );
 }
 
 /**
@@ -61,6 +72,9 @@ export async function owe(manager: EntityManager, gpuaasId: string, { kind, id, 
  */
 @Injectable()
 export class GivenUpEnds extends ClusterRounds {
+  /** By cluster: the last team whose turn it was. A look goes on after it, so that all have their turn where none comes to its end. */
+  private readonly lastTeams = new Map<string, string>();
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly clusters: Clusters,
@@ -91,14 +105,19 @@ export class GivenUpEnds extends ClusterRounds {
     const fail = (error: unknown): void => void failures.push(error instanceof Error ? error.message : String(error));
     const untilMs = performance.now() + visitMs;
     const left: GivenUpEnd[] = [];
-    let [tried, hasAll] = [0, false];
+    // The first round may begin in the midst of the teams.
+    let [tried, hasAll, foundSome] = [0, false, true];
     let claiming: Promise<void> | undefined;
     const claimMore = async (): Promise<void> => {
       hasAll = true;
-      const claimed = await this.dataSource.query<GivenUpEnd[]>(claim, [gpuaasId]);
-      left.push(...claimed);
-      // Fewer than asked for are not the last: another replica may have claimed some of the first.
-      hasAll = claimed.length === 0 || performance.now() > untilMs;
+      while (left.length === 0 && performance.now() < untilMs && !this.stopping.signal.aborted) {
+        const teams = await this.nextTeams(gpuaasId);
+        if (teams.length > 0) left.push(...(await this.dataSource.query<GivenUpEnd[]>(claim, [gpuaasId, teams])));
+        else if (foundSome) foundSome = false;
+        else return;
+      }
+      foundSome = true;
+      hasAll = left.length === 0;
     };
     const trySome = async (): Promise<void> => {
       while (!this.stopping.signal.aborted) {
@@ -117,6 +136,14 @@ export class GivenUpEnds extends ClusterRounds {
         `Cannot end ${failures.length} of ${tried} runs of GPU service ${gpuaasId} that were given up; retrying: ${failures[0]}`,
       );
     }
+  }
+
+  /** None at the end of a round of all teams: the next one begins. */
+  private async nextTeams(gpuaasId: string): Promise<string[]> {
+    const rows = await this.dataSource.query<{ team_id: string }[]>(nextTeams, [gpuaasId, this.lastTeams.get(gpuaasId) ?? noTeam]);
+    const teams = rows.map(({ team_id }) => team_id);
+    this.lastTeams.set(gpuaasId, teams.at(-1) ?? noTeam);
+    return teams;
   }
 
   /** Tries one that is claimed, and writes down what came of it. Throws what keeps it from its end. */

@@ -59,7 +59,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
 
   protected override async entered(manager: EntityManager, pod: PodEntity, { from, event }: Passage<PodState, PodEvent>): Promise<void> {
     const { podId, run, start, gpuaasId } = pod;
-    if (event === 'FAILED' && endings.has(from)) await owe(manager, gpuaasId, { kind: 'pod', id: podId, run, start });
+    if (event === 'FAILED' && endings.has(from)) await owe(manager, gpuaasId, pod.teamId, { kind: 'pod', id: podId, run, start });
     switch (pod.state as PodState) {
       case 'pulling':
         await manager.query('INSERT INTO pod_run (pod_id, run, gpuaas_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [

@@ -68,7 +68,8 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   }
 
   protected override async entered(manager: EntityManager, vm: VmEntity, { from, event }: Passage<VmState, VmEvent>): Promise<void> {
-    if (event === 'FAILED' && endings.has(from)) await owe(manager, vm.gpuaasId, { kind: 'vm', id: vm.instanceId, run: vm.run, start: 0 });
+    if (event === 'FAILED' && endings.has(from))
+      await owe(manager, vm.gpuaasId, vm.teamId, { kind: 'vm', id: vm.instanceId, run: vm.run, start: 0 });
     const isRunning = vm.state === 'running';
     if (isRunning || from === 'running') await this.tell(manager, vm);
     if (vm.isBilled === isRunning) return;

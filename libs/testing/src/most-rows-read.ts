@@ -1,5 +1,5 @@
-import type { SentStatement } from '@atoll/testing';
-import type { GpuaasFixture } from '../gpuaas-fixture.js';
+import type { ServiceUnderTest } from './service-under-test.js';
+import type { SentStatement } from './statements-of.js';
 
 interface PlanNode {
   'Actual Rows': number;
@@ -8,8 +8,8 @@ interface PlanNode {
   Plans?: PlanNode[];
 }
 
-/** The most rows that any part of the statement's plan reads. */
-export async function mostRowsRead(fixture: GpuaasFixture, { text, values }: SentStatement): Promise<number> {
+/** The most rows that any part of the statement's plan reads. The statement is executed. */
+export async function mostRowsRead(fixture: ServiceUnderTest, { text, values }: SentStatement): Promise<number> {
   const [row] = await fixture.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
   const most = (node: PlanNode): number =>
     Math.max(node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)), ...(node.Plans ?? []).map(most));

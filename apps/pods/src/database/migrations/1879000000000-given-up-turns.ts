@@ -1,0 +1,19 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** What a claim reads of ends that were given up: team by team, those that need the cluster apart from those that do not. */
+export class GivenUpTurns1879000000000 implements MigrationInterface {
+  readonly name = 'GivenUpTurns1879000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE given_up_end ADD COLUMN team_id uuid');
+    await runner.query(`UPDATE given_up_end given SET team_id = pod.team_id FROM pod WHERE given.kind = 'pod' AND pod.pod_id = given.id`);
+    await runner.query(`UPDATE given_up_end given SET team_id = vm.team_id FROM vm WHERE given.kind = 'vm' AND vm.instance_id = given.id`);
+    await runner.query('ALTER TABLE given_up_end ALTER COLUMN team_id SET NOT NULL');
+    await runner.query('CREATE INDEX given_up_end_turn ON given_up_end (gpuaas_id, team_id, (run > 0), try_at, id)');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP INDEX given_up_end_turn');
+    await runner.query('ALTER TABLE given_up_end DROP COLUMN team_id');
+  }
+}
