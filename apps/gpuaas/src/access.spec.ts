@@ -12,8 +12,9 @@ import {
   subscriptions,
   workloads,
 } from '@atoll/contracts/gpuaas';
+import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
-import { describeAccess } from '@atoll/testing';
+import { aTeam, describeAccess } from '@atoll/testing';
 import { BaremetalFixture } from './baremetal/baremetal-fixture.js';
 import type { GpuaasFixture, Inventory, ToldTeam } from './gpuaas-fixture.js';
 
@@ -50,7 +51,7 @@ const ofGpuaas = ({ gpuaas_id }: Place) => ({ gpuaas_id });
 describeAccess<Place>({
   place: async () => {
     const team: ToldTeam = await fixture.team();
-    const { subscription_id } = await fixture.subscribe(team, { pool_id: pool.pool_id });
+    const { subscription_id } = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 2 });
     const host = await metal.available('', { specs });
     const { instance_id } = await metal.request(team, { specs: { gpu_count: 8 } });
     await metal.settle();
@@ -60,6 +61,17 @@ describeAccess<Place>({
     return { team_id: team.team_id, gpuaas_id, node_id, pool_id, subscription_id, workload_id, instance_id, metal_id: host.node_id };
   },
   call: (operation: Operation, input, caller) => fixture.call(operation, input, caller),
+  suspension: {
+    begin: ({ team_id }) => fixture.tell(teamChanged, { ...aTeam(), team_id, revision: 2, is_suspended: true }),
+    permits: [
+      'read connections',
+      'shrink a subscription',
+      'stop a workload',
+      'end a subscription',
+      'read the credentials of bare metal',
+      'release bare metal',
+    ],
+  },
   operations: {
     'list regions with pools': ['readTeam', pools.availableRegions, ofTeam],
     'list pools': ['readTeam', pools.available, ({ team_id, gpuaas_id }) => ({ team_id, gpuaas_id })],
@@ -70,7 +82,8 @@ describeAccess<Place>({
     'read connections': ['useResources', connections.read, ofTeam],
     'refresh connections': ['useResources', connections.refresh, ofTeam],
     'subscribe to a pool': ['useResources', subscriptions.subscribe, ({ team_id, pool_id }) => ({ team_id, pool_id, vgpus: 1 })],
-    'resize a subscription': ['useResources', subscriptions.resize, ({ subscription_id }) => ({ subscription_id, vgpus: 2 })],
+    'shrink a subscription': ['useResources', subscriptions.resize, ({ subscription_id }) => ({ subscription_id, vgpus: 1 })],
+    'grow a subscription': ['useResources', subscriptions.resize, ({ subscription_id }) => ({ subscription_id, vgpus: 3 })],
     'start a workload': ['useResources', workloads.start, ({ subscription_id }) => ({ subscription_id, name: 'job', vgpus: 1 })],
     'stop a workload': ['useResources', workloads.stop, ({ workload_id }) => ({ workload_id })],
     'end a subscription': ['useResources', subscriptions.unsubscribe, ofSubscription],

@@ -12,8 +12,9 @@ import {
   terminals,
   vms,
 } from '@atoll/contracts/pods';
+import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
-import { describeAccess, memberOf } from '@atoll/testing';
+import { aTeam, describeAccess, memberOf } from '@atoll/testing';
 import { errorOf, PodsFixture } from './pods-fixture.js';
 
 interface Place {
@@ -56,6 +57,20 @@ describeAccess<Place>({
     for (const { teamId: team_id, role } of caller.teams ?? []) fixture.owner.members.push({ user_id, team_id, role, is_suspended: false });
     return fixture.call(operation, input, { ...caller, userId: user_id });
   },
+  suspension: {
+    begin: ({ team_id }) => fixture.tell(teamChanged, { ...aTeam(), team_id, revision: 2, is_suspended: true }),
+    permits: [
+      'list how all pods are reached',
+      'read logs',
+      'close an exposed service',
+      'stop a pod',
+      'delete a pod',
+      'delete a volume',
+      'stop a VM',
+      'delete a VM',
+      'read the limits of pods',
+    ],
+  },
   operations: {
     'list pods': ['readTeam', pods.list, ofTeam],
     'read a pod': ['readTeam', pods.get, ofPod],
@@ -84,6 +99,7 @@ describeAccess<Place>({
     ],
     'change an exposed service': ['useResources', exposedServices.update, ({ service_id }) => ({ service_id, port: 82 })],
     'close an exposed service': ['useResources', exposedServices.delete, ({ service_id }) => ({ id: service_id })],
+    'restart a pod': ['useResources', pods.act, ({ pod_name }) => ({ pod_name, action: 'restart' })],
     'stop a pod': ['useResources', pods.act, ({ pod_name }) => ({ pod_name, action: 'stop' })],
     'delete a pod': ['useResources', pods.delete, ofPod],
     'create a volume': [
@@ -99,6 +115,7 @@ describeAccess<Place>({
       ({ team_id }) => ({ team_id, region_id: '1', name: 'another', flavour: 'small', image: 'debian:13' }),
     ],
     'change a VM': ['useResources', vms.update, ({ instance_id }) => ({ instance_id, auto_restart: true })],
+    'restart a VM': ['useResources', vms.restart, ofVm],
     'stop a VM': ['useResources', vms.stop, ofVm],
     'start a VM': ['useResources', vms.start, ofVm],
     'delete a VM': ['useResources', vms.delete, ofVm],

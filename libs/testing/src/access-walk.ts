@@ -25,6 +25,8 @@ export interface AccessWalk<Place> {
   readonly call: (operation: Operation, input: object, caller: Partial<UserCaller>) => Promise<unknown>;
   /** In an order in which each can be done after the ones before. */
   readonly operations: Readonly<Record<string, AccessRule<Place>>>;
+  /** Where operations give something to a team: how the service is told that the team is suspended, and what the team may still do besides reading. */
+  readonly suspension?: { readonly begin: (place: Place) => Promise<unknown>; readonly permits: readonly string[] };
 }
 
 /** How a member may call: by a key to the team, or by a session, which opens all teams of its user. */
@@ -52,14 +54,18 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
 }
 
 /** Specs that walk operations of a service, by each role and each kind of credential, and as another team's owner. */
-export function describeAccess<Place>({ place, call, operations }: AccessWalk<Place>): void {
+export function describeAccess<Place>({ place, call, operations, suspension }: AccessWalk<Place>): void {
   // The globals of Jest: tools import this library outside of it.
   const { describe, expect, it } = globalThis as unknown as Pick<typeof Jest, 'describe' | 'expect' | 'it'>;
   const rules = Object.entries(operations);
   const expected = (outcome: (need: Need) => string) => Object.fromEntries(rules.map(([name, [need]]) => [name, outcome(need)]));
 
-  async function walk(callerIn: (teamId: string) => Partial<UserCaller>): Promise<Record<string, string>> {
+  async function walk(
+    callerIn: (teamId: string) => Partial<UserCaller>,
+    prepare?: (place: Place) => Promise<unknown>,
+  ): Promise<Record<string, string>> {
     const here = await place();
+    await prepare?.(here);
     const found: Record<string, string> = {};
     for (const [name, [, operation, input]] of rules) found[name] = await outcomeOf(call(operation, input(here), callerIn(here.team_id)));
     return found;
@@ -77,6 +83,17 @@ export function describeAccess<Place>({ place, call, operations }: AccessWalk<Pl
       expect(await walk(() => stranger)).toEqual(expected((need) => (need === 'operate' ? 'forbidden' : 'not_found')));
     });
   });
+
+  if (suspension) {
+    it('a suspended team reads, stops and gives back, and does nothing else', async () => {
+      const outcomeOfRule = (name: string, need: Need): string => {
+        if (need === 'operate') return 'forbidden';
+        return need === 'readTeam' || suspension.permits.includes(name) ? 'done' : 'team_suspended';
+      };
+      const found = await walk((teamId) => callerBy('key', teamId, 'team_owner'), suspension.begin);
+      expect(found).toEqual(Object.fromEntries(rules.map(([name, [need]]) => [name, outcomeOfRule(name, need)])));
+    });
+  }
 
   it('a session without the second factor that the team requires does nothing there', async () => {
     const lacking = (teamId: string) => ({

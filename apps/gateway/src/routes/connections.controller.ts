@@ -37,7 +37,8 @@ export class ConnectionsController {
     202,
     RefreshBegun,
     'Refresh the connections of a team',
-    'Reads the addresses anew. Requests at the same time share one refresh. Requires team_owner, team_admin or member.',
+    'Reads the addresses anew. Requests at the same time share one refresh. A suspended team reads what was last refreshed. Requires ' +
+      'team_owner, team_admin or member.',
   )
   refreshConnections(@Query() query: RefreshConnections, @Context() context: CallContext): Promise<RefreshBegun> {
     return this.rpc.call(connections.refresh, query, context);

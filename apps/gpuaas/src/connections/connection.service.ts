@@ -11,7 +11,7 @@ import {
 } from '@atoll/contracts/gpuaas';
 import { readPage, Statements } from '@atoll/database';
 import { WholeListings, type Json } from '@atoll/rpc';
-import { TeamDirectory } from '@atoll/team-directory';
+import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { listedSubscription } from '../model/subscription.machine.js';
@@ -24,6 +24,7 @@ export class ConnectionsService {
     private readonly statements: Statements,
     private readonly pools: PoolCatalogue,
     private readonly teams: TeamDirectory,
+    private readonly gate: TeamGate,
     private readonly refreshes: ConnectionRefresh,
     private readonly whole: WholeListings,
   ) {}
@@ -70,8 +71,7 @@ export class ConnectionsService {
 
   /** Begins a refresh, or joins the one under way: 202 either way. */
   async refresh({ team_id, gpuaas_id }: RefreshConnections, context: CallContext): Promise<RefreshBegun> {
-    requirePermission(context.caller, team_id, 'useResources');
-    await this.teams.team(team_id);
+    await this.gate.requireGrowth(context.caller, team_id);
     await this.pools.requireGpuaas(gpuaas_id);
     const startedAt = await this.refreshes.begin(team_id, gpuaas_id, context);
     return { status: 'refreshing', started_at: startedAt.toISOString() };
