@@ -4,7 +4,7 @@ import { billingReports, instanceReports, type BillingReport } from '@atoll/cont
 import { BillingFixture } from '../billing-fixture.js';
 import { expectBill, expectGroupedBill } from './bill-check-fixture.js';
 import { instantOf } from './local-time-fixture.js';
-import { Oracle } from './oracle-fixture.js';
+import { halfUp, Oracle } from './oracle-fixture.js';
 import { runs } from '@atoll/testing';
 import { draftOf, nanoOf, Scenario, wallOf, type Draft } from './scenario-fixture.js';
 
@@ -72,6 +72,12 @@ async function expectEveryBill(scenario: Scenario): Promise<void> {
     );
     for (const { total_cost, subscriptions } of pools.pools) {
       expect(subscriptions.reduce((sum, { total_cost: cost }) => sum + nanoOf(cost), 0n)).toBe(nanoOf(total_cost));
+    }
+    const { pools: rated } = await billing.call(billingReports.ratedPools, { ...asked, region_id }, caller);
+    const meanOf = (id: string) => ofPools.where(({ poolId }) => (poolId ?? '') === id).sum();
+    for (const { pool_id, vgpu_hour_cost } of rated) {
+      const { exact, heldNanoMs } = meanOf(pool_id);
+      expect([pool_id, nanoOf(vgpu_hour_cost)]).toEqual([pool_id, halfUp(exact, heldNanoMs)]);
     }
     const storage = await billing.call(billingReports.storage, { ...asked, region_id }, caller);
     const ofStorage = inRegion.where(({ kind }) => kind === 'shared_storage');

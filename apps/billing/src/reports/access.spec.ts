@@ -26,6 +26,7 @@ function reports(team_id: string, workspace_id: string, caller: Partial<UserCall
     billing.call(billingReports.workspace, { ...range, workspace_id }, caller),
     billing.call(billingReports.byWorkspace, asked, caller),
     billing.call(billingReports.pools, { ...asked, region_id: 'all' }, caller),
+    billing.call(billingReports.ratedPools, { ...asked, region_id: 'all' }, caller),
     billing.call(billingReports.storage, { ...asked, region_id: 'all' }, caller),
     billing.call(billingReports.comparison, { team_id, start_month: '2025-02', end_month: '2025-03' }, caller),
   ];
@@ -43,6 +44,11 @@ describeAccess({
     'read the bill of a workspace': ['readBilling', billingReports.workspace, ({ workspace_id }) => ({ ...range, workspace_id })],
     'read the bill by workspace': ['readBilling', billingReports.byWorkspace, ({ team_id }) => ({ ...range, team_id })],
     'read the bill of pools': ['readBilling', billingReports.pools, ({ team_id }) => ({ ...range, team_id, region_id: 'all' })],
+    'read the bill of pools with its rates': [
+      'readBilling',
+      billingReports.ratedPools,
+      ({ team_id }) => ({ ...range, team_id, region_id: 'all' }),
+    ],
     'read the bill of storage': ['readBilling', billingReports.storage, ({ team_id }) => ({ ...range, team_id, region_id: 'all' })],
     'compare months': ['readBilling', billingReports.comparison, ({ team_id }) => ({ team_id, ...months })],
     'read the bill of instances': ['readBilling', instanceReports.ofTeam, ({ team_id }) => ({ ...range, team_id })],

@@ -129,6 +129,31 @@ describe('the report of pools', () => {
     expect(pool?.subscriptions.map(({ total_cost }) => total_cost)).toEqual(['0.000000001', '0', '0']);
   });
 
+  it('has, for the compatibility mount, the exact price of a vGPU hour besides: one that applied, or the mean of several', async () => {
+    const team = await BilledTeam.of(billing);
+    await team.price('gpu', '2.5', '2025-01-01');
+    await team.price('other', '1', '2025-01-01');
+    await team.price('other', '4', '2025-03-10T00:00:01');
+    const until = (time: string) =>
+      [
+        ['2025-03-10', 1],
+        [`2025-03-10T${time}`, 0],
+      ] as const;
+    await team.holds('gpu', until('00:07:13.001'), subscription(42, 10));
+    await team.holds('other', until('00:00:03'), subscription(43, 11));
+    await team.holds('unpriced', until('00:07:13.001'), subscription(44, 12));
+    const { pools, ...report } = await team.ratedPools(aDay);
+    const shown = pools.map(({ total_cost, vgpu_hours, vgpu_hour_cost }) => [total_cost, vgpu_hours, vgpu_hour_cost]);
+    expect(shown).toEqual([
+      ['0.300695139', 0.120278056, '2.5'],
+      // A third of the time at 1, the rest at 4.
+      ['0.0025', 0.000833333, '3'],
+      ['0', 0.120278056, '0'],
+    ]);
+    const plain = pools.map(({ vgpu_hour_cost: _cost, ...pool }) => pool);
+    expect({ ...report, pools: plain }).toEqual({ ...(await team.pools(aDay)), as_of: report.as_of });
+  });
+
   it('is of one region where it is asked for', async () => {
     const team = await BilledTeam.of(billing);
     await team.price('gpu', '1', '2025-01-01');

@@ -1,10 +1,10 @@
-import type { BilledPool, BilledSubscription } from '@atoll/contracts/billing';
+import type { BilledPool, BilledSubscription, RatedPool } from '@atoll/contracts/billing';
 import { decimalOf } from '../money/amounts.js';
 import { largestRemainder } from '../money/rounding.js';
 import type { Pace } from '@atoll/waiting';
 import type { PoolDetails, SubscriptionDetails } from './fact-details.js';
 import type { JsonWriter } from './json-writer.js';
-import { addCost, noCosts, totalOf, unitHoursOf } from './rated-usage.js';
+import { addCost, noCosts, totalOf, unitHourCostOf, unitHoursOf } from './rated-usage.js';
 import type { ReportSheet } from './report-sheet.js';
 import type { Group, ResourceLine } from './report-usage.js';
 import type { ShownGroup } from './rounding-tree.js';
@@ -23,24 +23,31 @@ export async function subscriptionsOf(resources: readonly ResourceLine[], pace: 
   return pace.map(inOrder, ([, lines]) => ({ poolId: lines[0]?.group ?? '', resourceId: lines[0]?.resourceId ?? '', lines }));
 }
 
+interface PoolInside {
+  details: PoolDetails | undefined;
+  subscriptions: readonly (PoolSubscription & SubscriptionDetails)[];
+  /** Whether it is shown what a vGPU hour cost. */
+  isRated: boolean;
+}
+
 /** A pool, and the share of each of its subscriptions in its cost: rounded as the tree is, from the pool’s total down. */
 export async function writePool(
   writer: JsonWriter,
   sheet: ReportSheet,
   pool: Group & ShownGroup,
-  details: PoolDetails | undefined,
-  subscriptions: readonly (PoolSubscription & SubscriptionDetails)[],
+  { details, subscriptions, isRated }: PoolInside,
   pace: Pace,
 ): Promise<void> {
   const costsNano = await sharesOf(pool.totalNano, subscriptions, pace);
   const sizes = new Set(subscriptions.map(({ vRamGb }) => vRamGb));
   const [size = null] = sizes;
-  const head: Omit<BilledPool, 'total_cost' | 'intervals' | 'subscriptions'> = {
+  const head: Omit<BilledPool & Partial<RatedPool>, 'total_cost' | 'intervals' | 'subscriptions'> = {
     pool_id: pool.id,
     pool_name: details?.name ?? null,
     region_id: details?.regionId ?? null,
     v_ram_gb: details?.sellsSeveral || sizes.size > 1 ? null : size,
     vgpu_hours: await unitHoursOf(pool.lines, pace),
+    ...(isRated && { vgpu_hour_cost: await unitHourCostOf(pool.lines, pace) }),
   };
   writer.startObject(head);
   await sheet.writeCosts(writer, pool, pace);

@@ -1,4 +1,5 @@
-import { nanoPerUnit, numberOf } from '../money/amounts.js';
+import { decimalOf, nanoPerUnit, numberOf } from '../money/amounts.js';
+import { divideHalfUp } from '../money/rounding.js';
 import type { Pace } from '@atoll/waiting';
 import type { Grid } from './grid.js';
 import type { QuantityChanges } from './quantity-changes.js';
@@ -118,6 +119,24 @@ export function unitHours(heldNano: bigint): number {
 
 /** Of all that was held. */
 export async function unitHoursOf(all: readonly Rated[], pace: Pace): Promise<number> {
+  return unitHours(await heldOf(all, pace));
+}
+
+/** What a unit × hour of all that was held cost on average, as decimal text: exact costs by exact quantities, rounded once; 0 where nothing was held. */
+export async function unitHourCostOf(all: readonly Rated[], pace: Pace): Promise<string> {
+  const costs = noCosts(1);
+  for (const rated of all) {
+    const { whole, rest } = await totalOf(rated, pace);
+    addCost(costs, 0, whole, rest);
+  }
+  const held = await heldOf(all, pace);
+  // What is held is in as many parts of a unit × hour as a cost has of 10^-9 of the currency.
+  const exactCost = (costs.wholes[0] ?? 0n) * costDenominator + BigInt(costs.rests[0] ?? 0);
+  return decimalOf(held === 0n ? 0n : divideHalfUp(exactCost, held));
+}
+
+/** 10^-9 units × milliseconds. */
+async function heldOf(all: readonly Rated[], pace: Pace): Promise<bigint> {
   let sumNano = 0n;
   for (const { heldNano } of all) {
     for (const held of heldNano) {
@@ -125,5 +144,5 @@ export async function unitHoursOf(all: readonly Rated[], pace: Pace): Promise<nu
       if (pace.isFull()) await pace.turn();
     }
   }
-  return unitHours(sumNano);
+  return sumNano;
 }

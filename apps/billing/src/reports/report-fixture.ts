@@ -7,6 +7,7 @@ import {
   type BillingReport,
   type ComparisonReport,
   type PoolsReport,
+  type RatedPoolsReport,
   type StorageReport,
   type UsageEvent,
   type WorkspacesReport,
@@ -92,6 +93,10 @@ export class BilledTeam {
 
   pools({ region = 'all', ...asked }: Asked): Promise<PoolsReport> {
     return this.billing.call(billingReports.pools, { ...this.query(asked), region_id: region }, callerOf(asked));
+  }
+
+  ratedPools({ region = 'all', ...asked }: Asked): Promise<RatedPoolsReport> {
+    return this.billing.call(billingReports.ratedPools, { ...this.query(asked), region_id: region }, callerOf(asked));
   }
 
   storage({ region = 'all', ...asked }: Asked): Promise<StorageReport> {

@@ -5,6 +5,7 @@ import {
   type ComparisonQuery,
   type ComparisonReport,
   type PoolsReport,
+  type RatedPoolsReport,
   type RegionalBillingQuery,
   type StorageReport,
   type TeamBillingQuery,
@@ -41,6 +42,11 @@ export class ReportsController implements Handlers<typeof billingReports> {
   @Handle(billingReports.pools)
   pools(query: RegionalBillingQuery, context: CallContext): Promise<Json<PoolsReport>> {
     return this.reports.pools(query, context);
+  }
+
+  @Handle(billingReports.ratedPools)
+  ratedPools(query: RegionalBillingQuery, context: CallContext): Promise<Json<RatedPoolsReport>> {
+    return this.reports.ratedPools(query, context);
   }
 
   @Handle(billingReports.storage)

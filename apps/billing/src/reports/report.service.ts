@@ -3,6 +3,7 @@ import type {
   BilledWorkspace,
   BillingReport,
   PoolsReport,
+  RatedPoolsReport,
   RegionalBillingQuery,
   StorageReport,
   TeamBillingQuery,
@@ -82,26 +83,12 @@ export class ReportsService {
     });
   }
 
-  async pools(query: RegionalBillingQuery, context: CallContext): Promise<Json<PoolsReport>> {
-    const period = readPeriod(query, zoneOf(context.caller));
-    this.access.requireTeam(context.caller, query.team_id);
-    return this.queue.run(query.team_id, context, async (pace) => {
-      const subject = await this.access.team(query.team_id, pace, query.region_id, { kinds: ['gpuaas_pool'] });
-      const [{ lines, resources }, sheet] = await this.read(period, subject, pace, 'poolId');
-      const subscriptions = await subscriptionsOf(resources, pace);
-      // Ids are numbers: so many digits put them in their order.
-      const groups = await roundTree(await groupsOf(lines, pace, (id) => id.padStart(20, '0')), pace);
-      const details = await this.details.subscriptions(subject.teamNo, subscriptions, pace);
-      const pools = await this.details.pools(subject.teamNo, groups, pace);
-      const detailed = await pace.map(subscriptions, (subscription, n) => ({ ...subscription, ...(details[n] ?? noDetails) }));
-      const byPool = await pace.groupBy(detailed, ({ poolId }) => poolId);
-      const writer = new JsonWriter();
-      await sheet.writeReport(writer, groups, resources, pace);
-      writer.text(',"pools":');
-      await writer.list(groups, pace, (group, n) => writePool(writer, sheet, group, pools[n], byPool.get(group.id) ?? [], pace));
-      writer.text('}');
-      return writer.end();
-    });
+  pools(query: RegionalBillingQuery, context: CallContext): Promise<Json<PoolsReport>> {
+    return this.ofPools(query, context, { isRated: false });
+  }
+
+  ratedPools(query: RegionalBillingQuery, context: CallContext): Promise<Json<RatedPoolsReport>> {
+    return this.ofPools(query, context, { isRated: true });
   }
 
   async storage(query: RegionalBillingQuery, context: CallContext): Promise<Json<StorageReport>> {
@@ -118,6 +105,31 @@ export class ReportsService {
       await sheet.writeReport(writer, groups, lines, pace);
       writer.text(',"volumes":');
       await writer.list(groups, pace, (group, n) => writeVolume(writer, sheet, group, details[n], pace));
+      writer.text('}');
+      return writer.end();
+    });
+  }
+
+  private async ofPools<Report>(query: RegionalBillingQuery, context: CallContext, shown: { isRated: boolean }): Promise<Json<Report>> {
+    const period = readPeriod(query, zoneOf(context.caller));
+    this.access.requireTeam(context.caller, query.team_id);
+    return this.queue.run(query.team_id, context, async (pace) => {
+      const subject = await this.access.team(query.team_id, pace, query.region_id, { kinds: ['gpuaas_pool'] });
+      const [{ lines, resources }, sheet] = await this.read(period, subject, pace, 'poolId');
+      const subscriptions = await subscriptionsOf(resources, pace);
+      // Ids are numbers: so many digits put them in their order.
+      const groups = await roundTree(await groupsOf(lines, pace, (id) => id.padStart(20, '0')), pace);
+      const details = await this.details.subscriptions(subject.teamNo, subscriptions, pace);
+      const pools = await this.details.pools(subject.teamNo, groups, pace);
+      const detailed = await pace.map(subscriptions, (subscription, n) => ({ ...subscription, ...(details[n] ?? noDetails) }));
+      const byPool = await pace.groupBy(detailed, ({ poolId }) => poolId);
+      const writer = new JsonWriter();
+      await sheet.writeReport(writer, groups, resources, pace);
+      writer.text(',"pools":');
+      await writer.list(groups, pace, (group, n) => {
+        const inside = { details: pools[n], subscriptions: byPool.get(group.id) ?? [], ...shown };
+        return writePool(writer, sheet, group, inside, pace);
+      });
       writer.text('}');
       return writer.end();
     });

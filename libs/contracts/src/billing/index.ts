@@ -37,6 +37,8 @@ export {
   ComparisonReport,
   ItemChange,
   PoolsReport,
+  RatedPool,
+  RatedPoolsReport,
   StorageReport,
   UnpricedUsage,
   WorkspacesReport,

@@ -181,6 +181,18 @@ export class PoolsReport extends BillingReport {
   pools!: BilledPool[];
 }
 
+/** With what a vGPU hour of the pool cost on average. */
+export class RatedPool extends BilledPool {
+  @Money('Exact cost by exact vGPU hours, those without a price too: the price itself where one applied. Rounded half up.')
+  vgpu_hour_cost!: string;
+}
+
+/** What the compatibility mount shows of pools. */
+export class RatedPoolsReport extends BillingReport {
+  @ListOf(() => RatedPool, unlimited)
+  pools!: RatedPool[];
+}
+
 export class BilledVolume extends BilledGroup {
   @Text({ max: 200 })
   volume_id!: string;
@@ -264,6 +276,7 @@ export const billingReports = contract('billing.reports', {
   workspace: operation(WorkspaceBillingQuery, BillingReport),
   byWorkspace: operation(TeamBillingQuery, WorkspacesReport),
   pools: operation(RegionalBillingQuery, PoolsReport),
+  ratedPools: operation(RegionalBillingQuery, RatedPoolsReport),
   storage: operation(RegionalBillingQuery, StorageReport),
   comparison: operation(ComparisonQuery, ComparisonReport),
 });

@@ -27,9 +27,3 @@ export function exactNumber(nano: bigint): ExactNumber {
 }
 
 export const zero = exactNumber(0n);
-
-/** What each unit came to: a cost by hours, half up; 0 where there are none. */
-export function rateOf(costNano: bigint, hoursNano: bigint): ExactNumber {
-  const perUnit = 10n ** BigInt(decimals);
-  return hoursNano === 0n ? zero : exactNumber((2n * costNano * perUnit + hoursNano) / (2n * hoursNano));
-}

@@ -6,7 +6,7 @@ import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { ConfigureRoute } from '../../http/route-config.js';
 import { OldAnswers } from '../http/old-answers.js';
-import { exactNumber, nanoOf, quantityNanoOf, rateOf, zero } from './exact.js';
+import { exactNumber, nanoOf, quantityNanoOf, zero } from './exact.js';
 import {
   OldBill,
   OldCost,
@@ -63,7 +63,7 @@ export class OldBillsController {
     const everywhere = { ...asked, region_id: 'all' };
     const [instances, pools, storage] = await Promise.all([
       askReport(this.rpc, instanceReports.ofTeam, asked, context),
-      askReport(this.rpc, billingReports.pools, everywhere, context),
+      askReport(this.rpc, billingReports.ratedPools, everywhere, context),
       askReport(this.rpc, billingReports.storage, everywhere, context),
     ]);
     const totalNano = [instances, pools, storage].reduce((sum, { total_cost }) => sum + nanoOf(total_cost), 0n);
@@ -77,11 +77,11 @@ export class OldBillsController {
       instance_hours: exactNumber(instanceHoursNano),
       monthly_base_cost: zero,
       currency: { code: pools.currency, symbol: symbolOf(pools.currency) },
-      gpuaas_summary: pools.pools.map(({ total_cost, vgpu_hours }, at) => ({
+      gpuaas_summary: pools.pools.map(({ total_cost, vgpu_hours, vgpu_hour_cost }, at) => ({
         pool_name: namesOfPools[at] ?? '',
         pool_hours: exactNumber(quantityNanoOf(vgpu_hours)),
         total: exactNumber(nanoOf(total_cost)),
-        subscription_rate: rateOf(nanoOf(total_cost), quantityNanoOf(vgpu_hours)),
+        subscription_rate: exactNumber(nanoOf(vgpu_hour_cost)),
       })),
       shared_storage_billing_summary: storage.volumes.map(({ total_cost, gb_hours }, at) => ({
         storage_name: namesOfVolumes[at] ?? '',

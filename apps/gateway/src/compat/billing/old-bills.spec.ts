@@ -4,15 +4,15 @@ import {
   billingReports,
   instanceReports,
   type BilledInstance,
-  type BilledPool,
   type BillingBucket,
   type BillingReport,
+  type RatedPool,
 } from '@atoll/contracts/billing';
 import { subscriptions, type MeteredSubscription } from '@atoll/contracts/gpuaas';
 import { invalidField } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';
-import { exactNumber, nanoOf, rateOf } from './exact.js';
+import { exactNumber, nanoOf } from './exact.js';
 import { endOf, endOfDay, startOf } from './old-range.js';
 import { symbolOf, uniqueNames, usedByInterval } from './reports.js';
 
@@ -42,12 +42,13 @@ function aReport(total_cost: string, intervals: BillingBucket[] = []): BillingRe
   return { scope: { team_id: teamId }, currency: 'USD', timezone: 'UTC', interval: 'daily', total_cost, intervals, unpriced: [], ...at };
 }
 
-const aPool = (pool_id: string, pool_name: string | null, total_cost: string, intervals: BillingBucket[] = []): BilledPool => ({
+const aPool = (pool_id: string, pool_name: string | null, total_cost: string, intervals: BillingBucket[] = []): RatedPool => ({
   pool_id,
   pool_name,
   region_id: '1',
   v_ram_gb: 10,
   vgpu_hours: 48,
+  vgpu_hour_cost: '0.031250001',
   total_cost,
   intervals,
   subscriptions: [{ subscription_id: pool_id, profile: '1g.10gb', v_ram_gb: 10, vgpu_hours: 48, total_cost }],
@@ -82,6 +83,7 @@ beforeEach(() => {
   services.answer(instanceReports.ofWorkspace, () => ({ ...aReport('0.1'), instances: [anInstance('a', '0.1')] }));
   const pools = [aPool('1', 'a100', '1.5', days), aPool('2', 'a100', '0'), aPool('3', null, '0')];
   services.answer(billingReports.pools, () => ({ ...aReport('1.5', days), pools }));
+  services.answer(billingReports.ratedPools, () => ({ ...aReport('1.5', days), pools }));
   const volume = { volume_id: '7', name: 'data', region_id: '1', used_size_in_gb: null, gb_hours: 240, total_cost: '1.5', intervals: days };
   services.answer(billingReports.storage, () => ({
     ...aReport('1.5'),
@@ -121,8 +123,8 @@ describe('an old bill', () => {
     expect(summary).toMatchObject({ total_cost: 3.3, pool_hours: 144, instance_hours: 48, total_hours: 192, monthly_base_cost: 0 });
     expect(summary.currency).toEqual({ code: 'USD', symbol: '$' });
     expect(summary.gpuaas_summary).toMatchObject([
-      { pool_name: 'a100 (1)', pool_hours: 48, total: 1.5, subscription_rate: 0.03125 },
-      { pool_name: 'a100 (2)', subscription_rate: 0 },
+      { pool_name: 'a100 (1)', pool_hours: 48, total: 1.5, subscription_rate: 0.031250001 },
+      { pool_name: 'a100 (2)' },
       { pool_name: 'Pool 3', pool_hours: 48 },
     ]);
   });
@@ -293,8 +295,5 @@ describe('amounts', () => {
     ).toEqual(['a (1) (1)', 'a (2)', 'a (1)', 'b']);
   });
 
-  it('a rate is a cost by hours; currencies have their symbols', () => {
-    expect([rateOf(10n, 3n), rateOf(5n, 0n)].map((rate) => JSON.stringify(rate))).toEqual(['3.333333333', '0']);
-    expect(['USD', 'EUR', 'INR', 'XXX'].map(symbolOf)).toEqual(['$', '€', '₹', '¤']);
-  });
+  it('are of currencies that have their symbols', () => expect(['USD', 'EUR', 'INR', 'XXX'].map(symbolOf)).toEqual(['$', '€', '₹', '¤']));
 });

@@ -52,7 +52,7 @@ class PoolSummary {
   @ShownNumber(cost)
   total!: ExactNumber;
 
-  @ShownNumber('Cost of a vGPU hour on average.')
+  @ShownNumber('Price of a vGPU hour; the exact mean where several prices applied.')
   subscription_rate!: ExactNumber;
 }
 
