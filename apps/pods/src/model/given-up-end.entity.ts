@@ -23,7 +23,8 @@ export class GivenUpEndEntity {
   @Column('bigint')
   gpuaasId!: string;
 
-  @Column('uuid')
+  /** A replica of the release before does not name it: its ends take turns as one team's. */
+  @Column('uuid', { default: 'ffffffff-ffff-ffff-ffff-ffffffffffff' })
   teamId!: string;
 
   @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })

@@ -145,6 +145,14 @@ describe('ends that were given up', () => {
     expect(stopped.toSorted()).toEqual(ids.toSorted());
   });
 
+  it('are tried too where a replica of the release before, which names no team, gave them up', async () => {
+    const [pod = ''] = await givenUp(1);
+    await fixture.query('DELETE FROM given_up_end');
+    await fixture.query(`INSERT INTO given_up_end (kind, id, run, start, gpuaas_id) VALUES ('pod', $1, 1, 1, 1)`, [pod]);
+    await replica().look('1');
+    expect(workloads).toEqual([pod]);
+  });
+
   it.each([1, 100, 10_000])('are claimed by reading a few of 10,000, of %i teams', async (teams) => {
     await givenUp(10_000, { teams });
     await fixture.query('ANALYZE given_up_end');

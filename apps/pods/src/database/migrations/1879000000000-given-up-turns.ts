@@ -5,10 +5,9 @@ export class GivenUpTurns1879000000000 implements MigrationInterface {
   readonly name = 'GivenUpTurns1879000000000';
 
   async up(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE given_up_end ADD COLUMN team_id uuid');
+    await runner.query(`ALTER TABLE given_up_end ADD COLUMN team_id uuid NOT NULL DEFAULT 'ffffffff-ffff-ffff-ffff-ffffffffffff'`);
     await runner.query(`UPDATE given_up_end given SET team_id = pod.team_id FROM pod WHERE given.kind = 'pod' AND pod.pod_id = given.id`);
     await runner.query(`UPDATE given_up_end given SET team_id = vm.team_id FROM vm WHERE given.kind = 'vm' AND vm.instance_id = given.id`);
-    await runner.query('ALTER TABLE given_up_end ALTER COLUMN team_id SET NOT NULL');
     await runner.query('CREATE INDEX given_up_end_turn ON given_up_end (gpuaas_id, team_id, (run > 0), try_at, id)');
   }
 
