@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { runningPostgresUrl } from '@atoll/database';
-import { freePort, makeServerFolder, removeAbandonedServerFolders } from '@atoll/testing';
+import { freePort, makeServerFolder, removeAbandonedServerFolders, removeLeftPodmanFolders } from '@atoll/testing';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 let platform: RunningPlatform | undefined;
@@ -14,6 +14,8 @@ let folder: string | undefined;
 async function setUp(): Promise<void> {
   // All processes of the suite, of which most are platforms that start, share what Node has compiled. An entry is replaced when its file changes.
   process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../../.compile-cache', import.meta.url));
+  process.env.ATOLL_TEST_RUN_OWNER = String(process.pid);
+  removeLeftPodmanFolders();
   // Stories on containers start platforms of their own.
   if (process.env.ATOLL_E2E_URL || process.env.ATOLL_E2E_PART === 'on-containers') return;
   const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
@@ -37,6 +39,7 @@ export async function tearDown(): Promise<void> {
   await platform?.stop();
   // Those of Jest's workers, which have ended.
   removeAbandonedServerFolders();
+  removeLeftPodmanFolders();
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 }
 

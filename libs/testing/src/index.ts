@@ -22,7 +22,7 @@ export { spawnTypescript } from './spawn-typescript.js';
 export type { SpawnedProcess } from './spawn-typescript.js';
 export { podmanImage, podmanLacks, startPodman } from './podman.js';
 export type { Podman } from './podman.js';
-export type { PodmanOptions } from './podman-folder.js';
+export { removeLeftPodmanFolders, type PodmanOptions } from './podman-folder.js';
 export { createDatabase, createDatabaseFrom, startPostgres } from './postgres.js';
 export { makeServerFolder, removeAbandonedServerFolders } from './server-folder.js';
 export { mostRowsRead } from './most-rows-read.js';

@@ -1,17 +1,9 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { cachePath } from './machine.js';
 
-const run = promisify(execFile);
 const prefix = 'atoll-podman-';
-
-/** Made by tools/test-setup.sh: images that every service reads beside its own. */
-export const imageStore = cachePath('base-1.images');
 
 export interface PodmanOptions {
   /** `127.0.0.1:5000`: a registry that is asked without TLS. */
@@ -34,12 +26,19 @@ export interface PodmanFolder {
 
 let made = 0;
 
-export function createPodmanFolder({ registry, diskBytes, hasOwnNetwork = false }: PodmanOptions): PodmanFolder {
+/**
+ * The folder belongs to the Jest run (`ATOLL_TEST_RUN_OWNER`), whose workers may be killed, and outside of one to this
+ * process: see `removeLeftPodmanFolders`.
+ *
+ * @param imageStore Images that the service reads beside its own.
+ */
+export function createPodmanFolder(imageStore: string, { registry, diskBytes, hasOwnNetwork = false }: PodmanOptions): PodmanFolder {
   const path = mkdtempSync(join(tmpdir(), prefix));
   const inside = (name: string) => join(path, name);
+  writeFileSync(inside('owner'), process.env['ATOLL_TEST_RUN_OWNER'] ?? String(process.pid));
   for (const name of ['root', 'scratch', 'networking']) mkdirSync(inside(name));
   if (diskBytes) execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskBytes}`, 'tmpfs', inside('root')]);
-  writeFileSync(inside('owner'), String(process.pid));
+  symlinkSync(imageStore, inside('images'));
   // Addresses of its own for each service: Podman avoids only those that are in use at the moment.
   made += 1;
   writeFileSync(inside('containers.conf'), configuration(64 + ((process.pid + made) % 180)));
@@ -59,7 +58,7 @@ function folderAt(path: string): PodmanFolder {
       // conmon writes into its working directory.
       ...(['nsenter', `--mount=${namespaces}/mnt`, `--net=${namespaces}/net`, 'env', `--chdir=${inside('scratch')}`, 'podman'] as const),
       ...['--root', inside('root'), '--runroot', inside('run'), '--tmpdir', inside('tmp'), '--network-config-dir', inside('networks')],
-      ...['--storage-driver', 'overlay', '--storage-opt', `overlay.imagestore=${imageStore}`],
+      ...['--storage-driver', 'overlay', '--storage-opt', `overlay.imagestore=${inside('images')}`],
     ],
     env: {
       ...process.env,
@@ -106,64 +105,98 @@ const removals = [
   ['network', 'prune', '--force'],
 ];
 
-/** Removes every container, volume and network, then the folder. */
-export async function removePodmanFolder({ path, podman, env }: PodmanFolder): Promise<void> {
-  const [program, ...flags] = podman;
-  for (const words of removals) await repeat(() => run(program, [...flags, ...words], { env }));
-  endHelpers(path);
-  await repeat(async () => {
-    for (const mount of mountsBelow(path)) await run('umount', ['--lazy', mount]).catch(() => undefined);
-    await rm(path, { recursive: true, force: true });
+/**
+ * Ends the service, removes every container, volume and network, then the folder. Blocks this process: at its exit nothing
+ * can be awaited.
+ */
+export function removePodmanFolder({ path, podman: [program, ...flags], env }: PodmanFolder): void {
+  endService(path);
+  try {
+    for (const words of removals) repeat(() => execFileSync(program, [...flags, ...words], { env, stdio: 'pipe', timeout: 30_000 }));
+  } finally {
+    repeat(() => endRest(path));
+    endResolver(path);
+  }
+  repeat(() => {
+    for (const mount of mountsBelow(path)) execFileSync('umount', ['--lazy', mount], { stdio: 'pipe' });
+    rmSync(path, { recursive: true, force: true });
   });
 }
 
-/**
- * Podman refuses to remove a container on whose network another one stands that ends at that very moment. What cleans up
- * after a container that has ended runs by itself for some seconds more, and mounts the storage once more.
- */
-async function repeat(attempt: () => Promise<unknown>): Promise<void> {
+/** Podman refuses to remove a container on whose network another one stands that ends at that very moment. */
+function repeat(attempt: () => void): void {
   for (let left = 100; ; left -= 1) {
     try {
-      await attempt();
+      attempt();
       return;
     } catch (error) {
       if (left === 0) throw error;
-      await delay(100);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
     }
   }
 }
 
-/** The same at the exit of the process, where nothing can be awaited. */
-export function removePodmanFolderNow({ path, podman: [program, ...flags], env }: PodmanFolder): void {
-  const attempt = (command: string, words: readonly string[]) => {
-    try {
-      execFileSync(command, words, { env, stdio: 'ignore', timeout: 30_000 });
-    } catch {
-      // What is left is removed by `removeLeftPodmanFolders` of a later run.
-    }
-  };
-  for (const words of removals) attempt(program, [...flags, ...words]);
-  endHelpers(path);
-  for (const mount of mountsBelow(path)) attempt('umount', ['--lazy', mount]);
-  rmSync(path, { recursive: true, force: true });
-}
-
-/** Removes the folders of processes that were killed, with the services and containers that still run there. */
-export async function removeLeftPodmanFolders(): Promise<void> {
+/** Removes the folders of this process and of processes that have ended, with the containers that run there. */
+export function removeLeftPodmanFolders(): void {
+  // Nobody else has any.
+  if (process.getuid?.() !== 0) return;
   for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(prefix))) {
     const path = join(tmpdir(), name);
-    if (!isAbandoned(path)) continue;
-    const service = readNumber(join(path, 'service'));
-    if (service && commandOf(service).includes(path)) process.kill(service, 'SIGKILL');
-    await removePodmanFolder(folderAt(path));
+    const owner = readNumber(join(path, 'owner'));
+    if (!owner || (owner !== process.pid && commandOf(owner) !== '')) continue;
+    try {
+      removePodmanFolder(folderAt(path));
+    } catch {
+      // What is left is removed by a later run.
+    }
   }
 }
 
-/** Those who hold the mounts and resolve the names. */
-function endHelpers(path: string): void {
-  for (const file of ['holder', 'networking/networks/aardvark-dns/aardvark.pid']) {
-    const pid = readNumber(join(path, file));
-    if (pid && /^(tail|.*aardvark-dns)\0/.test(commandOf(pid))) process.kill(pid, 'SIGKILL');
+function endService(path: string): void {
+  const service = readNumber(join(path, 'service'));
+  if (service && commandOf(service).includes(path)) signal(service, 'SIGKILL');
+}
+
+/**
+ * Kills the processes that name the folder on their command line, and their descendants. Throws where there were any:
+ * they take a moment to end. Podman does not know a container whose start ended with the service, and conmon waits for it
+ * for ever. The cleanup after a container that has ended runs for some seconds more, and mounts the storage again.
+ */
+function endRest(path: string): void {
+  const named = readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && pid !== process.pid && commandOf(pid).includes(path));
+  // A process that is stopped starts no other one.
+  for (const pid of named) signal(pid, 'SIGSTOP');
+  for (const pid of named.flatMap(withDescendants)) signal(pid, 'SIGKILL');
+  if (named.length > 0) throw new Error(`Processes of ${path} still run: ${named.join(', ')}`);
+}
+
+/** The resolver of names. Its command line has a path that is the same for all services. */
+function endResolver(path: string): void {
+  const pid = readNumber(join(path, 'networking/networks/aardvark-dns/aardvark.pid'));
+  if (pid && commandOf(pid).includes('aardvark-dns')) signal(pid, 'SIGKILL');
+}
+
+function withDescendants(pid: number): number[] {
+  return [pid, ...childrenOf(pid).flatMap(withDescendants)];
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    const ofThreads = readdirSync(`/proc/${pid}/task`).map((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'));
+    return ofThreads.join('').split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** Nothing where it has ended since it was looked for. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 
@@ -174,11 +207,6 @@ function mountsBelow(path: string): string[] {
     .flatMap((line) => line.split(' ')[1] ?? [])
     .filter((point) => point.startsWith(`${path}/`))
     .toReversed();
-}
-
-function isAbandoned(path: string): boolean {
-  const owner = readNumber(join(path, 'owner'));
-  return owner !== undefined && commandOf(owner) === '';
 }
 
 function readNumber(file: string): number | undefined {

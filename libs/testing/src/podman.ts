@@ -5,19 +5,14 @@ import { request } from 'node:http';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import {
-  createPodmanFolder,
-  imageStore,
-  removeLeftPodmanFolders,
-  removePodmanFolder,
-  removePodmanFolderNow,
-  type PodmanFolder,
-  type PodmanOptions,
-} from './podman-folder.js';
+import { cachePath } from './machine.js';
+import { createPodmanFolder, removePodmanFolder, type PodmanFolder, type PodmanOptions } from './podman-folder.js';
 import { timeoutFactor } from './timeout-factor.js';
 
 const run = promisify(execFile);
 const startTimeoutMs = 20_000 * timeoutFactor;
+/** Made by tools/test-setup.sh. */
+const imageStore = cachePath('base-1.images');
 
 /** Debian with bash, procps, openssh-server, nginx with its stream module, socat and busybox: the image of pods and doors in specs. */
 export const podmanImage = 'localhost/atoll-base:1';
@@ -58,11 +53,11 @@ function isInstalled(name: string): boolean {
   return folders.some((folder) => existsSync(join(folder, name)));
 }
 
-/** Starts a Podman service. What a killed run has left is removed first. */
+/** Starts a Podman service. Where `stop` is not come to, it ends with its run of Jest, or with this process. */
 export async function startPodman(options: PodmanOptions = {}): Promise<Podman> {
-  await removeLeftPodmanFolders();
-  const folder = createPodmanFolder(options);
-  const removeWithUs = (): void => removePodmanFolderNow(folder);
+  const folder = createPodmanFolder(imageStore, options);
+  // For benches: the `process` that Jest gives to specs emits no `exit`.
+  const removeWithUs = (): void => removePodmanFolder(folder);
   process.once('exit', removeWithUs);
   const [program, ...flags] = folder.podman;
   let service = await startService(folder);
@@ -82,7 +77,7 @@ export async function startPodman(options: PodmanOptions = {}): Promise<Podman> 
     resume: () => void service.kill('SIGCONT'),
     stop: async () => {
       await end(service);
-      await removePodmanFolder(folder);
+      removePodmanFolder(folder);
       process.off('exit', removeWithUs);
     },
   };
