@@ -24,6 +24,13 @@ class Harbour {
   id!: string;
   @Column('text', { unique: true })
   fullName!: string;
+  // pg warns where the types of these are asked for at once.
+  @Column('text', { array: true })
+  quays!: string[];
+  @Column('text', { array: true })
+  lights!: string[];
+  @Column('integer', { array: true })
+  depths!: number[];
 }
 
 @Entity()
@@ -44,7 +51,8 @@ class BoatBerth {
 }
 
 const plainSql = [
-  'CREATE TABLE harbour (id uuid PRIMARY KEY, full_name text NOT NULL UNIQUE)',
+  `CREATE TABLE harbour (id uuid PRIMARY KEY, full_name text NOT NULL UNIQUE,
+     quays text[] NOT NULL, lights text[] NOT NULL, depths integer[] NOT NULL)`,
   `CREATE TABLE boat_berth (
     id uuid PRIMARY KEY,
     harbour_id uuid NOT NULL REFERENCES harbour,

@@ -43,6 +43,7 @@ class KeptEnvironment extends TestEnvironment {
    */
   override async setup(): Promise<void> {
     await super.setup();
+    process.on('warning', this.noteDeprecation);
     const until = performance.now() + longestWaitMs;
     while (begun && process.env.JEST_WORKER_ID !== '1' && !existsSync(begun) && performance.now() < until) await delay(20);
   }
@@ -51,7 +52,14 @@ class KeptEnvironment extends TestEnvironment {
     if (begun && name === 'run_start' && !existsSync(begun)) writeFileSync(begun, '');
   }
 
+  /** Makes a warning of a deprecated use an error of the running spec. Specs have a `process` that Node does not warn. */
+  private readonly noteDeprecation = (warning: Error): void => {
+    const { [Symbol.for('atoll.error-log')]: errorLog } = this.global as { [key: symbol]: { lines: string[] } | undefined };
+    if (warning.name === 'DeprecationWarning') errorLog?.lines.push(String(warning));
+  };
+
   override async teardown(): Promise<void> {
+    process.off('warning', this.noteDeprecation);
     if (KeptEnvironment.kept !== this) return super.teardown();
     this.fakeTimersModern?.useRealTimers();
     // Jest would add those of the next file to them, and each test would be told to all, and reported as often.
