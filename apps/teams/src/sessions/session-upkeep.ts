@@ -1,13 +1,11 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Removals } from '@atoll/waiting';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
-const everyMs = 10 * 60_000;
 const batchSize = 1_000;
-/** Of one table in one turn: far more than a flood of log-ins from a hundred addresses leaves behind between two. */
-const maxBatches = 100;
 
 /** Each removes a batch at most of what nobody asks for any more. */
-const removals = [
+const statements = [
   `DELETE FROM session WHERE id IN (SELECT id FROM session WHERE expires_at < now() - interval '1 day' LIMIT ${batchSize} FOR UPDATE SKIP LOCKED)`,
   `DELETE FROM log_in_bucket WHERE id IN (SELECT id FROM log_in_bucket WHERE full_at < now() LIMIT ${batchSize} FOR UPDATE SKIP LOCKED)`,
   `DELETE FROM log_in_network WHERE (user_id, network) IN (
@@ -21,31 +19,33 @@ const removals = [
 
 /** Removes what sessions leave behind. Replicas do not wait for each other. */
 @Injectable()
-export class SessionUpkeep implements OnApplicationBootstrap, OnModuleDestroy {
+export class SessionUpkeep implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(SessionUpkeep.name);
-  private timer?: NodeJS.Timeout;
+  private readonly failed = (error: unknown): void =>
+    this.logger.warn(`Old rows of sessions stay until the next try: ${error instanceof Error ? error.message : String(error)}`);
+  private readonly removals = new Removals(() => this.removeSome(), this.failed);
 
   constructor(private readonly dataSource: DataSource) {}
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => void this.clean(), everyMs).unref();
+    this.removals.start();
   }
 
-  onModuleDestroy(): void {
-    clearInterval(this.timer);
+  beforeApplicationShutdown(): Promise<void> {
+    return this.removals.stop();
   }
 
-  /** Throws nothing: what stays is removed the next time. */
-  async clean(): Promise<void> {
-    for (const removal of removals) {
+  /** Removes a batch from each table, also where another one fails. Resolves with whether there may be more. */
+  async removeSome(): Promise<boolean> {
+    let mayHaveMore = false;
+    for (const statement of statements) {
       try {
-        for (let batch = 0; batch < maxBatches; batch += 1) {
-          const [, removed] = await this.dataSource.query<[unknown[], number]>(removal);
-          if (removed < batchSize) break;
-        }
+        const [, removed] = await this.dataSource.query<[unknown[], number]>(statement);
+        mayHaveMore ||= removed === batchSize;
       } catch (error) {
-        this.logger.warn(`Old rows of sessions stay until the next try: ${error instanceof Error ? error.message : String(error)}`);
+        this.failed(error);
       }
     }
+    return mayHaveMore;
   }
 }
