@@ -1,10 +1,8 @@
-import { defaultPublicUrl, PublicUrl, Variable } from '@atoll/service';
+import { Days, defaultPublicUrl, PublicUrl, Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
 import { Transform, Type } from 'class-transformer';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsString, IsUrl, Max, Min, MinLength } from 'class-validator';
 import type { BaremetalLimits } from './model/baremetal-instance.machine.js';
-
-const historyRetention = 'ATOLL_HISTORY_RETENTION must be a whole number of days from 1 to 3650';
 
 /** What a deployment decides about the gpuaas service. */
 export class GpuaasSettings {
@@ -32,10 +30,7 @@ export class GpuaasSettings {
 
   /** Days for which transitions are kept (`machine_history`). */
   @Variable('ATOLL_HISTORY_RETENTION')
-  @Type(() => Number)
-  @IsInt({ message: historyRetention })
-  @Min(1, { message: historyRetention })
-  @Max(3_650, { message: historyRetention })
+  @Days(3_650)
   historyRetentionDays: number = 90;
 
   /** What secrets are encrypted under, `id:base64,…`; without it there is no bare metal. */

@@ -1,12 +1,9 @@
-import { Variable } from '@atoll/service';
+import { Days, Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
 import { Type } from 'class-transformer';
 import { IsInt, IsIP, IsOptional, IsString, IsUrl, Matches, Max, Min } from 'class-validator';
 import { usualGuestLimits, usualLimits } from './ssh-door/limits.js';
 
-const logRetention = 'ATOLL_LOG_RETENTION must be a whole number of days from 1 to 365';
-const historyRetention = 'ATOLL_HISTORY_RETENTION must be a whole number of days from 1 to 3650';
-const logInRetention = 'ATOLL_LOG_IN_RETENTION must be a whole number of days from 1 to 3650';
 const podConnections = 'ATOLL_POD_CONNECTIONS must be a whole number from 1 to 10000';
 const teamConnections = 'ATOLL_POD_CONNECTIONS_PER_TEAM must be a whole number from 1 to 10000';
 const userConnections = 'ATOLL_POD_CONNECTIONS_PER_USER must be a whole number from 1 to 10000';
@@ -118,26 +115,17 @@ export class PodsSettings {
 
   /** Days for which lines of logs are kept. */
   @Variable('ATOLL_LOG_RETENTION')
-  @Type(() => Number)
-  @IsInt({ message: logRetention })
-  @Min(1, { message: logRetention })
-  @Max(365, { message: logRetention })
+  @Days(365)
   logRetentionDays: number = 7;
 
   /** Days for which log-ins to pods are kept, for the audit. */
   @Variable('ATOLL_LOG_IN_RETENTION')
-  @Type(() => Number)
-  @IsInt({ message: logInRetention })
-  @Min(1, { message: logInRetention })
-  @Max(3_650, { message: logInRetention })
+  @Days(3_650)
   logInRetentionDays: number = 90;
 
   /** Days for which transitions are kept (`machine_history`), and exposed services that were deleted. */
   @Variable('ATOLL_HISTORY_RETENTION')
-  @Type(() => Number)
-  @IsInt({ message: historyRetention })
-  @Min(1, { message: historyRetention })
-  @Max(3_650, { message: historyRetention })
+  @Days(3_650)
   historyRetentionDays: number = 90;
 
   /** Lines that a pod may write to its log in a second, on average over 10 s. */

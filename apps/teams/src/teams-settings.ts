@@ -1,6 +1,6 @@
 import { Email, Text } from '@atoll/contracts';
 import { deletionHolders } from '@atoll/contracts/teams';
-import { defaultPublicUrl, PublicUrl, Variable } from '@atoll/service';
+import { Days, defaultPublicUrl, PublicUrl, Variable } from '@atoll/service';
 import { Type } from 'class-transformer';
 import { IsIn, IsInt, IsOptional, Matches, Max, Min, MinLength } from 'class-validator';
 
@@ -43,10 +43,7 @@ export class TeamsSettings {
 
   /** A session ends after so long, however much it is used. */
   @Variable('ATOLL_SESSION_DAYS')
-  @Type(() => Number)
-  @IsInt({ message: 'ATOLL_SESSION_DAYS must be a whole number of days from 1 to 365' })
-  @Min(1)
-  @Max(365)
+  @Days(365)
   sessionDays: number = 30;
 
   /** The mail server, `smtp://user:password@host:587` or `smtps://`. Without one, links are shown to whoever makes them. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Type } from 'class-transformer';
 import { IsInt, IsString, MinLength } from 'class-validator';
+import { Days } from './days.js';
 import { loadEnv, Variable, variablesOf } from './env.js';
 
 class Env {
@@ -35,6 +36,17 @@ describe('the environment', () => {
     expect([...variablesOf(Settings).values()]).toEqual(['ATOLL_TIDES', 'ATOLL_BERTHS']);
     expect(() => loadEnv(Settings, { ATOLL_TIDES: 'x' })).toThrow('ATOLL_TIDES must be an integer number');
     expect(() => Variable('tides')).toThrow('is not a name for an environment variable');
+  });
+
+  it.each(['0', '31', '1.5', 'x'])('names the variable of a number of days that is %s, and how many there may be', (given) => {
+    class Cleaning {
+      @Variable('ATOLL_TIDE_RETENTION')
+      @Days(30)
+      tideRetentionDays: number = 7;
+    }
+    expect(loadEnv(Cleaning, { ATOLL_TIDE_RETENTION: '30' })).toEqual({ tideRetentionDays: 30 });
+    const fault = 'The environment is not usable:\n  ATOLL_TIDE_RETENTION must be a whole number of days from 1 to 30';
+    expect(() => loadEnv(Cleaning, { ATOLL_TIDE_RETENTION: given })).toThrow(new Error(fault));
   });
 
   it('names every fault at once and shows no value', () => {

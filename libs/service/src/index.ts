@@ -9,6 +9,7 @@ export { createLogger, NestLogger } from './logger.js';
 export { natsAuthorization, natsUsers } from './nats-users.js';
 export type { NatsUser } from './nats-users.js';
 export { BusEnv, HttpEnv, ServiceEnv } from './process-env.js';
+export { Days } from './days.js';
 export { defaultPublicUrl, PublicUrl } from './public-url.js';
 export { defaultDeadlineMs, RequestDeadline } from './request-deadline.js';
 export { runService } from './run-service.js';
