@@ -22,6 +22,27 @@ afterAll(async () => {
   await database.drop();
 });
 
+/** Places an event whose effects have begun, and end when what this returns is called. */
+async function placeAndHold(): Promise<() => void> {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  let entered = 0;
+  world.script = async () => {
+    entered += 1;
+    await released;
+  };
+  await world.orders.place([1]);
+  await eventually(() => expect(entered).toBe(2));
+  return release;
+}
+
+/** Of the events that were published, the latest day last. */
+async function partitions(): Promise<string[]> {
+  const found = await world.observer.database.query<{ name: string }[]>(
+    `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'orders.outbox_published'::regclass ORDER BY 1`,
+  );
+  return found.map(({ name }) => name);
+}
+
 describe('the relay', () => {
   it('is woken by each commit: a hundred events, one after the other, do not wait for its next look', async () => {
     for (let number = 0; number < 100; number += 1) {
@@ -81,19 +102,8 @@ describe('the relay', () => {
   });
 
   it('settles what it has in hand after days without the database', async () => {
-    let release: () => void = () => undefined;
-    const released = new Promise<void>((resolve) => (release = resolve));
-    let entered = 0;
-    world.script = async () => {
-      entered += 1;
-      await released;
-    };
-    await world.orders.place([1]);
-    await eventually(() => expect(entered).toBe(2));
-    const partitions = await world.observer.database.query<{ name: string }[]>(
-      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'orders.outbox_published'::regclass`,
-    );
-    for (const { name } of partitions) await world.observer.database.query(`DROP TABLE ${name}`);
+    const release = await placeAndHold();
+    for (const name of await partitions()) await world.observer.database.query(`DROP TABLE ${name}`);
     release();
     await world.settled();
     expect(await world.noted('letters')).toEqual([1]);
@@ -102,10 +112,7 @@ describe('the relay', () => {
   it('relays on while a backup reads its tables, at the turn of a day', async () => {
     await world.stop();
     const { database } = world.observer;
-    const partitions = await database.query<{ name: string }[]>(
-      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'orders.outbox_published'::regclass ORDER BY 1`,
-    );
-    await database.query(`DROP TABLE ${partitions.at(-1)?.name}`);
+    await database.query(`DROP TABLE ${(await partitions()).at(-1)}`);
     await database.query(
       `CREATE TABLE orders.outbox_published_20200101 PARTITION OF orders.outbox_published FOR VALUES FROM ('2020-01-01 00:00+00') TO ('2020-01-02 00:00+00')`,
     );
@@ -132,15 +139,7 @@ describe('the relay', () => {
   });
 
   it('finishes what is in hand before the application ends', async () => {
-    let release: () => void = () => undefined;
-    const released = new Promise<void>((resolve) => (release = resolve));
-    let entered = 0;
-    world.script = async () => {
-      entered += 1;
-      await released;
-    };
-    await world.orders.place([1]);
-    await eventually(() => expect(entered).toBe(2));
+    const release = await placeAndHold();
     const stopped = world.stop();
     release();
     await stopped;

@@ -9,6 +9,7 @@ import {
 } from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
 import { aTeam, contextOf, memberOf, operator } from '@atoll/testing';
+import type { EntityManager } from 'typeorm';
 import { DirectoryFixture, errorOf } from './directory-fixture.js';
 import { TeamGate } from './team-gate.js';
 
@@ -49,6 +50,28 @@ const answerTo = async (attempt_id: string) => {
   );
   return rows.map(({ payload }) => payload);
 };
+type Part = (manager: EntityManager) => Promise<unknown>;
+/** Begins a transaction with its first part. `end` does the rest, and commits. */
+async function begin(start: Part, rest: Part = () => Promise.resolve()): Promise<{ end: () => Promise<void> }> {
+  const [begun, ends] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const running = transactions.run(async (manager) => {
+    await start(manager);
+    begun.resolve();
+    await ends.promise;
+    await rest(manager);
+  });
+  await Promise.race([begun.promise, running]);
+  const end = () => {
+    ends.resolve();
+    return running;
+  };
+  return { end };
+}
+const beginToTake = () =>
+  begin(
+    (manager) => gate.holdOpen(manager, member(), team.team_id, first),
+    (manager) => manager.query('INSERT INTO thing VALUES ($1, $2)', [team.team_id, first]),
+  );
 /** Until somebody waits for the lock of a team. */
 async function untilOneWaits(): Promise<void> {
   const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`;
@@ -80,19 +103,11 @@ describe('a team may have more', () => {
   });
 
   it('not within a transaction either that begins after a suspension is known here, which waits for those that have begun', async () => {
-    const [taken, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const taking = transactions.run(async (manager) => {
-      await gate.holdOpen(manager, member(), team.team_id, first);
-      taken.resolve();
-      await answers.promise;
-      await manager.query('INSERT INTO thing VALUES ($1, $2)', [team.team_id, first]);
-    });
-    await taken.promise;
+    const taking = await beginToTake();
     const suspending = change({ is_suspended: true });
     await untilOneWaits();
     const late = codeOf(take());
-    answers.resolve();
-    await Promise.all([taking, suspending]);
+    await Promise.all([taking.end(), suspending]);
     expect([await late, await codeOf(take(second))]).toEqual(['team_suspended', 'team_suspended']);
     await take(first, team.team_id, caller(operator));
     await change({ revision: 3 });
@@ -165,35 +180,20 @@ describe('a service that is asked what a team holds', () => {
   it('says how much there is while it takes long to begin to end that', async () => {
     await hold();
     await hold(second);
-    const [locked, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const locking = transactions.run(async (manager) => {
-      await manager.query('SELECT FROM thing WHERE team_id = $1 FOR UPDATE', [team.team_id]);
-      locked.resolve();
-      await answers.promise;
-    });
-    await locked.promise;
+    const locking = await begin((manager) => manager.query('SELECT FROM thing WHERE team_id = $1 FOR UPDATE', [team.team_id]));
     const attempt_id = newId();
     const ending = fixture.tell(teamDeletionRequested, { team_id: team.team_id, attempt_id, revision: 1, force: true });
     while ((await answerTo(attempt_id)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     expect(await answerTo(attempt_id)).toEqual(answered('2 things', [{ kind: 'thing', count: 2 }]));
-    answers.resolve();
-    await Promise.all([locking, ending]);
+    await Promise.all([locking.end(), ending]);
   });
 
   it('waits for whoever is about to take something, and counts it', async () => {
-    const [taken, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const taking = transactions.run(async (manager) => {
-      await gate.holdOpen(manager, member(), team.team_id, first);
-      taken.resolve();
-      await answers.promise;
-      await manager.query('INSERT INTO thing VALUES ($1, $2)', [team.team_id, first]);
-    });
-    await taken.promise;
+    const taking = await beginToTake();
     const asking = requested();
     // For the answer.
     await untilOneWaits();
-    answers.resolve();
-    await taking;
+    await taking.end();
     expect(await answerTo(await asking)).toEqual(answered('1 thing', [{ kind: 'thing', count: 1 }]));
   });
 
