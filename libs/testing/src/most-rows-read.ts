@@ -1,4 +1,4 @@
-import type { ServiceUnderTest } from './service-under-test.js';
+import type { BareServiceUnderTest } from './service-under-test.js';
 import type { SentStatement } from './statements-of.js';
 
 interface PlanNode {
@@ -9,7 +9,7 @@ interface PlanNode {
 }
 
 /** The most rows that any part of the statement's plan reads. The statement is executed. */
-export async function mostRowsRead(fixture: ServiceUnderTest, { text, values }: SentStatement): Promise<number> {
+export async function mostRowsRead(fixture: Pick<BareServiceUnderTest, 'query'>, { text, values }: SentStatement): Promise<number> {
   const [row] = await fixture.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
   const most = (node: PlanNode): number =>
     Math.max(node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)), ...(node.Plans ?? []).map(most));

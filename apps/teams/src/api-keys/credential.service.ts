@@ -3,7 +3,7 @@ import type { Credential, CredentialTeam, KeyDigest } from '@atoll/contracts/tea
 import { ReservedStatements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
-import { openInvitations } from '../changes/most-teams.js';
+import { openMemberships } from '../changes/most-teams.js';
 
 interface CredentialRow extends Omit<Credential, 'expiry_date' | 'scope'> {
   team_id: string | null;
@@ -20,8 +20,7 @@ export const credentialQuery = `
       THEN 'UTC' ELSE u.timezone END AS timezone,
     (SELECT COALESCE(json_agg(json_build_object('team_id', m.team_id, 'role', m.role) ORDER BY m.created_at, m.id), '[]')
       FROM (
-        SELECT * FROM membership WHERE k.team_id IS NULL AND NOT u.platform_admin AND user_id = k.user_id
-          AND (status = 'active' OR id IN (${openInvitations}))
+        SELECT * FROM (${openMemberships}) open WHERE k.team_id IS NULL AND NOT u.platform_admin
         UNION ALL
         SELECT * FROM membership WHERE team_id = k.team_id AND user_id = k.user_id
       ) m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL) AS teams

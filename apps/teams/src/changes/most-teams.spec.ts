@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { invitations, links, members, sessions, teams } from '@atoll/contracts/teams';
+import { invitations, links, members, sessions, teams, users } from '@atoll/contracts/teams';
 import { isAppError } from '@atoll/errors';
+import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { contextOf, gateway, logIn, password, somebody, tokenIn, type Person } from '../sessions/session-fixture.js';
 import { SsoMemberships } from '../sso/sso-memberships.js';
@@ -135,4 +136,29 @@ it('invitations take no room, and the oldest hundred of them travel with the cal
   const after = await fixture.ask(sessions.verify, { id: opened.session_id }, gateway);
   expect(after.teams.map(({ team_id }) => team_id)).toContain(last.made.team.id);
   expect(after.teams).toHaveLength(102);
+});
+
+it('of the invitations that others made, however many, the profile shows the oldest hundred, and one that is declined makes room for the next', async () => {
+  const person = await memberOf(2);
+  await addTeams(person.userId, 10_000, 'invited');
+  await fixture.query('ANALYZE membership, team');
+  const key = await fixture.wholeKeyOf(person.userId);
+  const opened = await logIn(fixture, person);
+  const context = await contextOf(fixture, opened);
+  const invited = async () => (await fixture.ask(users.profile, {}, context)).teams.filter(({ status }) => status === 'invited');
+  const sent = await allStatementsDuring(async () => {
+    const { teams: own } = await fixture.ask(users.profile, {}, context);
+    expect(own).toHaveLength(102);
+    await fixture.verify(key);
+    await fixture.ask(sessions.verify, { id: opened.session_id }, gateway);
+  });
+  const reads = sent.filter(({ text }) => text.includes('membership'));
+  expect(reads).toHaveLength(3);
+  for (const read of reads) expect(await mostRowsRead(fixture, read)).toBeLessThan(1_000);
+  const shown = await invited();
+  const declined = shown.find(({ role }) => role === 'member');
+  await fixture.ask(members.remove, { team_id: declined?.id ?? '', user_id: person.userId }, context);
+  const later = await invited();
+  expect(later).toHaveLength(100);
+  expect(later.filter(({ id }) => shown.every((one) => one.id !== id))).toHaveLength(1);
 });

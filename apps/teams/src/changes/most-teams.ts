@@ -4,12 +4,14 @@ import type { EntityManager } from 'typeorm';
 
 /** Teams that a user has joined: each of them travels with every call of the user. */
 export const mostTeams = 200;
-/** Of the teams to which a user is invited, which others decide, the oldest so many travel too. */
+/** Of the invitations of a user, which others decide, the oldest so many are shown, and their teams travel too. */
 const mostInvitations = 100;
 
-/** SQL: the ids of those memberships of the user `u` that wait to be accepted, and open their teams meanwhile. */
-export const openInvitations = `SELECT i.id FROM membership i JOIN team it ON it.id = i.team_id AND it.deleted_at IS NULL
-  WHERE i.user_id = u.id AND i.status = 'invited' ORDER BY i.created_at, i.id LIMIT ${mostInvitations}`;
+/** SQL: the memberships of the user `u` that open their teams, among them so many that wait to be accepted. Of no more than these a row is read. */
+export const openMemberships = `
+  SELECT a.* FROM membership a WHERE a.user_id = u.id AND a.status = 'active'
+  UNION ALL (SELECT i.* FROM membership i JOIN team it ON it.id = i.team_id AND it.deleted_at IS NULL
+    WHERE i.user_id = u.id AND i.status = 'invited' ORDER BY i.created_at, i.id LIMIT ${mostInvitations})`;
 
 /** The operator may do everything in every team, so none travels. */
 const roomQuery = `SELECT u.platform_admin OR (

@@ -7,6 +7,8 @@ import { UserEntity } from './user.entity.js';
 @Entity('membership')
 @Unique(['teamId', 'userId'])
 @Index(['teamId', 'createdAt', 'id'])
+@Index('membership_active', { synchronize: false })
+@Index('membership_invited', { synchronize: false })
 @Check('membership_role_check', `role IN ('team_owner', 'team_admin', 'member', 'billing_viewer', 'viewer')`)
 @Check('membership_status_check', `status IN ('invited', 'active')`)
 export class MembershipEntity {

@@ -1,4 +1,4 @@
-import { openInvitations } from '../changes/most-teams.js';
+import { openMemberships } from '../changes/most-teams.js';
 import { instantJson } from '../sql/json.js';
 import { isAlive } from './session-policy.js';
 
@@ -71,7 +71,7 @@ export const credentialQuery = `
     u.platform_admin AND $2::boolean AND NOT s.has_second_factor AS operator_lacks_second_factor, u.timezone, CASE WHEN ${confinement} IS NULL THEN 'user' ELSE 'membership' END AS scope,
     (SELECT COALESCE(json_agg(json_build_object('team_id', m.team_id, 'role', m.role,
         'lacks_second_factor', t.require_second_factor AND NOT s.has_second_factor) ORDER BY m.created_at, m.id), '[]')
-      FROM membership m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL
-      WHERE m.user_id = s.user_id AND (m.status = 'active' OR m.id IN (${openInvitations})) AND NOT u.platform_admin AND (${confinement} IS NULL OR m.team_id = ${confinement})) AS teams
+      FROM (${openMemberships}) m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL
+      WHERE NOT u.platform_admin AND (${confinement} IS NULL OR m.team_id = ${confinement})) AS teams
   FROM session s JOIN "user" u ON u.id = s.user_id
   WHERE s.id = $1 AND ${isAlive}`;

@@ -1,9 +1,12 @@
 import { instantJson } from '../sql/json.js';
+import { openMemberships } from '../changes/most-teams.js';
 import { sentName } from './member-query.js';
 
-/** The memberships that a caller acts with: all of the user's, or those in the teams of `$2`, in teams that are. */
-const memberships = `membership m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL
-  WHERE m.user_id = u.id AND ($2::uuid[] IS NULL OR m.team_id = ANY($2))`;
+/** The memberships that a caller acts with: those that open teams of the user, or those in the teams of `$2`, in teams that are. */
+const memberships = `(
+    SELECT * FROM (${openMemberships}) open WHERE $2::uuid[] IS NULL
+    UNION ALL SELECT * FROM membership WHERE user_id = u.id AND team_id = ANY($2)
+  ) m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL`;
 
 /**
  * The User `$1`. Who acts in one team only (`$2`) is shown that one and no platform; and until the user has accepted that

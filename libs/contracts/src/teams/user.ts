@@ -60,7 +60,10 @@ export class User {
   @OneOf('PlatformRole', platformRoles, { example: 'user' })
   role!: PlatformRole;
 
-  @ListOf(() => UserTeam, { max: 100_000 })
+  @ListOf(() => UserTeam, {
+    max: 100_000,
+    description: 'Teams of the user. Of those that the user is invited to, and has not joined, the 100 that invited first.',
+  })
   teams!: UserTeam[];
 
   @WholeNumber({
