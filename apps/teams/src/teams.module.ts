@@ -40,6 +40,7 @@ import { SsoMemberships } from './sso/sso-memberships.js';
 import { SsoProviderClients } from './sso/sso-providers.js';
 import { SsoController } from './sso/sso.controller.js';
 import { SsoService } from './sso/sso.service.js';
+import { DeletedTeams } from './teams/deleted-teams.js';
 import { ForcedDeletionService } from './teams/forced-deletion.service.js';
 import { HolderAnswers } from './teams/holder-answers.js';
 import { ResourceOverviewService } from './teams/resource-overview.service.js';
@@ -85,6 +86,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     Administrators,
     ApiKeysService,
     BatchesService,
+    DeletedTeams,
     CredentialsService,
     Enrolment,
     ForcedDeletionService,

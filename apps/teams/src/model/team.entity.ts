@@ -2,9 +2,10 @@ import type { TeamStatus } from '@atoll/contracts/teams';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { ImagePolicyEntity } from './image-policy.entity.js';
 
-/** A deleted team keeps its row, for the operator's history, and is not found by any operation. */
+/** A deleted team keeps its row and its workspaces, for the operator's history, and is not found by any operation. */
 @Entity('team')
 @Index(['createdAt', 'id'], { where: 'deleted_at IS NULL' })
+@Index(['deletedAt', 'id'], { where: 'deleted_at IS NOT NULL' })
 @Check('team_status_check', `status IN ('active', 'deleting')`)
 export class TeamEntity {
   @PrimaryColumn('uuid')

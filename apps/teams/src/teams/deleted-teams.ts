@@ -1,0 +1,61 @@
+import { Statements } from '@atoll/database';
+import { Removals } from '@atoll/waiting';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+
+const batchSize = 1_000;
+const teamsPerLook = 100;
+
+/** The next deleted teams after that of `$1` and `$2`. Those of the last hour come later, so that none is passed over whose deletion is not committed yet. */
+const nextTeams = `SELECT id, deleted_at FROM team WHERE deleted_at < now() - interval '1 hour' AND (deleted_at, id) > ($1::timestamptz, $2::uuid)
+  ORDER BY deleted_at, id LIMIT ${teamsPerLook}`;
+
+/** Of the teams `$1`, a batch of `$2`, as below. Replicas do not wait for each other. They go before the memberships, with which all that are left would go at once. */
+const keyRemoval = `DELETE FROM api_key WHERE id IN (
+    SELECT id FROM api_key WHERE team_id = ANY ($1::uuid[]) LIMIT $2 FOR UPDATE SKIP LOCKED
+  ) RETURNING id`;
+const memberRemoval = `DELETE FROM membership WHERE id IN (
+    SELECT id FROM membership WHERE team_id = ANY ($1::uuid[]) LIMIT $2 FOR UPDATE SKIP LOCKED
+  ) RETURNING id`;
+
+interface DeletedTeam {
+  id: string;
+  deleted_at: Date;
+}
+
+/**
+ * Removes the memberships of deleted teams, invitations among them, and the keys to them: no operation shows them. The teams and their workspaces stay:
+ * other services learn from them what bills and the listings of what has ended are about.
+ */
+@Injectable()
+export class DeletedTeams implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(DeletedTeams.name);
+  private readonly removals = new Removals(
+    () => this.removeSome(),
+    (error) =>
+      this.logger.warn(`Cannot remove the members of deleted teams; retrying: ${error instanceof Error ? error.message : String(error)}`),
+  );
+  /** All before it, and itself, are done. Of each process: the next one passes over them once more. */
+  private last: DeletedTeam = { id: '00000000-0000-0000-0000-000000000000', deleted_at: new Date(0) };
+
+  constructor(private readonly statements: Statements) {}
+
+  onApplicationBootstrap(): void {
+    this.removals.start();
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.removals.stop();
+  }
+
+  /** Removes one batch. Resolves with whether there may be more. */
+  async removeSome(): Promise<boolean> {
+    const teams = await this.statements.query<DeletedTeam>('deleted-teams.next', nextTeams, [this.last.deleted_at, this.last.id]);
+    const batch = [teams.map(({ id }) => id), batchSize];
+    const keys = await this.statements.query('deleted-teams.keys', keyRemoval, batch);
+    if (keys.length === batchSize) return true;
+    const members = await this.statements.query('deleted-teams.members', memberRemoval, batch);
+    if (members.length === batchSize) return true;
+    this.last = teams.at(-1) ?? this.last;
+    return teams.length === teamsPerLook;
+  }
+}
