@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { plainToInstance } from 'class-transformer';
+import { plainToInstance, type ClassTransformOptions } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import type { Wire } from './contract.js';
 import { TeamPath } from './team-path.js';
@@ -7,16 +7,19 @@ import { CreateTeam } from './teams/team.js';
 import { AddMember, KeyTerms } from './teams/member.js';
 import { CreatePrice } from './billing/price.js';
 import { RegionalBillingQuery } from './billing/query.js';
+import { textGroup } from './text.js';
 import { PageFromZero } from './page.js';
 
-function faults(type: Wire, plain: object): string[] {
+function faults(type: Wire, plain: object, options: ClassTransformOptions = {}): string[] {
   const flatten = (errors: ReturnType<typeof validateSync>, parent = ''): string[] =>
     errors.flatMap((error) => [
       ...Object.values(error.constraints ?? {}).map((message) => `${parent}${error.property}: ${message}`),
       ...flatten(error.children ?? [], `${parent}${error.property}.`),
     ]);
-  return flatten(validateSync(plainToInstance(type, plain), { whitelist: true, forbidNonWhitelisted: true }));
+  return flatten(validateSync(plainToInstance(type, plain, options), { whitelist: true, forbidNonWhitelisted: true }));
 }
+
+const asText = { groups: [textGroup] };
 
 describe('a field', () => {
   it('of text has bounds and holds nothing that PostgreSQL cannot', () => {
@@ -75,15 +78,19 @@ describe('a field', () => {
     ['0', 0],
     ['7', 7],
     [3, 3],
-  ])('that is a page may be %j', (page, read) => {
-    expect(faults(PageFromZero, { page })).toEqual([]);
-    expect(plainToInstance(PageFromZero, { page }).page).toBe(read);
+  ])('that is a page may, in a query, be %j', (page, read) => {
+    expect(faults(PageFromZero, { page }, asText)).toEqual([]);
+    expect(plainToInstance(PageFromZero, { page }, asText).page).toBe(read);
+  });
+
+  it.each(['0', '7'])('that is a whole number may not, in JSON, be the text %j', (page) => {
+    expect(faults(PageFromZero, { page }).join()).toMatch(/page must be a whole number from 0/);
   });
 
   it.each(['-1', '1e3', '9223372036854775808', '0x10', ' 7', '1.0', '', 1.5, -1, null, ['1', '2'], {}])(
     'that is a page may not be %j',
     (page) => {
-      expect(faults(PageFromZero, { page }).join()).toMatch(/page must be a whole number from 0/);
+      expect(faults(PageFromZero, { page }, asText).join()).toMatch(/page must be a whole number from 0/);
     },
   );
 

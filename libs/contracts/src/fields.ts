@@ -22,7 +22,7 @@ import {
   ValidateNested,
 } from 'class-validator';
 import type { Wire } from './contract.js';
-import { manyLines, notBlank, oneLine, textPattern, wellFormed } from './text.js';
+import { manyLines, notBlank, oneLine, textGroup, textPattern, wellFormed } from './text.js';
 
 /**
  * The fields of the wire. Each decorator says once what a field is, for validation and for the OpenAPI document alike.
@@ -179,15 +179,16 @@ export function OneOf(
 
 const orNull = ({ nullable = false }: FieldOptions): string => (nullable ? ', or null' : '');
 
-/** A whole number; in a query or path its decimal digits. `1e3`, `0x10`, ` 7` and `1.0` are refused. */
+/** A whole number; in a query, a path or the environment its decimal digits. `1e3`, `0x10`, ` 7` and `1.0` are refused. */
 export function WholeNumber(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
   const { min, max } = options;
   const message = `$property must be a whole number from ${min} to ${max}${orNull(options)}`;
   return field(
     options,
     { type: 'integer', minimum: min, maximum: max },
-    Transform(({ value }: { value: unknown }) =>
-      typeof value === 'string' && /^(?:0|-?[1-9]\d{0,14})$/.test(value) ? Number(value) : value,
+    Transform(
+      ({ value }: { value: unknown }) => (typeof value === 'string' && /^(?:0|-?[1-9]\d{0,14})$/.test(value) ? Number(value) : value),
+      { groups: [textGroup] },
     ),
     IsInt({ message }),
     Min(min, { message }),

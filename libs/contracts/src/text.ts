@@ -38,3 +38,6 @@ export function isLine(value: unknown, max: number): value is string {
 function hasAtMost(max: number, text: string): boolean {
   return text.length <= max || (text.length <= 2 * max && [...text].length <= max);
 }
+
+/** The group of those transformations that are for what comes as text alone: `WireRules.isText`. */
+export const textGroup = 'text';

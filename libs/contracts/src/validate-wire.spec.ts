@@ -39,11 +39,16 @@ function refusal(plain: unknown): AppError {
 const faults = (plain: unknown) => refusal(plain).details.errors?.map(({ path, code }) => `${path}:${code}`);
 
 describe('what comes over the wire', () => {
-  it('becomes an instance of its class, nested ones too, with its numbers read', () => {
-    const team = validateWire(Team, { name: 'a', page: '3', open: null, members: [{ name: 'b' }] });
+  it('becomes an instance of its class, nested ones too', () => {
+    const team = validateWire(Team, { name: 'a', page: 3, open: null, members: [{ name: 'b' }] });
     expect(team).toBeInstanceOf(Team);
     expect(team.members?.[0]).toBeInstanceOf(Member);
     expect(team).toEqual({ name: 'a', page: 3, open: null, members: [{ name: 'b' }] });
+  });
+
+  it('has numbers for whole numbers; what is text, as a query, has their digits, which are read', () => {
+    expect(faults({ name: 'a', page: '3' })).toEqual(['page:isInt']);
+    expect(validateWire(Team, { name: 'a', page: '3' }, { isText: true })).toEqual({ name: 'a', page: 3 });
   });
 
   it('is refused with one fault a field: path, code and a sentence', () => {

@@ -2,6 +2,7 @@ import { plainToInstance } from 'class-transformer';
 import { getMetadataStorage, validateSync, type ValidationError } from 'class-validator';
 import { invalidInput, type FieldError } from '@atoll/errors';
 import type { ReadsItself, Wire } from './contract.js';
+import { textGroup } from './text.js';
 import { rememberMetadata } from './remembered-metadata.js';
 
 rememberMetadata(getMetadataStorage());
@@ -12,6 +13,8 @@ export interface WireRules {
    * of settings, which may have properties that nothing from outside sets.
    */
   unknownFields?: 'refuse' | 'omit' | 'keep';
+  /** Whether it has no numbers of its own, as a query, so that a whole number is its digits. In JSON it is a number. */
+  isText?: boolean;
 }
 
 /** Deeper than any wire class, and shallow enough for what recurses. */
@@ -23,13 +26,17 @@ const maxPathLength = 200;
  * Turns what came from outside into an instance of its class, each field converted and checked as its decorators say: the one validator of HTTP, of calls
  * and events, and of the environment. Throws `invalid_input` that names each faulty field and what is allowed, and no value.
  */
-export function validateWire<T extends object>(type: Wire<T>, plain: unknown, { unknownFields = 'refuse' }: WireRules = {}): T {
+export function validateWire<T extends object>(
+  type: Wire<T>,
+  plain: unknown,
+  { unknownFields = 'refuse', isText = false }: WireRules = {},
+): T {
   if ('fromWire' in type) return (type as unknown as ReadsItself<T>).fromWire(plain);
   if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
     throw invalidInput([{ path: '', code: 'isObject', message: 'a JSON object is expected' }]);
   }
   requireHarmless(plain, '', 1, unknownFields !== 'refuse');
-  const instance = plainToInstance(type, plain);
+  const instance = plainToInstance(type, plain, isText ? { groups: [textGroup] } : {});
   const faults = validateSync(instance, {
     whitelist: unknownFields !== 'keep',
     forbidNonWhitelisted: unknownFields === 'refuse',

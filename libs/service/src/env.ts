@@ -37,7 +37,7 @@ export function loadEnv<Env extends object>(type: Wire<Env>, source: NodeJS.Proc
     return value === undefined || value === '' ? [] : [[property, value] as const];
   });
   try {
-    return validateWire(type, { ...new type(), ...Object.fromEntries(given) }, { unknownFields: 'keep' });
+    return validateWire(type, { ...new type(), ...Object.fromEntries(given) }, { unknownFields: 'keep', isText: true });
   } catch (error) {
     if (!isAppError(error)) throw error;
     const names = variablesOf(type);

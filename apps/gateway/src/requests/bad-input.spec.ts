@@ -108,6 +108,17 @@ describe('a body', () => {
     expect(await faults('POST', '/api/team', body)).toEqual(fields);
   });
 
+  it.each<[string, unknown, string[]]>([
+    ['POST /api/gpuaas/pool/subscribe', { team_id: teamId, pool_id: '1', vgpus: '2' }, ['vgpus']],
+    ['PUT /api/gpuaas/pool-subscription/1', { vgpus: '2' }, ['vgpus']],
+    ['POST /api/pods', { team_id: teamId, subscription_id: 1, name: 'x', image: 'x', max_duration_minutes: '9' }, ['max_duration_minutes']],
+    ['POST /api/baremetal/request', { team_id: teamId, name: 'x', specs: { gpu_count: '8' } }, ['specs.gpu_count']],
+    ['POST /api/gpuaas/node', { gpuaas_id: 1, node_name: 'x', gpus: [{ board: 'A100-80GB', count: '1' }] }, ['gpus.0.count']],
+  ])('of %s with text for a whole number is a 400 that names it, while an id may be text or number', async (route, body, fields) => {
+    const [method = '', path = ''] = route.split(' ');
+    expect(await faults(method, path, body)).toEqual(fields);
+  });
+
   it.each(['{', '[]', '"x"', '7', 'null', 'true', '{"name":"x"}}', "{'name':'x'}", '\u0000'])('that is %j is a 400', async (body) => {
     expect(await faults('POST', '/api/team', body)).toEqual([]);
   });

@@ -32,8 +32,8 @@ export class ReadRequest implements CanActivate {
     const faults: FieldError[] = queryFaults(request);
     const { anonymous, ignoresUnknownQuery = false } = request.routeOptions.config;
     if (faults.length === 0) {
-      request.params = read(declared.params, request.params, faults);
-      request.query = read(declared.query, request.query, faults, { unknownFields: ignoresUnknownQuery ? 'omit' : 'refuse' });
+      request.params = read(declared.params, request.params, faults, { isText: true });
+      request.query = read(declared.query, request.query, faults, { unknownFields: ignoresUnknownQuery ? 'omit' : 'refuse', isText: true });
       request.body = read(declared.body, request.body === undefined ? {} : request.body, faults);
     }
     const call = anonymous

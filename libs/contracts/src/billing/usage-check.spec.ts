@@ -49,13 +49,14 @@ describe('a batch of facts', () => {
 
   it('names each fault by the index of its fact', () => {
     const { quantity: _quantity, ...missing } = good;
-    const events = [good, { ...good, kind: 'gpu', sequence: 1.5 }, missing, 7, { ...good, colour: 1 }];
+    const events = [good, { ...good, kind: 'gpu', sequence: 1.5 }, missing, 7, { ...good, colour: 1 }, { ...good, sequence: '3' }];
     expect(faultsOf({ events, more: 1 }).sort()).toEqual([
       'events.1.kind',
       'events.1.sequence',
       'events.2.quantity',
       'events.3',
       'events.4.colour',
+      'events.5.sequence',
       'more',
     ]);
     expect(faultsOf({ events: [JSON.parse(`{"__proto__":1}`)] })).toContain('events.0.__proto__');

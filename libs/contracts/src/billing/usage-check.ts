@@ -122,10 +122,8 @@ function readTime(value: unknown): string | undefined {
   return isReal && year >= '2000' ? (value as string) : undefined;
 }
 
-/** Digits are taken for a number, as in every other whole number of the wire. */
 function readSequence(value: unknown): number | undefined {
-  const number = typeof value === 'string' && /^(?:0|[1-9]\d{0,14})$/.test(value) ? Number(value) : value;
-  return Number.isSafeInteger(number) && (number as number) >= 0 ? (number as number) : undefined;
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
 }
 
 const quantityForm = /^(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,2}))?$/;

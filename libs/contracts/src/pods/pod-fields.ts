@@ -1,6 +1,6 @@
 import { Transform } from 'class-transformer';
 import { IsArray, IsInt, IsNumber, IsString, Matches, Max, MaxLength, Min, ValidateBy } from 'class-validator';
-import { field, holdsAtMost, type FieldOptions } from '../fields.js';
+import { field, holdsAtMost, WholeNumber, type FieldOptions } from '../fields.js';
 
 /** A DNS label (RFC 1123, section 2.1), in lower case. */
 export const dnsLabel = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
@@ -42,11 +42,9 @@ export function PortNumbers(options: FieldOptions & { max: number }): PropertyDe
   );
 }
 
-/** A port number: a JSON number, never a text. */
+/** A port number. */
 export function PortNumber(options: FieldOptions = {}): PropertyDecorator {
-  const message = '$property must be a whole number from 1 to 65535';
-  const documentation = { type: 'integer', minimum: 1, maximum: 65_535 } as const;
-  return field(options, documentation, IsInt({ message }), Min(1, { message }), Max(65_535, { message }));
+  return WholeNumber({ ...options, min: 1, max: 65_535 });
 }
 
 /** A decimal number, a JSON number with at most two decimals. */

@@ -8,7 +8,8 @@ import { declarationsOf, read, type Declared } from '../../requests/read-request
 import { queryFaults } from '../../requests/strictness.js';
 import { jsonBodyOf } from './old-bodies.js';
 
-const rules: WireRules = { unknownFields: 'omit' };
+/** Old clients send digits for whole numbers in bodies too. */
+const rules: WireRules = { unknownFields: 'omit', isText: true };
 
 /**
  * As `ReadRequest`, which old clients would not pass: what a call does not know of its query and body is ignored, and so is the whole body of a call that
