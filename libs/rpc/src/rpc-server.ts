@@ -64,7 +64,8 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
   /** Takes no new requests and waits for those in flight, at most `timeoutMs` (10 s). May be called again. */
   async drain(timeoutMs = defaultDrainMs): Promise<void> {
     if (await inTime(this.finish(), timeoutMs)) return;
-    this.logger.warn(`${this.#inFlight} requests are still in flight after ${timeoutMs} ms; going on without them.`);
+    const requests = this.#inFlight === 1 ? '1 request is' : `${this.#inFlight} requests are`;
+    this.logger.warn(`${requests} still in flight after ${timeoutMs} ms; going on without them.`);
   }
 
   override addHandler(pattern: unknown, handler: MessageHandler, isEventHandler = false, extras: Record<string, unknown> = {}): void {

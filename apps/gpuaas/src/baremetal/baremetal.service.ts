@@ -143,9 +143,10 @@ export class BaremetalService {
     if (!nearest) throw new AppError('spec_mismatch', `${where} has no bare-metal nodes.`);
     const { gpu_model, gpu_count, cpu_cores, memory_gb } = nearest.kind;
     const gpus = gpu_model === null ? 'no GPUs' : `${gpu_count} × ${gpu_model}`;
+    const cores = `${cpu_cores} ${cpu_cores === 1 ? 'core' : 'cores'}`;
     throw new AppError(
       'spec_mismatch',
-      `No node could ever match. The nearest has ${gpus}, ${cpu_cores} cores and ${memory_gb} GB; not met: ${nearest.phrases.join('; ')}.`,
+      `No node could ever match. The nearest has ${gpus}, ${cores} and ${memory_gb} GB; not met: ${nearest.phrases.join('; ')}.`,
     );
   }
 

@@ -95,12 +95,12 @@ describe('a host without GPUs', () => {
 
   it('is no match for those who ask for GPUs', async () => {
     const { region_id } = await fixture.gpuaas.call(regions.create, { region_name: `region-${newId()}` });
-    await fixture.available('', { region_id, specs: { gpu_count: 0, ...size } });
+    await fixture.available('', { region_id, specs: { gpu_count: 0, ...size, cpu_cores: 1 } });
     const error = await errorOf(fixture.request(team, { region_id, specs: { gpu_model: 'B200-180GB', gpu_count: 1 } }));
     expect(error).toMatchObject({
       code: 'spec_mismatch',
       message:
-        'No node could ever match. The nearest has no GPUs, 32 cores and 128 GB; not met: gpu_model B200-180GB (it has no GPUs); gpu_count at least 1 (it has 0).',
+        'No node could ever match. The nearest has no GPUs, 1 core and 128 GB; not met: gpu_model B200-180GB (it has no GPUs); gpu_count at least 1 (it has 0).',
     });
   });
 

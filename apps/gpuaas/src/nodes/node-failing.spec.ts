@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { subscriptions } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { errorOf, GpuaasFixture } from '../gpuaas-fixture.js';
 import { NodesUnderTest } from './node-fixture.js';
@@ -153,6 +154,8 @@ describe('a reset', () => {
       await fixture.settle();
     }
     expect((await fixture.node(pool.node_id)).status).toBe('ready');
+    await fixture.call(subscriptions.resize, { subscription_id: held.subscription_id, vgpus: 1 }, team.member);
+    expect((await errorOf(desk.command('reset', pool))).message).toMatch(/^1 slice of the node is held by subscriptions: /);
     await fixture.unsubscribe(team, held);
     await fixture.settle();
     expect((await desk.command('reset', pool)).status).toBe('initialising');

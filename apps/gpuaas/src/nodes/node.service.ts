@@ -114,8 +114,9 @@ export class NodesService {
       'SELECT count(*)::int AS held FROM lease JOIN gpu USING (gpu_id) WHERE node_id = $1 AND lost_reason IS NULL',
       [nodeId],
     );
-    if (held > 0)
-      throw new AppError('conflict', `${held} slices of the node are held by subscriptions: cordon it, and reset it when they have gone.`);
+    if (held === 0) return;
+    const what = held === 1 ? '1 slice of the node is' : `${held} slices of the node are`;
+    throw new AppError('conflict', `${what} held by subscriptions: cordon it, and reset it when they have gone.`);
   }
 
   private async view(manager: EntityManager, nodeId: string): Promise<GpuNode> {

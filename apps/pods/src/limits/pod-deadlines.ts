@@ -4,6 +4,7 @@ import { DatabaseClock } from '../clock/database-clock.js';
 import { PlatformLines } from '../logs/platform-lines.js';
 import { PodEntity } from '../model/pod.entity.js';
 import { warnMs } from './idleness.js';
+import { minutes } from './minutes.js';
 
 /** The longest durations of pods. */
 @Injectable()
@@ -31,7 +32,7 @@ export class PodDeadlines {
     await this.transactions.run(async (manager) => {
       const { affected } = await manager.update(PodEntity, { podId, start, isStopWarned: false }, { isStopWarned: true });
       if (affected === 0) return;
-      const message = `The pod is stopped at ${stopsAt.toISOString()}, when its longest duration of ${maxDurationMinutes} minutes ends.`;
+      const message = `The pod is stopped at ${stopsAt.toISOString()}, when its longest duration of ${minutes(maxDurationMinutes ?? 0)} ends.`;
       await this.lines.write(manager, podId, message);
     });
   }

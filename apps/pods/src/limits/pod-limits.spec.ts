@@ -173,6 +173,7 @@ describe('a pod with a longest duration', () => {
     );
     nowMs = Date.now() + 2 * minuteMs;
     expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: 'It was stopped after 1 minute, the longest that it may run.' });
+    expect((await platformLines(pod)).join()).toMatch(/, when its longest duration of 1 minute ends\.$/);
   });
 });
 
@@ -207,6 +208,15 @@ describe('a pod that is stopped when it idles', () => {
     await fixture.until(pod, 'running');
     await looks(29);
     expect((await fixture.pod(pod)).status).toBe('running');
+  });
+
+  it('is stopped after one minute where its rule says so, and is told that in the singular', async () => {
+    const pod = await fixture.running(team, { idle_stop: { minutes: 1, gpu_below_percent: 10 } });
+    use('measured', 9);
+    await looks(2);
+    const idle = '1 minute with less than 10 % use of its GPU';
+    expect(await platformLines(pod)).toEqual([`The pod is stopped in 1 min unless it uses its GPU: ${idle} is allowed.`]);
+    expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: `It was stopped after ${idle}.` });
   });
 
   it('goes on after each use, where there is no figure, and while gpuaas does not answer', async () => {

@@ -6,6 +6,7 @@ import { DatabaseClock } from '../clock/database-clock.js';
 import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
 import { ExposureSteps } from '../doors/exposure-steps.js';
+import { minutes } from '../limits/minutes.js';
 import { PodDeadlines } from '../limits/pod-deadlines.js';
 import { PodsSettings } from '../pods-settings.js';
 import { countsSince, endOfRun } from '../usage/end-of-run.js';
@@ -225,8 +226,6 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     };
   }
 }
-
-const minutes = (count: number): string => (count === 1 ? '1 minute' : `${count} minutes`);
 
 function overRun(sight: RunSight): { exit: Exit | null } | undefined {
   if (sight.phase === 'ended') return { exit: sight.exit };

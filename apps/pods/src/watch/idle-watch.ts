@@ -12,6 +12,7 @@ import type { PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
 import { afterLook } from '../limits/idleness.js';
+import { minutes } from '../limits/minutes.js';
 
 /** Longer than the time between two looks, so that nothing between them is missed. */
 const windowSeconds = 150;
@@ -113,8 +114,9 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
       return undefined;
     }
     if (verdict === 'warn') {
-      const minutes = Math.ceil((rule.minutes * 60_000 - (atMs - (next.sinceMs ?? atMs))) / 60_000);
-      await this.lines.write(manager, pod.podId, `The pod is stopped in ${minutes} min unless it uses its GPU: ${idle(rule)} are allowed.`);
+      const left = Math.ceil((rule.minutes * 60_000 - (atMs - (next.sinceMs ?? atMs))) / 60_000);
+      const allowed = `${idle(rule)} ${rule.minutes === 1 ? 'is' : 'are'} allowed`;
+      await this.lines.write(manager, pod.podId, `The pod is stopped in ${left} min unless it uses its GPU: ${allowed}.`);
     }
     const isBlind = kind === 'shared';
     if (isBlind && !before?.isBlind) await this.lines.write(manager, pod.podId, blindMessage);
@@ -124,6 +126,6 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
 
 const blindMessage = 'idle_stop has no effect: the pod shares its GPU with others, and what each of them uses cannot be told apart.';
 
-function idle({ minutes, gpu_below_percent }: IdleStop): string {
-  return `${minutes} minutes with less than ${gpu_below_percent} % use of its GPU`;
+function idle({ minutes: count, gpu_below_percent }: IdleStop): string {
+  return `${minutes(count)} with less than ${gpu_below_percent} % use of its GPU`;
 }

@@ -26,7 +26,7 @@ export const programs: ReadonlyMap<string, Program> = new Map<string, Program>([
   ['stty', ({ env, print, words }) => say(print, words[0] === 'size' ? `${env.get('LINES') ?? 0} ${env.get('COLUMNS') ?? 0}\n` : '')],
   ['true', () => Promise.resolve(0)],
   ['uname', ({ pod, print, words }) => say(print, words.length > 0 ? `Linux ${pod.podName} simulated x86_64 GNU/Linux\n` : 'Linux\n')],
-  ['uptime', ({ pod, print }) => say(print, `up ${Math.max(0, Math.floor((Date.now() - pod.readyMs) / 60_000))} minutes\n`)],
+  ['uptime', ({ pod, print }) => say(print, `up ${Math.max(0, Math.floor((Date.now() - pod.readyMs) / 60_000))} min\n`)],
   ['whoami', ({ print }) => say(print, 'root\n')],
 ]);
 
