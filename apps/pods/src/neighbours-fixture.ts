@@ -12,6 +12,7 @@ import {
   type PodSubscription,
   type PodUsage,
   type PodWorkload,
+  type ReadPodUsage,
   type StartPodWorkload,
 } from '@atoll/contracts/gpuaas';
 import { imagePolicies, type CheckImage } from '@atoll/contracts/teams';
@@ -30,7 +31,7 @@ export class Neighbours {
   /** Clusters that an operator has set. All others are simulated. */
   readonly clusters = new Map<string, Partial<ClusterChanged>>();
   /** How much a pod uses its GPU. */
-  usage: (pod: PodStart) => Pick<PodUsage, 'kind' | 'peak_percent'> = () => ({ kind: 'no_data', peak_percent: null });
+  usage: (pod: ReadPodUsage['pods'][number]) => Pick<PodUsage, 'kind' | 'peak_percent'> = () => ({ kind: 'no_data', peak_percent: null });
   /** References that no policy allows. */
   readonly forbiddenImages = new Set<string>();
   /** Subjects in the order in which they were asked for. */
@@ -58,7 +59,9 @@ export class Neighbours {
       if (region_id !== '1' && region_id !== '2') throw new AppError('not_found', 'No such region.');
       return { region_id, gpuaas_id, region_name: region_id === '1' ? 'eu-north' : 'eu-south' };
     });
-    serve(podUsages.read, ({ pods }) => ({ data: pods.map((pod) => ({ ...pod, ...this.usage(pod) })) }));
+    serve(podUsages.read, ({ pods }) => ({
+      data: pods.map((pod) => ({ pod_id: pod.pod_id, start: pod.start, ...this.usage(pod) })),
+    }));
     serve(imagePolicies.check, (input) => this.verdict(input));
   }
 

@@ -35,6 +35,7 @@ export type {
 } from './observations.js';
 export { commandOfLine } from './shell.js';
 export type { PodConnection, Shell, ShellExit, ShellRequest, TerminalSize } from './shell.js';
+export { scenarioOf } from './simulated/scenario.js';
 export { SimulatedCluster, simulatedCapabilities } from './simulated/simulated-cluster.js';
 export { sealedDoors } from './simulated/simulated-doors.js';
 export { SimulatedFaults } from './simulated/simulated-faults.js';

@@ -50,6 +50,8 @@ export interface CoursePoint {
 export interface MigInstance {
   readonly gpuUuid: string;
   readonly gpuInstanceId: number;
+  /** Whether its pod is simulated and uses nothing. What is measured does not heed it. */
+  readonly isIdle?: boolean;
 }
 
 /** Where the figures of subscriptions come from. */

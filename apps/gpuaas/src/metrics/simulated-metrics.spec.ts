@@ -62,6 +62,16 @@ describe('simulated figures', () => {
     expect(read.get('1')).toMatchObject({ memory_usage: 0, gpu_utilization: 0, status: 'partial' });
   });
 
+  it('have peaks as other figures, and none where the pod is idle', async () => {
+    const [used, idle] = [
+      { gpuUuid: 'GPU-a', gpuInstanceId: 7 },
+      { gpuUuid: 'GPU-a', gpuInstanceId: 8, isIdle: true },
+    ];
+    const peaks = await new SimulatedMetrics({ now }).peaks([used, idle], 150);
+    expect(peaks.get('GPU-a/7')).toBeGreaterThanOrEqual(5);
+    expect(peaks.get('GPU-a/8')).toBe(0);
+  });
+
   it('fail and have gaps where a spec wants it', async () => {
     const page = [subscription('1', [turn('GPU-a')])];
     const down = await new SimulatedMetrics({ now, isDown: () => true }).read('last_24h', page);

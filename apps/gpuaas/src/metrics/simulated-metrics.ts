@@ -66,7 +66,8 @@ export class SimulatedMetrics extends MetricsSource {
       const percentAt = wave(`gpu_utilization ${series}`);
       return Math.max(percentAt(nowMs - seconds * 1_000), percentAt(nowMs));
     };
-    return Promise.resolve(new Map(instances.map(keyOf).map((key) => [key, peakOf(key)])));
+    const peaks = instances.map((instance) => [keyOf(instance), instance.isIdle ? 0 : peakOf(keyOf(instance))] as const);
+    return Promise.resolve(new Map(peaks));
   }
 
   /** The average of at most 61 samples at equal distances of a minute or more, the last of which is the latest. */

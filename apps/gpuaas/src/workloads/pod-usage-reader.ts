@@ -29,7 +29,10 @@ export class PodUsageReader {
        JOIN lease ON lease.workload_id = workload.workload_id JOIN gpu ON gpu.gpu_id = lease.gpu_id`,
       [pods.map(({ pod_id }) => pod_id), pods.map(({ start }) => start)],
     );
-    const instances = slices.flatMap((slice) => instanceOf(slice) ?? []);
+    const instances = slices.flatMap((slice) => {
+      const instance = instanceOf(slice);
+      return instance ? [{ ...instance, isIdle: pods[slice.no - 1]?.is_idle === true }] : [];
+    });
     const peaks = instances.length > 0 ? await this.metrics.peaks(instances, seconds) : new Map<string, number>();
     const byPod = Map.groupBy(slices, ({ no }) => no);
     return pods.map(({ pod_id, start }, at) => ({ pod_id, start, ...usageOf(byPod.get(at + 1) ?? [], peaks) }));

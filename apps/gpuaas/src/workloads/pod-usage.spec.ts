@@ -44,7 +44,7 @@ async function podOn(terms: object, vgpus: number): Promise<{ pod_id: string; st
   await fixture.settle();
   return pod;
 }
-const read = async (...pods: { pod_id: string; start: number }[]): Promise<PodUsage[]> =>
+const read = async (...pods: { pod_id: string; start: number; is_idle?: boolean }[]): Promise<PodUsage[]> =>
   (await fixture.ask(podUsages.read, { seconds: 120, pods }, context())).data;
 
 it('is the greatest of any own slice, rounded up, and nothing where one of them has no figure', async () => {
@@ -56,6 +56,12 @@ it('is the greatest of any own slice, rounded up, and nothing where one of them 
   expect(await read(pod)).toEqual([{ ...pod, kind: 'no_data', peak_percent: null }]);
   meter.known.set(two ?? '', 0);
   expect(await read(pod)).toEqual([{ ...pod, kind: 'measured', peak_percent: 4 }]);
+});
+
+it('is asked for with what the pods service says of simulated pods', async () => {
+  const [one, other] = [await podOn({}, 1), await podOn({}, 1)];
+  await read(one, { ...other, is_idle: true });
+  expect(meter.asked.map(({ isIdle }) => isIdle)).toEqual([false, true]);
 });
 
 it('is not told where the GPU is shared by MPS or by turns, nor of a pod that does not run', async () => {

@@ -219,6 +219,26 @@ describe('a pod that is stopped when it idles', () => {
     expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: `It was stopped after ${idle}.` });
   });
 
+  it('is, where its cluster is simulated, told to the figures as one that uses nothing if its name or image says idle', async () => {
+    const named = await fixture.running(team, { name: 'idle', idle_stop });
+    const imaged = await fixture.running(team, { image: 'registry.example.com/idle:1', idle_stop });
+    const elsewhere = await fixture.running(team, { name: 'idle', idle_stop });
+    await fixture.running(team, { name: 'idler', idle_stop });
+    // Of a cluster that is not known as simulated.
+    const move = (gpuaasId: number) => fixture.query('UPDATE pod SET gpuaas_id = $2 WHERE pod_id = $1', [elsewhere.pod_id, gpuaasId]);
+    await move(99);
+    const idle: string[] = [];
+    fixture.neighbours.usage = ({ pod_id, is_idle }) => {
+      if (is_idle) idle.push(pod_id);
+      return { kind: 'measured', peak_percent: is_idle ? 0 : 50 };
+    };
+    await looks(31);
+    await move(1);
+    expect(new Set(idle)).toEqual(new Set([named.pod_id, imaged.pod_id]));
+    expect((await fixture.until(named, 'stopped')).reason).toContain('30 minutes with less than 10 % use');
+    expect((await fixture.pod(elsewhere)).status).toBe('running');
+  });
+
   it('goes on after each use, where there is no figure, and while gpuaas does not answer', async () => {
     const pod = await fixture.running(team, { idle_stop });
     for (const interrupt of [() => use('measured', 10), () => use('no_data', null)]) {

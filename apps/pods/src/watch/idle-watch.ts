@@ -1,4 +1,5 @@
-import { maxPodsPerReading, podUsages, type PodUsage } from '@atoll/contracts/gpuaas';
+import { scenarioOf } from '@atoll/cluster';
+import { maxPodsPerReading, podUsages, type PodUsage, type ReadPodUsage } from '@atoll/contracts/gpuaas';
 import { type IdleStop } from '@atoll/contracts/pods';
 import { Transactions } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
@@ -23,6 +24,9 @@ const cause = { actor: 'system:pods' };
 interface Watched {
   readonly pod_id: string;
   readonly start: number;
+  readonly pod_name: string;
+  readonly image: string;
+  readonly is_simulated: boolean;
 }
 
 /** Stops pods that do not use their own GPU slices for as long as their `idle_stop` says. */
@@ -56,7 +60,9 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
     try {
       for (let after = beginning; !this.isStopping;) {
         const rows = await this.dataSource.query<Watched[]>(
-          `SELECT pod_id, start FROM pod WHERE state = 'running' AND idle_stop IS NOT NULL AND pod_id > $1 ORDER BY pod_id LIMIT $2`,
+          `SELECT pod_id, start, pod_name, image, coalesce(cluster.driver = 'simulated', false) AS is_simulated
+           FROM pod LEFT JOIN cluster USING (gpuaas_id)
+           WHERE pod.state = 'running' AND idle_stop IS NOT NULL AND pod_id > $1 ORDER BY pod_id LIMIT $2`,
           [after, maxPodsPerReading],
         );
         const last = rows.at(-1);
@@ -72,7 +78,7 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
 
   private async lookAt(rows: readonly Watched[]): Promise<void> {
     const atMs = await this.clock.nowMs();
-    const asked = { seconds: windowSeconds, pods: rows.map(({ pod_id, start }) => ({ pod_id, start })) };
+    const asked = { seconds: windowSeconds, pods: rows.map(askedOf) };
     const { data } = await this.rpc.call(podUsages.read, asked, systemContext('pods', { deadlineMs: readingMs }));
     await this.transactions.run((manager) => this.judgeAll(manager, data, atMs));
   }
@@ -122,6 +128,12 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
     if (isBlind && !before?.isBlind) await this.lines.write(manager, pod.podId, blindMessage);
     return { ...next, isBlind };
   }
+}
+
+/** Figures of simulated GPUs follow what their pods simulate. */
+function askedOf({ pod_id, start, pod_name, image, is_simulated }: Watched): ReadPodUsage['pods'][number] {
+  const isIdle = is_simulated && scenarioOf(pod_name, image) === 'idle';
+  return { pod_id, start, ...(isIdle && { is_idle: true }) };
 }
 
 const blindMessage = 'idle_stop has no effect: the pod shares its GPU with others, and what each of them uses cannot be told apart.';

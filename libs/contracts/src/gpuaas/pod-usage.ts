@@ -1,15 +1,20 @@
 import { contract, operation } from '../contract.js';
-import { ListOf, OneOf, WholeNumber } from '../fields.js';
+import { Flag, ListOf, OneOf, WholeNumber } from '../fields.js';
 import { PodStart } from './pod-workload.js';
 
 export const maxPodsPerReading = 500;
+
+class AskedPod extends PodStart {
+  @Flag({ optional: true, description: 'Whether it is simulated and uses nothing: for figures that are simulated, too.' })
+  is_idle?: boolean;
+}
 
 export class ReadPodUsage {
   @WholeNumber({ min: 15, max: 3_600, description: 'Seconds up to now.' })
   seconds!: number;
 
-  @ListOf(() => PodStart, { max: maxPodsPerReading })
-  pods!: PodStart[];
+  @ListOf(() => AskedPod, { max: maxPodsPerReading })
+  pods!: AskedPod[];
 }
 
 const podUsageKinds = ['measured', 'no_data', 'shared'] as const;
