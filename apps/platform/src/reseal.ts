@@ -23,6 +23,8 @@ await besidePlatform(async ({ connect, source }) => {
     }
   }
   if (left === 0) return console.log('Everything is sealed under the first key. The others may be taken away.');
-  console.error(`${left} ${left === 1 ? 'value is' : 'values are'} left that no key of ATOLL_SEAL_KEYS opens. Keep the other keys, and add the missing ones.`);
+  console.error(
+    `${left} ${left === 1 ? 'value is' : 'values are'} left that no key of ATOLL_SEAL_KEYS opens. Keep the other keys, and add the missing ones.`,
+  );
   process.exitCode = 1;
 });
