@@ -76,6 +76,7 @@ export class PodWorkloadsService {
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
     const found = await this.turns.runWorkload(
       await this.pools.pool(poolId),
+      teamId,
       context,
       async (manager): Promise<WorkloadEntity | PodWorkload> => {
         if (await this.hasEnded(manager, pod_id, start)) return without(asked, 'stopped', 'The pod was stopped.');

@@ -37,7 +37,7 @@ export class WorkloadsService {
   async start({ subscription_id, name, vgpus = 1 }: StartWorkload, context: CallContext): Promise<Workload> {
     const { teamId, workspaceId, poolId } = await this.find(subscription_id, context);
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
-    return this.turns.onceWorkload(await this.pools.pool(poolId), context, async (manager) => {
+    return this.turns.onceWorkload(await this.pools.pool(poolId), teamId, context, async (manager) => {
       await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
       const subscription = await this.subscriptions.lock(manager, subscription_id);
       const status = statusOf(subscription?.state ?? '');
