@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { subscriptions } from '@atoll/contracts/gpuaas';
+import { podWorkloads, subscriptions } from '@atoll/contracts/gpuaas';
+import { newId, Writers } from '@atoll/database';
+import { systemContext } from '@atoll/rpc';
 import { DataSource } from 'typeorm';
 import { GpuaasFixture } from '../gpuaas-fixture.js';
 
@@ -66,4 +68,31 @@ it('while many workloads wait for slices of one pool that are sold more than onc
   await fixture.settle();
   const started = await whileLocked(pool_id, () => all(() => fixture.start(team, { subscription_id })));
   expect(new Set(started.map(({ workload_id }) => workload_id)).size).toBe(callers);
+});
+
+it('a workload does not wait for all pods of another team that start in one pool before it', async () => {
+  const [team, other] = [await fixture.team(), await fixture.team()];
+  const { pool_id } = await fixture.pool({ ...mps, replicas: 40, overcommit: 2 }, { count: 2 });
+  const { subscription_id } = await fixture.subscribe(team, { pool_id, vgpus: callers });
+  const own = await fixture.subscribe(other, { pool_id });
+  await fixture.settle();
+  const { lanes } = fixture.get(Writers) as unknown as { lanes: Map<string, Map<string, unknown[]>> };
+  const waiting = () => [...(lanes.get(`pool ${pool_id}`)?.values() ?? [])].flat().length;
+  const holder = fixture.get(DataSource).createQueryRunner();
+  await holder.startTransaction();
+  await holder.query('SELECT FROM pool WHERE pool_id = $1 FOR UPDATE', [pool_id]);
+  const asked = { start: 1, subscription_id, vgpus: 1, pod_name: 'job' };
+  const pods = all(() => fixture.ask(podWorkloads.start, { ...asked, pod_id: newId() }, systemContext('pods')));
+  while (waiting() < callers - 1) await new Promise((resolve) => setImmediate(resolve));
+  const started = fixture.start(other, own);
+  while (waiting() < callers) await new Promise((resolve) => setImmediate(resolve));
+  await holder.commitTransaction();
+  await holder.release();
+  await Promise.all([started, ...pods]);
+  const { workload_id } = await started;
+  const before = await fixture.query(
+    'SELECT FROM workload WHERE subscription_id = $1 AND created_at < (SELECT created_at FROM workload WHERE workload_id = $2)',
+    [subscription_id, workload_id],
+  );
+  expect(before.length).toBeLessThanOrEqual(3);
 });
