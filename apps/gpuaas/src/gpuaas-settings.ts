@@ -6,7 +6,7 @@ import type { BaremetalLimits } from './model/baremetal-instance.machine.js';
 
 /** What a deployment decides about the gpuaas service. */
 export class GpuaasSettings {
-  /** Where metrics are read, `http://user:password@host:9090`; simulated without. */
+  /** Where metrics are read, `http://user:password@host:9090`; without, those of simulated clusters are made up, and others have none. */
   @Variable('ATOLL_PROMETHEUS_URL')
   @IsOptional()
   @IsUrl({ require_tld: false, protocols: ['http', 'https'] }, { message: 'ATOLL_PROMETHEUS_URL must be an http or https URL' })

@@ -1,4 +1,4 @@
-import { Transactions } from '@atoll/database';
+import { Statements, Transactions } from '@atoll/database';
 import { MachineDeskModule, MachineWorkers } from '@atoll/state-machine';
 import { WholeListings } from '@atoll/rpc';
 import { TeamDirectoryModule } from '@atoll/team-directory';
@@ -149,7 +149,7 @@ const workers: Provider = {
     WorkloadsService,
     workers,
     { provide: ConnectionSource, useClass: PodsAsSource },
-    { provide: MetricsSource, useFactory: metricsSource, inject: [GpuaasSettings] },
+    { provide: MetricsSource, useFactory: metricsSource, inject: [GpuaasSettings, Statements] },
     { provide: NodeDriver, useClass: SimulatedNodes },
   ],
 })

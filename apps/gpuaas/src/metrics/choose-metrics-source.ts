@@ -1,8 +1,23 @@
+import type { Statements } from '@atoll/database';
 import type { MetricsSource } from './metrics-source.js';
 import { PrometheusMetrics } from './prometheus-metrics.js';
 import { SimulatedMetrics } from './simulated-metrics.js';
 
-/** Prometheus where the deployment has one, else figures that are made up as the GPUs are. Throws for an address that is none. */
-export function metricsSource({ prometheusUrl }: { readonly prometheusUrl?: string | undefined }): MetricsSource {
-  return prometheusUrl ? new PrometheusMetrics({ url: prometheusUrl }) : new SimulatedMetrics();
+/**
+ * Prometheus where the deployment has one, else figures that are made up for simulated clusters, and none for all others. Throws for an address
+ * that is none.
+ */
+export function metricsSource(
+  { prometheusUrl }: { readonly prometheusUrl?: string | undefined },
+  statements: Pick<Statements, 'query'>,
+): MetricsSource {
+  if (prometheusUrl) return new PrometheusMetrics({ url: prometheusUrl });
+  return new SimulatedMetrics(async (gpuaasIds) => {
+    const rows = await statements.query<{ gpuaas_id: string }>(
+      'metrics.simulated',
+      `SELECT gpuaas_id FROM cluster WHERE gpuaas_id = ANY ($1::bigint[]) AND driver = 'simulated'`,
+      [gpuaasIds],
+    );
+    return new Set(rows.map(({ gpuaas_id }) => gpuaas_id));
+  });
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ago, migSlice, now, nowMs, nowS, subscription, turn } from './metrics-fixture.js';
+import { ago, allSimulated, migSlice, now, nowMs, nowS, subscription, turn } from './metrics-fixture.js';
 import { startPrometheus, type FakePrometheus } from './prometheus-fixture.js';
 import { PrometheusMetrics } from './prometheus-metrics.js';
 import { SimulatedMetrics } from './simulated-metrics.js';
@@ -58,7 +58,7 @@ describe('the course of a subscription, from Prometheus', () => {
 
 describe('the course of a subscription, simulated', () => {
   it('is plausible within its life, the same for tenants of one GPU, and null before it', async () => {
-    const metrics = new SimulatedMetrics({ now });
+    const metrics = new SimulatedMetrics(allSimulated, { now });
     const points = utilization(await metrics.course('last_24h', subscription('1', [turn('GPU-a')], 12 * hour), 30));
     expect(points.slice(0, 15)).toEqual(Array.from({ length: 15 }, () => null));
     for (const percent of points.slice(15)) {
@@ -69,7 +69,7 @@ describe('the course of a subscription, simulated', () => {
   });
 
   it('is null while it is down', async () => {
-    const metrics = new SimulatedMetrics({ now, isDown: () => true });
+    const metrics = new SimulatedMetrics(allSimulated, { now, isDown: () => true });
     expect(utilization(await metrics.course('last_1h', subscription('1', [turn('GPU-a')]), 2))).toEqual([null, null]);
   });
 });

@@ -5,6 +5,10 @@ export const nowMs = Date.UTC(2026, 2, 1, 12);
 export const nowS = nowMs / 1000;
 export const now = () => nowMs;
 
+export const gpuaasId = '1';
+/** Where each cluster is simulated. */
+export const allSimulated = (gpuaasIds: readonly string[]) => Promise.resolve(new Set(gpuaasIds));
+
 export function ago(seconds: number): Date {
   return new Date(nowMs - seconds * 1000);
 }
@@ -26,5 +30,5 @@ export function subscription(
   slices: MeasuredSlice[],
   activeForS: number | null = 90 * 86_400,
 ): MeasuredSubscription {
-  return { subscriptionId, slices, activeSince: activeForS === null ? null : ago(activeForS) };
+  return { subscriptionId, gpuaasId, slices, activeSince: activeForS === null ? null : ago(activeForS) };
 }

@@ -17,12 +17,13 @@ export interface MeasuredSlice {
 }
 
 /** The key of an instance in `MetricsSource.peaks`. */
-export function keyOf({ gpuUuid, gpuInstanceId }: MigInstance): string {
+export function keyOf({ gpuUuid, gpuInstanceId }: Pick<MigInstance, 'gpuUuid' | 'gpuInstanceId'>): string {
   return `${gpuUuid}/${gpuInstanceId}`;
 }
 
 export interface MeasuredSubscription {
   readonly subscriptionId: string;
+  readonly gpuaasId: string;
   readonly slices: readonly MeasuredSlice[];
   /** Null if it never was active. What was measured before belongs to somebody else. */
   readonly activeSince: Date | null;
@@ -48,6 +49,7 @@ export interface CoursePoint {
 
 /** A MIG instance: what alone has figures of its own. `gpuInstanceId` as in `MeasuredSlice`. */
 export interface MigInstance {
+  readonly gpuaasId: string;
   readonly gpuUuid: string;
   readonly gpuInstanceId: number;
   /** Whether its pod is simulated and uses nothing. What is measured does not heed it. */
@@ -58,20 +60,20 @@ export interface MigInstance {
 export abstract class MetricsSource {
   /**
    * Returns the averages of each subscription, by `subscriptionId`, over the parts of the window in which it was active
-   * and held a slice. Never throws, and answers within about 250 ms: where the source is slow or down every subscription
+   * and held a slice. Never throws for a source that fails, and answers within about 250 ms: where the source is slow or down every subscription
    * is `no_data`, and the log says so once per outage.
    */
   abstract read(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<Map<string, SubscriptionMetrics>>;
 
   /**
    * Returns the averages of one subscription over `count` parts of the window, the earliest first, of the times in which it held a slice. Never
-   * throws, and answers within about 2 s: where the source is slow or down each figure is null.
+   * throws for a source that fails, and answers within about 2 s: where the source is slow or down each figure is null.
    */
   abstract course(window: MetricWindow, subscription: MeasuredSubscription, count: number): Promise<CoursePoint[]>;
 
   /**
    * Returns the greatest sample of the utilization of MIG instances in the last `seconds`, in percent, by `<GPU's UUID>/<instance id>`. An instance
-   * without a sample is not among them. Never throws, and answers within 10 s.
+   * without a sample is not among them. Never throws for a source that fails, and answers within 10 s.
    */
   abstract peaks(instances: readonly MigInstance[], seconds: number): Promise<Map<string, number>>;
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { metricWindows } from '@atoll/contracts/gpuaas';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
-import { ago, migSlice, now, nowMs, nowS, subscription, turn } from './metrics-fixture.js';
+import { ago, gpuaasId, migSlice, now, nowMs, nowS, subscription, turn } from './metrics-fixture.js';
 import { startPrometheus, type FakePrometheus } from './prometheus-fixture.js';
 import { PrometheusMetrics } from './prometheus-metrics.js';
 
@@ -27,7 +27,7 @@ const memory = (labels: Record<string, string>, used: At, free: At) => {
 };
 
 describe('the peaks of MIG instances', () => {
-  const instances = [7, 8, 9].map((gpuInstanceId) => ({ gpuUuid: 'GPU-a', gpuInstanceId }));
+  const instances = [7, 8, 9].map((gpuInstanceId) => ({ gpuaasId, gpuUuid: 'GPU-a', gpuInstanceId }));
 
   it('are read by one query, in percent, without those that have no value', async () => {
     const sample = (id: string, value: string) => ({

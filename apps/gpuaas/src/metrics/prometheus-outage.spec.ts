@@ -9,6 +9,7 @@ import { PrometheusClient } from './prometheus-client.js';
 import { PrometheusMetrics } from './prometheus-metrics.js';
 import { SimulatedMetrics } from './simulated-metrics.js';
 
+const statements = { query: () => Promise.resolve([]) };
 const page = [subscription('1', [turn('GPU-a')])];
 const lines: string[] = [];
 let prometheus: FakePrometheus;
@@ -187,12 +188,12 @@ describe('the address', () => {
 
   it('is refused without being repeated where it is none', () => {
     for (const prometheusUrl of ['reader:secret@host', 'ftp://reader:secret@host', 'http://reader:secret@']) {
-      expect(() => metricsSource({ prometheusUrl })).toThrow(/^The address of Prometheus is not an http or https URL\.$/);
+      expect(() => metricsSource({ prometheusUrl }, statements)).toThrow(/^The address of Prometheus is not an http or https URL\.$/);
     }
   });
 
   it('chooses the source: figures are simulated where there is none', () => {
-    expect(metricsSource({ prometheusUrl: prometheus.url })).toBeInstanceOf(PrometheusMetrics);
-    expect(metricsSource({})).toBeInstanceOf(SimulatedMetrics);
+    expect(metricsSource({ prometheusUrl: prometheus.url }, statements)).toBeInstanceOf(PrometheusMetrics);
+    expect(metricsSource({}, statements)).toBeInstanceOf(SimulatedMetrics);
   });
 });

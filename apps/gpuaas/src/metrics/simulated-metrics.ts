@@ -24,24 +24,31 @@ export interface SimulatedMetricsOptions {
 const dayMs = 86_400_000;
 const wobbleMs = 37 * 60_000;
 
+/** Returns those of these GPU services whose cluster is simulated. */
+export type SimulatedAmong = (gpuaasIds: readonly string[]) => Promise<ReadonlySet<string>>;
+
 /**
  * Plausible figures of GPUs that do not exist: the same for the same question at the same time. Each series has a level of its own and goes
- * up and down with the day; tenants of one GPU see one figure, as with a real one.
+ * up and down with the day; tenants of one GPU see one figure, as with a real one. Nothing is made up where pods are real: `no_data`.
  */
 export class SimulatedMetrics extends MetricsSource {
   readonly #options: Required<SimulatedMetricsOptions>;
 
-  constructor(options: SimulatedMetricsOptions = {}) {
+  constructor(
+    private readonly simulatedAmong: SimulatedAmong,
+    options: SimulatedMetricsOptions = {},
+  ) {
     super();
     this.#options = { now: Date.now, isDown: () => false, isGap: () => false, ...options };
   }
 
-  override read(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<Map<string, SubscriptionMetrics>> {
+  override async read(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<Map<string, SubscriptionMetrics>> {
+    const simulated = await this.#simulated(subscriptions);
     const nowMs = this.#options.now();
     const isDown = this.#options.isDown();
     const one = (subscription: MeasuredSubscription): SubscriptionMetrics => {
       const measured = spansOf(subscription, window, nowMs);
-      if (measured === undefined || isDown) return noData;
+      if (measured === undefined || isDown || !simulated.has(subscription.gpuaasId)) return noData;
       const cpuFromMs = Math.max(nowMs - windowMs[window], subscription.activeSince?.getTime() ?? nowMs);
       return averages(measured, {
         cpu: (subscriptionId) => this.#mean('cpu_usage', subscriptionId, cpuFromMs, nowMs),
@@ -49,25 +56,31 @@ export class SimulatedMetrics extends MetricsSource {
           this.#mean(figure, gpuInstanceId === null ? gpuUuid : `${gpuUuid}/${gpuInstanceId}`, fromMs, untilMs),
       });
     };
-    return Promise.resolve(new Map(subscriptions.map((subscription) => [subscription.subscriptionId, one(subscription)])));
+    return new Map(subscriptions.map((subscription) => [subscription.subscriptionId, one(subscription)]));
   }
 
-  override course(window: MetricWindow, subscription: MeasuredSubscription, count: number): Promise<CoursePoint[]> {
-    const isDown = this.#options.isDown();
+  override async course(window: MetricWindow, subscription: MeasuredSubscription, count: number): Promise<CoursePoint[]> {
+    const isSimulated = (await this.#simulated([subscription])).has(subscription.gpuaasId);
+    const isUnknown = this.#options.isDown() || !isSimulated;
     const percentOf = (figure: GpuFigure, { gpuUuid, gpuInstanceId, fromMs, untilMs }: Span) =>
-      isDown ? null : this.#mean(figure, gpuInstanceId === null ? gpuUuid : `${gpuUuid}/${gpuInstanceId}`, fromMs, untilMs);
-    return Promise.resolve(courseOf(partsOf(window, subscription, count, this.#options.now()), percentOf));
+      isUnknown ? null : this.#mean(figure, gpuInstanceId === null ? gpuUuid : `${gpuUuid}/${gpuInstanceId}`, fromMs, untilMs);
+    return courseOf(partsOf(window, subscription, count, this.#options.now()), percentOf);
   }
 
-  override peaks(instances: readonly MigInstance[], seconds: number): Promise<Map<string, number>> {
-    if (this.#options.isDown()) return Promise.resolve(new Map<string, number>());
+  override async peaks(instances: readonly MigInstance[], seconds: number): Promise<Map<string, number>> {
+    if (this.#options.isDown()) return new Map();
+    const simulated = await this.#simulated(instances);
     const nowMs = this.#options.now();
     const peakOf = (series: string) => {
       const percentAt = wave(`gpu_utilization ${series}`);
       return Math.max(percentAt(nowMs - seconds * 1_000), percentAt(nowMs));
     };
-    const peaks = instances.map((instance) => [keyOf(instance), instance.isIdle ? 0 : peakOf(keyOf(instance))] as const);
-    return Promise.resolve(new Map(peaks));
+    const known = instances.filter(({ gpuaasId }) => simulated.has(gpuaasId));
+    return new Map(known.map((instance) => [keyOf(instance), instance.isIdle ? 0 : peakOf(keyOf(instance))]));
+  }
+
+  #simulated(asked: readonly { readonly gpuaasId: string }[]): Promise<ReadonlySet<string>> {
+    return this.simulatedAmong([...new Set(asked.map(({ gpuaasId }) => gpuaasId))]);
   }
 
   /** The average of at most 61 samples at equal distances of a minute or more, the last of which is the latest. */

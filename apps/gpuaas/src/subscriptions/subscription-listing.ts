@@ -116,7 +116,7 @@ export class SubscriptionListing {
     requirePermission(caller, row.teamId, 'readTeam', 'subscription');
     const pool = poolIn(await this.pools.poolsOf([row.poolId]), row);
     const slices = (await this.slicesOf([row], metric_window)).map((slice) => measurable(slice, pool));
-    const points = await this.metrics.course(metric_window, { ...row, slices }, utilizationPoints);
+    const points = await this.metrics.course(metric_window, { ...row, gpuaasId: pool.gpuaasId, slices }, utilizationPoints);
     return {
       subscription_id,
       metric_window,
@@ -186,6 +186,7 @@ export class SubscriptionListing {
       window,
       held.map((row) => ({
         subscriptionId: row.subscriptionId,
+        gpuaasId: poolIn(pools, row).gpuaasId,
         activeSince: row.activeSince,
         slices: (slices.get(row.subscriptionId) ?? []).map((slice) => measurable(slice, poolIn(pools, row))),
       })),

@@ -5,6 +5,7 @@ import { keyOf, MetricsSource, type MigInstance } from '../metrics/metrics-sourc
 
 interface HeldSlice {
   no: number;
+  gpuaas_id: string;
   gpu_uuid: string;
   /** Whether DCGM has figures of this slice alone. */
   is_own: boolean;
@@ -23,7 +24,7 @@ export class PodUsageReader {
   async read({ pods, seconds }: ReadPodUsage): Promise<PodUsage[]> {
     const slices = await this.statements.query<HeldSlice>(
       'pod_usage.slices',
-      `SELECT no::integer, gpu.uuid AS gpu_uuid, pool.mechanism = 'mig' AND lease.turn IS NULL AS is_own, lease.gpu_instance_id AS instance_id
+      `SELECT no::integer, pool.gpuaas_id, gpu.uuid AS gpu_uuid, pool.mechanism = 'mig' AND lease.turn IS NULL AS is_own, lease.gpu_instance_id AS instance_id
        FROM unnest($1::uuid[], $2::integer[]) WITH ORDINALITY asked (pod_id, pod_start, no)
        JOIN workload USING (pod_id, pod_start) JOIN subscription USING (subscription_id) JOIN pool USING (pool_id)
        JOIN lease ON lease.workload_id = workload.workload_id JOIN gpu ON gpu.gpu_id = lease.gpu_id`,
@@ -39,8 +40,8 @@ export class PodUsageReader {
   }
 }
 
-function instanceOf({ gpu_uuid, is_own, instance_id }: HeldSlice): MigInstance | undefined {
-  return is_own && instance_id !== null ? { gpuUuid: gpu_uuid, gpuInstanceId: instance_id } : undefined;
+function instanceOf({ gpuaas_id, gpu_uuid, is_own, instance_id }: HeldSlice): MigInstance | undefined {
+  return is_own && instance_id !== null ? { gpuaasId: gpuaas_id, gpuUuid: gpu_uuid, gpuInstanceId: instance_id } : undefined;
 }
 
 function usageOf(slices: readonly HeldSlice[], peaks: ReadonlyMap<string, number>): Pick<PodUsage, 'kind' | 'peak_percent'> {

@@ -256,6 +256,21 @@ describe('a pod that is stopped when it idles', () => {
     expect((await fixture.pod(pod)).status).toBe('running');
   });
 
+  it('goes on while there are no figures, and its log says so once after five minutes, and again if they come and go', async () => {
+    const pod = await fixture.running(team, { idle_stop });
+    const line = 'idle_stop has no effect for now: there is no figure of how much the pod uses its GPU.';
+    use('no_data', null);
+    await looks(5);
+    expect(await platformLines(pod)).toEqual([]);
+    await looks(60);
+    expect(await platformLines(pod)).toEqual([line]);
+    use('measured', 50);
+    await looks(1);
+    use('no_data', null);
+    await looks(6);
+    expect([await platformLines(pod), (await fixture.pod(pod)).status]).toEqual([[line, line], 'running']);
+  });
+
   it('goes on where it shares its GPU, and its log says why, once', async () => {
     const pod = await fixture.running(team, { idle_stop });
     use('shared', null);

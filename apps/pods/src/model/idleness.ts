@@ -8,6 +8,8 @@ export interface Idleness {
 
 /** As it is kept in the row of a pod. */
 export interface KeptIdleness extends Idleness {
-  /** Its log says that its use cannot be told apart from that of others. */
+  /** Its log says why it is not stopped: its use cannot be told apart from that of others, or is not known. */
   readonly isBlind: boolean;
+  /** Since when each look has found that a figure is missing; null, or missing itself, where the last one has found all. */
+  readonly unknownSinceMs?: number | null;
 }

@@ -12,12 +12,14 @@ import type { KeptIdleness } from '../model/idleness.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
-import { afterLook } from '../limits/idleness.js';
+import { afterLook, maxGapMs } from '../limits/idleness.js';
 import { minutes } from '../limits/minutes.js';
 
 /** Longer than the time between two looks, so that nothing between them is missed. */
 const windowSeconds = 150;
 const readingMs = 15_000;
+/** What is missing for so long is not about to come: a source has its first figure of a slice by then. */
+const unknownMs = 2 * maxGapMs;
 const beginning = '00000000-0000-0000-0000-000000000000';
 const cause = { actor: 'system:pods' };
 
@@ -124,9 +126,11 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
       const allowed = `${idle(rule)} ${rule.minutes === 1 ? 'is' : 'are'} allowed`;
       await this.lines.write(manager, pod.podId, `The pod is stopped in ${left} min unless it uses its GPU: ${allowed}.`);
     }
-    const isBlind = kind === 'shared';
-    if (isBlind && !before?.isBlind) await this.lines.write(manager, pod.podId, blindMessage);
-    return { ...next, isBlind };
+    const unknownSinceMs = kind === 'no_data' ? (before?.unknownSinceMs ?? atMs) : null;
+    const isUnknown = unknownSinceMs !== null && atMs - unknownSinceMs >= unknownMs;
+    const isBlind = kind === 'shared' || isUnknown;
+    if (isBlind && !before?.isBlind) await this.lines.write(manager, pod.podId, isUnknown ? unknownMessage : sharedMessage);
+    return { ...next, isBlind, unknownSinceMs };
   }
 }
 
@@ -136,7 +140,8 @@ function askedOf({ pod_id, start, pod_name, image, is_simulated }: Watched): Rea
   return { pod_id, start, ...(isIdle && { is_idle: true }) };
 }
 
-const blindMessage = 'idle_stop has no effect: the pod shares its GPU with others, and what each of them uses cannot be told apart.';
+const unknownMessage = 'idle_stop has no effect for now: there is no figure of how much the pod uses its GPU.';
+const sharedMessage = 'idle_stop has no effect: the pod shares its GPU with others, and what each of them uses cannot be told apart.';
 
 function idle({ minutes: count, gpu_below_percent }: IdleStop): string {
   return `${minutes(count)} with less than ${gpu_below_percent} % use of its GPU`;
