@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { ClusterError } from '../cluster-error.js';
 import type { ObjectKind, ObjectRef, Owner } from '../objects.js';
 import type { Labels } from './engine-answer.js';
@@ -77,10 +77,13 @@ export class Names {
     return `${this.#prefix}-network-${workspaceId}`;
   }
 
-  /** Of the bridge of a workspace's network on the host. */
-  bridge(workspaceId: string): string {
-    const digest = createHash('sha256').update(this.network(workspaceId)).digest('hex');
-    return `atl${digest}`.slice(0, longestInterface);
+  /**
+   * Of the bridge of a workspace's network on the host. `isNew`: one that no network has had, as Podman needs it: where an interface that a crash has left
+   * keeps a bridge after its network, netavark gives that bridge none of the addresses of the next network, and nothing in it works.
+   */
+  bridge(workspaceId: string, isNew: boolean): string {
+    const digest = isNew ? randomBytes(8) : createHash('sha256').update(this.network(workspaceId)).digest();
+    return `atl${digest.toString('hex')}`.slice(0, longestInterface);
   }
 
   labels(ref: ObjectRef, owner: Owner, leases: readonly string[] = []): Labels {

@@ -57,8 +57,8 @@ export class Networks {
       Name: name,
       CheckDuplicate: true,
       Driver: 'bridge',
-      // One interface has one network: engines before Docker 24 would create two of one name in a race.
-      Options: { ...options, 'com.docker.network.bridge.name': names.bridge(owner.workspaceId) },
+      // On Docker one interface for each workspace, since that has one network: engines before Docker 24 would create two of one name in a race.
+      Options: { ...options, 'com.docker.network.bridge.name': names.bridge(owner.workspaceId, isPodman) },
       Labels: names.networkLabels(owner),
     };
     try {
