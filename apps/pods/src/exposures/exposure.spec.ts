@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { createServer, connect, type Server } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { exposedServices, podBatches, pods, type ExposedService, type ExposeService, type Pod } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
@@ -127,6 +127,16 @@ describe('an exposed service', () => {
     expect([await isClosed(service.external_port), await reserved(service)]).toEqual([true, 0]);
     await fixture.until(own, 'stopped');
     expect((await errorOf(ask({}, team.member, own))).message).toBe('The pod does not run: services of a pod that runs are exposed.');
+  });
+
+  it('gives back the port of a door that the cluster cannot see any more, too', async () => {
+    const service = await active();
+    const driver = await fixture.simulated.driverOf('1');
+    const sights = jest.spyOn(driver, 'observeDoors').mockImplementation((refs) => Promise.resolve(refs.map(() => ({ phase: 'absent' }))));
+    await remove(service);
+    await fixture.untilUnexposed(service);
+    sights.mockRestore();
+    expect(await isClosed(service.external_port)).toBe(true);
   });
 
   it('outlives a restart of its pod', async () => {

@@ -1,7 +1,7 @@
 import { ClusterError } from '../cluster-error.js';
-import type { Engine } from './engine.js';
-import type { ContainerAnswer, ListedContainer } from './engine-answer.js';
-import { EngineRefusal, isMissing, isNameTaken } from './engine-errors.js';
+import type { Engine, EngineCall } from './engine.js';
+import type { ContainerAnswer, ListedContainer, PodmanListedContainer } from './engine-answer.js';
+import { EngineRefusal, isHalfRemoved, isMissing, isNameTaken } from './engine-errors.js';
 import type { Names } from './names.js';
 
 const removalMs = 60_000;
@@ -26,11 +26,23 @@ export class Containers {
     throw new ClusterError('invalid', `A container that Atoll has not created is named ${name}.`);
   }
 
-  /** All of this installation with these labels, in any state. */
+  /** All of this installation with these labels, in any state. What a removal has left that was cut short is removed first where it prevents the answer. */
   async list(wanted: Parameters<Names['filter']>[0], signal: AbortSignal): Promise<readonly ListedContainer[]> {
-    const query = { all: true, filters: this.names.filter(wanted) };
-    const found = await this.engine.json<ListedContainer[]>({ method: 'GET', path: '/containers/json', query, signal });
+    const call = { method: 'GET', path: '/containers/json', query: { all: true, filters: this.names.filter(wanted) }, signal } as const;
+    const ask = () => this.engine.json<ListedContainer[]>(call);
+    const found = await ask().catch(async (error: unknown) => {
+      if (!isHalfRemoved(error)) throw error;
+      await this.#finishRemovals(call);
+      return ask();
+    });
     return found.filter(({ Labels }) => this.names.isOurs(Labels));
+  }
+
+  /** Podman's own API lists them, too, as `removing`. To remove one that another process is removing does no harm. */
+  async #finishRemovals(call: EngineCall): Promise<void> {
+    const listed = await this.engine.json<PodmanListedContainer[]>({ ...call, api: 'libpod' });
+    const left = listed.filter(({ Labels, State }) => State === 'removing' && this.names.isOurs(Labels));
+    for (const { Id } of left) await this.remove(Id, call.signal);
   }
 
   /** Returns the container's id; the one that is there already where another process was first. */

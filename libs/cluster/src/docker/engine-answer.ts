@@ -30,6 +30,16 @@ export interface ListedContainer {
   readonly Ports?: readonly { readonly PublicPort?: number }[] | null;
 }
 
+/** Of Podman's own API: ListContainer. */
+export interface PodmanListedContainer {
+  readonly Id: string;
+  readonly Image: string;
+  readonly Labels: Labels | null;
+  readonly State: string;
+  /** RFC 3339. */
+  readonly Created: string;
+}
+
 export interface VolumeAnswer {
   readonly Name: string;
   readonly CreatedAt?: string;

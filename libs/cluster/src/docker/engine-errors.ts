@@ -89,11 +89,17 @@ export function isRefusal(error: unknown, ...statuses: readonly number[]): error
   return error instanceof EngineRefusal && statuses.includes(error.status);
 }
 
-/** Docker: 404. Podman: 404, or 500 in these words where another object refers to it, and for what a crash in the middle of a removal has left. */
-const missing = /no such (container|volume|network|object|exec)|(container|layer) not known/i;
+/** Docker: 404. Podman: 404, or 500 in these words where another object refers to it. */
+const missing = /no such (container|volume|network|object|exec)/i;
+/** Podman: 500 in these words for what a crash in the middle of a removal has left, and for each list that it would stand in. */
+const halfRemoved = /(container|layer) not known/i;
 
 export function isMissing(error: unknown): boolean {
-  return error instanceof EngineRefusal && (error.status === 404 || missing.test(error.text));
+  return error instanceof EngineRefusal && (error.status === 404 || missing.test(error.text) || halfRemoved.test(error.text));
+}
+
+export function isHalfRemoved(error: unknown): boolean {
+  return error instanceof EngineRefusal && halfRemoved.test(error.text);
 }
 
 /** Docker: 409. Podman: 500. */

@@ -1,0 +1,24 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Podman } from '@atoll/testing';
+import { codeOf } from '../contract/cluster-under-test-fixture.js';
+
+const files = 20_000;
+
+/**
+ * Kills the engine while it removes a container, when half of its storage is gone, and starts it again: Podman knows the container as
+ * `removing`, and answers 500 wherever it would describe it. The container runs, and has `sh`.
+ */
+export async function leaveHalfRemoved(podman: Podman, name: string, remove: () => Promise<void>): Promise<void> {
+  // Files take time to be removed, after the entry in the list of the storage.
+  await podman.cli('exec', name, 'sh', '-c', `mkdir /files && cd /files && seq 1 ${files} | xargs touch`);
+  const id = (await podman.cli('inspect', '--format', '{{.Id}}', name)).trim();
+  const list = join(podman.root, 'overlay-containers', 'containers.json');
+  const removal = codeOf(remove());
+  while ((await readFile(list, 'utf8')).includes(id)) await delay(1);
+  await podman.kill();
+  await removal;
+  await podman.restart();
+  await podman.cli('container', 'exists', name);
+}
