@@ -1,4 +1,4 @@
-import type { Door, ObjectRef, PodRun, VmRun, Volume } from './objects.js';
+import type { Door, ObjectRef, PodRun, VmRun, Volume, VolumeRef } from './objects.js';
 import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from './observations.js';
 import type { PodConnection, Shell, ShellRequest } from './shell.js';
 
@@ -72,7 +72,8 @@ export abstract class ClusterDriver {
 
   /**
    * Requests a door. Several runs of one door may be open at once, on different ports. Requested again with another certificate, an open door
-   * serves the new one, and connections that are open continue.
+   * serves the new one, and connections that are open continue. One of the same name that leads elsewhere, such as one that outlived its row in a restored
+   * database, is replaced.
    */
   abstract openDoor(door: Door, signal: AbortSignal): Promise<void>;
   abstract observeDoors(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly DoorSight[]>;
@@ -81,7 +82,7 @@ export abstract class ClusterDriver {
 
   /** Requests a volume, or a larger size of one. */
   abstract makeVolume(volume: Volume, signal: AbortSignal): Promise<void>;
-  abstract observeVolumes(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly VolumeSight[]>;
+  abstract observeVolumes(refs: readonly VolumeRef[], signal: AbortSignal): Promise<readonly VolumeSight[]>;
 
   abstract startVm(vm: VmRun, signal: AbortSignal): Promise<void>;
   abstract stopVm(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void>;

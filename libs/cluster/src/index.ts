@@ -16,10 +16,12 @@ export type {
   Owner,
   PodRun,
   PodSlice,
+  RunRef,
   Transport,
   VmRun,
   Volume,
   VolumeMount,
+  VolumeRef,
 } from './objects.js';
 export type {
   DoorSight,

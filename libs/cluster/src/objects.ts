@@ -8,11 +8,24 @@ export type ObjectKind = 'pod' | 'door' | 'volume' | 'vm';
  * `run` is a counter: each start of a pod or VM is a new run, and so is each external port of a door, so that the next can open before the last one
  * closes. A volume has run 0.
  */
-export interface ObjectRef {
-  readonly kind: ObjectKind;
+export type ObjectRef = RunRef | VolumeRef;
+
+export interface RunRef {
+  readonly kind: Exclude<ObjectKind, 'volume'>;
   /** Lower-case letters, digits and `-`, at most 50. */
   readonly id: string;
   readonly run: number;
+}
+
+/**
+ * A volume of one team. A cluster may have one of another team under the same id: ids are numbers of the database, and one that was restored from a backup
+ * gives again what it had given after that backup. To the driver they are two volumes.
+ */
+export interface VolumeRef {
+  readonly kind: 'volume';
+  readonly id: string;
+  readonly run: 0;
+  readonly teamId: string;
 }
 
 /** The team of an object, and the workspace whose pods may reach each other. */
@@ -39,6 +52,7 @@ export interface PodSlice {
   readonly isSimulated: boolean;
 }
 
+/** Of a volume of the team that mounts it. */
 export interface VolumeMount {
   readonly volumeId: string;
   /** Absolute, without `..`. */
@@ -47,7 +61,7 @@ export interface VolumeMount {
 
 /** One run of a pod, complete: of earlier runs a driver keeps nothing but the volumes. */
 export interface PodRun {
-  readonly ref: ObjectRef;
+  readonly ref: RunRef;
   readonly owner: Owner;
   /** A DNS label, unique in the installation: the host name inside, and its name for other pods of the workspace. */
   readonly podName: string;
@@ -77,7 +91,7 @@ export interface Certificate {
 
 /** An opening from outside to one port of a pod, for whichever run of the pod exists. */
 export interface Door {
-  readonly ref: ObjectRef;
+  readonly ref: RunRef;
   readonly owner: Owner;
   readonly podId: string;
   readonly transport: Transport;
@@ -90,15 +104,15 @@ export interface Door {
 }
 
 export interface Volume {
-  readonly ref: ObjectRef;
-  readonly owner: Owner;
+  readonly ref: VolumeRef;
+  readonly workspaceId: string;
   /** 10^9 bytes. Requested again with more, it grows; it never shrinks. */
   readonly sizeGb: number;
 }
 
 /** One run of a virtual machine. Its disk outlives the run. */
 export interface VmRun {
-  readonly ref: ObjectRef;
+  readonly ref: RunRef;
   readonly owner: Owner;
   readonly name: string;
   readonly image: string;

@@ -64,7 +64,7 @@ export interface FoundObject {
 }
 
 /** This object may have changed. A hint may come late, twice or never, and says nothing of what the object is now. */
-export type Hint = ObjectRef;
+export type Hint = Pick<ObjectRef, 'kind' | 'id' | 'run'>;
 
 /** A line that a run has written. */
 export interface LogLine {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { openDocker, type ClusterDriver, type Door, type ObjectRef, type PodRun } from '@atoll/cluster';
+import { openDocker, type ClusterDriver, type Door, type ObjectRef, type PodRun, type VolumeRef } from '@atoll/cluster';
 import { exposedServices, pods, vms } from '@atoll/contracts/pods';
 import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
@@ -80,8 +80,8 @@ describe('what a simulated cluster has and no row needs', () => {
     const before = await idsOn(driver);
     const kept = await fixture.createVolume(team);
     await fixture.untilVolume(kept, ({ status }) => status === 'active');
-    const unknown: ObjectRef = { kind: 'volume', id: '987654', run: 0 };
-    await driver.makeVolume({ ref: unknown, owner, sizeGb: 1 }, soon());
+    const unknown: VolumeRef = { kind: 'volume', id: '987654', run: 0, teamId: owner.teamId };
+    await driver.makeVolume({ ref: unknown, workspaceId: owner.workspaceId, sizeGb: 1 }, soon());
     settings.orphanGraceMs = 0;
     expect(await look()).toBe(0);
     await fixture.query(`UPDATE shared_volume SET state = 'deleted' WHERE volume_id = $1`, [kept.volume_id]);
@@ -89,6 +89,35 @@ describe('what a simulated cluster has and no row needs', () => {
     settings.orphanGraceMs = 600_000;
     await driver.remove(unknown, soon());
     expect(await idsOn(driver)).toEqual(before);
+  });
+
+  it('is not the volume that another team had under the number of a deleted row, before the database was restored', async () => {
+    const volume = await fixture.createVolume(team);
+    await fixture.untilVolume(volume, ({ status }) => status === 'active');
+    await fixture.query(`UPDATE shared_volume SET state = 'deleted' WHERE volume_id = $1`, [volume.volume_id]);
+    const theirs: VolumeRef = { kind: 'volume', id: volume.volume_id, run: 0, teamId: owner.teamId };
+    const ours = { ...theirs, teamId: team.team_id };
+    const named = (ref: VolumeRef) => driver.makeVolume({ ref, workspaceId: owner.workspaceId, sizeGb: 1 }, soon());
+    settings.orphanGraceMs = 0;
+    await named(theirs);
+    expect(await look()).toBe(0);
+    await named(ours);
+    expect(await look()).toBe(1);
+    settings.orphanGraceMs = 600_000;
+  });
+
+  it('is a door under the number of an exposed service which that service has not opened', async () => {
+    const pod = await fixture.running(team);
+    const terms = { pod_name: pod.pod_name, service_name: 'web', port: 80, protocol: 'HTTP' as const };
+    const exposed = await fixture.call(exposedServices.expose, terms, team.member);
+    await fixture.untilExposed(exposed, ({ status }) => status === 'active');
+    const left = { ...strayDoor(randomUUID(), await freePort()), ref: { kind: 'door' as const, id: `svc-${exposed.service_id}`, run: 7 } };
+    await driver.openDoor(left, soon());
+    settings.orphanGraceMs = 0;
+    expect(await look()).toBe(1);
+    settings.orphanGraceMs = 600_000;
+    while ((await idsOn(driver)).includes(`door ${left.ref.id} 7`)) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await idsOn(driver)).toContain(`door ${left.ref.id} 1`);
   });
 
   it('is a VM only where its row says that it is deleted', async () => {

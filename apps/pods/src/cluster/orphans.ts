@@ -1,4 +1,4 @@
-import type { ClusterDriver, ObjectRef } from '@atoll/cluster';
+import type { ClusterDriver, ObjectRef, RunRef } from '@atoll/cluster';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { PodsSettings } from '../pods-settings.js';
@@ -8,6 +8,8 @@ import { Clusters } from './clusters.js';
 const listMs = 30_000;
 const removeMs = 8_000;
 const perQuery = 1_000;
+
+type OrphanRow = Pick<ObjectRef, 'kind' | 'id' | 'run'>;
 
 /**
  * Removes what clusters have and no row needs: the pods, VMs, doors and volumes of rows that are deleted, after a grace. A driver lists objects of this
@@ -55,17 +57,17 @@ export class Orphans extends ClusterRounds {
     return ripe.length;
   }
 
-  private async orphansAmong(listed: readonly ObjectRef[]): Promise<ObjectRef[]> {
-    const orphans: ObjectRef[] = [];
+  private async orphansAmong(listed: readonly ObjectRef[]): Promise<OrphanRow[]> {
+    const orphans: OrphanRow[] = [];
     for (let at = 0; at < listed.length; at += perQuery) {
       const part = listed.slice(at, at + perQuery);
-      orphans.push(...(await this.dataSource.query<ObjectRef[]>(orphansQuery, columnsOf(part))));
+      orphans.push(...(await this.dataSource.query<OrphanRow[]>(orphansQuery, [...columnsOf(part), part.map(teamOf)])));
     }
     return orphans;
   }
 
   /** Those that were found before keep when that was; those that are there no more, or are needed again, are forgotten. */
-  private async keep(gpuaasId: string, orphans: readonly ObjectRef[]): Promise<void> {
+  private async keep(gpuaasId: string, orphans: readonly OrphanRow[]): Promise<void> {
     const values = [gpuaasId, ...columnsOf(orphans)];
     await this.dataSource.query(
       `DELETE FROM orphan WHERE gpuaas_id = $1
@@ -79,11 +81,16 @@ export class Orphans extends ClusterRounds {
     );
   }
 
-  private ripe(gpuaasId: string): Promise<ObjectRef[]> {
-    return this.dataSource.query<ObjectRef[]>(
-      `SELECT kind, id, run FROM orphan WHERE gpuaas_id = $1 AND found_at <= clock_timestamp()::timestamptz(3) - $2 * interval '1 millisecond'
-       ORDER BY (kind = 'volume'), found_at, kind, id, run`,
+  private async ripe(gpuaasId: string): Promise<ObjectRef[]> {
+    const rows = await this.dataSource.query<(OrphanRow & { team_id: string | null })[]>(
+      `SELECT orphan.kind, orphan.id, orphan.run, team_id FROM orphan LEFT JOIN shared_volume
+         ON volume_id = CASE WHEN orphan.kind = 'volume' THEN substring(orphan.id FROM '^\\d{1,18}$')::bigint END
+       WHERE orphan.gpuaas_id = $1 AND found_at <= clock_timestamp()::timestamptz(3) - $2 * interval '1 millisecond'
+       ORDER BY (orphan.kind = 'volume'), found_at, orphan.kind, orphan.id, orphan.run`,
       [gpuaasId, this.settings.orphanGraceMs],
+    );
+    return rows.map(({ kind, id, run, team_id }) =>
+      kind === 'volume' ? { kind, id, run: 0, teamId: team_id ?? '' } : { kind: kind as RunRef['kind'], id, run },
     );
   }
 
@@ -99,24 +106,31 @@ export class Orphans extends ClusterRounds {
 }
 
 /**
- * A run is needed while `pod_run` has it or its pod is at it; a door while its exposed service is not deleted, which sees to the runs of its door itself.
+ * A run is needed while `pod_run` has it or its pod is at it; a door while its exposed service is not deleted, and sees to this run itself (`closeRuns`). A
+ * volume of a deleted row is that of the row's team: another team may have one of the same number, made before the database was restored from a backup.
  * Ids in forms that this service does not give are nobody's.
  */
 const orphansQuery = `SELECT kind, id, run FROM (
-    SELECT kind, id, run, substring(id FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid AS instance_id,
+    SELECT kind, id, run, team, substring(id FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid AS instance_id,
       substring(id FROM '^svc-(\\d{1,18})$')::bigint AS service_id, substring(id FROM '^\\d{1,18}$')::bigint AS volume_id
-    FROM unnest($1::text[], $2::text[], $3::integer[]) listed (kind, id, run)
+    FROM unnest($1::text[], $2::text[], $3::integer[], $4::text[]) listed (kind, id, run, team)
   ) found WHERE CASE kind
     WHEN 'pod' THEN NOT EXISTS (SELECT FROM pod_run WHERE pod_run.pod_id = found.instance_id AND pod_run.run = found.run)
       AND NOT EXISTS (SELECT FROM pod WHERE pod.pod_id = found.instance_id AND pod.run = found.run AND state <> 'deleted')
-    WHEN 'door' THEN NOT EXISTS (SELECT FROM exposure WHERE exposure.service_id = found.service_id AND state <> 'deleted')
-    WHEN 'volume' THEN EXISTS (SELECT FROM shared_volume WHERE shared_volume.volume_id = found.volume_id AND state = 'deleted')
+    WHEN 'door' THEN NOT EXISTS (SELECT FROM exposure WHERE exposure.service_id = found.service_id AND state <> 'deleted'
+      AND found.run BETWEEN exposure.run - 3 AND exposure.run + 1)
+    WHEN 'volume' THEN EXISTS (SELECT FROM shared_volume WHERE shared_volume.volume_id = found.volume_id AND team_id::text = found.team
+      AND state = 'deleted')
     WHEN 'vm' THEN EXISTS (SELECT FROM vm WHERE vm.instance_id = found.instance_id AND state = 'deleted')
     ELSE false
   END`;
 
-function columnsOf(refs: readonly ObjectRef[]): [string[], string[], number[]] {
+function columnsOf(refs: readonly OrphanRow[]): [string[], string[], number[]] {
   return [refs.map(({ kind }) => kind), refs.map(({ id }) => id), refs.map(({ run }) => run)];
+}
+
+function teamOf(ref: ObjectRef): string {
+  return ref.kind === 'volume' ? ref.teamId : '';
 }
 
 function messageOf(error: unknown): string {

@@ -1,4 +1,4 @@
-import { ClusterError, type Certificate, type ClusterDriver, type Door, type DoorSight, type ObjectRef } from '@atoll/cluster';
+import { ClusterError, type Certificate, type ClusterDriver, type Door, type DoorSight, type RunRef } from '@atoll/cluster';
 import { isAppError } from '@atoll/errors';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
@@ -224,7 +224,7 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   }
 }
 
-function refOf(serviceId: string, run: number): ObjectRef {
+function refOf(serviceId: string, run: number): RunRef {
   return { kind: 'door', id: `svc-${serviceId}`, run };
 }
 

@@ -1,4 +1,4 @@
-import type { ObjectRef, RunSight, VmRun } from '@atoll/cluster';
+import type { RunRef, RunSight, VmRun } from '@atoll/cluster';
 import { vmChanged } from '@atoll/contracts/pods';
 import { Outbox } from '@atoll/events';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
@@ -176,7 +176,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   }
 }
 
-function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>, ofRun = run): ObjectRef {
+function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>, ofRun = run): RunRef {
   return { kind: 'vm', id: instanceId, run: ofRun };
 }
 

@@ -1,4 +1,4 @@
-import type { ClusterDriver, ObjectRef, VolumeSight } from '@atoll/cluster';
+import type { ClusterDriver, VolumeRef, VolumeSight } from '@atoll/cluster';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
@@ -100,13 +100,12 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
   }
 }
 
-function refOf({ volumeId }: VolumeEntity): ObjectRef {
-  return { kind: 'volume', id: volumeId, run: 0 };
+function refOf({ volumeId, teamId }: VolumeEntity): VolumeRef {
+  return { kind: 'volume', id: volumeId, run: 0, teamId };
 }
 
 async function request(driver: ClusterDriver, volume: VolumeEntity, sizeGb: number, signal: AbortSignal): Promise<VolumeSight> {
-  const { teamId, workspaceId } = volume;
-  await driver.makeVolume({ ref: refOf(volume), owner: { teamId, workspaceId }, sizeGb }, signal);
+  await driver.makeVolume({ ref: refOf(volume), workspaceId: volume.workspaceId, sizeGb }, signal);
   return observe(driver, volume, signal);
 }
 

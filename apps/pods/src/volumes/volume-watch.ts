@@ -10,6 +10,7 @@ import { VolumeSteps } from './volume-steps.js';
 
 interface Seen {
   readonly id: string;
+  readonly team_id: string;
   readonly used_bytes: string | null;
 }
 
@@ -49,12 +50,12 @@ export class VolumeWatch extends ClusterRounds {
       '0',
       (after, limit) =>
         this.dataSource.query<Seen[]>(
-          `SELECT volume_id AS id, used_bytes FROM shared_volume WHERE gpuaas_id = $1 AND state = 'active' AND volume_id > $2 ORDER BY volume_id LIMIT $3`,
+          `SELECT volume_id AS id, team_id, used_bytes FROM shared_volume WHERE gpuaas_id = $1 AND state = 'active' AND volume_id > $2 ORDER BY volume_id LIMIT $3`,
           [gpuaasId, after, limit],
         ),
       async (rows, signal) => {
         const sights = await driver.observeVolumes(
-          rows.map(({ id }) => ({ kind: 'volume', id, run: 0 })),
+          rows.map(({ id, team_id }) => ({ kind: 'volume', id, run: 0, teamId: team_id })),
           signal,
         );
         await this.keep(rows, sights);

@@ -250,7 +250,9 @@ describe('a cluster that does not do what is requested', () => {
     const [volume, growing] = [await fixture.volume(team), await fixture.volume(team)];
     const driver = await fixture.simulated.driverOf('1');
     await resize(growing, 20);
-    for (const { volume_id: id } of [volume, growing]) await driver.remove({ kind: 'volume', id, run: 0 }, new AbortController().signal);
+    for (const { volume_id: id, team_id: teamId } of [volume, growing]) {
+      await driver.remove({ kind: 'volume', id, run: 0, teamId }, new AbortController().signal);
+    }
     await fixture.get(VolumeWatch).sweep('1');
     for (const each of [volume, growing]) {
       expect(await fixture.untilVolume(each, ({ status }) => status === 'failed')).toMatchObject({

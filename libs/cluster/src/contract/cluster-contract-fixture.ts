@@ -7,6 +7,7 @@ import { doorLaws } from './doors-fixture.js';
 import { installationLaws } from './installations-fixture.js';
 import { logLaws } from './logs-fixture.js';
 import { podLaws } from './pods-fixture.js';
+import { restoreLaws } from './restores-fixture.js';
 import { shellLaws } from './shells-fixture.js';
 import { volumeLaws } from './volumes-fixture.js';
 
@@ -30,6 +31,7 @@ export function clusterContract(name: string, lacking: string | undefined, optio
     describe('pods', () => podLaws(here));
     describe('doors', () => doorLaws(here, capabilities, lacks));
     if (capabilities.volumes) describe('volumes', () => volumeLaws(here, capabilities));
+    if (!lacks.includes('restores')) describe('restores', () => restoreLaws(here, capabilities));
     if (capabilities.shell.by === 'exec' && !lacks.includes('scripts')) describe('shells', () => shellLaws(here));
     if (capabilities.connect) describe('connections', () => connectionLaws(here));
     if (capabilities.logHistory === 'engine') describe('logs', () => logLaws(here, lacks));

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { timeoutFactor } from '@atoll/testing';
 import type { Capabilities, ClusterDriver } from '../cluster-driver.js';
 import { ClusterError } from '../cluster-error.js';
-import type { Door, ObjectKind, ObjectRef, Owner, PodRun, Volume } from '../objects.js';
+import type { Door, ObjectRef, Owner, PodRun, RunRef, Volume, VolumeRef } from '../objects.js';
 import type { DoorSight, LogLine, RunSight } from '../observations.js';
 
 /** What a pod runs. */
@@ -46,9 +47,9 @@ export interface ClusterUnderTest {
  * What no cluster of a kind has, beside what its capabilities say. `scripts`: bash, which the laws of shells run. `printed lines`: programs that write what
  * they are asked to. `broken watches`: something whose crash ends them. `doors by hand`: doors that an operator can stop without Atoll. `cut requests`: a
  * crash of what answers while it starts or removes something, after which it finds its way by itself. `followed bursts`: whole logs for who reads them while
- * a program writes as fast as it can.
+ * a program writes as fast as it can. `restores`: objects that stay when the database goes back to a backup.
  */
-export type Lack = 'scripts' | 'printed lines' | 'broken watches' | 'doors by hand' | 'cut requests' | 'followed bursts';
+export type Lack = 'scripts' | 'printed lines' | 'broken watches' | 'doors by hand' | 'cut requests' | 'followed bursts' | 'restores';
 
 /** Declared beforehand, so that specs are named by it. */
 export interface ContractOptions {
@@ -84,9 +85,13 @@ export class Installation {
     return this.#driver;
   }
 
-  ref(kind: ObjectKind, more: Partial<ObjectRef> = {}): ObjectRef {
+  ref(kind: RunRef['kind'], more: Partial<RunRef> = {}): RunRef {
     this.#runs += 1;
-    return { kind, id: randomUUID(), run: kind === 'volume' ? 0 : this.#runs, ...more };
+    return { kind, id: randomUUID(), run: this.#runs, ...more };
+  }
+
+  volumeRef(more: Partial<VolumeRef> = {}): VolumeRef {
+    return { kind: 'volume', id: randomUUID(), run: 0, teamId: randomUUID(), ...more };
   }
 
   pod(program: Program, more: Partial<PodRun> = {}): PodRun {
@@ -101,7 +106,7 @@ export class Installation {
   }
 
   volume(more: Partial<Volume> = {}): Volume {
-    return { ref: this.ref('volume'), owner: owner(), sizeGb: 1, ...more };
+    return { ref: this.volumeRef(), workspaceId: randomUUID(), sizeGb: 1, ...more };
   }
 
   async observePod({ ref }: { ref: ObjectRef }): Promise<RunSight> {
@@ -148,7 +153,7 @@ export class Installation {
     for (const { ref } of objects) {
       await eventually(async () => {
         await this.#driver.remove(ref, soon());
-        return (await this.listed()).every((found) => found.id !== ref.id || found.run !== ref.run) || undefined;
+        return (await this.listed()).every((found) => !isDeepStrictEqual(found, ref)) || undefined;
       });
     }
   }
@@ -175,6 +180,9 @@ export class Installation {
 }
 
 export const owner = (): Owner => ({ teamId: randomUUID(), workspaceId: randomUUID() });
+
+/** Of a volume, for the pods that mount it. */
+export const ownerOf = ({ ref: { teamId }, workspaceId }: Volume): Owner => ({ teamId, workspaceId });
 
 export const soon = (ms = patienceMs): AbortSignal => AbortSignal.timeout(ms);
 

@@ -5,7 +5,7 @@ import { freePort, runs, timeoutFactor } from '@atoll/testing';
 import type { ClusterDriver } from '../cluster-driver.js';
 import type { Door, PodRun, Volume } from '../objects.js';
 import { accepts, greeting } from './doors-fixture.js';
-import { eventually, soon, type Installation, type Lack } from './cluster-under-test-fixture.js';
+import { eventually, ownerOf, soon, type Installation, type Lack } from './cluster-under-test-fixture.js';
 
 interface Wanted {
   readonly volume: Volume;
@@ -50,7 +50,7 @@ export function crashLaws(here: () => Installation, lacks: readonly Lack[]): voi
 
 async function prepare(here: Installation): Promise<Wanted> {
   const volume = here.volume();
-  const pod = here.pod(here.programs.serves, { volumes: [{ volumeId: volume.ref.id, path: '/data' }] });
+  const pod = here.pod(here.programs.serves, { owner: ownerOf(volume), volumes: [{ volumeId: volume.ref.id, path: '/data' }] });
   return { volume, pod, door: here.door(pod, await freePort()) };
 }
 

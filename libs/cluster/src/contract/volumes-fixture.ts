@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import type { Capabilities } from '../cluster-driver.js';
 import type { Volume } from '../objects.js';
 import type { VolumeSight } from '../observations.js';
-import { codeOf, eventually, soon, type Installation } from './cluster-under-test-fixture.js';
+import { codeOf, eventually, ownerOf, soon, type Installation } from './cluster-under-test-fixture.js';
 
 export function volumeLaws(here: () => Installation, capabilities: Capabilities): void {
   const observed = async ({ ref }: Volume) => {
@@ -22,7 +22,7 @@ export function volumeLaws(here: () => Installation, capabilities: Capabilities)
   });
 
   it('starts no pod with a volume that does not exist', async () => {
-    const volumes = [{ volumeId: here().ref('volume').id, path: '/data' }];
+    const volumes = [{ volumeId: here().volumeRef().id, path: '/data' }];
     const pod = here().pod(here().programs.idle, { volumes });
     expect(await codeOf(here().driver.startPod(pod, soon()))).toBe('not_found');
     expect((await here().observePod(pod)).phase).toBe('absent');
@@ -32,7 +32,10 @@ export function volumeLaws(here: () => Installation, capabilities: Capabilities)
   it('is not removed while a pod mounts it', async () => {
     const volume = here().volume();
     await here().driver.makeVolume(volume, soon());
-    const pod = await here().startRunning(here().programs.idle, { volumes: [{ volumeId: volume.ref.id, path: '/data' }] });
+    const pod = await here().startRunning(here().programs.idle, {
+      owner: ownerOf(volume),
+      volumes: [{ volumeId: volume.ref.id, path: '/data' }],
+    });
     expect(await codeOf(here().driver.remove(volume.ref, soon()))).toBe('in_use');
     expect((await observed(volume)).phase).toBe('ready');
     await here().remove(pod, volume);
@@ -44,12 +47,12 @@ export function volumeLaws(here: () => Installation, capabilities: Capabilities)
       if (!fills) return;
       const volume = here().volume();
       await here().driver.makeVolume(volume, soon());
-      const volumes = [{ volumeId: volume.ref.id, path: '/data' }];
-      const pod = await here().startRunning(fills('/data/file', 5_000_000), { volumes });
+      const [owner, volumes] = [ownerOf(volume), [{ volumeId: volume.ref.id, path: '/data' }]];
+      const pod = await here().startRunning(fills('/data/file', 5_000_000), { owner, volumes });
       const used = () => eventually(async () => usedBytes(await observed(volume), 5_000_000));
       expect(await used()).toBeLessThan(6_000_000);
       await here().remove(pod);
-      const next = await here().startRunning(fills('/data/other', 3_000_000), { volumes });
+      const next = await here().startRunning(fills('/data/other', 3_000_000), { owner, volumes });
       expect(await eventually(async () => usedBytes(await observed(volume), 8_000_000))).toBeLessThan(9_000_000);
       await here().remove(next, volume);
     });

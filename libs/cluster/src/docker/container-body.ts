@@ -14,6 +14,8 @@ export interface PodDefaults {
 export interface PodContainer {
   readonly network: string;
   readonly kind: EngineKind;
+  /** Volumes by the engine's names. */
+  readonly mounts: readonly { readonly source: string; readonly path: string }[];
   readonly defaults: PodDefaults;
   /** The CDI device of a slice on a real node, such as `nvidia.com/gpu=GPU-…`. */
   readonly cdiDeviceOf: (slice: PodSlice) => string;
@@ -33,7 +35,7 @@ const cpuPeriodUs = 100_000;
 
 /** The settings that both forms of the request are made of. */
 function settingsOf(pod: PodRun, names: Names, container: PodContainer) {
-  const { defaults, cdiDeviceOf, network } = container;
+  const { defaults, cdiDeviceOf, mounts, network } = container;
   const memory = Math.round((pod.memoryGb ?? defaults.memoryGb) * gigabyte);
   return {
     name: names.of(pod.ref),
@@ -50,7 +52,7 @@ function settingsOf(pod: PodRun, names: Names, container: PodContainer) {
     // Shared memory counts as the pod's; the usual 64 MB stop data loaders of PyTorch.
     sharedMemory: Math.round(memory / 2),
     devices: pod.slices.filter(({ isSimulated }) => !isSimulated).map(cdiDeviceOf),
-    volumes: pod.volumes.map(({ volumeId, path }) => ({ path, source: names.of({ kind: 'volume', id: volumeId, run: 0 }) })),
+    mounts,
   };
 }
 
@@ -62,7 +64,7 @@ function gpuEnv(slices: readonly PodSlice[]): Record<string, string> {
 
 /** For `POST /containers/create`. */
 export function dockerBody(pod: PodRun, names: Names, container: PodContainer): object {
-  const { network, aliases, labels, env, cpu, memory, sharedMemory, devices, volumes } = settingsOf(pod, names, container);
+  const { network, aliases, labels, env, cpu, memory, sharedMemory, devices, mounts } = settingsOf(pod, names, container);
   const [entry] = pod.command;
   return {
     Image: pod.image,
@@ -84,7 +86,7 @@ export function dockerBody(pod: PodRun, names: Names, container: PodContainer): 
       PidsLimit: processesAtMost,
       ShmSize: sharedMemory,
       LogConfig: { Type: 'json-file', Config: logLimit(logBytes, container.kind) },
-      Mounts: volumes.map(({ path, source }) => ({ Type: 'volume', Source: source, Target: path })),
+      Mounts: mounts.map(({ path, source }) => ({ Type: 'volume', Source: source, Target: path })),
       ...(devices.length > 0 && { DeviceRequests: [{ Driver: 'cdi', DeviceIDs: devices }] }),
     },
   };
@@ -120,7 +122,7 @@ export function logLimit(bytes: number, kind: EngineKind): Record<string, string
  * https://docs.podman.io/en/latest/_static/api.html, ContainerCreateLibpod
  */
 export function libpodBody(pod: PodRun, names: Names, container: PodContainer): object {
-  const { name, network, aliases, labels, env, cpu, memory, sharedMemory, devices, volumes } = settingsOf(pod, names, container);
+  const { name, network, aliases, labels, env, cpu, memory, sharedMemory, devices, mounts } = settingsOf(pod, names, container);
   const [entry] = pod.command;
   return {
     name,
@@ -145,7 +147,7 @@ export function libpodBody(pod: PodRun, names: Names, container: PodContainer): 
     },
     shm_size: sharedMemory,
     log_configuration: { driver: 'k8s-file', size: logBytes },
-    volumes: volumes.map(({ path, source }) => ({ Name: source, Dest: path })),
+    volumes: mounts.map(({ path, source }) => ({ Name: source, Dest: path })),
     devices: devices.map((path) => ({ path })),
   };
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { ClusterDriver, type Capabilities, type ClusterCheck } from '../cluster-driver.js';
 import { ClusterError } from '../cluster-error.js';
-import type { Door, ObjectRef, PodRun, PodSlice, Volume } from '../objects.js';
+import type { Door, ObjectRef, PodRun, PodSlice, Volume, VolumeRef } from '../objects.js';
 import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from '../observations.js';
 import type { PodConnection, Shell, ShellRequest } from '../shell.js';
 import { Checks } from './checks.js';
@@ -98,9 +98,9 @@ export class DockerDriver extends ClusterDriver {
     const images = (this.#images = new Images(engine, names, pullStallMs, (ref) => this.#hints.give(ref)));
     const parts = { engine, names, containers, networks, images };
     this.#probe = new IsolationProbe({ engine, containers, names, images, keepers }, doorImage, isolationProbeMs);
-    this.#pods = new Pods(parts, { defaults, cdiDeviceOf });
+    const volumes = (this.#volumes = new Volumes(engine, names, volumeUsageAgeMs));
+    this.#pods = new Pods({ ...parts, volumes }, { defaults, cdiDeviceOf });
     this.#doors = new Doors(parts, { image: doorImage, bindAddress: bindAddressOf(options.publicHost) });
-    this.#volumes = new Volumes(engine, names, volumeUsageAgeMs);
     this.#logs = new Logs(parts);
     this.#shells = new Shells(parts);
     this.#links = new Links(parts, helperImage);
@@ -159,7 +159,7 @@ export class DockerDriver extends ClusterDriver {
     return guarded(signal, () => this.#volumes.make(volume, signal));
   }
 
-  observeVolumes(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly VolumeSight[]> {
+  observeVolumes(refs: readonly VolumeRef[], signal: AbortSignal): Promise<readonly VolumeSight[]> {
     return guarded(signal, () => this.#volumes.observe(refs, signal));
   }
 

@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { describeWhere, freePort, podmanImage, podmanLacks } from '@atoll/testing';
 import { createCertificate } from '../contract/certificates-fixture.js';
-import { codeOf, eventually, Installation, soon } from '../contract/cluster-under-test-fixture.js';
+import { codeOf, eventually, Installation, ownerOf, soon } from '../contract/cluster-under-test-fixture.js';
 import { greeting } from '../contract/doors-fixture.js';
 import type { ObjectRef } from '../objects.js';
 import { DockerDriver } from './docker-driver.js';
@@ -246,7 +246,7 @@ describeWhere(podmanLacks(), 'faults of a real engine', () => {
     const volume = tenant.volume();
     await tenant.driver.makeVolume(volume, soon());
     const volumes = [{ volumeId: volume.ref.id, path: '/data' }];
-    const hog = tenant.pod(tenant.programs.fills!('/data/file', 200_000_000), { volumes });
+    const hog = tenant.pod(tenant.programs.fills!('/data/file', 200_000_000), { owner: ownerOf(volume), volumes });
     await tenant.start(hog);
     const next = tenant.pod(tenant.programs.idle);
     const code = await eventually(async () => {

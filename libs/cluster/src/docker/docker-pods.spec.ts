@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { baseTree, describeWhere, freePort, podmanImage, podmanLacks, timeoutFactor } from '@atoll/testing';
-import { codeOf, eventually, Installation, soon } from '../contract/cluster-under-test-fixture.js';
+import { codeOf, eventually, Installation, ownerOf, soon } from '../contract/cluster-under-test-fixture.js';
 import type { PodRun, PodSlice } from '../objects.js';
 import type { Trouble } from '../observations.js';
 import type { DockerDriver } from './docker-driver.js';
@@ -71,7 +71,10 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
   it('confines a pod: no privilege, no host network, no host path, a seccomp filter, no way to more rights', async () => {
     const volume = here.volume();
     await here.driver.makeVolume(volume, soon());
-    const pod = await here.startRunning(here.programs.idle, { volumes: [{ volumeId: volume.ref.id, path: '/data' }] });
+    const pod = await here.startRunning(here.programs.idle, {
+      owner: ownerOf(volume),
+      volumes: [{ volumeId: volume.ref.id, path: '/data' }],
+    });
     const { HostConfig, Mounts, State } = await inspect(pod);
     expect(HostConfig).toMatchObject({ Privileged: false, PublishAllPorts: false, Devices: [] });
     expect(HostConfig.NetworkMode).not.toMatch(/host|container/);

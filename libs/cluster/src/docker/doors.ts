@@ -54,11 +54,23 @@ export class Doors {
     const name = names.of(door.ref);
     if (door.tls) requirePair(door.tls);
     await this.#turns.run(name, signal, async () => {
-      const existing = await containers.find(name, signal);
+      const found = await containers.find(name, signal);
+      const existing = found && (await this.#unlessAnother(door, found, signal));
       if (existing?.State.Status === 'running') return this.#renew(existing.Id, door.tls, signal);
       if (!existing && !(await images.prepare(this.options.image, door.ref, signal))) return;
       await networks.with(door.owner, this.options.image, signal, (network) => this.#start(door, network, existing, signal));
     });
+  }
+
+  /**
+   * A database that was restored gives the number of an exposed service again, and what had it may still be there. It holds no data, so it goes; its network goes
+   * with the next `tend`.
+   */
+  async #unlessAnother(door: Door, found: ContainerAnswer, signal: AbortSignal): Promise<ContainerAnswer | null> {
+    const { containers, names } = this.parts;
+    if (names.isDoor(found.Config.Labels, door)) return found;
+    await containers.remove(found.Id, signal);
+    return null;
   }
 
   /** Where a creation was cut short its files may be missing, so they are always written before a start. */
@@ -79,7 +91,7 @@ export class Doors {
       User: `${doorUser}:${doorUser}`,
       Entrypoint: doorCommand,
       Cmd: [],
-      Labels: this.parts.names.labels(door.ref, door.owner),
+      Labels: this.parts.names.doorLabels(door),
       StopTimeout: 0,
       ExposedPorts: { [inside]: {} },
       HostConfig: {

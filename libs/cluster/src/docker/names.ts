@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { ClusterError } from '../cluster-error.js';
-import type { ObjectKind, ObjectRef, Owner } from '../objects.js';
+import type { Door, ObjectKind, ObjectRef, Owner, RunRef, VolumeRef } from '../objects.js';
 import type { Labels } from './engine-answer.js';
 
 /** Labels of everything that Atoll creates on an engine. */
@@ -16,6 +16,8 @@ const label = {
   pod: 'dev.atoll.pod',
   /** The leases of a pod, comma-separated. */
   leases: 'dev.atoll.leases',
+  /** Where a door leads. */
+  door: 'dev.atoll.door',
 } as const;
 
 const kinds: ReadonlySet<string> = new Set<ObjectKind>(['pod', 'door', 'volume', 'vm']);
@@ -43,9 +45,18 @@ export class Names {
   }
 
   /** Of the container of a pod's run or of a door, or of a volume. */
-  of({ kind, id, run }: ObjectRef): string {
+  of({ kind, id, run }: Pick<ObjectRef, 'kind' | 'id' | 'run'>): string {
     checkId(id);
     return kind === 'volume' ? `${this.#prefix}-volume-${id}` : `${this.#prefix}-${kind}-${id}-${run}`;
+  }
+
+  /**
+   * The names that the volume of a team may have: the first, or the second where the first is another team's. That is so where the database was restored and
+   * gave the id again.
+   */
+  ofVolume(ref: VolumeRef): readonly [string, string] {
+    checkId(ref.teamId);
+    return [this.of(ref), `${this.of(ref)}-${ref.teamId}`];
   }
 
   link(token: string): string {
@@ -96,6 +107,17 @@ export class Names {
     };
   }
 
+  doorLabels({ ref, owner, podId, port, transport, externalPort }: Door): Labels {
+    return { ...this.labels(ref, owner), [label.door]: `${externalPort}/${transport} ${podId}:${port}` };
+  }
+
+  /** Whether a container with these labels is this door. Those of earlier releases do not say where they lead. */
+  isDoor(labels: Labels | null, door: Door): boolean {
+    const wanted = this.doorLabels(door);
+    const says = (name: string): boolean => labels?.[name] === wanted[name];
+    return says(label.team) && says(label.workspace) && (says(label.door) || labels?.[label.door] === undefined);
+  }
+
   /** `pod`: the id of the pod's container. */
   linkLabels(pod: string, podLabels: Labels | null): Labels {
     return { ...this.#common('link', podLabels?.[label.workspace] ?? ''), [label.pod]: pod };
@@ -134,9 +156,13 @@ export class Names {
 
   /** The object of the port that carries these labels; null where it is none, or another installation's. */
   refOf(labels: Labels | null | undefined): ObjectRef | null {
-    const { [label.kind]: kind = '', [label.id]: id, [label.run]: run } = labels ?? {};
+    const { [label.kind]: kind = '', [label.id]: id, [label.run]: run, [label.team]: teamId = '' } = labels ?? {};
     if (!this.isOurs(labels) || !kinds.has(kind) || !id || !/^\d+$/.test(run ?? '')) return null;
-    return { kind: kind as ObjectKind, id, run: Number(run) };
+    return kind === 'volume' ? { kind, id, run: 0, teamId } : { kind: kind as RunRef['kind'], id, run: Number(run) };
+  }
+
+  isOfTeam(labels: Labels | null | undefined, teamId: string): boolean {
+    return this.isOurs(labels) && labels?.[label.team] === teamId;
   }
 
   workspaceOf(labels: Labels | null | undefined): string | null {

@@ -1,15 +1,16 @@
 import { ClusterError } from '../cluster-error.js';
-import type { ObjectRef, PodRun } from '../objects.js';
+import type { ObjectRef, PodRun, VolumeMount } from '../objects.js';
 import type { Exit, RunSight, Trouble } from '../observations.js';
 import { dockerBody, libpodBody, type PodContainer, type PodDefaults } from './container-body.js';
 import type { Containers } from './containers.js';
 import type { Engine, EngineKind } from './engine.js';
 import type { ContainerAnswer, InfoAnswer } from './engine-answer.js';
-import { clusterErrorOf, EngineRefusal, isMissing } from './engine-errors.js';
+import { clusterErrorOf, EngineRefusal } from './engine-errors.js';
 import type { Images } from './images.js';
 import type { Names } from './names.js';
 import type { Networks } from './networks.js';
 import { Turns } from './turns.js';
+import type { Volumes } from './volumes.js';
 
 /** Up to so many are inspected one by one; more are listed first. */
 const fewRefs = 4;
@@ -25,7 +26,7 @@ export class Pods {
   #cores: number | undefined;
 
   constructor(
-    private readonly parts: { engine: Engine; names: Names; containers: Containers; networks: Networks; images: Images },
+    private readonly parts: { engine: Engine; names: Names; containers: Containers; networks: Networks; images: Images; volumes: Volumes },
     private readonly options: Pick<PodContainer, 'defaults' | 'cdiDeviceOf'>,
   ) {}
 
@@ -36,14 +37,14 @@ export class Pods {
       const existing = await containers.find(name, signal);
       if (existing && !isUnstarted(existing)) return;
       if (!existing && !(await images.prepare(pod.image, pod.ref, signal))) return;
-      if (!existing) await this.#requireVolumes(pod, signal);
-      await networks.with(pod.owner, pod.image, signal, (network) => this.#createAndStart(pod, network, signal));
+      const mounts = await this.#mountsOf(pod, signal);
+      await networks.with(pod.owner, pod.image, signal, (network) => this.#createAndStart(pod, network, mounts, signal));
     });
   }
 
-  async #createAndStart(pod: PodRun, network: string, signal: AbortSignal): Promise<void> {
+  async #createAndStart(pod: PodRun, network: string, mounts: PodContainer['mounts'], signal: AbortSignal): Promise<void> {
     const { containers, names, engine } = this.parts;
-    const container = { ...this.options, defaults: await this.#defaults(signal), network, kind: await engine.kind(signal) };
+    const container = { ...this.options, defaults: await this.#defaults(signal), network, mounts, kind: await engine.kind(signal) };
     const needsDevice = pod.slices.some(({ isSimulated }) => !isSimulated);
     const api = needsDevice && container.kind === 'podman' ? 'libpod' : 'docker';
     const body = (api === 'libpod' ? libpodBody : dockerBody)(pod, names, container);
@@ -65,17 +66,13 @@ export class Pods {
   }
 
   /** An engine creates a volume that it does not know, without a label and an owner. */
-  async #requireVolumes({ volumes }: PodRun, signal: AbortSignal): Promise<void> {
-    const { engine, names } = this.parts;
-    const check = async (volumeId: string) => {
-      try {
-        await engine.json({ method: 'GET', path: `/volumes/${names.of({ kind: 'volume', id: volumeId, run: 0 })}`, signal });
-      } catch (error) {
-        if (isMissing(error)) throw new ClusterError('not_found', `The volume ${volumeId} does not exist.`, { cause: error });
-        throw error;
-      }
+  async #mountsOf({ owner: { teamId }, volumes }: PodRun, signal: AbortSignal): Promise<PodContainer['mounts']> {
+    const mountOf = async ({ volumeId, path }: VolumeMount) => {
+      const source = await this.parts.volumes.nameOf({ kind: 'volume', id: volumeId, run: 0, teamId }, signal);
+      if (source === null) throw new ClusterError('not_found', `The volume ${volumeId} does not exist.`);
+      return { source, path };
     };
-    await Promise.all(volumes.map(({ volumeId }) => check(volumeId)));
+    return Promise.all(volumes.map(mountOf));
   }
 
   async stop(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void> {

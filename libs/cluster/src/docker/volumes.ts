@@ -1,8 +1,8 @@
 import { ClusterError } from '../cluster-error.js';
-import type { ObjectRef, Volume } from '../objects.js';
+import type { Volume, VolumeRef } from '../objects.js';
 import type { FoundObject, VolumeSight } from '../observations.js';
 import type { Engine } from './engine.js';
-import type { VolumeAnswer } from './engine-answer.js';
+import type { Labels, VolumeAnswer } from './engine-answer.js';
 import { EngineRefusal, isMissing, isNameTaken } from './engine-errors.js';
 import type { Names } from './names.js';
 
@@ -10,7 +10,10 @@ import type { Names } from './names.js';
 const usageMs = 600_000;
 const inUse = /in use|being used/i;
 
-/** Shared volumes as named volumes of the engine. It enforces no size. */
+/**
+ * Shared volumes as named volumes of the engine. It enforces no size. Whose one is its label says, never its name: another team's, which a restored database knows
+ * no more, is left as it is.
+ */
 export class Volumes {
   #usage: ReadonlyMap<string, number> = new Map();
   #usageReadAtMs = -Infinity;
@@ -23,14 +26,32 @@ export class Volumes {
     private readonly usageAgeMs: number,
   ) {}
 
-  async make({ ref, owner }: Volume, signal: AbortSignal): Promise<void> {
-    const body = { Name: this.names.of(ref), Labels: this.names.labels(ref, owner) };
-    // An engine answers with the volume that is there already, whoever made it.
-    const { Labels } = await this.#create(body, signal);
-    if (!this.names.isOurs(Labels)) throw new ClusterError('invalid', `A volume that Atoll has not created is named ${body.Name}.`);
+  async make({ ref, workspaceId }: Volume, signal: AbortSignal): Promise<void> {
+    if ((await this.nameOf(ref, signal)) !== null) return;
+    const labels = this.names.labels(ref, { teamId: ref.teamId, workspaceId });
+    for (const Name of this.names.ofVolume(ref)) {
+      // An engine answers with the volume that is there already, whoever made it.
+      const { Labels } = await this.#create({ Name, Labels: labels }, signal);
+      if (this.names.isOfTeam(Labels, ref.teamId)) return;
+      if (!this.names.isOurs(Labels)) throw new ClusterError('invalid', `A volume that Atoll has not created is named ${Name}.`);
+    }
+    throw new ClusterError('invalid', `Another team has the volume ${this.names.ofVolume(ref)[1]}.`);
   }
 
-  async #create(body: { readonly Name: string }, signal: AbortSignal): Promise<VolumeAnswer> {
+  /** The engine's name of a team's volume; null where the team has none. */
+  async nameOf(ref: VolumeRef, signal: AbortSignal): Promise<string | null> {
+    for (const name of this.names.ofVolume(ref)) {
+      try {
+        const { Labels } = await this.engine.json<VolumeAnswer>({ method: 'GET', path: `/volumes/${name}`, signal });
+        if (this.names.isOfTeam(Labels, ref.teamId)) return name;
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+      }
+    }
+    return null;
+  }
+
+  async #create(body: { readonly Name: string; readonly Labels: Labels }, signal: AbortSignal): Promise<VolumeAnswer> {
     try {
       return await this.engine.json<VolumeAnswer>({ method: 'POST', path: '/volumes/create', body, signal });
     } catch (error) {
@@ -40,12 +61,12 @@ export class Volumes {
     }
   }
 
-  async observe(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly VolumeSight[]> {
-    const present = new Set((await this.#list(signal)).map(({ Name }) => Name));
+  async observe(refs: readonly VolumeRef[], signal: AbortSignal): Promise<readonly VolumeSight[]> {
+    const present = new Map((await this.#list(signal)).map(({ Name, Labels }) => [Name, Labels]));
     if (refs.length > 0) this.#refreshUsage();
     return refs.map((ref) => {
-      const name = this.names.of(ref);
-      return present.has(name) ? { phase: 'ready', sizeGb: null, usedBytes: this.#usage.get(name) ?? null } : { phase: 'absent' };
+      const name = this.names.ofVolume(ref).find((each) => this.names.isOfTeam(present.get(each), ref.teamId));
+      return name === undefined ? { phase: 'absent' } : { phase: 'ready', sizeGb: null, usedBytes: this.#usage.get(name) ?? null };
     });
   }
 
@@ -88,11 +109,10 @@ export class Volumes {
     return new Map((found ?? []).flatMap(({ Name, UsageData }) => (UsageData && UsageData.Size >= 0 ? [[Name, UsageData.Size]] : [])));
   }
 
-  async remove(ref: ObjectRef, signal: AbortSignal): Promise<void> {
-    const name = this.names.of(ref);
+  async remove(ref: VolumeRef, signal: AbortSignal): Promise<void> {
+    const name = await this.nameOf(ref, signal);
+    if (name === null) return;
     try {
-      const { Labels } = await this.engine.json<VolumeAnswer>({ method: 'GET', path: `/volumes/${name}`, signal });
-      if (!this.names.isOurs(Labels)) throw new ClusterError('invalid', `A volume that Atoll has not created is named ${name}.`);
       await this.engine.json({ method: 'DELETE', path: `/volumes/${name}`, signal, deadlineMs: usageMs });
     } catch (error) {
       if (isMissing(error)) return;

@@ -1,6 +1,6 @@
 import { ClusterDriver, type Capabilities, type ClusterCheck } from '../cluster-driver.js';
 import { ClusterError } from '../cluster-error.js';
-import type { Door, ObjectRef, PodRun, VmRun, Volume } from '../objects.js';
+import type { Door, ObjectRef, PodRun, VmRun, Volume, VolumeRef } from '../objects.js';
 import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from '../observations.js';
 import type { PodConnection, Shell, ShellRequest } from '../shell.js';
 import type { SimulatedOperation } from './simulated-faults.js';
@@ -101,7 +101,7 @@ export class SimulatedCluster extends ClusterDriver {
     await this.volumes.make(volume);
   }
 
-  async observeVolumes(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly VolumeSight[]> {
+  async observeVolumes(refs: readonly VolumeRef[], signal: AbortSignal): Promise<readonly VolumeSight[]> {
     await this.meet('observe', signal);
     return this.volumes.observe(refs);
   }

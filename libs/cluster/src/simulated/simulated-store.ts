@@ -63,6 +63,9 @@ const volumes = `CREATE TABLE IF NOT EXISTS ${tables.volume} (
   PRIMARY KEY (cluster, id)
 )`;
 
+/** Those of earlier releases do not say whose they are. */
+const teamsOfVolumes = `ALTER TABLE ${tables.volume} ADD COLUMN IF NOT EXISTS team_id text NOT NULL DEFAULT ''`;
+
 /** Which process listens. */
 const claims = `CREATE TABLE IF NOT EXISTS ${tables.claim} (name text PRIMARY KEY, holder uuid NOT NULL, until timestamptz(3) NOT NULL)`;
 
@@ -77,6 +80,7 @@ const statements = [
   doors,
   claims,
   volumes,
+  teamsOfVolumes,
 ];
 
 /** Creates what is missing. Processes that start at once wait for each other. */

@@ -1,5 +1,5 @@
 import { ClusterError } from '../cluster-error.js';
-import type { ObjectRef, Volume } from '../objects.js';
+import type { Volume, VolumeRef } from '../objects.js';
 import type { FoundObject, VolumeSight } from '../observations.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 
@@ -15,13 +15,13 @@ export class SimulatedVolumes {
 
   async make({ ref, sizeGb }: Volume): Promise<void> {
     await this.store.query(
-      `INSERT INTO ${tables.volume} (cluster, id, size_gb) VALUES ($1, $2, $3)
-       ON CONFLICT (cluster, id) DO UPDATE SET size_gb = GREATEST(${tables.volume}.size_gb, excluded.size_gb)`,
-      [this.cluster, ref.id, sizeGb],
+      `INSERT INTO ${tables.volume} (cluster, id, team_id, size_gb) VALUES ($1, $2, $3, $4)
+       ON CONFLICT (cluster, id) DO UPDATE SET team_id = excluded.team_id, size_gb = GREATEST(${tables.volume}.size_gb, excluded.size_gb)`,
+      [this.cluster, ref.id, ref.teamId, sizeGb],
     );
   }
 
-  async observe(refs: readonly ObjectRef[]): Promise<VolumeSight[]> {
+  async observe(refs: readonly { readonly id: string }[]): Promise<VolumeSight[]> {
     const rows = await this.store.query<{ id: string; size_gb: number; used_bytes: string }>(
       `SELECT id, size_gb, used_bytes FROM ${tables.volume} WHERE cluster = $1 AND id = ANY ($2)`,
       [this.cluster, refs.map(({ id }) => id)],
@@ -46,21 +46,22 @@ export class SimulatedVolumes {
     if (written.length < wanted.length) throw new ClusterError('not_found', 'A volume that the pod mounts does not exist.');
   }
 
-  async remove({ id }: ObjectRef): Promise<void> {
+  async remove({ id }: VolumeRef): Promise<void> {
     await this.store.query(
       `DELETE FROM ${tables.volume} WHERE cluster = $1 AND id = $2 AND NOT EXISTS (
          SELECT FROM ${tables.run} WHERE cluster = $1 AND spec->'volumes' ? $2 AND (ends_at IS NULL OR ends_at > clock_timestamp()))`,
       [this.cluster, id],
     );
-    const [sight] = await this.observe([{ kind: 'volume', id, run: 0 }]);
+    const [sight] = await this.observe([{ id }]);
     if (sight?.phase !== 'absent') throw new ClusterError('in_use', 'A pod still mounts the volume.');
   }
 
   async *list(): AsyncGenerator<FoundObject> {
-    const rows = await this.store.query<{ id: string; requested_at: Date }>(
-      `SELECT id, requested_at FROM ${tables.volume} WHERE cluster = $1 ORDER BY id`,
+    const rows = await this.store.query<{ id: string; team_id: string; requested_at: Date }>(
+      `SELECT id, team_id, requested_at FROM ${tables.volume} WHERE cluster = $1 ORDER BY id`,
       [this.cluster],
     );
-    for (const { id, requested_at } of rows) yield { ref: { kind: 'volume', id, run: 0 }, createdAt: requested_at };
+    for (const { id, team_id, requested_at } of rows)
+      yield { ref: { kind: 'volume', id, run: 0, teamId: team_id }, createdAt: requested_at };
   }
 }
