@@ -1,4 +1,4 @@
-import type { ClusterDriver, ObjectRef, RunRef } from '@atoll/cluster';
+import type { ClusterDriver, ObjectRef } from '@atoll/cluster';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { PodsSettings } from '../pods-settings.js';
@@ -89,9 +89,7 @@ export class Orphans extends ClusterRounds {
        ORDER BY (orphan.kind = 'volume'), found_at, orphan.kind, orphan.id, orphan.run`,
       [gpuaasId, this.settings.orphanGraceMs],
     );
-    return rows.map(({ kind, id, run, team_id }) =>
-      kind === 'volume' ? { kind, id, run: 0, teamId: team_id ?? '' } : { kind: kind as RunRef['kind'], id, run },
-    );
+    return rows.map(({ kind, id, run, team_id }) => (kind === 'volume' ? { kind, id, run: 0, teamId: team_id ?? '' } : { kind, id, run }));
   }
 
   private async remove(gpuaasId: string, driver: ClusterDriver, ref: ObjectRef): Promise<void> {
