@@ -102,6 +102,16 @@ describe('a cluster that was well and misses a check', () => {
     }
   });
 
+  it('has twice the time for an operator’s check, too, where it answered and was of no use', async () => {
+    const gpuaas_id = await gpuaas();
+    await set(gpuaas_id);
+    const { id } = engine;
+    engine.id = 'another';
+    expect((await fixture.call(clusters.check, { gpuaas_id })).status).toBe('unreachable');
+    Object.assign(engine, { id, once: 'is late', lateMs: patienceMs + 100 });
+    expect((await fixture.call(clusters.check, { gpuaas_id })).status).toBe('ok');
+  });
+
   it.each(['check', 'set'] as const)('has missed none any more when an operator’s %s finds it well', async (how) => {
     const gpuaas_id = await gpuaas();
     await set(gpuaas_id);

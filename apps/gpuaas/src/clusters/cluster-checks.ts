@@ -9,7 +9,7 @@ import { DataSource } from 'typeorm';
 import { BaremetalSecrets } from '../baremetal/baremetal-secrets.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { ClusterRows } from './cluster-rows.js';
-import { ClusterEntity, clusterToTell } from '../model/cluster.entity.js';
+import { ClusterEntity, clusterToTell, hasAnswered } from '../model/cluster.entity.js';
 
 const wellMs = 60_000;
 const unreachableMs = 10_000;
@@ -52,9 +52,14 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     while (this.claiming || answering.size + silent.size > 0) await Promise.all([this.claiming, ...answering.underWay, ...silent.underWay]);
   }
 
-  /** Checks one cluster, keeps what was found, and returns it. One that hangs takes `clusterPatienceMs`, and nobody else waits for it. */
+  /**
+   * Checks one cluster, keeps what was found, and returns it. One that hangs takes `clusterPatienceMs`, and nobody else waits for it. One that answered and was
+   * of no use has twice as long: whether it is now takes some seconds to find out.
+   */
   async check(asked: ClusterEntity): Promise<ClusterEntity> {
-    return this.keep(asked, await this.look(asked));
+    const { clusterPatienceMs } = this.settings;
+    const isOfNoUse = asked.status === 'unreachable' && hasAnswered(asked);
+    return this.keep(asked, await this.look(asked, isOfNoUse ? 2 * clusterPatienceMs : clusterPatienceMs));
   }
 
   /**
@@ -98,7 +103,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     });
   }
 
-  private async look(cluster: ClusterEntity, patienceMs = this.settings.clusterPatienceMs): Promise<Found> {
+  private async look(cluster: ClusterEntity, patienceMs: number): Promise<Found> {
     if (cluster.driver !== 'docker') return simulated;
     const patience = AbortSignal.any([AbortSignal.timeout(patienceMs), this.stopping.signal]);
     const late = Promise.withResolvers<Found>();

@@ -60,6 +60,14 @@ const gpuaas = () => aGpuaas(fixture);
 const set = (gpuaas_id: string, terms: Omit<SetCluster, 'gpuaas_id'>) => fixture.call(clusters.set, { gpuaas_id, ...terms });
 const docker = () => ({ driver: 'docker' as const, socket: engine.socket });
 const told = (gpuaasId: string) => toldOf(fixture, gpuaasId);
+/** A GPU service with a subscription, and what a pod of it is refused with. */
+const subscribed = async () => {
+  const pool = await fixture.pool();
+  const { subscription_id } = await fixture.subscribe(await fixture.team(), { pool_id: pool.pool_id, vgpus: 1 });
+  await fixture.settle();
+  const refusal = async () => (await fixture.ask(podWorkloads.check, { subscription_id, vgpus: 1 }, pods)).refusal;
+  return { gpuaas_id: pool.gpuaas_id, refusal };
+};
 
 describe('the cluster of a GPU service', () => {
   it('is simulated until it is set, and then what was set, with what the check found', async () => {
@@ -185,17 +193,13 @@ describe('the cluster of a GPU service', () => {
   });
 
   it('takes nothing new while it does not answer, says since when, and takes pods again when it answers', async () => {
-    const team = await fixture.team();
-    const pool = await fixture.pool();
-    const { gpuaas_id } = pool;
-    const { subscription_id } = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 1 });
-    await fixture.settle();
-    const refusal = async () => (await fixture.ask(podWorkloads.check, { subscription_id, vgpus: 1 }, pods)).refusal;
+    const { gpuaas_id, refusal } = await subscribed();
     await set(gpuaas_id, docker());
     expect(await refusal()).toBeNull();
     engine.mode = 'hangs';
     const { since, status } = await fixture.call(clusters.check, { gpuaas_id });
-    expect([status, await refusal()]).toEqual(['unreachable', { code: 'unavailable', message: expect.stringContaining(since ?? 'never') }]);
+    const message = `The cluster of this GPU service has not answered since ${since}: nothing new starts there.`;
+    expect([status, await refusal()]).toEqual(['unreachable', { code: 'unavailable', message }]);
     await roundOf(fixture, gpuaas_id);
     // It was so before.
     expect((await fixture.call(clusters.get, { gpuaas_id })).since).toBe(since);
@@ -206,11 +210,13 @@ describe('the cluster of a GPU service', () => {
   });
 
   it('is not used where another engine answers at its address, until it is set again', async () => {
-    const gpuaas_id = await gpuaas();
+    const { gpuaas_id, refusal } = await subscribed();
     await set(gpuaas_id, docker());
     engine.id = 'engine-2';
     const replaced = await fixture.call(clusters.check, { gpuaas_id });
     expect([replaced.status, replaced.checks.at(-1)]).toMatchObject(['unreachable', { name: 'identity', ok: false }]);
+    const message = `The cluster of this GPU service has been out of use since ${replaced.since}: nothing new starts there.`;
+    expect(await refusal()).toEqual({ code: 'unavailable', message });
     expect((await set(gpuaas_id, docker())).status).toBe('ok');
   });
 });

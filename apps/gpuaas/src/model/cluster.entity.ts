@@ -63,6 +63,11 @@ export class ClusterEntity {
   hasMissed!: boolean;
 }
 
+/** Whether an engine answered when it was checked last: one that is unreachable all the same is of no use, or is another one. */
+export function hasAnswered({ checks }: Pick<ClusterEntity, 'checks'>): boolean {
+  return checks.some(({ name, ok }) => name === 'reachable' && ok);
+}
+
 /** The row as other services are told of it. */
 export function clusterToTell(cluster: ClusterEntity): ClusterChanged {
   const { gpuaasId, driver, publicHost, socket, url, doorImage, sealedTls, setting, revision, status, since } = cluster;

@@ -16,6 +16,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { PoolTurns } from '../allocation/pool-turns.js';
 import { ClusterRows } from '../clusters/cluster-rows.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
+import { hasAnswered } from '../model/cluster.entity.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { PodEnds } from '../subscriptions/pod-ends.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
@@ -161,11 +162,13 @@ export class PodWorkloadsService {
     return used;
   }
 
-  /** A cluster that does not answer takes nothing new. */
+  /** A cluster that does not answer, or cannot be used, takes nothing new. Why it cannot is for its operator. */
   private async clusterRefusal(gpuaasId: string): Promise<PodSubscription['refusal']> {
-    const { status, since } = await this.clusters.read(this.dataSource.manager, gpuaasId);
+    const cluster = await this.clusters.read(this.dataSource.manager, gpuaasId);
+    const { status, since } = cluster;
     if (status !== 'unreachable' || since === null) return null;
-    const message = `The cluster of this GPU service has not answered since ${since.toISOString()}: nothing new starts there.`;
+    const is = hasAnswered(cluster) ? 'been out of use' : 'not answered';
+    const message = `The cluster of this GPU service has ${is} since ${since.toISOString()}: nothing new starts there.`;
     return { code: 'unavailable', message };
   }
 

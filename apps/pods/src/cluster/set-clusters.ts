@@ -74,7 +74,7 @@ export class SetClusters extends Clusters implements OnApplicationBootstrap, Bef
 
   async requireReachable(gpuaasId: string): Promise<void> {
     const { isUnreachable } = await this.rows.read(gpuaasId);
-    if (isUnreachable) throw new AppError('unavailable', 'The cluster of this GPU service does not answer: nothing new starts there.');
+    if (isUnreachable) throw new AppError('unavailable', 'The cluster of this GPU service is out of use: nothing new starts there.');
   }
 
   async publicHostOf(gpuaasId: string): Promise<string> {

@@ -1,20 +1,24 @@
 import { statfs } from 'node:fs/promises';
 import type { ClusterCheck } from '../cluster-driver.js';
 import type { Engine } from './engine.js';
-import type { InfoAnswer, ListedContainer } from './engine-answer.js';
+import type { InfoAnswer, PodmanListedContainer } from './engine-answer.js';
 import { clusterErrorOf, isForbidden } from './engine-errors.js';
 import type { Images } from './images.js';
+import type { IsolationProbe } from './isolation-probe.js';
 import { ofAnyInstallation, type BreachKind } from './names.js';
 
 const oldestApi = 1.41;
 const fullShare = 0.05;
-/** So long an operator is told of networks that were not isolated. */
+/** So long an operator is told of networks that were not isolated and are now. */
 const notedMs = 86_400_000;
+/** For another look at those that were not when they were last looked at. */
+const lookAgainMs = 5_000;
 const openTheSocket =
   'Let the user of gpuaas and pods write to the socket: put it into the socket’s group (in a container: group_add). See docs/operations.md.';
 const setTheRule =
   'On the engine’s host: iptables -I FORWARD -m comment --comment atoll -j NETAVARK_ISOLATION_1, after each of its starts. See docs/pods-on-containers.md.';
-const timeOf = ({ Created }: ListedContainer): string => new Date(Created * 1000).toISOString();
+const timeOf = ({ Created }: PodmanListedContainer): string => new Date(Created).toISOString();
+const openNote = /^atoll-(.+)-open-breach$/;
 
 const passed = (name: string, detail: string): ClusterCheck => ({ name, ok: true, detail, howToFix: null, isVital: true });
 const failed = (name: string, detail: string, howToFix: string, isVital = true): ClusterCheck => ({
@@ -28,7 +32,7 @@ const failed = (name: string, detail: string, howToFix: string, isVital = true):
 /** What an operator has to see to before pods run on an engine. */
 export class Checks {
   constructor(
-    private readonly parts: { engine: Engine; images: Images },
+    private readonly parts: { engine: Engine; images: Images; probeOf: (installationId: string, image: string) => IsolationProbe },
     private readonly options: { doorImage: string; helperImage: string; isLocal: boolean },
   ) {}
 
@@ -69,21 +73,40 @@ export class Checks {
     return [await this.#breaches(signal)];
   }
 
-  /** What the pods service has seen of the networks (`IsolationProbe`); they are those of the host, so it may be another installation's. */
+  /**
+   * What the pods service has seen of the networks (`IsolationProbe`); they are those of the host, so it may be another installation's. A breach that could not
+   * be mended is looked at again: an engine is of use as soon as it is mended, and not before.
+   */
   async #breaches(signal: AbortSignal): Promise<ClusterCheck> {
-    const [open] = await this.#noted('open-breach', signal);
-    if (open) return failed('isolation', `Pods of different workspaces reach each other, seen at ${timeOf(open)}.`, setTheRule);
-    const [mended] = await this.#noted('breach', signal);
+    const inTime = AbortSignal.any([signal, AbortSignal.timeout(lookAgainMs)]);
+    for (const note of await this.#noted('open-breach', signal)) {
+      if (!(await this.#isStillOpen(note, inTime))) continue;
+      return failed('isolation', `Pods of different workspaces reach each other, seen at ${timeOf(note)}.`, setTheRule);
+    }
+    const [mended] = (await this.#noted('breach', signal)).filter(({ Created }) => Date.now() - Date.parse(Created) < notedMs);
     if (!mended) return passed('isolation', 'Networks are isolated by netavark.');
-    const detail = `Pods of different workspaces could reach each other, seen at ${timeOf(mended)}; the isolation was restored then.`;
+    const detail = `Pods of different workspaces could reach each other, seen at ${timeOf(mended)}; the isolation has been restored since.`;
     return failed('isolation', detail, setTheRule, false);
   }
 
-  async #noted(kind: BreachKind, signal: AbortSignal): Promise<readonly ListedContainer[]> {
+  /** In the name of the installation that has seen it: its service removes what is left of a look that was cut short. */
+  async #isStillOpen(note: PodmanListedContainer, signal: AbortSignal): Promise<boolean> {
+    const [installationId] = note.Names.flatMap((name) => openNote.exec(name)?.[1] ?? []);
+    if (installationId === undefined) return true;
+    try {
+      // The image of the note was of use for the look that it is of.
+      return await this.parts.probeOf(installationId, note.Image).isStillOpen(note, signal);
+    } catch {
+      return true;
+    }
+  }
+
+  /** The newest first. By Podman's own API, which answers beside one whose removal was cut short, too. */
+  async #noted(kind: BreachKind, signal: AbortSignal): Promise<readonly PodmanListedContainer[]> {
     const query = { all: true, filters: ofAnyInstallation(kind) };
-    const noted = await this.parts.engine.json<ListedContainer[]>({ method: 'GET', path: '/containers/json', query, signal });
-    const newest = noted.toSorted((a, b) => b.Created - a.Created);
-    return newest.filter(({ Created }) => Date.now() - Created * 1000 < notedMs);
+    const call = { method: 'GET', path: '/containers/json', query, api: 'libpod', signal } as const;
+    const noted = (await this.parts.engine.json<PodmanListedContainer[]>(call)).filter(({ State }) => State !== 'removing');
+    return noted.toSorted((a, b) => Date.parse(b.Created) - Date.parse(a.Created));
   }
 
   /** Only of an engine on this machine: the API does not tell. */

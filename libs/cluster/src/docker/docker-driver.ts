@@ -100,11 +100,16 @@ export class DockerDriver extends ClusterDriver {
     this.#probe = new IsolationProbe({ engine, containers, names, images, keepers }, doorImage, isolationProbeMs);
     const volumes = (this.#volumes = new Volumes(engine, names, volumeUsageAgeMs));
     this.#pods = new Pods({ ...parts, volumes }, { defaults, cdiDeviceOf });
+    const probeOf = (installationId: string, image: string): IsolationProbe => {
+      const owner = new Names(installationId);
+      const owned = { engine, names: owner, containers: new Containers(engine, owner) };
+      return new IsolationProbe({ ...owned, images, keepers: new Keepers(owned) }, image, isolationProbeMs);
+    };
     this.#doors = new Doors(parts, { image: doorImage, bindAddress: bindAddressOf(options.publicHost) });
     this.#logs = new Logs(parts);
     this.#shells = new Shells(parts);
     this.#links = new Links(parts, helperImage);
-    this.#checks = new Checks(parts, { doorImage, helperImage, isLocal: 'socketPath' in options.address });
+    this.#checks = new Checks({ engine, images, probeOf }, { doorImage, helperImage, isLocal: 'socketPath' in options.address });
   }
 
   /** Docker has an id for each engine. Podman makes up another one for each answer, so its host and its storage stand for it. */

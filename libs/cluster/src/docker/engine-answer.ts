@@ -33,6 +33,7 @@ export interface ListedContainer {
 /** Of Podman's own API: ListContainer. */
 export interface PodmanListedContainer {
   readonly Id: string;
+  readonly Names: readonly string[];
   readonly Image: string;
   readonly Labels: Labels | null;
   readonly State: string;

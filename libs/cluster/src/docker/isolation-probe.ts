@@ -54,6 +54,27 @@ export class IsolationProbe {
     await this.#run(signal);
   }
 
+  /**
+   * Looks again after a breach that could not be mended, and mends it if it can now. Returns whether it is still there; where it is not, the note of it is removed.
+   * For the check of the cluster: the pods service does not come to an engine that is of no use.
+   */
+  async isStillOpen(note: { readonly Id: string }, signal: AbortSignal): Promise<boolean> {
+    const { containers, keepers } = this.parts;
+    await this.#removeAbandoned(signal);
+    const [from, to] = twoOf(await keepers.running(signal));
+    if (from && to) {
+      let isOpen = await this.#reaches(from, to, signal);
+      if (isOpen) {
+        await keepers.renewNetworks([from, to], signal);
+        isOpen = await this.#reaches(from, to, signal);
+      }
+      if (isOpen !== false) return true;
+    }
+    // By its id: another one may have its name by now.
+    await containers.remove(note.Id, signal);
+    return false;
+  }
+
   /** What was found stays on the engine as a container that never starts, for the check of the cluster, which is another process. */
   async #run(signal: AbortSignal): Promise<void> {
     const { containers, images, keepers, names } = this.parts;

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describeWhere, podmanImage, podmanLacks } from '@atoll/testing';
-import { Installation, soon } from '../contract/cluster-under-test-fixture.js';
+import { eventually, Installation, soon } from '../contract/cluster-under-test-fixture.js';
 import type { PodRun } from '../objects.js';
 import { Names } from './names.js';
 import { startPodmanCluster, type PodmanCluster } from './podman-cluster-fixture.js';
@@ -103,18 +103,61 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
     await here.leave();
   });
 
-  it('is said to be lost, and no pod may start, where it cannot be restored, until it is there again', async () => {
-    here = vigilant();
-    const [ours, theirs] = [await here.startRunning(here.programs.serves), await here.startRunning(here.programs.idle)];
-    const address = await addressOf(ours);
-    await firewall('-I', 'FORWARD', '-j', 'ACCEPT');
-    expect(await reaches(theirs, address)).toBe(true);
-    await here.listed();
-    expect(await checked()).toMatchObject({ ok: false, isVital: true, detail: expect.stringContaining('reach each other') });
-    await firewall('-D', 'FORWARD', '-j', 'ACCEPT');
-    await here.listed();
-    expect(await checked()).toMatchObject({ ok: false, isVital: false, detail: expect.stringContaining('restored') });
-    await here.leave();
+  describe('that is lost and cannot be restored', () => {
+    const accept = ['FORWARD', '-j', 'ACCEPT'];
+    const lost = { ok: false, isVital: true, detail: expect.stringContaining('reach each other') };
+    const restored = { ok: false, isVital: false, detail: expect.stringContaining('restored') };
+    const lose = async () => {
+      here = vigilant();
+      const [ours, theirs] = [await here.startRunning(here.programs.serves), await here.startRunning(here.programs.idle)];
+      await firewall('-I', ...accept);
+      expect(await reaches(theirs, await addressOf(ours))).toBe(true);
+      await here.listed();
+      return { ours, theirs };
+    };
+    /** As the service asks that is not the one which has seen it, and knows no installation. */
+    const checkedElsewhere = async () => {
+      const driver = cluster.open('check');
+      const checks = await driver.check(soon());
+      await driver.close();
+      return checks.find(({ name }) => name === 'isolation');
+    };
+
+    it('is said to be lost, and no pod may start, until it is there again', async () => {
+      await lose();
+      expect([await checked(), await checkedElsewhere()]).toMatchObject([lost, lost]);
+      await firewall('-D', ...accept);
+      await here.listed();
+      expect(await checkedElsewhere()).toMatchObject(restored);
+      await here.leave();
+    });
+
+    it('is found to be there again by the check alone, since nobody lists what an engine has that is of no use', async () => {
+      await lose();
+      expect(await checkedElsewhere()).toMatchObject(lost);
+      await firewall('-D', ...accept);
+      expect(await checkedElsewhere()).toMatchObject(restored);
+      expect((await listed('ps', '--all', '--format', '{{.Names}}')).filter((name) => /open-breach|probe/.test(name))).toEqual([]);
+      await here.leave();
+    });
+
+    it('is restored by the check where it was the rule that was missing', async () => {
+      const { ours, theirs } = await lose();
+      await firewall('-F', 'FORWARD');
+      expect(await reaches(theirs, await addressOf(ours))).toBe(true);
+      // What is under way when the time of one check is over is there for the next.
+      await eventually(async () => ((await checkedElsewhere())?.isVital ? undefined : true));
+      expect(await reaches(theirs, await addressOf(ours))).toBe(false);
+      await here.leave();
+    });
+
+    it('is of no weight where no two networks run', async () => {
+      const { ours, theirs } = await lose();
+      await podman('rm', '--force', '--time', '0', keeperOf(ours), keeperOf(theirs));
+      expect(await checkedElsewhere()).toMatchObject(restored);
+      await firewall('-D', ...accept);
+      await here.leave();
+    });
   });
 
   it('holds when so many networks are idle that some are removed while others run', async () => {
