@@ -1,6 +1,7 @@
 import type { ClusterDriver, ObjectRef } from '@atoll/cluster';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { doorsBefore } from '../model/exposure.entity.js';
 import { PodsSettings } from '../pods-settings.js';
 import { ClusterRounds } from './cluster-rounds.js';
 import { Clusters } from './clusters.js';
@@ -104,7 +105,7 @@ export class Orphans extends ClusterRounds {
 }
 
 /**
- * A run is needed while `pod_run` has it or its pod is at it; a door while its exposed service is not deleted, and sees to this run itself (`closeRuns`). A
+ * A run is needed while `pod_run` has it or its pod is at it; a door while its exposed service is not deleted, and sees to this run itself (`doorsBefore`). A
  * volume of a deleted row is that of the row's team: another team may have one of the same number, made before the database was restored from a backup.
  * Ids in forms that this service does not give are nobody's.
  */
@@ -116,7 +117,7 @@ const orphansQuery = `SELECT kind, id, run FROM (
     WHEN 'pod' THEN NOT EXISTS (SELECT FROM pod_run WHERE pod_run.pod_id = found.instance_id AND pod_run.run = found.run)
       AND NOT EXISTS (SELECT FROM pod WHERE pod.pod_id = found.instance_id AND pod.run = found.run AND state <> 'deleted')
     WHEN 'door' THEN NOT EXISTS (SELECT FROM exposure WHERE exposure.service_id = found.service_id AND state <> 'deleted'
-      AND found.run BETWEEN exposure.run - 3 AND exposure.run + 1)
+      AND found.run BETWEEN exposure.run - ${doorsBefore} AND exposure.run + 1)
     WHEN 'volume' THEN EXISTS (SELECT FROM shared_volume WHERE shared_volume.volume_id = found.volume_id AND team_id::text = found.team
       AND state = 'deleted')
     WHEN 'vm' THEN EXISTS (SELECT FROM vm WHERE vm.instance_id = found.instance_id AND state = 'deleted')

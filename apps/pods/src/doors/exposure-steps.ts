@@ -6,7 +6,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Certificates } from '../certificates/certificates.js';
 import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
-import type { DoorTerms, ExposureEntity } from '../model/exposure.entity.js';
+import { doorsBefore, type DoorTerms, type ExposureEntity } from '../model/exposure.entity.js';
 import { exposureMachine, type ExposureEvent, type ExposureState } from '../model/exposure.machine.js';
 import { ExternalPorts } from './ports.js';
 
@@ -207,14 +207,14 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
     return pod;
   }
 
-  /** Requests the end of those doors; whether they are all gone. Runs before the last three are long gone. */
+  /** Requests the end of those doors; whether they are all gone. Runs before the last `doorsBefore` are long gone. */
   private async closeRuns(
     driver: ClusterDriver,
     exposure: ExposureEntity,
     isWanted: (run: number) => boolean,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const first = Math.max(1, exposure.run - 3);
+    const first = Math.max(1, exposure.run - doorsBefore);
     const runs = Array.from({ length: exposure.run + 1 - first + 1 }, (_, at) => first + at).filter(isWanted);
     const refs = runs.map((run) => refOf(exposure.serviceId, run));
     if (refs.length === 0) return true;

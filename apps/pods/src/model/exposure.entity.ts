@@ -3,6 +3,9 @@ import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-mach
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 import { PodEntity } from './pod.entity.js';
 
+/** Besides the door of its `run` and the next one, an exposed service sees to so many before it. Any other with its number is nobody's. */
+export const doorsBefore = 3;
+
 /** What an exposed service opens: its present terms, or those that an update asks for. */
 export interface DoorTerms {
   readonly port: number;
