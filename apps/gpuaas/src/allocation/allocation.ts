@@ -100,7 +100,7 @@ export class Allocation {
     } of all) {
       if (decision.kind === 'wait') waiting.push({ ...asked, holder });
       else {
-        await this.fallBack(manager, decision.plans, gpus, cause);
+        await this.fallBack(manager, decision.plans, gpus, leases, cause);
         leases.push(...leasesOf(decision.plans, asked.profile, wantedOf(asked, rules).profile.size, holder));
       }
     }
@@ -230,13 +230,17 @@ export class Allocation {
     return undefined;
   }
 
+  /** What was planned before on a GPU that falls back is written first, so that it has a turn as all that is there. */
   private async fallBack(
     manager: EntityManager,
     plans: readonly GpuPlan[],
     gpus: ReadonlyMap<string, GpuEntity>,
+    before: NewLease[],
     cause: Cause,
   ): Promise<void> {
-    for (const { gpu } of plans.filter(({ fallsBack }) => fallsBack)) {
+    const falling = plans.filter(({ fallsBack }) => fallsBack);
+    if (falling.length > 0) await insertLeases(manager, before.splice(0));
+    for (const { gpu } of falling) {
       const entity = gpus.get(gpu.gpuId);
       if (entity) await this.gpus.fallBack(manager, entity, cause);
     }

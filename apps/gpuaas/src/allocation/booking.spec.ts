@@ -24,11 +24,13 @@ describe('a pool that many ask at once', () => {
     ['MPS shares', { mechanism: 'mps', replicas: 5 }, 10],
     ['turns', { sharing_mode: 'Temporal', mechanism: 'time_slicing', replicas: 6 }, 12],
     ['MIG slices sold three times', { profiles: ['2g.20gb'], overcommit: 3 }, 18],
+    ['turns of GPUs that fall back for them', { mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 5 }, 10],
   ] as const)('sells all of its %s, and none twice', async (_, terms, capacity) => {
     const pool = await fixture.pool(terms as object, { count: 2 });
     const codes = await codesOf(Array.from({ length: 40 }, () => fixture.subscribe(team, { pool_id: pool.pool_id })));
     expect(codes.filter((code) => code === 'accepted').length).toBe(capacity);
     expect(codes.filter((code) => code === 'insufficient_capacity').length).toBe(40 - capacity);
+    expect(await codesOf([fixture.subscribe(team, { pool_id: pool.pool_id })])).toEqual(['insufficient_capacity']);
     const wrong = await fixture.query(
       `SELECT gpu_id FROM gpu WHERE pool_id = $1 AND (slots_used, turns_used) IS DISTINCT FROM (
          coalesce((SELECT bit_or(((1::bigint << slot_size) - 1) << slot_start) FROM lease WHERE gpu_id = gpu.gpu_id AND slot_start IS NOT NULL), 0),
