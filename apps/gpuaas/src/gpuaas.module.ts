@@ -42,7 +42,6 @@ import { GpuServicesController } from './regions/gpu-service.controller.js';
 import { RegionsController } from './regions/region.controller.js';
 import { RegionsService } from './regions/region.service.js';
 import { Entitlements } from './allocation/entitlements.js';
-import { PoolTurns } from './allocation/pool-turns.js';
 import { Admissions } from './subscriptions/admissions.js';
 import { BatchesController } from './subscriptions/batch.controller.js';
 import { PlacesService } from './subscriptions/places.js';
@@ -63,7 +62,8 @@ import { PodUsageReader } from './workloads/pod-usage-reader.js';
 import { PodWorkloadsController } from './workloads/pod-workload.controller.js';
 import { PodWorkloadsService } from './workloads/pod-workload.service.js';
 import { WorkloadsController } from './workloads/workload.controller.js';
-import { WorkloadPlacement } from './workloads/workload-placement.js';
+import { WorkloadRoom } from './workloads/workload-room.js';
+import { WorkloadStarting } from './workloads/workload-starting.js';
 import { WorkloadSteps } from './subscriptions/workload-steps.js';
 import { WorkloadsService } from './workloads/workload.service.js';
 
@@ -113,7 +113,6 @@ const workers: Provider = {
     ConnectionRefresh,
     ConnectionsService,
     Entitlements,
-    PoolTurns,
     GpuReader,
     GpuSteps,
     HoldingsService,
@@ -142,7 +141,8 @@ const workers: Provider = {
     TeamEnding,
     UsageFacts,
     VmInstances,
-    WorkloadPlacement,
+    WorkloadRoom,
+    WorkloadStarting,
     Waiting,
     WholeListings,
     WorkloadSteps,

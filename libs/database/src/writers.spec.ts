@@ -110,28 +110,6 @@ describe('the writers of one lane', () => {
     expect(await writers.run('quay', context(), () => Promise.resolve('next'))).toBe('next');
   });
 
-  it('take turns by team where teams share the lane, whoever calls for them', async () => {
-    const order: string[] = [];
-    const write = (name: string, caller: CallContext['caller'] = someone) => {
-      const shared = { lane: 'this quay', of: name.slice(0, 1) };
-      return writers.run('quay', context({ caller }), () => Promise.resolve(order.push(name)), { shared });
-    };
-    const { first, finish } = onTurn('quay');
-    const many = ['a1', 'a2', 'a3'].map((name) => write(name));
-    const byService = ['b1', 'b2', 'b3', 'b4'].map((name) => write(name, { kind: 'system', service: 'pods' }));
-    const refused = errorOf(
-      writers.run('quay', context({ deadlineAtMs: Date.now() + 1_050 }), () => Promise.resolve(), {
-        shared: { lane: 'this quay', of: 'd' },
-      }),
-    );
-    const last = write('c1', operator);
-    expect((await refused).toWire()).toMatchObject({ code: 'unavailable', message: 'Too many requests wait for this quay.' });
-    finish();
-    await Promise.all([first, ...many, ...byService, last]);
-    expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'b3', 'b4']);
-    await write('a4');
-  });
-
   it('leave their turn to the next one when they fail', async () => {
     await expect(writers.run('quay', context(), () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
     expect(await writers.run('quay', context(), () => Promise.resolve('next'))).toBe('next');

@@ -1,5 +1,7 @@
+import type { AppError } from '@atoll/errors';
 import { maskOf, type SliceProfile } from '@atoll/gpu';
 import { planLeases, roomByFallback, roomOn, tenantsOn, type GpuPlan, type GpuRoom, type PlacingRules } from '../sharing/plan.js';
+import type { Whole } from '../sharing/waiting-requests.js';
 
 /** What a request wants of a pool. */
 export interface Wanted {
@@ -8,6 +10,7 @@ export interface Wanted {
   readonly vgpus: number;
   /** Whether all of it has to be on GPUs of one node. */
   readonly isOnOneNode?: boolean;
+  readonly partOf?: Whole | undefined;
 }
 
 /** A pool as one request after the other finds it. */
@@ -35,7 +38,9 @@ export type Decision =
    * It would have no place then either, or too many wait already. `fits`: what would be accepted instead, of each
    * profile alone.
    */
-  | { readonly kind: 'refuse'; readonly isQueueFull: boolean; readonly fits: readonly { profile: string; count: number }[] };
+  | { readonly kind: 'refuse'; readonly isQueueFull: boolean; readonly fits: readonly { profile: string; count: number }[] }
+  /** Of what it takes a part of too little is left, whatever the pool has. */
+  | { readonly kind: 'exceed'; readonly refusal: AppError };
 
 /** So many requests may wait for one pool, and so many of them for one team. */
 export const maxWaiting = { pool: 64, team: 16 } as const;
@@ -82,9 +87,15 @@ export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): De
 /** Decides on each as if it came when the one before it had what was decided. */
 export function decideInTurn(pool: PoolState, all: readonly Wanted[], rules: PlacingRules): Decision[] {
   let state = pool;
+  const takenOf = new Map<string, number>();
   return all.map((wanted) => {
+    const { partOf, vgpus } = wanted;
+    const taken = takenOf.get(partOf?.id ?? '') ?? 0;
+    const refusal = partOf?.refusal(taken);
+    if (refusal) return { kind: 'exceed', refusal };
     const decided = decide(state, wanted, rules);
     state = decided.pool;
+    if (partOf && decided.decision.kind !== 'refuse') takenOf.set(partOf.id, taken + vgpus);
     return decided.decision;
   });
 }

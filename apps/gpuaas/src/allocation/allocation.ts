@@ -29,7 +29,7 @@ import {
 /** What this transaction may now carry out: the GPUs of the leases are locked. */
 export interface Admission {
   readonly asked: Asked;
-  readonly decision: Exclude<Decision, { kind: 'refuse' }>;
+  readonly decision: Exclude<Decision, { kind: 'refuse' | 'exceed' }>;
   readonly gpus: ReadonlyMap<string, GpuEntity>;
   /** What it waits for before it can be used; null: nothing. */
   readonly reason: Omit<MachineError, 'at'> | null;
@@ -56,7 +56,7 @@ export class Allocation {
   /**
    * Decides on requests in their order, as if each came when the one before it had its leases. The transaction holds
    * the lock of the pool from here on: `hold` carries out what was decided. What is refused comes back as an AppError
-   * `insufficient_capacity` that says what would be accepted. `leaving` are the ids of GPUs that the transaction locks afterwards: since all lock theirs in one
+   * `insufficient_capacity` that says what would be accepted, or as the error of the whole that it takes too much of. `leaving` are the ids of GPUs that the transaction locks afterwards: since all lock theirs in one
    * order, they are locked with those of the leases.
    */
   async decide(
@@ -80,6 +80,7 @@ export class Allocation {
       const decision = decisions[at];
       if (!decision) throw new Error('A request was not decided on.');
       if (decision.kind === 'refuse') return capacityRefusal(pool, asked, decision);
+      if (decision.kind === 'exceed') return decision.refusal;
       return { asked, decision, gpus, reason: isForLater(decision) ? waitsForGpu : null };
     });
   }
@@ -183,8 +184,9 @@ export class Allocation {
     );
     if (rows.length === 0 || rows[0]?.has_queue) return undefined;
     const decisions = decideInTurn({ gpus: rows.map(roomOf), waiting: [] }, wanted, rules);
-    const isPlain = decisions.every((decision) => decision.kind === 'lease' && decision.plans.every(({ fallsBack }) => !fallsBack));
-    return isPlain ? this.lockPlanned(manager, rows, decisions, leaving) : undefined;
+    const isPlain = (decision: Decision) => decision.kind === 'lease' && decision.plans.every(({ fallsBack }) => !fallsBack);
+    const isAtRest = decisions.every((decision) => decision.kind === 'exceed' || isPlain(decision));
+    return isAtRest ? this.lockPlanned(manager, rows, decisions, leaving) : undefined;
   }
 
   /** At all GPUs of the pool. Those that are needed are locked; where one has changed meanwhile, once more. */
@@ -261,10 +263,10 @@ export async function lockPool(manager: EntityManager, { poolId }: KnownPool): P
   await manager.query('SELECT FROM pool WHERE pool_id = $1 FOR NO KEY UPDATE', [poolId]);
 }
 
-function wantedOf({ teamId, profile, vgpus, isOnOneNode = false }: Asked, { sold }: PlacingRules): Wanted {
+function wantedOf({ teamId, profile, vgpus, isOnOneNode = false, partOf }: Asked, { sold }: PlacingRules): Wanted {
   const found = sold.find(({ name }) => name === profile);
   if (!found) throw new Error(`The pool does not sell ${profile}.`);
-  return { teamId, profile: found, vgpus, isOnOneNode };
+  return { teamId, profile: found, vgpus, isOnOneNode, partOf };
 }
 
 function roomOf({ gpuId, nodeId, state, slotsUsed, turnsUsed }: GpuColumns): GpuRoom {

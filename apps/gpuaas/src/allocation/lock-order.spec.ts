@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { subscriptions, type Pool } from '@atoll/contracts/gpuaas';
 import { takeTurn } from '@atoll/database';
 import { SubscriptionResizing } from '../subscriptions/subscription-resizing.js';
+import { behindLock } from '../workloads/shared-starting-fixture.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;
@@ -82,11 +83,69 @@ describe('GPUs are locked in the order of their ids', () => {
     };
     expect(await locksTheOther(pool, shared)).toBe(false);
   });
+
+  it('where one transaction starts several workloads, whatever is full before', async () => {
+    const pool = await fixture.pool({ mechanism: 'mps', replicas: 3, overcommit: 4 }, { count: 2 });
+    const held = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 12 });
+    const plug = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 1 });
+    await fixture.settle();
+    const first = await fixture.start(team, held, 3);
+    await fixture.start(team, held, 1);
+    await fixture.settle();
+    await fixture.stopWorkload(team, first);
+    await fixture.settle();
+    // The GPU with the larger id holds one, and is filled first.
+    const all = () => [fixture.start(team, held, 2), fixture.start(team, held, 3)];
+    const shared = () => behindLock(fixture, plug.subscription_id, () => fixture.start(team, plug, 2), all);
+    expect(await locksTheOther(pool, shared)).toBe(false);
+    const leases = await fixture.query('SELECT FROM lease WHERE subscription_id = $1', [held.subscription_id]);
+    expect(leases).toHaveLength(6);
+  });
+});
+
+describe('subscriptions are locked in the order of their ids', () => {
+  it('where one transaction starts workloads of several', async () => {
+    const pool = await fixture.pool({ mechanism: 'mps', replicas: 3, overcommit: 4 });
+    const one = () => fixture.subscribe(team, { pool_id: pool.pool_id });
+    const [smaller, larger, plug] = [await one(), await one(), await one()];
+    await fixture.settle();
+    const holder = fixture.get(DataSource).createQueryRunner();
+    await holder.connect();
+    try {
+      await holder.startTransaction();
+      await holder.query('SELECT FROM subscription WHERE subscription_id = $1 FOR UPDATE', [smaller.subscription_id]);
+      const [{ pid }] = (await holder.query('SELECT pg_backend_pid() AS pid')) as [{ pid: number }];
+      const all = () => [fixture.start(team, larger), fixture.start(team, smaller)];
+      const starting = behindLock(fixture, plug.subscription_id, () => fixture.start(team, plug), all);
+      const behindIt = 'SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))';
+      while ((await fixture.query(behindIt, [pid])).length === 0) await new Promise((resolve) => setImmediate(resolve));
+      const lock = 'SELECT FROM subscription WHERE subscription_id = $1 FOR UPDATE SKIP LOCKED';
+      const free = await fixture.query(lock, [larger.subscription_id]);
+      await holder.commitTransaction();
+      expect([free.length, (await starting).sizes]).toEqual([1, [2]]);
+    } finally {
+      await holder.release();
+    }
+  });
 });
 
 describe('a team is locked before what it holds', () => {
-  it('where a subscription grows', async () => {
-    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
+  it.each([
+    [
+      'a subscription grows',
+      1,
+      'vgpus_allocated',
+      (subscription_id: string) => fixture.call(subscriptions.resize, { subscription_id, vgpus: 2 }, team.member),
+    ],
+    ['a workload starts', 1, 'vgpus', (subscription_id: string) => fixture.start(team, { subscription_id })],
+    [
+      'a workload starts where slices are sold more than once',
+      2,
+      'vgpus',
+      (subscription_id: string) => fixture.start(team, { subscription_id }),
+    ],
+  ])('where %s', async (_, overcommit, field, give) => {
+    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 4, overcommit });
     const { subscription_id } = await fixture.subscribe(team, { pool_id });
     await fixture.settle();
     // As whoever ends what a team holds.
@@ -95,11 +154,11 @@ describe('a team is locked before what it holds', () => {
     try {
       await ending.startTransaction();
       await takeTurn(ending.manager, `team ${team.team_id}`);
-      const growing = fixture.call(subscriptions.resize, { subscription_id, vgpus: 2 }, team.member);
+      const giving = give(subscription_id);
       await waiting();
       const free = await ending.query('SELECT FROM subscription WHERE subscription_id = $1 FOR UPDATE SKIP LOCKED', [subscription_id]);
       await ending.commitTransaction();
-      expect([free, (await growing).resize]).toEqual([[{}], expect.objectContaining({ vgpus: 2 })]);
+      expect([free, await giving]).toEqual([[{}], expect.objectContaining({ [field]: 1 })]);
     } finally {
       await ending.release();
     }

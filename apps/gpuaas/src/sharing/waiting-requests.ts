@@ -1,3 +1,4 @@
+import type { AppError } from '@atoll/errors';
 import { touchRows } from '@atoll/state-machine';
 import type { EntityManager } from 'typeorm';
 import { subscriptionMachine } from '../model/subscription.machine.js';
@@ -11,6 +12,15 @@ export interface Asked {
   readonly vgpus: number;
   /** Whether all of it has to be on GPUs of one node. */
   readonly isOnOneNode?: boolean;
+  /** What it takes a part of. Left out: of the pool alone. */
+  readonly partOf?: Whole;
+}
+
+/** What requests take parts of beside the pool: the vGPUs of a subscription, for its workloads. */
+export interface Whole {
+  readonly id: string;
+  /** Why the request is not granted, where those before it have just been granted `taken` vGPUs of the same whole; undefined: enough is left. */
+  refusal(taken: number): AppError | undefined;
 }
 
 /** A request that has been accepted and gets its leases later. */

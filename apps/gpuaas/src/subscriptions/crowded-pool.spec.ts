@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { podWorkloads, subscriptions } from '@atoll/contracts/gpuaas';
-import { newId, Writers } from '@atoll/database';
-import { systemContext } from '@atoll/rpc';
+import { subscriptions } from '@atoll/contracts/gpuaas';
 import { DataSource } from 'typeorm';
 import { GpuaasFixture } from '../gpuaas-fixture.js';
 
@@ -14,13 +12,13 @@ afterAll(() => fixture.stop());
 /** More than the service has connections. */
 const callers = 60;
 
-/** Has `many` asked while the pool is locked by another process, another team's call answered meanwhile, and waits for the answers. */
-async function whileLocked<T>(poolId: string, many: () => Promise<T>[]): Promise<T[]> {
+/** Has `many` asked while the pool, or what is subscribed to it, is locked by another process, another team's call answered meanwhile, and waits for the answers. */
+async function whileLocked<T>(poolId: string, many: () => Promise<T>[], table: 'pool' | 'subscription' = 'pool'): Promise<T[]> {
   const other = await fixture.team();
   const holder = fixture.get(DataSource).createQueryRunner();
   await holder.connect();
   await holder.startTransaction();
-  await holder.query('SELECT FROM pool WHERE pool_id = $1 FOR UPDATE', [poolId]);
+  await holder.query(`SELECT FROM ${table} WHERE pool_id = $1 FOR UPDATE`, [poolId]);
   const asked = many();
   try {
     expect((await fixture.call(subscriptions.list, { team_id: other.team_id }, other.member)).data).toEqual([]);
@@ -61,38 +59,14 @@ it('while many subscriptions to one pool wait to grow, calls of others are answe
   expect(grown.map(({ resize }) => resize?.vgpus)).toEqual(all(() => 2));
 });
 
-it('while many workloads wait for slices of one pool that are sold more than once, calls of others are answered; then all start', async () => {
+it.each([
+  ['one pool whose slices are sold more than once', 2, 'pool'],
+  ['one subscription', 1, 'subscription'],
+] as const)('while many workloads wait for %s, calls of others are answered; then all start', async (_, overcommit, locked) => {
   const team = await fixture.team();
-  const { pool_id } = await fixture.pool({ ...mps, replicas: 40, overcommit: 2 }, { count: 2 });
+  const { pool_id } = await fixture.pool({ ...mps, replicas: 40, overcommit }, { count: 2 });
   const { subscription_id } = await fixture.subscribe(team, { pool_id, vgpus: callers });
   await fixture.settle();
-  const started = await whileLocked(pool_id, () => all(() => fixture.start(team, { subscription_id })));
+  const started = await whileLocked(pool_id, () => all(() => fixture.start(team, { subscription_id })), locked);
   expect(new Set(started.map(({ workload_id }) => workload_id)).size).toBe(callers);
-});
-
-it('a workload does not wait for all pods of another team that start in one pool before it', async () => {
-  const [team, other] = [await fixture.team(), await fixture.team()];
-  const { pool_id } = await fixture.pool({ ...mps, replicas: 40, overcommit: 2 }, { count: 2 });
-  const { subscription_id } = await fixture.subscribe(team, { pool_id, vgpus: callers });
-  const own = await fixture.subscribe(other, { pool_id });
-  await fixture.settle();
-  const { lanes } = fixture.get(Writers) as unknown as { lanes: Map<string, Map<string, unknown[]>> };
-  const waiting = () => [...(lanes.get(`pool ${pool_id}`)?.values() ?? [])].flat().length;
-  const holder = fixture.get(DataSource).createQueryRunner();
-  await holder.startTransaction();
-  await holder.query('SELECT FROM pool WHERE pool_id = $1 FOR UPDATE', [pool_id]);
-  const asked = { start: 1, subscription_id, vgpus: 1, pod_name: 'job' };
-  const pods = all(() => fixture.ask(podWorkloads.start, { ...asked, pod_id: newId() }, systemContext('pods')));
-  while (waiting() < callers - 1) await new Promise((resolve) => setImmediate(resolve));
-  const started = fixture.start(other, own);
-  while (waiting() < callers) await new Promise((resolve) => setImmediate(resolve));
-  await holder.commitTransaction();
-  await holder.release();
-  await Promise.all([started, ...pods]);
-  const { workload_id } = await started;
-  const before = await fixture.query(
-    'SELECT FROM workload WHERE subscription_id = $1 AND created_at < (SELECT created_at FROM workload WHERE workload_id = $2)',
-    [subscription_id, workload_id],
-  );
-  expect(before.length).toBeLessThanOrEqual(3);
 });

@@ -6,26 +6,26 @@ import {
   type PodSubscription,
   type PodWorkload,
   type StartPodWorkload,
+  type Workload,
 } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
-import { isAppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { PoolTurns } from '../allocation/pool-turns.js';
 import { ClusterRows } from '../clusters/cluster-rows.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { hasAnswered } from '../model/cluster.entity.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { PodEnds } from '../subscriptions/pod-ends.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
-import { statusOf } from '../model/subscription-status.js';
-import { WorkloadPlacement } from './workload-placement.js';
 import type { WorkloadEntity } from '../model/workload.entity.js';
 import { givingBackWorkload, liveWorkload } from '../model/workload.machine.js';
 import { WorkloadSteps } from '../subscriptions/workload-steps.js';
-import { workloadStatus } from './workload-view.js';
+import { notActive, NotStarted } from './not-started.js';
+import { WorkloadRoom } from './workload-room.js';
+import { WorkloadStarting } from './workload-starting.js';
+import { workloadView } from './workload-view.js';
 
 /** The workloads of pods: one for each start of a pod, whatever dies between the two services. */
 @Injectable()
@@ -33,13 +33,13 @@ export class PodWorkloadsService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
-    private readonly turns: PoolTurns,
     private readonly gate: TeamGate,
     private readonly pools: PoolCatalogue,
     private readonly clusters: ClusterRows,
     private readonly subscriptions: SubscriptionSteps,
     private readonly workloads: WorkloadSteps,
-    private readonly room: WorkloadPlacement,
+    private readonly room: WorkloadRoom,
+    private readonly starting: WorkloadStarting,
     private readonly podEnds: PodEnds,
   ) {}
 
@@ -72,31 +72,17 @@ export class PodWorkloadsService {
     requireService(context.caller);
     const { pod_id, start, subscription_id, vgpus, pod_name } = asked;
     const known = await this.find(pod_id, start);
-    if (known) return this.viewOf(known);
-    const { teamId, poolId } = await this.subscriptionOf(subscription_id);
+    if (known) return this.viewOf(asked, workloadView(known));
+    const { teamId, workspaceId, poolId } = await this.subscriptionOf(subscription_id);
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
-    const found = await this.turns.runWorkload(
-      await this.pools.pool(poolId),
-      teamId,
-      context,
-      async (manager): Promise<WorkloadEntity | PodWorkload> => {
-        if (await this.hasEnded(manager, pod_id, start)) return without(asked, 'stopped', 'The pod was stopped.');
-        const subscription = await this.subscriptions.lock(manager, subscription_id);
-        if (!subscription) throw notFound('subscription');
-        // Its row is locked: whoever requested the same at the same time has committed.
-        const same = await this.find(pod_id, start, manager);
-        if (same) return same;
-        const status = statusOf(subscription.state);
-        if (status === 'subscribing') return without(asked, 'waiting', 'It waits for its subscription to become active.');
-        if (status !== 'active') return without(asked, 'failed', isOver(subscription));
-        if ((await this.room.roomForPod(manager, subscription, vgpus)) === 'soon') return without(asked, 'waiting', givenBackSoon);
-        // No other driver takes over until this workload is there to be counted.
-        await this.clusters.read(manager, (await this.pools.pool(subscription.poolId, manager)).gpuaasId, 'share');
-        const values = { subscriptionId: subscription_id, teamId, name: pod_name, vgpus, podId: pod_id, podStart: start };
-        return this.room.begin(manager, subscription, values, causeOf(context));
-      },
-    );
-    return 'pod_id' in found ? found : this.viewOf(found);
+    const pool = await this.pools.pool(poolId);
+    const request = { pool, subscriptionId: subscription_id, teamId, workspaceId, name: pod_name, vgpus, pod: { pod_id, start }, context };
+    try {
+      return await this.viewOf(asked, await this.starting.start(request));
+    } catch (error) {
+      if (!(error instanceof NotStarted)) throw error;
+      return { pod_id, start, workload_id: null, status: error.status, reason: error.message, slices: [], cluster_setting: 0 };
+    }
   }
 
   async end({ pod_id, start }: PodStart, context: CallContext): Promise<Nothing> {
@@ -119,38 +105,26 @@ export class PodWorkloadsService {
     return new Nothing();
   }
 
-  /** Waits for an `end` that is under way: what it commits is seen by what follows. */
-  private async hasEnded(manager: EntityManager, podId: string, start: number): Promise<boolean> {
-    await manager.query('INSERT INTO pod_end (pod_id, ended_start) VALUES ($1, 0) ON CONFLICT DO NOTHING', [podId]);
-    const [row] = await manager.query<{ ended_start: number }[]>('SELECT ended_start FROM pod_end WHERE pod_id = $1 FOR UPDATE', [podId]);
-    return (row?.ended_start ?? 0) >= start;
-  }
-
-  private async find(podId: string, start: number, manager?: EntityManager): Promise<WorkloadEntity | undefined> {
+  private async find(podId: string, start: number): Promise<WorkloadEntity | undefined> {
     const query = 'SELECT * FROM workload WHERE pod_id = $1 AND pod_start = $2';
-    const [raw] = await (manager ?? this.dataSource).query<object[]>(query, [podId, start]);
+    const [raw] = await this.dataSource.query<object[]>(query, [podId, start]);
     return raw && this.workloads.rowOf(raw);
   }
 
-  private async subscriptionOf(subscriptionId: string): Promise<{ teamId: string; poolId: string }> {
-    const query = 'SELECT team_id AS "teamId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1';
-    const [found] = await this.dataSource.query<{ teamId: string; poolId: string }[]>(query, [subscriptionId]);
+  private async subscriptionOf(subscriptionId: string): Promise<Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId'>> {
+    const [found] = await this.dataSource.query<Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId'>[]>(
+      'SELECT team_id AS "teamId", workspace_id AS "workspaceId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1',
+      [subscriptionId],
+    );
     if (!found) throw notFound('subscription');
     return found;
   }
 
-  private async refusal(manager: EntityManager, subscription: SubscriptionEntity, vgpus: number): Promise<PodSubscription['refusal']> {
-    const status = statusOf(subscription.state);
-    if (status !== 'active' && status !== 'subscribing') return { code: 'conflict', message: isOver(subscription) };
-    try {
-      await (status === 'active'
-        ? this.room.roomForPod(manager, subscription, vgpus)
-        : this.room.requireFree(manager, subscription, vgpus));
-      return null;
-    } catch (error) {
-      if (isAppError(error) && error.code === 'insufficient_capacity') return { code: error.code, message: error.message };
-      throw error;
-    }
+  private async refusal(manager: EntityManager, held: SubscriptionEntity, vgpus: number): Promise<PodSubscription['refusal']> {
+    const { status, message } = notActive(held) ?? {};
+    if (status === 'failed' && message !== undefined) return { code: 'conflict', message };
+    const refusal = await (status === 'waiting' ? this.room.refusal(manager, held, vgpus) : this.room.refusalOfPod(manager, held, vgpus));
+    return !refusal || refusal instanceof NotStarted ? null : { code: 'insufficient_capacity', message: refusal.message };
   }
 
   private async besidePods(manager: EntityManager, subscriptionId: string): Promise<number> {
@@ -172,35 +146,16 @@ export class PodWorkloadsService {
     return { code: 'unavailable', message };
   }
 
-  private async viewOf(workload: WorkloadEntity): Promise<PodWorkload> {
-    const { workloadId, podId, podStart, state, subscriptionId, failure, lastError } = workload;
+  private async viewOf({ pod_id, start }: PodStart, { workload_id, subscription_id, status, reason }: Workload): Promise<PodWorkload> {
     const slices = await this.dataSource.query<LeasedSlice[]>(
       `SELECT lease_id, node_name, gpu.uuid AS gpu_uuid, gpu.board, lease.profile, slot_start, gpu_instance_id AS instance_id, true AS is_simulated
        FROM lease JOIN gpu USING (gpu_id) JOIN node USING (node_id) WHERE lease.workload_id = $1 ORDER BY lease_id`,
-      [workloadId],
+      [workload_id],
     );
     const [cluster] = await this.dataSource.query<{ setting: string }[]>(
       `SELECT setting FROM cluster JOIN pool USING (gpuaas_id) JOIN subscription USING (pool_id) WHERE subscription_id = $1`,
-      [subscriptionId],
+      [subscription_id],
     );
-    return {
-      pod_id: podId ?? '',
-      start: podStart ?? 0,
-      workload_id: workloadId,
-      status: workloadStatus(state),
-      reason: failure ?? lastError?.message ?? null,
-      slices,
-      cluster_setting: Number(cluster?.setting ?? 0),
-    };
+    return { pod_id, start, workload_id, status, reason, slices, cluster_setting: Number(cluster?.setting ?? 0) };
   }
-}
-
-const givenBackSoon = 'It waits for vGPUs of its subscription that are being given back.';
-
-function without({ pod_id, start }: PodStart, status: 'waiting' | 'stopped' | 'failed', reason: string): PodWorkload {
-  return { pod_id, start, workload_id: null, status, reason, slices: [], cluster_setting: 0 };
-}
-
-function isOver({ state }: SubscriptionEntity): string {
-  return `The subscription is ${statusOf(state)}: pods start on an active one.`;
 }

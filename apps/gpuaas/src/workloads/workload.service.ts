@@ -6,13 +6,10 @@ import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { PoolTurns } from '../allocation/pool-turns.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
-import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
-import { statusOf } from '../model/subscription-status.js';
-import { WorkloadPlacement } from './workload-placement.js';
 import { WorkloadSteps } from '../subscriptions/workload-steps.js';
+import { WorkloadStarting } from './workload-starting.js';
 import { workloadView } from './workload-view.js';
 import { listedWorkload } from '../model/workload.machine.js';
 
@@ -25,28 +22,18 @@ export class WorkloadsService {
     private readonly dataSource: DataSource,
     private readonly statements: Statements,
     private readonly transactions: Transactions,
-    private readonly turns: PoolTurns,
     private readonly pools: PoolCatalogue,
     private readonly gate: TeamGate,
     private readonly teams: TeamDirectory,
-    private readonly subscriptions: SubscriptionSteps,
     private readonly workloads: WorkloadSteps,
-    private readonly room: WorkloadPlacement,
+    private readonly starting: WorkloadStarting,
   ) {}
 
   async start({ subscription_id, name, vgpus = 1 }: StartWorkload, context: CallContext): Promise<Workload> {
     const { teamId, workspaceId, poolId } = await this.find(subscription_id, context);
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
-    return this.turns.onceWorkload(await this.pools.pool(poolId), teamId, context, async (manager) => {
-      await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
-      const subscription = await this.subscriptions.lock(manager, subscription_id);
-      const status = statusOf(subscription?.state ?? '');
-      if (!subscription || status !== 'active') {
-        throw new AppError('conflict', `The subscription is ${status}: workloads start on an active one.`);
-      }
-      const values = { subscriptionId: subscription_id, teamId, name, vgpus };
-      return workloadView(await this.room.begin(manager, subscription, values, causeOf(context)));
-    });
+    const pool = await this.pools.pool(poolId);
+    return this.starting.start({ pool, subscriptionId: subscription_id, teamId, workspaceId, name, vgpus, context });
   }
 
   /** Repeated it changes nothing. */
