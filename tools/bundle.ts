@@ -19,8 +19,8 @@ const apart = /^(@fastify\/static|@node-rs\/argon2|cpu-features|embedded-postgre
 interface Made {
   /** Of all that it was made of. */
   stamp: string;
-  /** The text of each entry point. */
-  entries: Record<string, string>;
+  /** Files under dist that start a bundle. */
+  entries: readonly string[];
   /** Names of the packages that are bundled. */
   packages: string[];
 }
@@ -66,7 +66,20 @@ const requiresOfNest: Plugin = {
   },
 };
 
-async function bundle(entries: readonly string[]): Promise<Omit<Made, 'stamp'>> {
+/** Loads a bundle where Node.js is new enough for it. An older one must be able to read this file, so it does not import the bundle statically. */
+function entryPoint(bundled: string): string {
+  const problem = `Atoll needs Node.js ${nodeMajor} or newer, and this is Node.js `;
+  const remedy = '. npm ci installs one that is new enough: node_modules/.bin/node';
+  return `if (parseInt(process.versions.node) < ${nodeMajor}) {
+  console.error('${problem}' + process.versions.node + '${remedy}');
+  process.exit(1);
+}
+await import('./${bundled}');
+`;
+}
+
+/** Returns the names of the packages that are bundled. */
+async function bundle(entries: readonly string[]): Promise<string[]> {
   const build = await rolldown({
     input: Object.fromEntries(entries.map((entry) => [entry.replace(/\.js$/, ''), join('dist', entry)])),
     platform: 'node',
@@ -84,34 +97,33 @@ async function bundle(entries: readonly string[]): Promise<Omit<Made, 'stamp'>> 
     // Tables, log lines and errors are named after classes.
     keepNames: true,
     sourcemap: true,
-    entryFileNames: '[name].js',
+    entryFileNames: '[name].bundled.js',
     chunkFileNames: `${folder}/[name]-[hash].js`,
   });
   const names = new Set(output.map(({ fileName }) => basename(fileName)));
   for (const file of globSync(`dist/${folder}/*`)) if (!names.has(basename(file))) rmSync(file);
   const chunks = output.filter((each) => each.type === 'chunk');
-  return {
-    entries: Object.fromEntries(chunks.filter(({ isEntry }) => isEntry).map(({ fileName, code }) => [fileName, code])),
-    packages: [...new Set(chunks.flatMap(({ moduleIds }) => moduleIds.flatMap((id) => packageOf.exec(id)?.[1] ?? [])))].toSorted(),
-  };
+  return [...new Set(chunks.flatMap(({ moduleIds }) => moduleIds.flatMap((id) => packageOf.exec(id)?.[1] ?? [])))].toSorted();
 }
 
+const { scripts, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>;
+/** Of the Node.js that `npm ci` installs, on which all is tested. */
+const nodeMajor = parseInt(devDependencies?.node ?? '');
 /** What `npm run` runs of the platform, besides the processes of services. */
-const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
-const commands = Object.values(scripts).flatMap(
+const commands = Object.values(scripts ?? {}).flatMap(
   (script) => /^(?:exec )?node dist\/(apps\/\S+|tools\/start-services\.js)$/.exec(script)?.[1] ?? [],
 );
 const mains = globSync('apps/*/src/main.ts').map((file) => file.replace(/\.ts$/, '.js'));
 const entries = [...new Set([...mains, ...commands])].toSorted();
-const compiled = globSync(['dist/{apps,libs}/**/*.js', 'dist/tools/*.js'], { exclude: ['dist/apps/console/**', `dist/${folder}/**`] });
+const compiled = globSync(['dist/{apps,libs}/**/*.js', 'dist/tools/*.js'], {
+  exclude: ['dist/apps/console/**', `dist/${folder}/**`, 'dist/**/*.bundled.js'],
+});
 const stamp = stampOf([...compiled, 'package.json', 'package-lock.json', import.meta.filename]);
-const made = readMade();
-if (made?.stamp === stamp) {
-  for (const [entry, code] of Object.entries(made.entries)) writeFileSync(join('dist', entry), code);
-} else {
+if (readMade()?.stamp !== stamp) {
   // A build that is interrupted leaves nothing that a later one takes for whole.
   rmSync(madeFile, { force: true });
-  const bundled = await bundle(entries);
+  const packages = await bundle(entries);
   mkdirSync(join('dist', folder), { recursive: true });
-  writeFileSync(madeFile, JSON.stringify({ stamp, ...bundled } satisfies Made));
+  writeFileSync(madeFile, JSON.stringify({ stamp, entries, packages } satisfies Made));
 }
+for (const entry of entries) writeFileSync(join('dist', entry), entryPoint(`${basename(entry, '.js')}.bundled.js`));

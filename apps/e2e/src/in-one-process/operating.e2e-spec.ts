@@ -164,10 +164,36 @@ const keepsNothing = [
   'tweetnacl',
 ];
 
+const bundles = () =>
+  JSON.parse(readFileSync('dist/apps/gateway/src/bundle/made.json', 'utf8')) as { entries: string[]; packages: string[] };
+
+it('each process and command says in one line that Node.js is too old for it, and ends, before it loads anything', async () => {
+  const older = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.5' } });";
+  const { entries } = bundles();
+  expect(entries).toEqual(expect.arrayContaining(['apps/teams/src/main.js', 'apps/platform/src/reseal.js', 'tools/start-services.js']));
+  for (const entry of entries) {
+    const packages = join(folder, 'packages-of-older.json');
+    const env = { ...process.env, ...tellingLoadedPackages(packages) };
+    const run = promisify(execFile)(
+      process.execPath,
+      ['--import', `data:text/javascript,${encodeURIComponent(older)}`, join('dist', entry)],
+      {
+        env,
+      },
+    );
+    await expect(run).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^Atoll needs Node\.js \d+ or newer, and this is Node\.js 20\.19\.5\. npm ci .*\n$/),
+    });
+    expect(loadedPackages(packages)).toEqual([]);
+  }
+});
+
 it('no package is there twice, bundled and for itself, where each would keep what the other has to know', async () => {
   await platform?.stop();
   platform = undefined;
-  const { packages: bundled } = JSON.parse(readFileSync('dist/apps/gateway/src/bundle/made.json', 'utf8')) as { packages: string[] };
+  const { packages: bundled } = bundles();
   expect(bundled).toContain('@nestjs/core');
   const loaded = loadedPackages(join(folder, 'packages.json'));
   expect(loaded).toContain('pino');
