@@ -1,20 +1,42 @@
 import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
 import { answerOf, api } from '../api/client.js';
 import type { User } from '../api/access.js';
 import { asProblem } from '../api/problem.js';
 import { roleName } from '../format/format.js';
 import { Button } from '../parts/button.js';
 import { readAgain } from '../parts/dialogs.js';
+import { Ask } from '../parts/form-dialog.js';
 import { ProblemNote } from '../parts/states.js';
 import { say } from '../parts/toasts.js';
 
+/** The page itself is to be in view below them. */
+const mostUnfolded = 3;
+
 /** Teams that have invited this user, who came by another way than the link of the invitation. A key to one team accepts nothing. */
 export function OwnInvitations({ user }: { user: User }) {
+  const [isUnfolded, setUnfolded] = useState(false);
   if (user.second_factor === null) return null;
-  return user.teams.filter(({ status }) => status === 'invited').map((team) => <OwnInvitation key={team.id} team={team} />);
+  const invitations = user.teams
+    .filter(({ status }) => status === 'invited')
+    .map((team) => <OwnInvitation key={team.id} team={team} userId={user.id} />);
+  const folded = invitations.slice(mostUnfolded);
+  return (
+    <>
+      {invitations.slice(0, mostUnfolded)}
+      {folded.length > 0 && (
+        <div className="actions">
+          <Button isSmall aria-expanded={isUnfolded} onPress={() => setUnfolded(!isUnfolded)}>
+            {folded.length === 1 ? '1 more invitation' : `${folded.length} more invitations`}
+          </Button>
+        </div>
+      )}
+      {isUnfolded && folded}
+    </>
+  );
 }
 
-function OwnInvitation({ team: { id, name, role } }: { team: User['teams'][number] }) {
+function OwnInvitation({ team: { id, name, role }, userId }: { team: User['teams'][number]; userId: string }) {
   const accepting = useMutation({
     mutationFn: () => answerOf(api.POST('/api/team/{team_id}/invitations/accept', { params: { path: { team_id: id } } })),
     onSuccess: async () => {
@@ -31,6 +53,17 @@ function OwnInvitation({ team: { id, name, role } }: { team: User['teams'][numbe
         <Button kind="primary" isSmall isBusy={accepting.isPending} onPress={() => accepting.mutate()}>
           Accept the invitation
         </Button>
+        <Ask
+          title={`Decline the invitation to ${name}`}
+          question={<p>You join the team only if it invites you again. Its link opens nothing any more, and your key to the team ends.</p>}
+          trigger={<Button isSmall>Decline</Button>}
+          submit="Decline"
+          action={() =>
+            answerOf(api.DELETE('/api/team/{team_id}/members/{user_id}', { params: { path: { team_id: id, user_id: userId } } }))
+          }
+          invalidates={['profile', 'team']}
+          done={`You have declined the invitation to ${name}.`}
+        />
       </div>
     </section>
   );

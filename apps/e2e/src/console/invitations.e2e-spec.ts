@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
-import { createTeam, freshEmail, platformUrl, succeed } from '../client.js';
+import { adminKey, createTeam, freshEmail, platformUrl, succeed, userKeyOf, type MemberView } from '../client.js';
 import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
 
 const password = 'correct horse battery staple';
@@ -87,6 +87,54 @@ describeWhere(browserLack(), 'an invitation in the console', () => {
     await invited.page.getByRole('heading', { name: 'Log in to Atoll' }).waitFor();
     expect([...tab.faults, ...invited.faults]).toEqual([]);
     await invited.close();
+    await tab.close();
+  });
+
+  it('is accepted or declined by its person; beyond three of them the others are folded', async () => {
+    const email = freshEmail('eve');
+    const teams: { id: string; name: string }[] = [];
+    for (const name of ['First', 'Second', 'Third', 'Fourth', 'Fifth']) {
+      const body = { name: `${name} team`, members: [{ email, name: 'Eve', role: 'member' }] };
+      teams.push(await succeed('POST', '/team', { key: adminKey, body }));
+    }
+    const memberOf = async (at: number) => {
+      const { members } = await succeed<{ members: MemberView[] }>('GET', `/team/${teams[at]?.id}`, { key: adminKey });
+      return members.find((member) => member.email === email)?.status;
+    };
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithKey(page, await userKeyOf(email), '/profile');
+    const invitations = page.getByRole('region', { name: /^Invitation to / });
+    const invitation = (name: string) => page.getByRole('region', { name: `Invitation to ${name} team` });
+    const others = page.getByRole('button', { name: '2 more invitations', expanded: false });
+    await others.waitFor();
+    expect(await invitations.count()).toBe(3);
+    expect(await violations(page)).toEqual([]);
+    await others.press('Enter');
+    await invitation('Fifth').waitFor();
+    await page.keyboard.press('Tab');
+    expect(await invitation('Fourth').locator('button:focus').textContent()).toBe('Accept the invitation');
+    expect(await violations(page)).toEqual([]);
+    await picture(page, 'story-own-invitations');
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(360);
+    await page.setViewportSize({ width: 1440, height: 900 });
+
+    await invitation('Fifth').getByRole('button', { name: 'Decline' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await memberOf(4)).toBe('invited');
+    await invitation('Fifth').getByRole('button', { name: 'Decline' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Decline' }).click();
+    await page.getByText('You have declined the invitation to Fifth team.').waitFor();
+    await invitation('Fifth').waitFor({ state: 'detached' });
+    expect(await memberOf(4)).toBeUndefined();
+    await invitation('First').getByRole('button', { name: 'Accept the invitation' }).click();
+    await invitation('First').waitFor({ state: 'detached' });
+    expect(await memberOf(0)).toBe('active');
+    expect(await invitations.count()).toBe(3);
+    expect(await page.getByRole('button', { name: /more invitation/ }).count()).toBe(0);
+    expect(tab.faults).toEqual([]);
     await tab.close();
   });
 });
