@@ -8,6 +8,7 @@ import { aTeam, contextOf, memberOf } from '@atoll/testing';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import { behindLock } from './shared-starting-fixture.js';
+import { WorkloadStarting } from './workload-starting.js';
 import { WorkloadsService } from './workload.service.js';
 
 let fixture: GpuaasFixture;
@@ -92,11 +93,15 @@ it('the workload of one team is in the next transaction, however many pods of an
     ],
     3,
   );
+  const asked = jest.spyOn(fixture.get(WorkloadStarting), 'start');
   const answered: string[] = [];
-  const { sizes } = await behind(plug, () => [
-    ...Array.from({ length: 110 }, () => startPod(all[0]!, newPod()).then(() => answered.push('pod'))),
-    start(all[1]!).then(() => answered.push('workload')),
-  ]);
+  const ask = () => Array.from({ length: 110 }, () => startPod(all[0]!, newPod()).then(() => answered.push('pod')));
+  let last: Promise<unknown> = Promise.resolve();
+  const { sizes } = await behind(plug, ask, async () => {
+    last = start(all[1]!).then(() => answered.push('workload'));
+    while (asked.mock.calls.length < 112) await new Promise((resolve) => setImmediate(resolve));
+  });
+  await last;
   expect(sizes).toEqual([100, 11]);
   expect(answered.indexOf('workload')).toBeLessThan(100);
 });

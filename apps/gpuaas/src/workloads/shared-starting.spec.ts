@@ -95,8 +95,8 @@ it('law: starts that share a transaction are told, and hold, what they would one
     [other, 4],
     [team, 3],
   ]);
-  // So that ten are left, which is less than all may use.
-  await start(plug, 10);
+  // So that five are left, which is less than one may use.
+  await start(plug, 15);
   const asked = fc.record({ at: fc.nat({ max: 2 }), vgpus: fc.integer({ min: 1, max: 5 }), isOfPod: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(fc.array(asked, { minLength: 2, maxLength: 9 }), async (each) => {
@@ -112,12 +112,12 @@ it('law: starts that share a transaction are told, and hold, what they would one
       });
       expect(sizes).toEqual([requests.length]);
       const order = names.map((name) => requests.find((one) => one.name === name)!);
-      const expected = inTurn(order, [6, 4, 3], 10, pool.pool_name);
+      const expected = inTurn(order, [6, 4, 3], 5, pool.pool_name);
       expect((await Promise.all(answers)).toSorted()).toEqual(expected.told.toSorted());
       expect(await Promise.all(all.map(occupied))).toEqual(expected.used);
       for (const pod of pods.values()) await fixture.ask(podWorkloads.end, pod, context());
       const left = await fixture.query<{ workload_id: string; team_id: string }>(
-        `SELECT workload_id::text, team_id FROM workload WHERE pod_id IS NULL AND state IN ('pending', 'running') AND vgpus < 10`,
+        `SELECT workload_id::text, team_id FROM workload WHERE pod_id IS NULL AND state IN ('pending', 'running') AND vgpus < 15`,
       );
       for (const one of left) await fixture.stopWorkload(one.team_id === team.team_id ? team : other, one);
       await fixture.settle();
