@@ -166,6 +166,20 @@ it('a team that is suspended, and a subscription that ends, while their requests
   expect(await Promise.all(answers)).toEqual(['team_suspended', 'conflict', 'pending', 'team_suspended', 'conflict', 'pending']);
 });
 
+it('one whose deadline has passed while it waited is not started; those beside it are', async () => {
+  const { plug, all } = await crowd([[team, 2]]);
+  const { subscription_id } = all[0]!;
+  const late = { ...contextOf(team.member), deadlineAtMs: Date.now() - 1 };
+  let answers: Promise<string>[] = [];
+  await behind(plug, () => {
+    const [tooLate, inTime] = [fixture.get(WorkloadsService).start({ subscription_id, name: 'late' }, late), start(all[0]!)];
+    answers = [tooLate, inTime].map(toldBy);
+    return answers;
+  });
+  expect(await Promise.all(answers)).toEqual(['deadline_exceeded', 'pending']);
+  expect(await rowsOf(all[0]!)).toHaveLength(1);
+});
+
 it('each call is remembered: a copy of any starts no second workload, and takes no other call with it', async () => {
   const { all } = await crowd([[team, 10]]);
   const nonces = Array.from({ length: 5 }, () => randomBytes(32).toString('base64url'));
