@@ -14,7 +14,11 @@ export interface ContainerAnswer {
   };
   readonly HostConfig: { readonly Memory: number; readonly DeviceRequests?: readonly unknown[] | null };
   readonly Config: { readonly Labels: Labels | null };
-  readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, { readonly IPAddress?: string }>> | null };
+  readonly NetworkSettings?: NetworkSettings;
+}
+
+interface NetworkSettings {
+  readonly Networks?: Readonly<Record<string, { readonly IPAddress?: string }>> | null;
 }
 
 export type Labels = Readonly<Record<string, string>>;
@@ -28,6 +32,7 @@ export interface ListedContainer {
   /** Unix seconds. */
   readonly Created: number;
   readonly Ports?: readonly { readonly PublicPort?: number }[] | null;
+  readonly NetworkSettings?: NetworkSettings;
 }
 
 /** Of Podman's own API: ListContainer. */

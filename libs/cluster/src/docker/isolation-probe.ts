@@ -3,13 +3,16 @@ import { smallBody } from './container-body.js';
 import type { Containers } from './containers.js';
 import { doorUser } from './door-files.js';
 import type { Engine } from './engine.js';
-import type { ListedContainer } from './engine-answer.js';
+import type { ContainerAnswer, ListedContainer } from './engine-answer.js';
 import type { Images } from './images.js';
 import type { Keepers } from './keepers.js';
+import { lookAround } from './look-around.js';
 import type { BreachKind, Names } from './names.js';
 
-const memoryBytes = 64 * 1024 * 1024;
-const processesAtMost = 16;
+const memoryBytes = 128 * 1024 * 1024;
+const processesAtMost = 256;
+/** Networks that one look tries from another one: three processes each. */
+const triedAtOnce = 64;
 const port = 9_000;
 const configuration = `include /etc/nginx/modules-enabled/*.conf;
 daemon off;
@@ -32,13 +35,48 @@ const dial = (host: string): string[] => [
   String(port),
 ];
 const reached = 1;
+/** Below stand the codes of a shell that fails, and above 125 those of an engine. */
+const firstCode = 10;
 
 /**
- * Looks whether a container in one network reaches one in another, and restores the isolation where it does. Both sides join the network namespaces of two
- * keepers: to start in a network of their own would itself restore what is looked at.
+ * Ends with 0 where none of the hosts can be reached, and else with `firstCode` and the place of one that can. Nothing listens there, so one that is reached
+ * refuses, and one that is not is silent. A firewall that refuses in its name looks the same.
+ */
+const dialAll = (hosts: readonly string[]): string[] => [
+  'sh',
+  '-c',
+  `at=$1; port=$2; shift 2
+  for host; do
+    { if command -v bash >/dev/null; then timeout 2 bash -c ': <"/dev/tcp/$0/$1"' "$host" "$port"
+      else timeout 2 nc "$host" "$port" </dev/null; fi
+      [ $? -gt 1 ] || echo "$at" >>/tmp/reached; } 2>/dev/null &
+    at=$((at + 1))
+  done
+  wait
+  code=0
+  [ ! -s /tmp/reached ] || read -r code </tmp/reached
+  exit "$code"`,
+  'sh',
+  String(firstCode),
+  String(port),
+  ...hosts,
+];
+interface Keeper {
+  readonly Id: string;
+  readonly name: string;
+  readonly address: string;
+}
+type Pair = readonly [from: Keeper, to: Keeper];
+type StartProbe = (beside: Keeper, command: readonly string[]) => Promise<string>;
+
+/**
+ * Looks whether a container in one network reaches those in others, and restores the isolation where it does (`lookAround`: which). All sides join the network
+ * namespaces of keepers: to start in a network of their own would itself restore what is looked at.
  */
 export class IsolationProbe {
   #nextMs = 0;
+  /** Where the last look ended. */
+  #lastName = '';
 
   constructor(
     private readonly parts: { engine: Engine; containers: Containers; names: Names; images: Images; keepers: Keepers },
@@ -55,79 +93,108 @@ export class IsolationProbe {
   }
 
   /**
-   * Looks again after a breach that could not be mended, and mends it if it can now. Returns whether it is still there; where it is not, the note of it is removed.
-   * For the check of the cluster: the pods service does not come to an engine that is of no use.
+   * Looks again after a breach that could not be mended, between the same two networks where they are there, and mends it if it can now. Returns whether it is
+   * still there; where it is not, the note of it is removed. For the check of the cluster: the pods service does not come to an engine that is of no use.
    */
-  async isStillOpen(note: { readonly Id: string }, signal: AbortSignal): Promise<boolean> {
-    const { containers, keepers } = this.parts;
+  async isStillOpen(note: Pick<ListedContainer, 'Id' | 'Labels'>, signal: AbortSignal): Promise<boolean> {
     await this.#removeAbandoned(signal);
-    const [from, to] = twoOf(await keepers.running(signal));
-    if (from && to) {
-      let isOpen = await this.#reaches(from, to, signal);
+    const running = await this.#keepers(signal);
+    const names = this.parts.names.betweenOf(note.Labels);
+    const [from, to] = names.map((name) => running.find((keeper) => keeper.name === name));
+    const pair = from && to ? ([from, to] as const) : await this.#look(running, signal);
+    if (pair === null) return true;
+    if (pair) {
+      let isOpen = await this.#reaches(pair, signal);
       if (isOpen) {
-        await keepers.renewNetworks([from, to], signal);
-        isOpen = await this.#reaches(from, to, signal);
+        await this.parts.keepers.renewNetworks(pair, signal);
+        isOpen = await this.#reaches(pair, signal);
       }
       if (isOpen !== false) return true;
     }
     // By its id: another one may have its name by now.
-    await containers.remove(note.Id, signal);
+    await this.parts.containers.remove(note.Id, signal);
     return false;
   }
 
   /** What was found stays on the engine as a container that never starts, for the check of the cluster, which is another process. */
   async #run(signal: AbortSignal): Promise<void> {
-    const { containers, images, keepers, names } = this.parts;
+    const { containers, images, keepers } = this.parts;
     await this.#removeAbandoned(signal);
-    const [from, to] = twoOf(await keepers.running(signal));
-    if (!from || !to || !(await images.has(this.image, signal))) return;
-    let isOpen = await this.#reaches(from, to, signal);
-    if (isOpen) {
-      await keepers.renewNetworks([from, to], signal);
-      await this.#note('breach', signal);
-      isOpen = await this.#reaches(from, to, signal);
-      if (isOpen) return this.#note('open-breach', signal);
-    }
-    if (isOpen === false) await containers.remove(names.breach('open-breach'), signal);
+    if (!(await images.has(this.image, signal))) return;
+    const [note] = await containers.list({ kind: 'open-breach' }, signal);
+    if (note && (await this.isStillOpen(note, signal))) return;
+    const pair = await this.#look(await this.#keepers(signal), signal);
+    if (!pair || !(await this.#reaches(pair, signal))) return;
+    await keepers.renewNetworks(pair, signal);
+    await this.#note('breach', pair, signal);
+    if (await this.#reaches(pair, signal)) await this.#note('open-breach', pair, signal);
+  }
+
+  async #keepers(signal: AbortSignal): Promise<readonly Keeper[]> {
+    const running = await this.parts.keepers.running(signal);
+    return running.flatMap((container) => {
+      const [name = ''] = container.Names;
+      const address = addressOf(container);
+      return address ? [{ Id: container.Id, name: name.replace(/^\//, ''), address }] : [];
+    });
+  }
+
+  /** Two networks of which one seems to reach the other; false where there are none among those of this look, null where it cannot be said. */
+  async #look(keepers: readonly Keeper[], signal: AbortSignal): Promise<Pair | false | null> {
+    const look = lookAround(keepers, this.#lastName, triedAtOnce);
+    if (!look) return false;
+    const { from, others } = look;
+    // First, so that a keeper beside which nothing starts does not end all looks.
+    this.#lastName = others.at(-1)?.name ?? '';
+    const addresses = others.map(({ address }) => address);
+    const code = await this.#withProbes((start) => this.#codeOf(start(from, dialAll(addresses)), signal), signal);
+    const to = others[code - firstCode];
+    if (to) return [from, to];
+    return code === 0 ? false : null;
   }
 
   /** null where it cannot be said, as when one of the two has ended meanwhile. */
-  async #reaches(from: ListedContainer, to: ListedContainer, signal: AbortSignal): Promise<boolean | null> {
-    const { containers, engine } = this.parts;
-    const host = await this.#addressOf(to, signal);
-    if (!host) return null;
+  async #reaches([from, to]: Pair, signal: AbortSignal): Promise<boolean | null> {
+    const { containers } = this.parts;
+    // A restart may have given it another one.
+    const address = addressOf(await containers.find(to.name, signal));
+    if (!address) return null;
+    return this.#withProbes(async (start) => {
+      const listener = await start(to, listen);
+      const code = await this.#codeOf(start(from, dial(address)), signal);
+      if (code === reached) return true;
+      const isListening = (await containers.find(listener, signal))?.State.Status === 'running';
+      return code === 0 && isListening ? false : null;
+    }, signal);
+  }
+
+  async #codeOf(started: Promise<string>, signal: AbortSignal): Promise<number> {
+    const path = `/containers/${await started}/wait`;
+    return (await this.parts.engine.json<{ StatusCode: number }>({ method: 'POST', path, signal })).StatusCode;
+  }
+
+  /** `start` starts a container beside a keeper and returns its name. They are removed in the end. */
+  async #withProbes<T>(action: (start: StartProbe) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { containers, names } = this.parts;
     const made: string[] = [];
     try {
-      const listener = await this.#start(to, listen, made, signal);
-      const dialler = await this.#start(from, dial(host), made, signal);
-      const { StatusCode } = await engine.json<{ StatusCode: number }>({ method: 'POST', path: `/containers/${dialler}/wait`, signal });
-      if (StatusCode === reached) return true;
-      const isListening = (await containers.find(listener, signal))?.State.Status === 'running';
-      return StatusCode === 0 && isListening ? false : null;
+      return await action(async ({ Id }, command) => {
+        const name = names.probe(randomBytes(8).toString('hex'));
+        made.push(name);
+        await containers.create(name, this.#body(command, `container:${Id}`, names.guardLabels('probe')), signal);
+        await containers.start(name, signal);
+        return name;
+      });
     } finally {
       // Not bound to the signal: Podman removes no keeper that one of these depends on.
       for (const name of made) await containers.remove(name, AbortSignal.timeout(removalMs)).catch(() => undefined);
     }
   }
 
-  async #start({ Id }: ListedContainer, command: readonly string[], made: string[], signal: AbortSignal): Promise<string> {
-    const { containers, names } = this.parts;
-    const name = names.probe(randomBytes(8).toString('hex'));
-    made.push(name);
-    await containers.create(name, this.#body(command, `container:${Id}`, names.guardLabels('probe')), signal);
-    await containers.start(name, signal);
-    return name;
-  }
-
-  async #addressOf({ Names: [name = ''] }: ListedContainer, signal: AbortSignal): Promise<string | undefined> {
-    const found = await this.parts.containers.find(name.replace(/^\//, ''), signal);
-    return Object.values(found?.NetworkSettings?.Networks ?? {}).find(({ IPAddress }) => IPAddress)?.IPAddress;
-  }
-
-  async #note(kind: BreachKind, signal: AbortSignal): Promise<void> {
+  async #note(kind: BreachKind, [from, to]: Pair, signal: AbortSignal): Promise<void> {
     const { containers, names } = this.parts;
     await containers.remove(names.breach(kind), signal);
-    await containers.create(names.breach(kind), this.#body(['true'], 'none', names.guardLabels(kind)), signal);
+    await containers.create(names.breach(kind), this.#body(['true'], 'none', names.breachLabels(kind, from.name, to.name)), signal);
   }
 
   #body(command: readonly string[], network: string, labels: object): object {
@@ -156,9 +223,6 @@ export class IsolationProbe {
 const removalMs = 15_000;
 const abandonedMs = 120_000;
 
-/** Others each time. */
-function twoOf<T>(all: readonly T[]): readonly [T?, T?] {
-  if (all.length < 2) return [];
-  const first = Math.floor(Math.random() * all.length);
-  return [all[first], all[(first + 1) % all.length]];
+function addressOf(container: Pick<ContainerAnswer, 'NetworkSettings'> | null): string | undefined {
+  return Object.values(container?.NetworkSettings?.Networks ?? {}).find(({ IPAddress }) => IPAddress)?.IPAddress;
 }

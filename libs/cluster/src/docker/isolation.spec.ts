@@ -141,6 +141,26 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
       await here.leave();
     });
 
+    it('is found between any two networks in as many looks as there are networks, and the check looks again between these two', async () => {
+      here = vigilant();
+      const pods: PodRun[] = [];
+      for (let count = 0; count < 4; count += 1) pods.push(await here.startRunning(here.programs.idle));
+      // No neighbours, by name and in a circle.
+      const [, one, , other] = pods.map(networkOf).toSorted();
+      const bridgeOf = async (network = '') => (await podman('network', 'inspect', '--format', '{{.NetworkInterface}}', network)).trim();
+      const [a, b] = [await bridgeOf(one), await bridgeOf(other)];
+      const accepts = [
+        ['-i', a, '-o', b, '-j', 'ACCEPT'],
+        ['-i', b, '-o', a, '-j', 'ACCEPT'],
+      ];
+      for (const rule of accepts) await firewall('-I', 'FORWARD', ...rule);
+      for (let look = 0; look < pods.length; look += 1) await here.listed();
+      for (let again = 0; again < 3; again += 1) expect(await checkedElsewhere()).toMatchObject(lost);
+      for (const rule of accepts) await firewall('-D', 'FORWARD', ...rule);
+      expect(await checkedElsewhere()).toMatchObject(restored);
+      await here.leave();
+    });
+
     it('is restored by the check where it was the rule that was missing', async () => {
       const { ours, theirs } = await lose();
       await firewall('-F', 'FORWARD');

@@ -51,7 +51,7 @@ export class Keepers {
   }
 
   /** The same for networks whose own rules are missing too. */
-  async renewNetworks(keepers: readonly ListedContainer[], signal: AbortSignal): Promise<void> {
+  async renewNetworks(keepers: readonly Pick<ListedContainer, 'Id'>[], signal: AbortSignal): Promise<void> {
     const { engine, names } = this.parts;
     const path = '/networks';
     const Name = names.scratchNetwork();
@@ -63,7 +63,7 @@ export class Keepers {
     for (const keeper of keepers) await this.#restart(keeper, signal);
   }
 
-  async #restart({ Id }: ListedContainer, signal: AbortSignal): Promise<void> {
+  async #restart({ Id }: Pick<ListedContainer, 'Id'>, signal: AbortSignal): Promise<void> {
     const restart = { method: 'POST', path: `/containers/${Id}/restart`, query: { t: 0 }, signal } as const;
     // Whoever removes one renews the isolation then.
     await this.parts.engine.json(restart).catch(ifMissing);

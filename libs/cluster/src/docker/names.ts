@@ -18,6 +18,8 @@ const label = {
   leases: 'dev.atoll.leases',
   /** Where a door leads. */
   door: 'dev.atoll.door',
+  /** The keepers of two networks that were not isolated from each other. */
+  between: 'dev.atoll.between',
 } as const;
 
 const kinds: ReadonlySet<string> = new Set<ObjectKind>(['pod', 'door', 'volume', 'vm']);
@@ -130,6 +132,16 @@ export class Names {
   /** Of what belongs to no workspace. */
   guardLabels(kind: 'probe' | 'scratch' | BreachKind): Labels {
     return this.#common(kind, '');
+  }
+
+  /** `from`, `to`: names of keepers. */
+  breachLabels(kind: BreachKind, from: string, to: string): Labels {
+    return { ...this.guardLabels(kind), [label.between]: `${from} ${to}` };
+  }
+
+  /** The names of two keepers; none on what an earlier release has noted. */
+  betweenOf(labels: Labels | null): readonly string[] {
+    return labels?.[label.between]?.split(' ') ?? [];
   }
 
   networkLabels(owner: Owner): Labels {
