@@ -2,7 +2,7 @@ import type { Workload, WorkloadStatus } from '@atoll/contracts/gpuaas';
 import type { WorkloadEntity } from '../model/workload.entity.js';
 
 /** A workload that could not be started has failed, whatever is still to be taken back on its nodes. */
-export function workloadStatus(state: string): WorkloadStatus {
+function workloadStatus(state: string): WorkloadStatus {
   if (state === 'undoing') return 'failed';
   return state === 'draining' ? 'stopping' : (state as WorkloadStatus);
 }
