@@ -160,7 +160,12 @@ export class MissingEvents {
       from = end.position;
     }
     const { publisher, eventName } = sequence;
-    if (found > 0) this.#logger.warn(`${sequence.consumer}: asked ${publisher} again for ${found} lost ${eventName}; ${left} are left.`);
+    // Lost, late, or from before anybody awaited them: that cannot be told apart.
+    if (found > 0) {
+      this.#logger.warn(
+        `${sequence.consumer}: ${found} ${eventName} had not come and were asked of ${publisher}; ${left} could not be taken.`,
+      );
+    }
     return left;
   }
 
