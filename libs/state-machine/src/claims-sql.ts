@@ -5,6 +5,8 @@ interface Table {
 
 /** Condition for rows without a valid claim. */
 const unclaimed = '(claimed_until IS NULL OR claimed_until <= (SELECT now FROM clock))';
+/** Condition for rows in states that the worker's definition has: those of a later release belong to its workers. */
+const known = (states: string) => `state = ANY (${states}::text[])`;
 /** Rounded as the columns are, which may be up: what was due when it was written is due for every look after that. */
 const clock = 'clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now)';
 
@@ -23,7 +25,7 @@ function lanesOf({ table }: Table, name: string, kind: string, range: string): s
 
 const kinds = { fresh: 'attempts = 0', retried: 'attempts > 0' };
 
-/** FROM and WHERE for the rows of a lane that may be claimed. */
+/** FROM and WHERE for the rows of a lane that may be claimed, if their state is known. */
 function claimable({ table }: Table, kind: string, lane: string): string {
   return `${table} WHERE ${table}.lane = ${lane} AND due_at IS NOT NULL AND ${kind} AND due_at <= (SELECT now FROM clock) AND ${unclaimed}`;
 }
@@ -31,7 +33,7 @@ function claimable({ table }: Table, kind: string, lane: string): string {
 /** The claimable rows of each visited lane, longest due first. Locked rows are skipped. */
 function rowsOf(of: Table, kind: keyof typeof kinds): string {
   return `SELECT visited.*, ${kind === 'retried'} AS is_retried, candidate.* FROM visited, LATERAL (
-      SELECT ${of.key} AS key, due_at FROM ${claimable(of, kinds[kind], 'visited.lane')}
+      SELECT ${of.key} AS key, due_at FROM ${claimable(of, kinds[kind], 'visited.lane')} AND ${known('$9')}
       ORDER BY due_at LIMIT visited.room FOR NO KEY UPDATE SKIP LOCKED
     ) candidate`;
 }
@@ -39,7 +41,7 @@ function rowsOf(of: Table, kind: keyof typeof kinds): string {
 /** Lanes with claimable rows in which this process runs no step. */
 function idleLanes(of: Table, name: string, kind: keyof typeof kinds): string {
   // A scalar subquery is evaluated lane by lane; EXISTS could become a join over all due rows.
-  const first = (each: keyof typeof kinds) => `(SELECT true FROM ${claimable(of, kinds[each], `${name}.lane`)} LIMIT 1)`;
+  const first = (each: keyof typeof kinds) => `(SELECT true FROM ${claimable(of, kinds[each], `${name}.lane`)} AND ${known('$9')} LIMIT 1)`;
   return `SELECT lane FROM ${name} WHERE NOT $5::jsonb ? lane AND ${first(kind)}${kind === 'retried' ? ` AND ${first('fresh')} IS NULL` : ''}`;
 }
 
@@ -52,7 +54,7 @@ function claimed({ table, key }: Table): string {
 /**
  * Claims due rows. $1 token, $2 length of the claim in ms, $3 limit, $4 room of lanes that $5 does not name, $5 JSON:
  * lane → [running steps, room], $6 and $7 the lane served last among those with fresh and with retried rows, $8 the
- * position up to which rows other than the first of their lane may be claimed.
+ * position up to which rows other than the first of their lane may be claimed, $9 the states of the definition.
  */
 export function claimDueSql(of: Table): string {
   const idle = [
@@ -85,14 +87,14 @@ export function claimDueSql(of: Table): string {
 
 /**
  * Claims rows past their deadline. $1 token, $2 length of the claim in ms, $3 limit, $4 states that get a late try, $5
- * lanes that hang.
+ * lanes that hang, $6 the states of the definition.
  */
 export function claimOverdueSql(of: Table): string {
   const { table, key } = of;
   return `WITH ${clock},
     chosen AS MATERIALIZED (
       SELECT ${key} AS key FROM ${table}
-      WHERE deadline_at <= (SELECT now FROM clock) AND ${unclaimed}
+      WHERE deadline_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known('$6')}
         AND NOT (state = ANY ($4::text[]) AND attempts = 0 AND lane <> ALL ($5::text[]))
       ORDER BY deadline_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
     )
@@ -110,29 +112,31 @@ export function claimAlikeSql(of: Table): string {
     ${claimed(of)}`;
 }
 
-/** Makes rows due that were parked until now. */
+/** Makes rows due that were parked until now. $1 the states of the definition. */
 export function unparkSql({ table, key }: Table): string {
-  return `UPDATE ${table} SET due_at = coalesce(due_at, parked_until), parked_until = NULL WHERE ${key} IN (
-      SELECT ${key} FROM ${table} WHERE parked_until <= clock_timestamp() ORDER BY parked_until LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED
+  return `WITH ${clock}
+    UPDATE ${table} SET due_at = coalesce(due_at, parked_until), parked_until = NULL WHERE ${key} IN (
+      SELECT ${key} FROM ${table} WHERE parked_until <= (SELECT now FROM clock) AND ${known('$1')} ORDER BY parked_until LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED
     )`;
 }
 
 /**
  * Which of the tables, by their places among them, have rows that are to be worked at: due, parked until now, or past their deadline,
- * without a valid claim. Reads each index up to the first such row.
+ * without a valid claim. Reads each index up to the first such row. $1, $2, …: the states of the definition of each table.
  */
 export function dueSql(tables: readonly Pick<Table, 'table'>[]): string {
-  const waits = ({ table }: Pick<Table, 'table'>) => {
+  const waits = ({ table }: Pick<Table, 'table'>, states: string) => {
     const due = (kind: string) =>
-      `FROM ${table} WHERE due_at IS NOT NULL AND ${kind} AND due_at <= (SELECT now FROM clock) AND ${unclaimed} ORDER BY lane, due_at`;
+      `FROM ${table} WHERE due_at IS NOT NULL AND ${kind} AND due_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known(states)}
+        ORDER BY lane, due_at`;
     const first = [
       due(kinds.fresh),
       due(kinds.retried),
-      `FROM ${table} WHERE parked_until <= (SELECT now FROM clock) ORDER BY parked_until`,
-      `FROM ${table} WHERE deadline_at <= (SELECT now FROM clock) AND ${unclaimed} ORDER BY deadline_at`,
+      `FROM ${table} WHERE parked_until <= (SELECT now FROM clock) AND ${known(states)} ORDER BY parked_until`,
+      `FROM ${table} WHERE deadline_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known(states)} ORDER BY deadline_at`,
     ];
     return first.map((rows) => `(SELECT true ${rows} LIMIT 1)`).join(', ');
   };
-  const found = tables.map((table, place) => `SELECT ${place} AS place WHERE coalesce(${waits(table)})`);
+  const found = tables.map((table, place) => `SELECT ${place} AS place WHERE coalesce(${waits(table, `$${place + 1}`)})`);
   return `WITH ${clock} ${found.join(' UNION ALL ')}`;
 }

@@ -18,6 +18,8 @@ interface Row {
   /** Milliseconds since it became due; less than 0: it is not yet; null: nothing is to be done. */
   dueForMs: number | null;
   isClaimed: boolean;
+  /** Whether the definition has its state. */
+  isKnown: boolean;
 }
 
 const claims = () => new Claims(harbour.machine, harbour.dataSource, 3_600_000);
@@ -26,14 +28,16 @@ const idle = (concurrency = 100, laneConcurrency = 100) => new Lanes({ concurren
 async function insert(rows: readonly Partial<Row>[]): Promise<void> {
   await harbour.dataSource.query(
     `INSERT INTO berth (ship, state, lane, attempts, due_at, claim_token, claimed_until)
-     SELECT place - 1, 'dredging', lane, attempts, statement_timestamp() - due_for_ms * interval '1 millisecond',
+     SELECT place - 1, CASE WHEN is_known THEN 'dredging' ELSE 'of_a_later_release' END, lane, attempts, statement_timestamp() - due_for_ms * interval '1 millisecond',
        CASE WHEN is_claimed THEN gen_random_uuid() END, CASE WHEN is_claimed THEN clock_timestamp() + interval '1 hour' END
-     FROM unnest($1::text[], $2::int[], $3::int[], $4::boolean[]) WITH ORDINALITY row (lane, attempts, due_for_ms, is_claimed, place)`,
+     FROM unnest($1::text[], $2::int[], $3::int[], $4::boolean[], $5::boolean[])
+       WITH ORDINALITY row (lane, attempts, due_for_ms, is_claimed, is_known, place)`,
     [
       rows.map(({ lane = '' }) => lane),
       rows.map(({ attempts = 0 }) => attempts),
       rows.map(({ dueForMs = 1_000 }) => dueForMs),
       rows.map(({ isClaimed = false }) => isClaimed),
+      rows.map(({ isKnown = true }) => isKnown),
     ],
   );
 }
@@ -46,11 +50,12 @@ const row = fc.record<Row>({
   attempts: fc.constantFrom(0, 0, 1, 2),
   dueForMs: fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 1, max: 1_000_000 }) }, fc.constantFrom(-60_000, null)),
   isClaimed: fc.boolean(),
+  isKnown: fc.oneof({ weight: 3, arbitrary: fc.constant(true) }, fc.constant(false)),
 });
 const load = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'elsewhere'), { maxLength: 8 });
 
 describe('law', () => {
-  it('what is claimed is due, in nobody else’s hands, within the room of its lane, and as much as there is room for', async () => {
+  it('what is claimed is due, in a known state, in nobody else’s hands, within the room of its lane, and as much as there is room for', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(row, { maxLength: 30 }), load, fc.integer({ min: 1, max: 12 }), async (rows, underWay, limit) => {
         await harbour.dataSource.query('TRUNCATE berth');
@@ -58,7 +63,7 @@ describe('law', () => {
         const lanes = new Lanes({ concurrency: 1_000, laneConcurrency: 3 });
         for (const lane of underWay) lanes.begin(lane);
         const roomIn = (lane: string) => Math.max(0, 3 - underWay.filter((each) => each === lane).length);
-        const isDue = ({ dueForMs, isClaimed }: Row) => dueForMs !== null && dueForMs >= 0 && !isClaimed;
+        const isDue = ({ dueForMs, isClaimed, isKnown }: Row) => dueForMs !== null && dueForMs >= 0 && !isClaimed && isKnown;
         const made = (await claims().make(limit, lanes)).map(({ row: { ship } }) => rows[Number(ship)]!);
         expect(new Set(made).size).toBe(made.length);
         expect(made.every(isDue)).toBe(true);

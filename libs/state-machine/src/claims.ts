@@ -46,7 +46,10 @@ const laneChanges: Record<LaneChange, string> = {
     further_lanes = CASE WHEN further_lanes = '{}' THEN further_lanes ELSE array_append(further_lanes[2:], lane) END`,
 };
 
-/** Claims on the rows of one machine: made, checked and released by SQL. All instants are by the database's clock. */
+/**
+ * Claims on the rows of one machine: made, checked and released by SQL. All instants are by the database's clock. Rows in
+ * states that the definition does not have, because a worker of another release wrote them, are left to that release.
+ */
 export class Claims<Row extends MachineRow, State extends string, Event extends string> {
   private readonly statements: Statements;
   private cursor = start;
@@ -61,7 +64,7 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
 
   /** Makes rows due whose `parkedUntil` has passed. */
   async unpark(): Promise<void> {
-    await this.statements.query(this.named('unpark'), unparkSql(this.machine), []);
+    await this.statements.query(this.named('unpark'), unparkSql(this.machine), [this.machine.states]);
   }
 
   /** Touches rows that a sweep has found. Returns whether there were any. */
@@ -78,7 +81,8 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   async make(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
     const { spare, room, loads } = lanes.loads();
     const { fresh, retried } = this.cursor;
-    const made = await this.claim('claim', claimDueSql(this.machine), [limit, room, JSON.stringify(loads), fresh, retried, spare]);
+    const given = [limit, room, JSON.stringify(loads), fresh, retried, spare, this.machine.states];
+    const made = await this.claim('claim', claimDueSql(this.machine), given);
     this.cursor = made.length < limit ? start : { fresh: lastLane(made, false, fresh), retried: lastLane(made, true, retried) };
     return made;
   }
@@ -89,7 +93,7 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
    */
   async makeOverdue(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
     const givingBack = [...this.machine.definition.states].flatMap(([state, { rule }]) => (rule?.givesBack ? [state] : []));
-    return this.claim('overdue', claimOverdueSql(this.machine), [limit, givingBack, lanes.hanging]);
+    return this.claim('overdue', claimOverdueSql(this.machine), [limit, givingBack, lanes.hanging, this.machine.states]);
   }
 
   /** Claims up to `limit` more rows that are due in the lane and the state of a claimed one and have not failed yet. */

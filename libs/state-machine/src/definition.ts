@@ -7,6 +7,11 @@ export type StateRule = TransientRule | ReviewRule;
 /** A stable state with a step: it runs once after the row enters the state, and again whenever the row is touched. */
 interface ReviewRule {
   readonly isReviewed: true;
+  /**
+   * The row waits here for something and leaves by itself, whenever that is: its step must not answer `rest`, and the
+   * operator sees the row among what waits. Needs a partial index `WHERE state = '<state>'`.
+   */
+  readonly neverRests?: true;
 }
 
 export interface TransientRule {
@@ -33,6 +38,7 @@ export interface StateDefinition {
   /** Defined for transient states only. */
   readonly rule: TransientRule | undefined;
   readonly isReviewed: boolean;
+  readonly neverRests: boolean;
   readonly isFinal: boolean;
   /** Event → the state it leads to. */
   readonly on: ReadonlyMap<string, string>;
@@ -69,10 +75,11 @@ export function defineMachine<Machine extends AnyStateMachine>(machine: Machine)
   };
 }
 
-function metaOf({ meta }: AnyStateNode): Pick<StateDefinition, 'rule' | 'isReviewed'> {
+function metaOf({ meta }: AnyStateNode): Pick<StateDefinition, 'rule' | 'isReviewed' | 'neverRests'> {
   const said = meta as StateRule | undefined;
   const isReviewed = said !== undefined && 'isReviewed' in said;
-  return { rule: isReviewed ? undefined : said, isReviewed };
+  const neverRests = isReviewed ? said.neverRests === true : said !== undefined;
+  return { rule: isReviewed ? undefined : said, isReviewed, neverRests };
 }
 
 function targetsOf(node: AnyStateNode): Map<string, string> {

@@ -7,6 +7,8 @@ import { dueSql } from './claims-sql.js';
 interface PolledTable {
   readonly table: string;
   readonly key: string;
+  /** Those of its definition: rows in others are left to workers of another release. */
+  readonly states: readonly string[];
 }
 
 /**
@@ -55,7 +57,8 @@ export class DuePoll {
   /** Those of the machines with rows that are due, parked until now, or past their deadline, and that nobody works at. */
   async due<Of extends PolledTable>(machines: readonly Of[]): Promise<Of[]> {
     const name = `machines.${machines.map(({ table }) => table).join(',')}.due`;
-    const due = new Set((await this.statements.query<{ place: number }>(name, dueSql(machines), [])).map(({ place }) => place));
+    const states = machines.map((machine) => machine.states);
+    const due = new Set((await this.statements.query<{ place: number }>(name, dueSql(machines), states)).map(({ place }) => place));
     return machines.filter((_, place) => due.has(place));
   }
 

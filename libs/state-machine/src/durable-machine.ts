@@ -256,6 +256,11 @@ export abstract class DurableMachine<
     return Promise.resolve([]);
   }
 
+  /** All states of the definition. Workers leave rows in other states as they are. */
+  get states(): readonly string[] {
+    return [...this.definition.states.keys()];
+  }
+
   ruleOf(state: string): TransientRule | undefined {
     return this.definition.states.get(state as State)?.rule;
   }

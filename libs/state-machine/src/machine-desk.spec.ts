@@ -11,11 +11,13 @@ let harbour: Harbour;
 let desk: MachineDesk;
 beforeAll(async () => {
   harbour = await Harbour.open();
+  await harbour.dataSource.query(`CREATE INDEX ON berth (berth_id) WHERE state = 'towed'`);
 });
 beforeEach(async () => {
   const { definition } = harbour.machine;
-  const ended = { rule: undefined, isReviewed: false, isFinal: true, on: new Map() };
-  const states = new Map<string, StateDefinition>([...definition.states, ['failed', ended]]);
+  const ended = { rule: undefined, isReviewed: false, neverRests: false, isFinal: true, on: new Map() };
+  const towed = { ...ended, isReviewed: true, neverRests: true, isFinal: false };
+  const states = new Map<string, StateDefinition>([...definition.states, ['failed', ended], ['towed', towed]]);
   const machine = Object.assign(harbour.machine, { definition: { ...definition, states } });
   const workers = new MachineWorkers([machine], harbour.dataSource, harbour.transactions, { service: 'harbour', isIdle: true });
   const discovery = {
@@ -51,6 +53,7 @@ describe('what waits or has failed', () => {
     await berths(5, 'in_use');
     await berths(1, 'in_use', { attempts: 1, ageSeconds: 120 });
     await berths(4, 'free');
+    await berths(2, 'towed', { ageSeconds: 7_200 });
     await berths(1, 'clear_failed', { ageSeconds: 90_000 });
     expect(await states()).toMatchObject([
       { state: 'clear_failed', kind: 'failed', count: 1, overdue: 0, ages: { under_minute: 0, under_hour: 0, under_day: 0, older: 1 } },
@@ -66,6 +69,8 @@ describe('what waits or has failed', () => {
         ages: { under_minute: 3, under_hour: 0, under_day: 2, older: 0 },
       },
       { state: 'in_use', kind: 'waiting', count: 1, retrying: 1, ages: { under_minute: 0, under_hour: 1, under_day: 0, older: 0 } },
+      // It never rests, so it waits, though nothing is due.
+      { state: 'towed', kind: 'waiting', count: 2, overdue: 0, ages: { under_minute: 0, under_hour: 0, under_day: 2, older: 0 } },
     ]);
   });
 

@@ -24,10 +24,17 @@ const errorExcerpt = 4_000;
 /** ISO 8601 in SQL. */
 const instant = (value: string) => `to_char(${value} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** Conditions in SQL. A stable state has no deadline; its step is repeated after a failure all the same. */
-const kinds: Record<MachineKind, string> = {
-  waiting: `NOT ${failedState} AND (deadline_at IS NOT NULL OR (attempts > 0 AND (due_at IS NOT NULL OR parked_until IS NOT NULL)))`,
-  failed: `${failedState} AND (state <> ALL ($1::text[]) OR entered_at > now() - interval '${finalDays} days')`,
+/**
+ * Conditions in SQL. A stable state has no deadline; its step is repeated after a failure all the same, and what never
+ * rests there waits, whether it is due or not.
+ */
+const kinds: Record<MachineKind, (machine: DurableMachine<MachineRow>) => string> = {
+  waiting: ({ definition }) => {
+    const waits = [...definition.states].flatMap(([state, { neverRests, rule }]) => (neverRests && !rule ? ` OR state = '${state}'` : []));
+    const isTried = 'attempts > 0 AND (due_at IS NOT NULL OR parked_until IS NOT NULL)';
+    return `NOT ${failedState} AND (deadline_at IS NOT NULL OR (${isTried})${waits.join('')})`;
+  },
+  failed: () => `${failedState} AND (state <> ALL ($1::text[]) OR entered_at > now() - interval '${finalDays} days')`,
 };
 
 type Count = Omit<MachineState, 'service' | 'machine' | 'has_more' | 'ages'> & MachineState['ages'];
@@ -63,7 +70,7 @@ export class MachineDesk {
     const machine = this.machines().find(({ definition }) => definition.id === name);
     if (!machine) throw notFound('state machine');
     const { limit, offset, ...window } = pageWindow(page, 1);
-    const condition = `$1::text[] IS NOT NULL AND ${kinds[kind]} AND ($2::text IS NULL OR state = $2)`;
+    const condition = `$1::text[] IS NOT NULL AND ${kinds[kind](machine)} AND ($2::text IS NULL OR state = $2)`;
     const values = [finalStatesOf(machine), state ?? null];
     const [counted] = await this.query<{ total: number }>(
       `SELECT count(*)::int AS total FROM (SELECT FROM ${machine.table} WHERE ${condition} LIMIT ${countedRowsLimit}) found`,
@@ -102,10 +109,10 @@ function finalStatesOf({ definition }: DurableMachine<MachineRow>): string[] {
   return [...definition.states].flatMap(([name, { isFinal }]) => (isFinal ? [name] : []));
 }
 
-function countedBy({ table }: DurableMachine<MachineRow>): string {
+function countedBy(machine: DurableMachine<MachineRow>): string {
   const some = (kind: MachineKind) =>
-    `(SELECT state, '${kind}' AS kind, deadline_at, attempts, entered_at FROM ${table}
-      WHERE $1::text[] IS NOT NULL AND ${kinds[kind]} LIMIT ${countedRowsLimit})`;
+    `(SELECT state, '${kind}' AS kind, deadline_at, attempts, entered_at FROM ${machine.table}
+      WHERE $1::text[] IS NOT NULL AND ${kinds[kind](machine)} LIMIT ${countedRowsLimit})`;
   const age = (longer: string, shorter?: string) =>
     `count(*) FILTER (WHERE entered_at <= now() - interval '${longer}'${shorter ? ` AND entered_at > now() - interval '${shorter}'` : ''})::int`;
   return `SELECT state, kind, count(*)::int AS count,

@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { Harbour } from './berth-fixture.js';
+import { berths, Harbour } from './berth-fixture.js';
 import { beatSql } from './claim-keeper.js';
 import { claimAlikeSql, claimDueSql, claimOverdueSql, dueSql, unparkSql } from './claims-sql.js';
 import { touchSql } from './touch-rows.js';
 
 const berth = { table: 'berth', key: 'berth_id' };
 const token = '00000000-0000-0000-0000-000000000000';
+const states = `'{${[...berths.definition.states.keys()].join(',')}}'::text[]`;
 const statements: [name: string, sql: string, values: string][] = [
-  ['claims what is due', claimDueSql(berth), `('${token}'::uuid, 4000, 500, 4, '{"7": [1, 3]}'::jsonb, '', '', 250)`],
-  ['claims what is overdue', claimOverdueSql(berth), `('${token}'::uuid, 4000, 50, '{clearing}'::text[], '{}'::text[])`],
+  ['claims what is due', claimDueSql(berth), `('${token}'::uuid, 4000, 500, 4, '{"7": [1, 3]}'::jsonb, '', '', 250, ${states})`],
+  ['claims what is overdue', claimOverdueSql(berth), `('${token}'::uuid, 4000, 50, '{clearing}'::text[], '{}'::text[], ${states})`],
   ['claims more of a lane', claimAlikeSql(berth), `('${token}'::uuid, 4000, 99, '7', 'dredging')`],
-  ['makes due what was parked', unparkSql(berth), ''],
-  ['says whether any is to be worked at', dueSql([berth, berth]), ''],
+  ['makes due what was parked', unparkSql(berth), `(${states})`],
+  ['says whether any is to be worked at', dueSql([berth, berth]), `(${states}, ${states})`],
   [
     'extends claims',
     beatSql([[{ ...berth, keyType: 'bigint' }, []]]),

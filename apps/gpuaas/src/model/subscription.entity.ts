@@ -8,6 +8,7 @@ import { PoolEntity } from './pool.entity.js';
 @Index('subscription_live', { synchronize: false })
 @Index('subscription_live_of_team', { synchronize: false })
 @Index('subscription_live_of_pool', { synchronize: false })
+@Index('subscription_draining', { synchronize: false })
 @MachineIndexes('subscription')
 export class SubscriptionEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })

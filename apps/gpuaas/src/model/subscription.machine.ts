@@ -43,7 +43,7 @@ const logic = setup({
      * that time is the node's: the deadline of \`unsubscribing\` begins when nothing runs any more.
      */
     draining: {
-      meta: { isReviewed: true },
+      meta: { isReviewed: true, neverRests: true },
       on: { DRAINED: 'unsubscribing' },
     },
     /**

@@ -77,10 +77,17 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     return this.grant(subscriptions, context);
   }
 
-  /** Forgets what was held before any metric window. */
+  /**
+   * Forgets what was held before any metric window. Finds what a worker of a release before `draining` has left at rest in
+   * it, and may leave there again as long as it runs.
+   */
   override async sweep(): Promise<readonly string[]> {
     await forgetHeldSlices((sql, values) => this.query(sql, values));
-    return [];
+    const stranded = await this.query<{ subscription_id: string }>(
+      `SELECT subscription_id FROM subscription WHERE state = 'draining' AND due_at IS NULL AND parked_until IS NULL`,
+      [],
+    );
+    return stranded.map(({ subscription_id }) => subscription_id);
   }
 
   protected override async enteredAll(

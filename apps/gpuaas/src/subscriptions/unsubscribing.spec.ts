@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { subscriptions, workloads } from '@atoll/contracts/gpuaas';
+import { machines } from '@atoll/contracts/operator';
 import { teamChanged } from '@atoll/contracts/teams';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
@@ -112,6 +113,19 @@ describe('unsubscribing', () => {
     await fixture.unsubscribe(team, held, true);
     await fixture.settle();
     expect(await statusOf(held)).toBe('unsubscribed');
+  });
+
+  it('goes on where a worker of a release without the draining of subscriptions has left one at rest in it', async () => {
+    const { pool_id } = await fixture.pool({ profiles: ['1g.10gb'] });
+    const held = await active(pool_id, 1);
+    await fixture.query(
+      `UPDATE subscription SET state = 'draining', deadline_at = NULL, due_at = NULL, parked_until = NULL WHERE subscription_id = $1`,
+      [held.subscription_id],
+    );
+    const listed = () => fixture.call(machines('gpuaas').list, { service: 'gpuaas', machine: 'subscription', kind: 'waiting' });
+    expect((await listed()).data).toContainEqual(expect.objectContaining({ key: held.subscription_id, state: 'draining' }));
+    await fixture.settle();
+    expect([await statusOf(held), (await leases(held)).length, (await listed()).data]).toEqual(['unsubscribed', 0, []]);
   });
 
   it('at the same time as a resize or the start of a workload leaves nothing behind', async () => {
