@@ -27,9 +27,9 @@ export interface TransientRule {
   /** Wait between two tries of the step. Default: 500 ms, doubled up to 30 s. */
   readonly backOff?: BackOff;
   /**
-   * For states that give something back, such as a GPU. If no try was made before the deadline, one is made after it,
-   * unless the row's lane is known to hang. A permanent error in one lane gives the state up only after the row's other
-   * lanes have been tried.
+   * For states that give something back, such as a GPU, and for those that so many rows enter at once that some have their
+   * first turn after the deadline. If no try has failed before the deadline, one is made after it, unless the row's lane is
+   * known to hang. A permanent error in one lane gives the state up only after the row's other lanes have been tried.
    */
   readonly givesBack?: true;
 }

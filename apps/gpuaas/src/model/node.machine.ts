@@ -17,7 +17,7 @@ const logic = setup({
   states: {
     registered: { on: { INITIALISE: 'initialising', RESET: 'initialising' } },
     initialising: {
-      meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', tries: 3, backOff: { firstMs: 1_000, maxMs: 8_000 } },
+      meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', tries: 3, backOff: { firstMs: 1_000, maxMs: 8_000 }, givesBack: true },
       on: { SUCCEEDED: 'ready', SUCCEEDED_ASIDE: 'cordoned', FAILED: 'init_failed' },
     },
     // A GPU of it may have been lost meanwhile.

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { DurableMachine, StepFailed, touchRows, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import type { SharingMode } from '@atoll/gpu';
 import { Injectable } from '@nestjs/common';
@@ -82,14 +83,15 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
       return { decide: (manager, row) => this.returnIfFits(manager, row, { actor: 'system:gpuaas', reason: 'tried again by time' }) };
     }
     const device = await this.deviceOf(gpu);
-    const report = await this.driver.observe(device, context.signal);
+    let report = await this.driver.observe(device, context.signal);
     if (report.generation > gpu.generation + askedToStay(gpu)) return catchUp(report);
     if (gpu.state === 'doubting_temporal' || gpu.state === 'doubting_spatial') return this.resolve(gpu, device, report, context);
     const layout = await this.layoutOf(gpu, gpu.askedMode ?? 'Spatial', gpu.generation);
     if (report.generation < gpu.generation) {
       if (gpu.state !== 'to_temporal') await this.requireVacated(gpu, report);
       await this.driver.request(device, layout, context.signal);
-      return { againAfterMs: lookAgainMs, reason: null };
+      if (!isLate(gpu)) return { againAfterMs: lookAgainMs, reason: null };
+      report = await this.answerOf(device, context.signal);
     }
     if (report.state === 'switching') return { againAfterMs: lookAgainMs };
     const { sharingMode } = await this.poolOf(gpu);
@@ -159,6 +161,15 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     return hasStayed ? { event: 'STAYED', reason } : { event: 'LOST', reason };
   }
 
+  /** What the device says once it is done. */
+  private async answerOf(device: DeviceRef, signal: AbortSignal): Promise<DeviceReport> {
+    for (;;) {
+      await delay(lookAgainMs, undefined, { signal });
+      const report = await this.driver.observe(device, signal);
+      if (report.state !== 'switching') return report;
+    }
+  }
+
   private async requireVacated(gpu: GpuEntity, { holders }: DeviceReport): Promise<void> {
     if (holders.length === 0) return;
     const [{ strangers = 0 } = {}] = await this.query<{ strangers: number }>(
@@ -196,6 +207,11 @@ async function spatialAmong(manager: EntityManager, gpus: readonly GpuEntity[]):
   const query = `SELECT pool_id FROM pool WHERE pool_id = ANY ($1::bigint[]) AND sharing_mode = 'Spatial'`;
   const found = await manager.query<{ pool_id: string }[]>(query, [poolIds]);
   return new Set(found.map(({ pool_id }) => pool_id));
+}
+
+/** Its turn came after its deadline, where very many are prepared at once: no later look would count. */
+function isLate({ deadlineAt }: GpuEntity): boolean {
+  return deadlineAt !== null && deadlineAt.getTime() <= Date.now();
 }
 
 /** While it is in doubt the device may have been asked to stay, by the odd number after that of the row. */

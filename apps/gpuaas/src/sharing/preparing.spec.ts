@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { pools } from '@atoll/contracts/gpuaas';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { nodes, pools } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
-import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
+import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;
 let team: ToldTeam;
@@ -46,4 +46,42 @@ it.each([
   expect(await fixture.gpu(pool)).toMatchObject({ mode, transition: null });
   expect((await fixture.subscription(team, held)).status).toBe('active');
   expect(await offered()).toBe((('overcommit' in terms && terms.overcommit) || 1) * 2 - 1);
+});
+
+describe('where so many are prepared at once that turns come after the deadline', () => {
+  const lostOf = ({ gpu_ids }: Inventory) =>
+    fixture.query(`SELECT reason FROM machine_history WHERE machine = 'gpu' AND instance = $1 AND event = 'LOST'`, gpu_ids);
+  const late = (table: 'gpu' | 'node', nodeId: string) =>
+    fixture.query(`UPDATE ${table} SET deadline_at = clock_timestamp() - interval '1 s' WHERE node_id = $1 AND deadline_at IS NOT NULL`, [
+      nodeId,
+    ]);
+
+  it.each(['before it was asked', 'after it was asked'])('a GPU whose turn comes late, %s, is prepared all the same', async (when) => {
+    const inventory = await fixture.inventory();
+    const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
+    if (when === 'after it was asked') await fixture.work();
+    await late('gpu', inventory.node_id);
+    await fixture.settle();
+    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', transition: null });
+    expect([await lostOf(inventory), (await fixture.node(inventory.node_id)).status]).toEqual([[], 'ready']);
+  });
+
+  it('a node whose turn comes late is initialised all the same', async () => {
+    const { node_id } = await fixture.inventory();
+    await fixture.call(nodes.reset, { node_id });
+    await late('node', node_id);
+    await fixture.work();
+    expect((await fixture.node(node_id)).status).toBe('ready');
+  });
+
+  it('a GPU whose device never ends its switch is given up', async () => {
+    const inventory = await fixture.inventory();
+    const { node_name } = await fixture.node(inventory.node_id);
+    await fixture.get(SimulatedFaults).inject(node_name, 'switch', 'hang', 100);
+    await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
+    await fixture.work();
+    await late('gpu', inventory.node_id);
+    while ((await lostOf(inventory)).length === 0) await fixture.work();
+    expect(await lostOf(inventory)).toEqual([{ reason: 'Deadline exceeded.' }]);
+  });
 });
