@@ -19,6 +19,8 @@ export interface WireRules {
 
 /** Deeper than any wire class, and shallow enough for what recurses. */
 const maxDepth = 32;
+/** The code of a fault that is a field which the class does not declare. */
+export const unknownFieldCode = 'unknownField';
 /** What an unknown field may add to a message. */
 const maxPathLength = 200;
 
@@ -72,5 +74,5 @@ function fieldErrors(fault: ValidationError, parent = ''): FieldError[] {
 
 function unknownField(path: string): FieldError {
   const shown = path.slice(0, maxPathLength);
-  return { path: shown, code: 'unknownField', message: `${shown} is not a known field` };
+  return { path: shown, code: unknownFieldCode, message: `${shown} is not a known field` };
 }

@@ -1,15 +1,17 @@
 import { Logger } from '@nestjs/common';
-import { validateWire, type BroadcastType, type CallContext, type Operation } from '@atoll/contracts';
+import { unknownFieldCode, validateWire, type BroadcastType, type CallContext, type Operation } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { remainingMs } from './call-context.js';
 import { textOf, type JsonText } from './json.js';
 import { Rpc } from './rpc.js';
 import type { Answer } from './rpc-server.js';
-import { deadlineExceeded, encode, internalMessage, maxRequestBytes, unreadableAnswer } from './wire.js';
+import { ThrottledLog } from './throttled-log.js';
+import { deadlineExceeded, encode, internalMessage, maxRequestBytes, olderRelease, unreadableAnswer } from './wire.js';
 
 /** The asking half of the bus, which does not depend on what carries it: JSON, its limits, the deadline, errors. */
 export abstract class RpcClient extends Rpc {
   protected readonly logger = new Logger(Rpc.name);
+  readonly #olderServices = new ThrottledLog((line) => this.logger.warn(line));
 
   override async call<Input extends object, Output extends object>(
     operation: Operation<Input, Output>,
@@ -29,8 +31,20 @@ export abstract class RpcClient extends Rpc {
     const payload = this.#encode(operation, input, context);
     if (remainingMs(context) === 0) throw deadlineExceeded();
     const answer = await this.request(operation, payload, context);
-    if (answer.error) throw answer.error;
+    if (answer.error) throw this.#olderRelease(operation, answer.error, context) ?? answer.error;
     return answer.json;
+  }
+
+  /**
+   * The error where the service does not know a field that its own contract has in this release. What users send was
+   * checked before, by the same contract: they are not at fault, and have not sent the field themselves.
+   */
+  #olderRelease({ service, subject }: Operation, { code, details }: AppError, { requestId }: CallContext): AppError | undefined {
+    const field = code === 'invalid_input' && details.errors?.find((fault) => fault.code === unknownFieldCode)?.path;
+    if (!field) return undefined;
+    const message = `The service ${service} is older than this process: ${subject} does not know the field ${field}. Upgrade it.`;
+    this.#olderServices.log(subject, { message, request_id: requestId });
+    return olderRelease(service, field);
   }
 
   override publish<Payload extends object>(type: BroadcastType<Payload>, payload: Payload): void {

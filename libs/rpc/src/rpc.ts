@@ -12,7 +12,7 @@ export interface Readiness {
 export abstract class Rpc {
   /**
    * Asks the service that owns the operation. Throws the AppError that the service threw, or
-   * `unavailable` (nobody answers for it, or the way there is cut), `deadline_exceeded` (no answer until
+   * `unavailable` (nobody answers for it, the way there is cut, or it is of an older release that does not know a field), `deadline_exceeded` (no answer until
    * `context.deadlineAtMs`), `payload_too_large` (the input is), `internal` (a bug on either side).
    */
   abstract call<Input extends object, Output extends object>(

@@ -64,11 +64,28 @@ describe.each([
   });
 
   it('names each faulty field of an input, and does not handle it', async () => {
-    const input = { size: -1, items: [{ name: 'fine' }, { name: '', other: 1 }], unknown: true } as Question;
+    const input = { size: -1, items: [{ name: 'fine' }, { name: '' }] } as Question;
     const error = await errorOf(ask(input));
     expect(error.code).toBe('invalid_input');
-    expect(error.details.errors?.map(({ path }) => path).sort()).toEqual(['items.1.name', 'items.1.other', 'size', 'unknown']);
+    expect(error.details.errors?.map(({ path }) => path).sort()).toEqual(['items.1.name', 'size']);
     expect(service.handled).toBe(0);
+  });
+
+  it('tells a caller of a newer release that the service is to be upgraded, whatever else it does not take, and logs it once', async () => {
+    const sentence = (field: string) =>
+      `The service probe is of an older release, which does not know the field ${field}: it is being upgraded.`;
+    const newer: [field: string, input: object][] = [
+      ['network', { network: 'n' }],
+      ['items.0.other', { items: [{ name: 'fine', other: 1 }] }],
+      ['network', { size: -1, network: 'n' }],
+    ];
+    for (const [field, input] of newer) {
+      const error = await errorOf(ask(input as Question));
+      expect(error.toWire()).toEqual({ code: 'unavailable', message: sentence(field), retryAfterSeconds: 10 });
+    }
+    expect(service.handled).toBe(0);
+    const warned = jest.mocked(Logger.prototype.warn).mock.calls.map(([line]) => (line as { message: string }).message);
+    expect(warned).toEqual(['The service probe is older than this process: probe.ask does not know the field network. Upgrade it.']);
   });
 
   it('passes on the error that a handler throws on purpose', async () => {

@@ -37,3 +37,9 @@ export function deadlineExceeded(): AppError {
 export function unavailable(service: string): AppError {
   return new AppError('unavailable', `The service ${service} is not available at the moment.`, { retryAfterSeconds: 1 });
 }
+
+/** What a caller is told where a service that is still to be upgraded does not know a field. */
+export function olderRelease(service: string, field: string): AppError {
+  const message = `The service ${service} is of an older release, which does not know the field ${field}: it is being upgraded.`;
+  return new AppError('unavailable', message, { retryAfterSeconds: 10 });
+}

@@ -1,5 +1,6 @@
 import { invalidInput, type FieldError } from '@atoll/errors';
 import { isLine } from '../text.js';
+import { unknownFieldCode } from '../validate-wire.js';
 import { aSku } from './price.js';
 import { attributeName, maxAttributes, maxAttributeText, usageKinds, type UsageEvent } from './usage-event.js';
 
@@ -157,5 +158,5 @@ function isAttribute(value: unknown): boolean {
 
 function unknownField(path: string): FieldError {
   const shown = path.slice(0, 200);
-  return { path: shown, code: 'unknownField', message: `${shown} is not a known field` };
+  return { path: shown, code: unknownFieldCode, message: `${shown} is not a known field` };
 }
