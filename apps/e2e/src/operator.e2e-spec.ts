@@ -121,6 +121,16 @@ describe('what others tell of a team', () => {
       expect(await run()).toEqual({ code: 0, output: expect.stringMatching(/^(\w+: none\n){3,}$/) });
       await until(figures, (text) => text.includes('atoll_dead_letters{service="teams"} 0'));
     });
+
+    it('dead letters are not listed by an older release, not even those of services that come before the changed one', async () => {
+      await client.query(`INSERT INTO pods.migration (timestamp, name) VALUES (0, 'OfALaterRelease')`);
+      const told = await run();
+      await client.query(`DELETE FROM pods.migration WHERE name = 'OfALaterRelease'`);
+      expect(told).toEqual({
+        code: 1,
+        output: expect.stringMatching(/^The command failed: The schema pods is newer .* OfALaterRelease\..*\n$/),
+      });
+    });
   }
 });
 

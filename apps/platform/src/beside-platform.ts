@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { connectDataSource, runningPostgresUrl, startEmbeddedPostgres } from '@atoll/database';
-import { loadEnv } from '@atoll/service';
+import { loadEnv, type ServiceDefinition } from '@atoll/service';
 import type { DataSource } from 'typeorm';
 import { PlatformEnv, settingsSource } from './env.js';
 import { services } from './services.js';
@@ -10,6 +10,8 @@ import { services } from './services.js';
 export interface Beside {
   /** Connects to the schema of a service, which must be at the version of this program. */
   readonly connect: (service: string) => Promise<DataSource>;
+  /** As `connect`, to each of them: a schema of another release ends the command before it has done anything. */
+  readonly connectAll: (services: readonly ServiceDefinition[]) => Promise<(readonly [ServiceDefinition, DataSource])[]>;
   /** Where the settings of a service are read. */
   readonly source: NodeJS.ProcessEnv;
 }
@@ -34,8 +36,13 @@ export async function besidePlatform(command: (beside: Beside) => Promise<void>)
       undo.push(() => dataSource.destroy());
       return dataSource;
     };
+    const connectAll = async (all: readonly ServiceDefinition[]) => {
+      const connected: (readonly [ServiceDefinition, DataSource])[] = [];
+      for (const service of all) connected.push([service, await connect(service.name)]);
+      return connected;
+    };
     hasBegun = true;
-    await command({ connect, source: hasSecrets(dataDir) ? settingsSource(dataDir) : process.env });
+    await command({ connect, connectAll, source: hasSecrets(dataDir) ? settingsSource(dataDir) : process.env });
   } catch (error) {
     console.error(`${hasBegun ? 'The command failed' : 'Nothing was done'}: ${error instanceof Error ? error.message : String(error)}`);
     process.exitCode = 1;

@@ -11,11 +11,11 @@ const patienceMs = 15_000;
  */
 const [action = 'list', service = '', id = ''] = process.argv.slice(2);
 
-await besidePlatform(async ({ connect }) => {
+await besidePlatform(async ({ connect, connectAll }) => {
   if (action === 'retry') return retry(new DeadLetterList(await connect(service)));
   if (action !== 'list') throw new Error('say: npm run dead-letters, or npm run dead-letters -- retry SERVICE ID');
-  for (const { name } of services) {
-    const letters = await new DeadLetterList(await connect(name)).latest();
+  for (const [{ name }, dataSource] of await connectAll(services)) {
+    const letters = await new DeadLetterList(dataSource).latest();
     if (letters.length === 0) console.log(`${name}: none`);
     for (const letter of letters) {
       console.log(

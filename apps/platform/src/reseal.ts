@@ -8,13 +8,13 @@ import { services } from './services.js';
  * `npm run reseal`: seals under the first key of ATOLL_SEAL_KEYS what another one sealed, a line for each column. Says at its end whether the other
  * keys may be taken away; where a value is left that no key opens, it names its row and ends with code 1.
  */
-await besidePlatform(async ({ connect, source }) => {
+await besidePlatform(async ({ connectAll, source }) => {
   if (!source.ATOLL_SEAL_KEYS) throw new Error('ATOLL_SEAL_KEYS is not set.');
   const sealer = new Sealer(source.ATOLL_SEAL_KEYS);
   let left = 0;
-  for (const { name, sealed = [] } of services) {
-    if (sealed.length === 0) continue;
-    const rows = rowsOf(await connect(name));
+  const sealing = services.filter(({ sealed = [] }) => sealed.length > 0);
+  for (const [{ name, sealed = [] }, dataSource] of await connectAll(sealing)) {
+    const rows = rowsOf(dataSource);
     for (const place of sealed) {
       const { table, column, resealed, unopened } = await resealColumn(place, sealer, rows);
       console.log(`${name}: ${table}.${column}: ${resealed} sealed again`);

@@ -101,6 +101,17 @@ describe('openDataSource', () => {
     ]);
   });
 
+  it('says in one line that a later release has migrated the schema, and which migration it does not know', async () => {
+    await start(bankOptions(database.url, { migrations: [CreateAccounts1790000000000, IndexAccounts1790000000001] }));
+    expect(warnings).toEqual([]);
+    await start(bankOptions(database.url));
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^The schema bank is of a later release: this process does not know its migration IndexAccounts1790000000001\. .*dump/,
+      ),
+    ]);
+  });
+
   it('takes a schema that the operator made for a role that may not make any', async () => {
     const operator = new pg.Client(database.url);
     await operator.connect();

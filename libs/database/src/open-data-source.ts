@@ -15,7 +15,8 @@ const logger = new Logger('Database');
 
 /**
  * Waits for PostgreSQL (30 s at most), makes the schema, runs the migrations that are missing, and opens the pool.
- * Any number of replicas may do so at once. Throws an Error that says what is wrong and where, without the password.
+ * Any number of replicas may do so at once. Warns where a later release has migrated the schema. Throws an Error that
+ * says what is wrong and where, without the password.
  */
 export async function openDataSource(options: DatabaseOptions, patienceMs = bootPatienceMs): Promise<DataSource> {
   const asItIs = await openIfMigrated(options, patienceMs);
@@ -30,7 +31,8 @@ async function openIfMigrated(options: DatabaseOptions, patienceMs: number): Pro
   const dataSource = await connect(new DataSource(dataSourceOptions(options)), options.url, patienceMs);
   try {
     await requireVersion(dataSource);
-    const { missing } = await compareMigrations(dataSource, options.schema);
+    const { missing, unknown } = await compareMigrations(dataSource, options.schema);
+    if (unknown !== undefined) logger.warn(newerSchema(options.schema, unknown));
     if (missing === undefined) return dataSource;
   } catch (error) {
     await dataSource.destroy();
@@ -69,6 +71,13 @@ async function requireMigrated(dataSource: DataSource, schema: string): Promise<
       `The schema ${schema} is newer than this program, which does not know ${unknown}. Run this command with the release that runs.`,
     );
   }
+}
+
+function newerSchema(schema: string, unknown: string): string {
+  return (
+    `The schema ${schema} is of a later release: this process does not know its migration ${unknown}. It works only beside that ` +
+    'release, while an upgrade is under way. To go back to this release, restore the dump that was made before the upgrade.'
+  );
 }
 
 interface Comparison {
