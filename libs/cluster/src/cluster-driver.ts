@@ -63,8 +63,15 @@ export abstract class ClusterDriver {
   /** Checks everything that pods need. Never throws for what it finds: an unreachable cluster has one failed check. */
   abstract check(signal: AbortSignal): Promise<readonly ClusterCheck[]>;
 
-  /** Requests a run of a pod, in a network that it shares with the other pods of its workspace alone. A run that has ended is not started again. */
-  abstract startPod(pod: PodRun, signal: AbortSignal): Promise<void>;
+  /**
+   * Requests a run of a pod, in a network that it shares with the other pods of its workspace alone. A run that has ended is not started again.
+   *
+   * A run that is stopped must not start afterwards, although its start may be under way in another process, or in a request that the cluster is still at when
+   * the process is dead. So a driver asks `isWanted` once `observePods` of any process sees the run, and before anything of it runs; it starts just what was
+   * there when it asked, and removes it where the answer is false. A caller decides first that a run is to end, so that `isWanted` is false from then on and
+   * stays so, and looks at the cluster afterwards: either it finds the run, or the driver is told that it is not wanted. Where `isWanted` fails, nothing starts.
+   */
+  abstract startPod(pod: PodRun, isWanted: () => Promise<boolean>, signal: AbortSignal): Promise<void>;
   /** Requests the end of a run: TERM, and KILL after the grace. Its log stays readable. */
   abstract stopPod(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void>;
   /** In the order of `refs`. */
@@ -104,7 +111,7 @@ export abstract class ClusterDriver {
 
   /**
    * The lines of a run after a cursor, or from its start: batch after batch as they are written, until all are read or the signal is aborted.
-   * Throws `not_found` where the run is gone, `not_supported` where `capabilities.logHistory` is `store`.
+   * Throws `not_found` where the run is gone or has not started yet, and has no log, `not_supported` where `capabilities.logHistory` is `store`.
    */
   abstract readLogs(ref: ObjectRef, after: string | null, signal: AbortSignal): AsyncIterable<LogBatch>;
 

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { ClusterError } from '@atoll/cluster';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { clusterChanged } from '@atoll/contracts/gpuaas';
-import { pods, sharedVolumes, sshKeys, type CreatePod, type Pod } from '@atoll/contracts/pods';
+import { podLogs, pods, sharedVolumes, sshKeys, type CreatePod, type Pod } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { describeWhere, podmanImage, podmanLacks, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
@@ -37,6 +38,11 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
       const found = await fixture.pod(pod);
       if (isAsItShould(found)) return found;
       if (Date.now() > lateMs) throw new Error(`Still ${JSON.stringify(found)}.`);
+    }
+  };
+  const until = async (isSo: () => Promise<boolean>): Promise<void> => {
+    for (const lateMs = Date.now() + patienceMs; !(await isSo()); await delay(50)) {
+      if (Date.now() > lateMs) throw new Error('It did not come to be.');
     }
   };
   const running = async (more: Partial<CreatePod> = {}) => comesTo(await create(idle, more), ({ status }) => status === 'running');
@@ -94,10 +100,34 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
     // Where a volume goes while Podman lists them, it lists none and fails.
     const listed = () => podman.cli('volume', 'ls', '--quiet').catch(() => null);
     const isLeft = async () => (await listed())?.includes(`-volume-${volume.volume_id}`) ?? true;
-    for (const lateMs = Date.now() + patienceMs; await isLeft(); await delay(50)) {
-      if (Date.now() > lateMs) throw new Error('The volume is still there.');
-    }
+    await until(async () => !(await isLeft()));
     expect((await fixture.usageOf(`shared_storage:${volume.volume_id}`)).map(({ quantity }) => quantity)).toEqual(['10', '0']);
+  });
+
+  it('write on and let go of their volumes although a run before was created and never started', async () => {
+    const volume = await fixture.createVolume(team);
+    const driver = await fixture.get(Clusters).driverOf('1');
+    const started = jest.spyOn(driver, 'startPod');
+    const volumes = [{ volume_id: volume.volume_id, path: '/data' }];
+    const pod = await create(['bash', '-c', 'while true; do echo tick; sleep 0.2; done'], { volumes });
+    await comesTo(pod, ({ status }) => status === 'running');
+    const run = started.mock.lastCall?.[0];
+    if (!run) throw new Error('It was started by nobody.');
+    await stops(pod);
+    // As where the pod was stopped while another process, which is dead now, created the container of its second run.
+    const left = { ...run, ref: { ...run.ref, run: 2 } };
+    const died = new ClusterError('unreachable', 'The process is dead.');
+    await expect(driver.startPod(left, () => Promise.reject(died), AbortSignal.timeout(patienceMs))).rejects.toThrow(died);
+    await fixture.query('UPDATE pod SET run = 2 WHERE pod_id = $1', [pod.pod_id]);
+    await fixture.query('INSERT INTO pod_run (pod_id, run, gpuaas_id, ended_at) VALUES ($1, 2, 1, clock_timestamp())', [pod.pod_id]);
+    const [{ at } = {}] = await fixture.query<{ at: Date }>('SELECT clock_timestamp() AS at');
+    await fixture.act(pod, 'start', team);
+    await comesTo(pod, ({ status }) => status === 'running');
+    const newLines = () => fixture.call(podLogs.read, { pod_name: pod.pod_name, since: at?.toISOString() }, team.member);
+    await until(async () => (await newLines()).data.length > 0);
+    await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
+    await fixture.call(sharedVolumes.delete, { volume_id: volume.volume_id }, team.member);
+    await fixture.untilVolumeDeleted(volume);
   });
 
   it('are entered by SSH with a key of a member, and left when the member goes', async () => {

@@ -9,6 +9,7 @@ import { Clusters } from './clusters.js';
 import { Orphans } from './orphans.js';
 
 const soon = () => AbortSignal.timeout(30_000 * timeoutFactor);
+const wanted = () => Promise.resolve(true);
 const owner = { teamId: randomUUID(), workspaceId: randomUUID() };
 const command = ['bash', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
 const rest = { env: new Map<string, string>(), cpu: null, memoryGb: 0.2, slices: [], volumes: [], authorizedKeys: [], command };
@@ -33,7 +34,7 @@ const idsOn = async (driver: ClusterDriver) => {
 };
 const requested = async (driver: ClusterDriver, pod: PodRun) => {
   for (;;) {
-    await driver.startPod(pod, soon());
+    await driver.startPod(pod, wanted, soon());
     const [sight] = await driver.observePods([pod.ref], soon());
     if (sight?.phase === 'running') return `pod ${pod.ref.id} ${pod.ref.run}`;
   }
@@ -143,6 +144,18 @@ describe('what a simulated cluster has and no row needs', () => {
     expect(await idsOn(driver)).not.toEqual(expect.arrayContaining([strays[0]]));
     settings.orphanGraceMs = 600_000;
     settings.orphansAtOnce = 20;
+  });
+
+  it('is a container that came to be when its pod had been stopped and its run was forgotten', async () => {
+    const pod = await fixture.running(team);
+    await fixture.act(pod, 'stop', team);
+    await fixture.until(pod, 'stopped');
+    await fixture.query('DELETE FROM orphan');
+    settings.orphanGraceMs = 0;
+    expect(await look()).toBe(0);
+    await fixture.query('DELETE FROM pod_run WHERE pod_id = $1', [pod.pod_id]);
+    expect(await look()).toBe(1);
+    settings.orphanGraceMs = 600_000;
   });
 
   it('is not the run of a pod that was deleted while its log is not read yet', async () => {

@@ -2,6 +2,7 @@ import type { ClusterDriver, ObjectRef } from '@atoll/cluster';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { doorsBefore } from '../model/exposure.entity.js';
+import { livePod } from '../model/pod.machine.js';
 import { PodsSettings } from '../pods-settings.js';
 import { ClusterRounds } from './cluster-rounds.js';
 import { Clusters } from './clusters.js';
@@ -115,7 +116,7 @@ const orphansQuery = `SELECT kind, id, run FROM (
     FROM unnest($1::text[], $2::text[], $3::integer[], $4::text[]) listed (kind, id, run, team)
   ) found WHERE CASE kind
     WHEN 'pod' THEN NOT EXISTS (SELECT FROM pod_run WHERE pod_run.pod_id = found.instance_id AND pod_run.run = found.run)
-      AND NOT EXISTS (SELECT FROM pod WHERE pod.pod_id = found.instance_id AND pod.run = found.run AND state <> 'deleted')
+      AND NOT EXISTS (SELECT FROM pod WHERE pod.pod_id = found.instance_id AND pod.run = found.run AND ${livePod})
     WHEN 'door' THEN NOT EXISTS (SELECT FROM exposure WHERE exposure.service_id = found.service_id AND state <> 'deleted'
       AND found.run BETWEEN exposure.run - ${doorsBefore} AND exposure.run + 1)
     WHEN 'volume' THEN EXISTS (SELECT FROM shared_volume WHERE shared_volume.volume_id = found.volume_id AND team_id::text = found.team

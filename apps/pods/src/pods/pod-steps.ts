@@ -134,7 +134,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   /** Requests its run until the cluster has it running. */
   private async begin(pod: PodEntity, signal: AbortSignal): Promise<Found> {
     const driver = await this.clusters.driverOf(pod.gpuaasId);
-    await driver.startPod(this.starts.runOf(pod), signal);
+    await driver.startPod(this.starts.runOf(pod), () => this.isWanted(pod), signal);
     const sight = await this.sightOf(pod, signal);
     if (sight.phase === 'running') return this.started(sight.startedAt);
     // It was quicker than this look: its end is that of a run like any other.
@@ -143,6 +143,12 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     const { trouble } = sight;
     if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinalTrouble(trouble.code));
     return { againAfterMs: lookAgainMs };
+  }
+
+  /** By the database alone, not by the claim: a process that was frozen takes its claim for its own until it looks. Once false, it stays so: no run comes twice. */
+  private async isWanted({ podId, run }: PodEntity): Promise<boolean> {
+    const rows = await this.query<object>(`SELECT FROM pod WHERE pod_id = $1 AND run = $2 AND state = 'pulling'`, [podId, run]);
+    return rows.length > 0;
   }
 
   private started(startedAt: Date): Found {

@@ -15,6 +15,7 @@ import { SshDoor, type SshDoorOptions } from './ssh-door.js';
 const run = promisify(execFile);
 const patienceMs = 90_000 * timeoutFactor;
 const soon = () => AbortSignal.timeout(patienceMs);
+const wanted = () => Promise.resolve(true);
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const lateMs = Date.now() + patienceMs;
@@ -128,7 +129,7 @@ export class SshDoorFixture {
       volumes: [],
       authorizedKeys: [],
     };
-    await this.driver.startPod(pod, soon());
+    await this.driver.startPod(pod, wanted, soon());
     return pod;
   }
 

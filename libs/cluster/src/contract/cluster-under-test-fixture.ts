@@ -122,7 +122,7 @@ export class Installation {
   /** Requests the run, again and again as a caller does, until it has come so far. */
   async start(pod: PodRun, phase: RunSight['phase'] = 'running'): Promise<RunSight> {
     return eventually(async () => {
-      await this.#driver.startPod(pod, soon());
+      await this.#driver.startPod(pod, wanted, soon());
       const sight = await this.observePod(pod);
       return sight.phase === phase || sight.phase === 'ended' ? sight : undefined;
     });
@@ -183,6 +183,9 @@ export const owner = (): Owner => ({ teamId: randomUUID(), workspaceId: randomUU
 
 /** Of a volume, for the pods that mount it. */
 export const ownerOf = ({ ref: { teamId }, workspaceId }: Volume): Owner => ({ teamId, workspaceId });
+
+/** For `startPod`: the run is wanted for as long as the spec asks for it. */
+export const wanted = (): Promise<boolean> => Promise.resolve(true);
 
 export const soon = (ms = patienceMs): AbortSignal => AbortSignal.timeout(ms);
 

@@ -5,7 +5,7 @@ import { freePort, runs, timeoutFactor } from '@atoll/testing';
 import type { ClusterDriver } from '../cluster-driver.js';
 import type { Door, PodRun, Volume } from '../objects.js';
 import { accepts, greeting } from './doors-fixture.js';
-import { eventually, ownerOf, soon, type Installation, type Lack } from './cluster-under-test-fixture.js';
+import { eventually, ownerOf, soon, wanted, type Installation, type Lack } from './cluster-under-test-fixture.js';
 
 interface Wanted {
   readonly volume: Volume;
@@ -59,7 +59,7 @@ async function request(driver: ClusterDriver, { volume, pod, door }: Wanted): Pr
   const [volumeSight] = await driver.observeVolumes([volume.ref], soon());
   if (volumeSight?.phase !== 'ready') await driver.makeVolume(volume, soon());
   const [podSight] = await driver.observePods([pod.ref], soon());
-  if (podSight?.phase !== 'running') await driver.startPod(pod, soon());
+  if (podSight?.phase !== 'running') await driver.startPod(pod, wanted, soon());
   const [doorSight] = await driver.observeDoors([door.ref], soon());
   if (doorSight?.phase !== 'open') await driver.openDoor(door, soon());
   return volumeSight?.phase === 'ready' && podSight?.phase === 'running' && doorSight?.phase === 'open';

@@ -4,7 +4,7 @@ import { freePort } from '@atoll/testing';
 import type { Capabilities } from '../cluster-driver.js';
 import type { Hint } from '../observations.js';
 import { greeting } from './doors-fixture.js';
-import { codeOf, eventually, Installation, soon, type Lack } from './cluster-under-test-fixture.js';
+import { codeOf, eventually, Installation, soon, wanted, type Lack } from './cluster-under-test-fixture.js';
 
 export function installationLaws(here: () => Installation, capabilities: Capabilities, lacks: readonly Lack[]): void {
   it('is told from any other by an identity that stays', async () => {
@@ -86,6 +86,6 @@ export function installationLaws(here: () => Installation, capabilities: Capabil
     expect(await codeOf(here().driver.observePods([here().ref('pod')], AbortSignal.abort()))).toBe('timeout');
     const signal = AbortSignal.timeout(1);
     await once(signal, 'abort');
-    expect(await codeOf(here().driver.startPod(here().pod(here().programs.idle), signal))).toBe('timeout');
+    expect(await codeOf(here().driver.startPod(here().pod(here().programs.idle), wanted, signal))).toBe('timeout');
   });
 }

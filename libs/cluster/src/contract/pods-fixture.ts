@@ -1,14 +1,16 @@
 import { expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { codeOf, eventually, owner, soon, type Installation } from './cluster-under-test-fixture.js';
+import { ClusterError } from '../cluster-error.js';
+import type { RunSight } from '../observations.js';
+import { codeOf, eventually, owner, soon, wanted, type Installation } from './cluster-under-test-fixture.js';
 
 export function podLaws(here: () => Installation): void {
   it('runs a pod, and makes it once however often it is requested', async () => {
     const { programs, driver } = here();
     const pod = here().pod(programs.idle);
-    await Promise.all(Array.from({ length: 5 }, () => driver.startPod(pod, soon())));
+    await Promise.all(Array.from({ length: 5 }, () => driver.startPod(pod, wanted, soon())));
     expect(await here().start(pod)).toMatchObject({ phase: 'running', startedAt: expect.any(Date), trouble: null });
-    await driver.startPod(pod, soon());
+    await driver.startPod(pod, wanted, soon());
     expect((await here().listed()).filter(({ id }) => id === pod.ref.id)).toEqual([pod.ref]);
     await here().remove(pod);
   });
@@ -16,7 +18,7 @@ export function podLaws(here: () => Installation): void {
   it('tells with which code a run ended, and starts it no second time', async () => {
     const pod = here().pod(here().programs.exits(3));
     await here().start(pod, 'ended');
-    await here().driver.startPod(pod, soon());
+    await here().driver.startPod(pod, wanted, soon());
     expect(await here().seen(pod, 'ended')).toMatchObject({ exit: { code: 3, outOfMemory: 'no', at: expect.any(Date) } });
     await here().remove(pod);
   });
@@ -44,7 +46,7 @@ export function podLaws(here: () => Installation): void {
   it('says that an image does not exist, for as long as it is asked', async () => {
     const pod = here().pod(here().programs.missingImage);
     const sight = await eventually(async () => {
-      await here().driver.startPod(pod, soon());
+      await here().driver.startPod(pod, wanted, soon());
       const now = await here().observePod(pod);
       return now.phase === 'preparing' && now.trouble ? now : undefined;
     });
@@ -55,10 +57,46 @@ export function podLaws(here: () => Installation): void {
 
   it('lets go of a run that was requested and then is not wanted', async () => {
     const pod = here().pod(here().programs.missingImage);
-    await here().driver.startPod(pod, soon());
+    await here().driver.startPod(pod, wanted, soon());
     await here().driver.stopPod(pod.ref, 0, soon());
     expect((await here().observePod(pod)).phase).toMatch(/^(absent|ended)$/);
     await here().driver.remove(pod.ref, soon());
+  });
+
+  it('asks whether a run is wanted when every process sees it, and nothing is left of one that is not', async () => {
+    const pod = here().pod(here().programs.idle);
+    const other = here().cluster.open(here().id);
+    const seen = await eventually(async () => {
+      const sights: RunSight[] = [];
+      const isWanted = async () => {
+        sights.push(...(await other.observePods([pod.ref], soon())));
+        return false;
+      };
+      await here().driver.startPod(pod, isWanted, soon());
+      return sights.at(0)?.phase;
+    });
+    expect(seen).not.toBe('absent');
+    expect(await here().observePod(pod)).toEqual({ phase: 'absent' });
+    expect(await here().listed()).not.toContainEqual(pod.ref);
+    await other.close();
+  });
+
+  it('starts nothing while it cannot be told whether a run is wanted, and starts it afterwards', async () => {
+    const pod = here().pod(here().programs.idle);
+    const unknown = () => Promise.reject(new ClusterError('unreachable', 'The database is away.'));
+    const code = await eventually(() =>
+      here()
+        .driver.startPod(pod, unknown, soon())
+        .then(
+          () => undefined,
+          ({ code }: ClusterError) => code,
+        ),
+    );
+    expect(code).toBe('unreachable');
+    expect((await here().observePod(pod)).phase).toMatch(/^(absent|preparing)$/);
+    expect(await codeOf(here().driver.readLogs(pod.ref, null, soon())[Symbol.asyncIterator]().next())).toBe('not_found');
+    expect((await here().start(pod)).phase).toBe('running');
+    await here().remove(pod);
   });
 
   it('removes a run in any state, and nothing is left of it', async () => {

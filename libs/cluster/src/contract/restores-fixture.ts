@@ -4,7 +4,7 @@ import { freePort } from '@atoll/testing';
 import type { Capabilities } from '../cluster-driver.js';
 import type { Door, Volume } from '../objects.js';
 import { accepts, greeting } from './doors-fixture.js';
-import { codeOf, eventually, ownerOf, soon, type Installation } from './cluster-under-test-fixture.js';
+import { codeOf, eventually, ownerOf, soon, wanted, type Installation } from './cluster-under-test-fixture.js';
 
 /** A database that is restored from a backup gives the numbers again that it gave after it, while the objects under these numbers stay. */
 export function restoreLaws(here: () => Installation, capabilities: Capabilities): void {
@@ -56,7 +56,7 @@ function volumeLaws(here: () => Installation): void {
     await here().driver.makeVolume(theirs, soon());
     const ours = sameNumber(theirs);
     const pod = here().pod(here().programs.idle, { owner: ownerOf(ours), volumes: [{ volumeId: ours.ref.id, path: '/data' }] });
-    const refused = eventually(() => codeOf(here().driver.startPod(pod, soon())).catch(() => undefined));
+    const refused = eventually(() => codeOf(here().driver.startPod(pod, wanted, soon())).catch(() => undefined));
     expect(await refused).toBe('not_found');
     await here().driver.remove(ours.ref, soon());
     expect(await phases(theirs, ours)).toEqual(['ready', 'absent']);

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import type { Capabilities } from '../cluster-driver.js';
 import type { Volume } from '../objects.js';
 import type { VolumeSight } from '../observations.js';
-import { codeOf, eventually, ownerOf, soon, type Installation } from './cluster-under-test-fixture.js';
+import { codeOf, eventually, ownerOf, soon, wanted, type Installation } from './cluster-under-test-fixture.js';
 
 export function volumeLaws(here: () => Installation, capabilities: Capabilities): void {
   const observed = async ({ ref }: Volume) => {
@@ -24,7 +24,7 @@ export function volumeLaws(here: () => Installation, capabilities: Capabilities)
   it('starts no pod with a volume that does not exist', async () => {
     const volumes = [{ volumeId: here().volumeRef().id, path: '/data' }];
     const pod = here().pod(here().programs.idle, { volumes });
-    expect(await codeOf(here().driver.startPod(pod, soon()))).toBe('not_found');
+    expect(await codeOf(here().driver.startPod(pod, wanted, soon()))).toBe('not_found');
     expect((await here().observePod(pod)).phase).toBe('absent');
     expect(await here().listed()).not.toContainEqual(expect.objectContaining({ id: volumes[0]!.volumeId }));
   });

@@ -131,8 +131,8 @@ export class DockerDriver extends ClusterDriver {
     return info;
   }
 
-  startPod(pod: PodRun, signal: AbortSignal): Promise<void> {
-    return guarded(signal, () => this.#pods.start(pod, signal));
+  startPod(pod: PodRun, isWanted: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
+    return guarded(signal, () => this.#pods.start(pod, isWanted, signal));
   }
 
   stopPod(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void> {
@@ -223,6 +223,7 @@ export class DockerDriver extends ClusterDriver {
   }
 
   close(): Promise<void> {
+    this.#pods.close();
     this.#images.close();
     this.#shells.close();
     this.#links.close();

@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { describeWhere, freePort, podmanImage, podmanLacks } from '@atoll/testing';
 import { createCertificate } from '../contract/certificates-fixture.js';
-import { codeOf, eventually, Installation, ownerOf, soon } from '../contract/cluster-under-test-fixture.js';
+import { codeOf, eventually, Installation, ownerOf, soon, wanted } from '../contract/cluster-under-test-fixture.js';
 import { greeting } from '../contract/doors-fixture.js';
 import type { ObjectRef } from '../objects.js';
 import { DockerDriver } from './docker-driver.js';
@@ -167,7 +167,7 @@ describeWhere(podmanLacks(), 'faults of a real engine', () => {
     const door = await here.open(here.door(pod, await freePort()));
     await cluster.podman.kill();
     expect(await codeOf(here.driver.observePods([pod.ref], soon()))).toBe('unreachable');
-    expect(await codeOf(here.driver.startPod(here.pod(here.programs.idle), soon()))).toBe('unreachable');
+    expect(await codeOf(here.driver.startPod(here.pod(here.programs.idle), wanted, soon()))).toBe('unreachable');
     expect(await eventually(() => greeting('127.0.0.1', door.externalPort))).toBe(pod.podName);
     await cluster.podman.restart();
     expect((await here.seen(pod, 'running')).phase).toBe('running');
@@ -250,7 +250,7 @@ describeWhere(podmanLacks(), 'faults of a real engine', () => {
     await tenant.start(hog);
     const next = tenant.pod(tenant.programs.idle);
     const code = await eventually(async () => {
-      const failure = await codeOf(tenant.driver.startPod(next, soon())).catch(() => undefined);
+      const failure = await codeOf(tenant.driver.startPod(next, wanted, soon())).catch(() => undefined);
       if (failure === undefined) await tenant.remove(next);
       return failure;
     });

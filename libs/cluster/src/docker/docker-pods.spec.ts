@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { baseTree, describeWhere, freePort, podmanImage, podmanLacks, timeoutFactor } from '@atoll/testing';
-import { codeOf, eventually, Installation, ownerOf, soon } from '../contract/cluster-under-test-fixture.js';
+import { codeOf, eventually, Installation, ownerOf, soon, wanted } from '../contract/cluster-under-test-fixture.js';
 import type { PodRun, PodSlice } from '../objects.js';
 import type { Trouble } from '../observations.js';
 import type { DockerDriver } from './docker-driver.js';
@@ -63,7 +63,7 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
   };
   const troubleOf = (pod: PodRun): Promise<Trouble> =>
     eventually(async () => {
-      await here.driver.startPod(pod, soon());
+      await here.driver.startPod(pod, wanted, soon());
       const sight = await here.observePod(pod);
       return sight.phase === 'preparing' && sight.trouble ? sight.trouble : undefined;
     });
@@ -126,7 +126,7 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
 
   it('starts no pod without a device of its slice that the node does not have', async () => {
     const pod = here.pod(here.programs.idle, { slices: [slice({ gpuUuid: missingGpu })] });
-    expect(await codeOf(here.driver.startPod(pod, soon()))).toBe('slice_missing');
+    expect(await codeOf(here.driver.startPod(pod, wanted, soon()))).toBe('slice_missing');
     expect((await here.observePod(pod)).phase).not.toBe('running');
     await here.remove(pod);
   });
@@ -145,7 +145,7 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     ]);
     const goOn = cluster.registry.stall();
     const pods = [1, 2, 3].map(() => here.pod({ image: `${cluster.registry.host}/tools/box:1`, command: [] }));
-    await Promise.all(pods.map((pod) => here.driver.startPod(pod, soon())));
+    await Promise.all(pods.map((pod) => here.driver.startPod(pod, wanted, soon())));
     expect((await here.observePod(pods[0]!)).phase).toBe('preparing');
     goOn();
     for (const pod of pods) {
@@ -184,7 +184,7 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     const pod = here.pod(here.programs.idle);
     const name = new Names(here.id).of(pod.ref);
     await cluster.podman.cli('create', '--name', name, podmanImage, 'true');
-    expect(await codeOf(here.driver.startPod(pod, soon()))).toBe('invalid');
+    expect(await codeOf(here.driver.startPod(pod, wanted, soon()))).toBe('invalid');
     expect(await codeOf(here.driver.remove(pod.ref, soon()))).toBe('invalid');
     expect(await here.listed()).not.toContainEqual(pod.ref);
     await cluster.podman.cli('rm', name);

@@ -8,9 +8,9 @@ import type { Engine } from './engine.js';
 import { LogAssembler } from './log-assembler.js';
 import { FrameParser } from './multiplexed.js';
 import type { Names } from './names.js';
-import { isEnded } from './pods.js';
+import { isEnded, isUnstarted } from './pods.js';
 
-/** Between two looks at a run that has not started, and after a stream that ended before its run. */
+/** Before the next look, after a stream that ended before its run. */
 const lookMs = 200;
 
 /** The logs of runs, read from the engine that keeps them. */
@@ -22,7 +22,7 @@ export class Logs {
     let cursor = after;
     for (;;) {
       const found = await containers.find(names.of(ref), signal);
-      if (!found) throw new ClusterError('not_found', 'The run does not exist.');
+      if (!found || isUnstarted(found)) throw new ClusterError('not_found', 'The run does not exist, or has not started.');
       const isOver = isEnded(found);
       // Each stream repeats what follows its cursor, also pieces of lines that were open.
       const assembler = new LogAssembler(cursor);

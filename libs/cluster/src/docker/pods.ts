@@ -18,11 +18,19 @@ const fewRefs = 4;
 const killMs = 30_000;
 const killedExitCode = 137;
 
+interface Creation {
+  readonly pod: PodRun;
+  readonly network: string;
+  readonly mounts: PodContainer['mounts'];
+  readonly isWanted: () => Promise<boolean>;
+}
+
 /** Runs of pods as containers. */
 export class Pods {
   readonly #turns = new Turns();
   /** Names of containers whose end this process has requested; true while the engine is at it. */
   readonly #stops = new Map<string, boolean>();
+  readonly #closing = new AbortController();
   #cores: number | undefined;
 
   constructor(
@@ -30,7 +38,7 @@ export class Pods {
     private readonly options: Pick<PodContainer, 'defaults' | 'cdiDeviceOf'>,
   ) {}
 
-  async start(pod: PodRun, signal: AbortSignal): Promise<void> {
+  async start(pod: PodRun, isWanted: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
     const { containers, images, names, networks } = this.parts;
     const name = names.of(pod.ref);
     await this.#turns.run(name, signal, async () => {
@@ -38,17 +46,25 @@ export class Pods {
       if (existing && !isUnstarted(existing)) return;
       if (!existing && !(await images.prepare(pod.image, pod.ref, signal))) return;
       const mounts = await this.#mountsOf(pod, signal);
-      await networks.with(pod.owner, pod.image, signal, (network) => this.#createAndStart(pod, network, mounts, signal));
+      await networks.with(pod.owner, pod.image, signal, (network) => this.#createAndStart({ pod, network, mounts, isWanted }, signal));
     });
   }
 
-  async #createAndStart(pod: PodRun, network: string, mounts: PodContainer['mounts'], signal: AbortSignal): Promise<void> {
+  /**
+   * An engine creates a container although nobody waits for the answer any more. So its creation is waited for when the caller has given up, too: nobody else
+   * would remove it soon where the run was stopped meanwhile.
+   */
+  async #createAndStart({ pod, network, mounts, isWanted }: Creation, signal: AbortSignal): Promise<void> {
     const { containers, names, engine } = this.parts;
     const container = { ...this.options, defaults: await this.#defaults(signal), network, mounts, kind: await engine.kind(signal) };
     const needsDevice = pod.slices.some(({ isSimulated }) => !isSimulated);
     const api = needsDevice && container.kind === 'podman' ? 'libpod' : 'docker';
     const body = (api === 'libpod' ? libpodBody : dockerBody)(pod, names, container);
-    const id = await containers.create(names.of(pod.ref), body, signal, api);
+    const name = names.of(pod.ref);
+    const id = await containers.create(name, body, this.#closing.signal, api);
+    // Not before: whoever has stopped the run may have looked for the container before it was there. And by its id, since its name may be that of a later one.
+    if (!(await isWanted())) return this.#removeUnstarted(name);
+    signal.throwIfAborted();
     try {
       await containers.start(id, signal);
     } catch (error) {
@@ -56,6 +72,17 @@ export class Pods {
       if (error instanceof EngineRefusal && /network/i.test(error.text)) await containers.remove(id, signal);
       throw error;
     }
+  }
+
+  /** Ends what is waited for although its caller has given up. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  async #removeUnstarted(name: string): Promise<void> {
+    const { signal } = this.#closing;
+    const found = await this.parts.containers.find(name, signal);
+    if (found && isUnstarted(found)) await this.parts.containers.remove(found.Id, signal);
   }
 
   /** Docker refuses a limit above the number of the host's cores. */
@@ -152,7 +179,7 @@ export class Pods {
   }
 }
 
-const isUnstarted = ({ State }: ContainerAnswer): boolean => /^(created|configured|initialized)$/.test(State.Status);
+export const isUnstarted = ({ State }: ContainerAnswer): boolean => /^(created|configured|initialized)$/.test(State.Status);
 export const isEnded = ({ State }: ContainerAnswer): boolean => /^(exited|stopped|dead)$/.test(State.Status);
 
 /** Docker keeps why a start failed; Podman says it only in answer to the start. */

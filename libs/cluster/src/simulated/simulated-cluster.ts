@@ -66,9 +66,9 @@ export class SimulatedCluster extends ClusterDriver {
     }
   }
 
-  async startPod(pod: PodRun, signal: AbortSignal): Promise<void> {
+  async startPod(pod: PodRun, isWanted: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
     await this.meet('start', signal);
-    await this.runs.start(pod);
+    await this.runs.start(pod, isWanted);
   }
 
   async stopPod(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void> {

@@ -34,6 +34,8 @@ interface Row {
   now: Date;
 }
 
+const always = () => Promise.resolve(true);
+
 const columns = `id, run, name, spec, nullif(ready_at, 'infinity') AS ready_at, trouble, ends_at, exit_code, is_out_of_memory, stop_requested_at,
   clock_timestamp()::timestamptz(3) AS now`;
 
@@ -51,18 +53,18 @@ export class SimulatedRuns {
     private readonly kind: 'pod' | 'vm' = 'pod',
   ) {}
 
-  async start({ ref, podName, image, command, slices, owner, volumes }: StartedRun): Promise<void> {
+  async start({ ref, podName, image, command, slices, owner, volumes }: StartedRun, isWanted = always): Promise<void> {
     if (volumes.length > 0) {
       if (await this.find(ref)) return;
       await this.volumes.write(volumes.map(({ volumeId }) => volumeId));
     }
     const life = lifeOf(scenarioOf(podName, image), this.pullMs);
     const spec: KeptSpec = { image, command, slices, owner, volumes: volumes.map(({ volumeId }) => volumeId) };
-    await this.store.query(
+    const created = await this.store.query(
       `INSERT INTO ${tables.run} (cluster, kind, id, run, name, spec, requested_at, ready_at, trouble, ends_at, exit_code, is_out_of_memory)
        SELECT $1, $11, $2, $3, $4, $5, now, coalesce(now + $6::integer * interval '1 millisecond', 'infinity'), $7,
          now + ($6::integer + $8::integer) * interval '1 millisecond', $9, $10
-       FROM (SELECT clock_timestamp()::timestamptz(3) AS now) clock ON CONFLICT DO NOTHING`,
+       FROM (SELECT clock_timestamp()::timestamptz(3) AS now) clock ON CONFLICT DO NOTHING RETURNING id`,
       [
         this.cluster,
         ref.id,
@@ -77,7 +79,17 @@ export class SimulatedRuns {
         this.kind,
       ],
     );
+    if (created.length > 0) await this.removeUnless(ref, isWanted);
     this.changed();
+  }
+
+  private async removeUnless(ref: ObjectRef, isWanted: () => Promise<boolean>): Promise<void> {
+    let isNeeded = false;
+    try {
+      isNeeded = await isWanted();
+    } finally {
+      if (!isNeeded) await this.remove(ref);
+    }
   }
 
   /** What a guest does with the keys that it is told. */

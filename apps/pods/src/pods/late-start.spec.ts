@@ -1,0 +1,79 @@
+import type { ClusterDriver } from '@atoll/cluster';
+import { pods } from '@atoll/contracts/pods';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
+
+let fixture: PodsFixture;
+let team: ToldTeam;
+let driver: ClusterDriver;
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+  team = await fixture.team('member', 8);
+  driver = await fixture.simulated.driverOf('1');
+});
+/** The processes that were late. */
+const working: Promise<void>[] = [];
+afterAll(async () => {
+  await Promise.all(working);
+  await fixture.stop();
+});
+
+interface LateStart {
+  readonly run: number;
+  readonly isWanted: () => Promise<boolean>;
+  /** The cluster comes to it, and the process that has asked for it goes on; resolves when that is done. */
+  goOn(): Promise<void>;
+}
+
+/** The next start, which takes as long as the spec lets it. */
+async function heldStart(): Promise<LateStart> {
+  const begun = Promise.withResolvers<LateStart>();
+  const going = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<void>();
+  const goOn = () => (going.resolve(), over.promise);
+  const start = driver.startPod.bind(driver);
+  jest.spyOn(driver, 'startPod').mockImplementationOnce(async (pod, isWanted, signal) => {
+    begun.resolve({ run: pod.ref.run, isWanted, goOn });
+    await going.promise;
+    await start(pod, isWanted, signal);
+    over.resolve();
+  });
+  working.push(fixture.work());
+  return begun.promise;
+}
+
+/** What another process does with the pod when the claim of the one that starts it has run out. */
+async function takeOver(): Promise<void> {
+  await fixture.query('UPDATE pod SET claim_token = NULL, claimed_until = NULL, due_at = clock_timestamp(), parked_until = NULL');
+}
+
+it('a run is wanted until its pod is stopped, and never again, whoever starts it', async () => {
+  const pod = await fixture.create(team);
+  const late = await heldStart();
+  expect(await late.isWanted()).toBe(true);
+  await fixture.act(pod, 'stop', team);
+  expect(await late.isWanted()).toBe(false);
+  await takeOver();
+  await fixture.until(pod, 'stopped');
+  expect(await late.isWanted()).toBe(false);
+  await fixture.act(pod, 'start', team);
+  await fixture.until(pod, 'running');
+  expect(await late.isWanted()).toBe(false);
+  await late.goOn();
+  const refs = [late.run, late.run + 1].map((run) => ({ kind: 'pod', id: pod.pod_id, run }) as const);
+  const phases = async () => (await driver.observePods(refs, AbortSignal.timeout(10_000))).map(({ phase }) => phase);
+  expect(await phases()).toEqual(['absent', 'running']);
+});
+
+it('a run is not wanted when its pod is restarted or deleted while it starts', async () => {
+  const pod = await fixture.create(team);
+  const first = await heldStart();
+  await fixture.act(pod, 'restart', team);
+  expect(await first.isWanted()).toBe(false);
+  await takeOver();
+  const second = await heldStart();
+  expect([await second.isWanted(), await first.isWanted()]).toEqual([true, false]);
+  await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
+  expect(await second.isWanted()).toBe(false);
+  await Promise.all([first.goOn(), second.goOn()]);
+});
