@@ -1,7 +1,15 @@
 interface Table {
   readonly table: string;
   readonly key: string;
+  /** SQL expression for whose a row is, if owners take turns in a lane. */
+  readonly owner?: string | null;
 }
+
+/**
+ * Owners take turns among so many rows of a lane, those that are due for longest, and as many that became due last: so
+ * many are read of any number, and what becomes due is in sight at once.
+ */
+const inSight = 1_000;
 
 /** Condition for rows without a valid claim. */
 const unclaimed = '(claimed_until IS NULL OR claimed_until <= (SELECT now FROM clock))';
@@ -25,23 +33,63 @@ function lanesOf({ table }: Table, name: string, kind: string, range: string): s
 
 const kinds = { fresh: 'attempts = 0', retried: 'attempts > 0' };
 
-/** FROM and WHERE for the rows of a lane that may be claimed, if their state is known. */
-function claimable({ table }: Table, kind: string, lane: string): string {
-  return `${table} WHERE ${table}.lane = ${lane} AND due_at IS NOT NULL AND ${kind} AND due_at <= (SELECT now FROM clock) AND ${unclaimed}`;
+/** Condition for the due rows of a lane of one kind, which is a condition too. */
+function due({ table }: Table, kind: string, lane: string): string {
+  return `${table}.lane = ${lane} AND due_at IS NOT NULL AND ${kind} AND due_at <= (SELECT now FROM clock)`;
 }
 
-/** The claimable rows of each visited lane, longest due first. Locked rows are skipped. */
+/** Condition for the rows of a lane that may be claimed. */
+function claimable(of: Table, kind: string, lane: string): string {
+  return `${due(of, kind, lane)} AND ${unclaimed}`;
+}
+
+/** Up to `room` claimable rows of a lane, longest due first, or owner by owner. Locked rows are skipped. */
+function nextOf(of: Table, kind: string, lane: string, room: string): string {
+  const { table, key, owner } = of;
+  if (!owner) {
+    return `SELECT ${key} AS key, due_at FROM ${table} WHERE ${claimable(of, kind, lane)}
+      ORDER BY due_at LIMIT ${room} FOR NO KEY UPDATE SKIP LOCKED`;
+  }
+  // Locked one by one in the order of their turns. IS TRUE: only the key is to be looked up in an index here.
+  return `SELECT taken.*, turn, chance FROM (${turnsOf(of, kind, lane)}) waiting, LATERAL (
+        SELECT ${key} AS key, due_at FROM ${table}
+        WHERE ${key} = waiting.key AND (${claimable(of, kind, lane)}) IS TRUE FOR NO KEY UPDATE SKIP LOCKED
+      ) taken
+      ORDER BY turn, chance LIMIT ${room}`;
+}
+
+/**
+ * The claimable rows in sight of a lane, the first of each owner before the second of any. Rows that are claimed, by
+ * whichever process, are turns that their owner has had. Among owners that have had as many, chance decides, anew with
+ * each claim: by age, those with many old rows would come first until they have no more.
+ */
+function turnsOf(of: Table, kind: string, lane: string): string {
+  const { table, key, owner } = of;
+  const some = `SELECT ${key} AS key, ${owner} AS owner, ${unclaimed} AS is_free, due_at FROM ${table} WHERE ${due(of, kind, lane)}`;
+  return `WITH oldest AS MATERIALIZED (${some} ORDER BY due_at LIMIT ${inSight}),
+          in_sight AS (
+            SELECT * FROM oldest
+            UNION ALL
+            (${some} AND due_at > (SELECT max(due_at) FROM oldest) ORDER BY due_at DESC LIMIT ${inSight})
+          ),
+          numbered AS (
+            SELECT key, owner, is_free, row_number() OVER (PARTITION BY owner ORDER BY is_free, due_at, key) AS turn FROM in_sight
+          )
+        SELECT key, turn, md5(concat($1::uuid, owner)) AS chance FROM numbered WHERE is_free ORDER BY turn, chance`;
+}
+
+/** The claimable rows of each visited lane. */
 function rowsOf(of: Table, kind: keyof typeof kinds): string {
   return `SELECT visited.*, ${kind === 'retried'} AS is_retried, candidate.* FROM visited, LATERAL (
-      SELECT ${of.key} AS key, due_at FROM ${claimable(of, kinds[kind], 'visited.lane')} AND ${known('$9')}
-      ORDER BY due_at LIMIT visited.room FOR NO KEY UPDATE SKIP LOCKED
+      ${nextOf(of, `${kinds[kind]} AND ${known('$9')}`, 'visited.lane', 'visited.room')}
     ) candidate`;
 }
 
 /** Lanes with claimable rows in which this process runs no step. */
 function idleLanes(of: Table, name: string, kind: keyof typeof kinds): string {
   // A scalar subquery is evaluated lane by lane; EXISTS could become a join over all due rows.
-  const first = (each: keyof typeof kinds) => `(SELECT true FROM ${claimable(of, kinds[each], `${name}.lane`)} AND ${known('$9')} LIMIT 1)`;
+  const first = (each: keyof typeof kinds) =>
+    `(SELECT true FROM ${of.table} WHERE ${claimable(of, `${kinds[each]} AND ${known('$9')}`, `${name}.lane`)} LIMIT 1)`;
   return `SELECT lane FROM ${name} WHERE NOT $5::jsonb ? lane AND ${first(kind)}${kind === 'retried' ? ` AND ${first('fresh')} IS NULL` : ''}`;
 }
 
@@ -75,7 +123,7 @@ export function claimDueSql(of: Table): string {
     ),
     candidates AS MATERIALIZED (${rowsOf(of, 'fresh')} UNION ALL ${rowsOf(of, 'retried')}),
     placed AS (
-      SELECT *, row_number() OVER (PARTITION BY lane ORDER BY is_retried, due_at, key) AS place FROM candidates
+      SELECT *, row_number() OVER (PARTITION BY lane ORDER BY is_retried, ${of.owner ? 'turn, chance, ' : ''}due_at, key) AS place FROM candidates
     ),
     ordered AS (
       SELECT key, under_way + place AS place, row_number() OVER (ORDER BY under_way + place, is_retried, due_at, key) AS turn
@@ -103,12 +151,8 @@ export function claimOverdueSql(of: Table): string {
 
 /** Claims more rows of one lane and state. $1 token, $2 milliseconds, $3 limit, $4 lane, $5 state. */
 export function claimAlikeSql(of: Table): string {
-  const { key } = of;
   return `WITH ${clock},
-    chosen AS MATERIALIZED (
-      SELECT ${key} AS key FROM ${claimable(of, kinds.fresh, '$4')} AND state = $5
-      ORDER BY due_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
-    )
+    chosen AS MATERIALIZED (${nextOf(of, `${kinds.fresh} AND state = $5`, '$4', '$3')})
     ${claimed(of)}`;
 }
 

@@ -70,6 +70,13 @@ export abstract class DurableMachine<
   protected abstract readonly lanes: string;
 
   /**
+   * SQL expression over the columns of the table: whose a row is, such as its team. Owners take turns in each lane, so
+   * that one with many rows delays the others by a step or so. Null: rows of a lane go in the order in which they became
+   * due, whosever they are.
+   */
+  readonly owner: string | null = null;
+
+  /**
    * Does the work of the row's state. Must be safe to run twice. Throws `StepFailed`; any other error is logged and
    * retried.
    */

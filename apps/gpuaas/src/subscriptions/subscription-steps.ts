@@ -38,6 +38,7 @@ const looks = { firstMs: 1_000, mostMs: 30_000 };
 @Injectable()
 export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, SubscriptionState, SubscriptionEvent> {
   protected readonly lanes = lanesOf('subscription', `subscription.state NOT IN ('growing', 'reverting') OR is_added`);
+  override readonly owner = 'team_id';
 
   constructor(
     dataSource: DataSource,

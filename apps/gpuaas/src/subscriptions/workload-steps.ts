@@ -32,6 +32,7 @@ type Found = Outcome<WorkloadEntity, WorkloadEvent>;
 @Injectable()
 export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState, WorkloadEvent> {
   protected readonly lanes = lanesOf('workload');
+  override readonly owner = 'team_id';
 
   constructor(
     dataSource: DataSource,

@@ -30,6 +30,7 @@ const self = { actor: 'system:pods' };
 export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   /** Those that wait for one cluster hold up nobody who waits for another. */
   protected readonly lanes = `ARRAY[gpuaas_id::text]`;
+  override readonly owner = 'team_id';
 
   constructor(
     dataSource: DataSource,

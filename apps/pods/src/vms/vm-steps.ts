@@ -31,6 +31,7 @@ const self = { actor: 'system:pods' };
 @Injectable()
 export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   protected readonly lanes = `ARRAY[gpuaas_id::text]`;
+  override readonly owner = 'team_id';
 
   constructor(
     dataSource: DataSource,

@@ -20,6 +20,7 @@ const lost = { code: 'lost', message: 'The cluster no longer has the volume.' };
 @Injectable()
 export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, VolumeEvent> {
   protected readonly lanes = `ARRAY[gpuaas_id::text]`;
+  override readonly owner = 'team_id';
 
   constructor(
     dataSource: DataSource,
