@@ -13,10 +13,11 @@ import {
 } from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
-import { timeoutFactor } from '@atoll/testing';
+import { allStatementsDuring, mostRowsRead, timeoutFactor } from '@atoll/testing';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { TeamDeletionService } from './team-deletion.service.js';
+import { TeamUpkeep } from './team-upkeep.js';
 
 let fixture: TeamsFixture;
 beforeAll(async () => {
@@ -171,6 +172,19 @@ describe('a deletion whose process died', () => {
     await Promise.all([deletion.callOffAbandoned(team.id), deletion.callOffAbandoned(team.id)]);
     expect(await statusOf(team.id)).toBe('active');
     expect(await statusesTold(team.id, 2)).toEqual(['active', 'active']);
+  });
+
+  it('is found without a look at all whose time has not come', async () => {
+    await fixture.query(
+      `INSERT INTO team (id, name, description, policy_id, deletion_deadline, forced_deletion_due_at)
+       SELECT gen_random_uuid(), 'Later', '', p.id, now() + interval '1 hour', now() + interval '1 hour'
+       FROM image_policy p, generate_series(1, 5000) WHERE p.is_default`,
+    );
+    await fixture.query('ANALYZE team');
+    const sent = await allStatementsDuring(() => fixture.app.get(TeamUpkeep, { strict: false }).look());
+    const looks = sent.filter(({ text }) => text.includes('is_forced'));
+    expect(looks).not.toEqual([]);
+    for (const look of looks) expect(await mostRowsRead(fixture, look)).toBeLessThan(100);
   });
 });
 

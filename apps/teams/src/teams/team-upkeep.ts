@@ -47,9 +47,9 @@ export class TeamUpkeep implements OnApplicationBootstrap, OnModuleDestroy {
 
   private due(): Promise<{ id: string; is_forced: boolean }[]> {
     return this.dataSource.query(
-      `(SELECT id, false AS is_forced FROM team WHERE deletion_deadline < clock_timestamp() ORDER BY deletion_deadline LIMIT ${batch})
+      `(SELECT id, false AS is_forced FROM team WHERE deletion_deadline < (SELECT clock_timestamp()) ORDER BY deletion_deadline LIMIT ${batch})
        UNION ALL
-       (SELECT id, true FROM team WHERE forced_deletion_due_at < clock_timestamp() ORDER BY forced_deletion_due_at LIMIT ${batch})`,
+       (SELECT id, true FROM team WHERE forced_deletion_due_at < (SELECT clock_timestamp()) ORDER BY forced_deletion_due_at LIMIT ${batch})`,
     );
   }
 
