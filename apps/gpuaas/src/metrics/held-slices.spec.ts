@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { subscriptions, workloads } from '@atoll/contracts/gpuaas';
+import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
+import { DataSource } from 'typeorm';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
+import { forgetHeldSlices } from './held-slices.js';
 
 let fixture: GpuaasFixture;
 let team: ToldTeam;
@@ -104,5 +107,22 @@ describe('the times in which a slice was held', () => {
     await end(31.5);
     await fixture.settle();
     expect(await rowsOf(held)).toEqual([]);
+  });
+
+  it('that a window may still reach are not read by each look for those that none reaches', async () => {
+    const { pool_id } = await fixture.pool({ profiles: ['7g.80gb'] });
+    const { subscription_id } = await active(pool_id);
+    await fixture.query(
+      `INSERT INTO held_slice (lease_id, subscription_id, gpu_id, is_slot, held_from, held_until)
+       SELECT lease_id, subscription_id, gpu_id, is_slot, held_from, clock_timestamp() FROM held_slice, generate_series(1, 10000)
+       WHERE subscription_id = $1`,
+      [subscription_id],
+    );
+    await fixture.query('ANALYZE held_slice');
+    const database = fixture.get(DataSource);
+    const looks = await allStatementsDuring(() => forgetHeldSlices((text, values) => database.query(text, values)));
+    const own = looks.filter(({ text }) => text.startsWith('DELETE FROM held_slice'));
+    expect(own).not.toEqual([]);
+    for (const look of own) expect(await mostRowsRead(fixture, look)).toBeLessThan(100);
   });
 });

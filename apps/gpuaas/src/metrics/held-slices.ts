@@ -8,7 +8,7 @@ const keptDays = windowMs.last_30d / 86_400_000 + 1;
 export async function forgetHeldSlices(query: Query): Promise<void> {
   await query(
     `DELETE FROM held_slice WHERE held_slice_id IN (
-       SELECT held_slice_id FROM held_slice WHERE held_until < clock_timestamp() - $1 * interval '1 day'
+       SELECT held_slice_id FROM held_slice WHERE held_until < (SELECT clock_timestamp()) - $1 * interval '1 day'
        ORDER BY held_until LIMIT 10000 FOR UPDATE SKIP LOCKED
      )`,
     [keptDays],
