@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { exposedServices, instances, pods, type ExposedService } from '@atoll/contracts/pods';
 import { MachineWorkers } from '@atoll/state-machine';
-import { statementsOf } from '@atoll/testing';
+import { allStatementsDuring, mostRowsRead, statementsOf } from '@atoll/testing';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { DeletedExposures } from './deleted-exposures.js';
 
@@ -77,5 +77,21 @@ describe('after ATOLL_HISTORY_RETENTION', () => {
       const plan = await fixture.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text}`, values);
       expect(plan.map((line) => line['QUERY PLAN']).join('\n')).not.toContain('Seq Scan on pod');
     }
+  });
+
+  it('a look for old ones reads none that were deleted since, however many these are', async () => {
+    const pod = await fixture.running(team);
+    const service = await exposed(pod.pod_name, 'one');
+    await fixture.query(
+      `INSERT INTO exposure (pod_id, gpuaas_id, public_host, service_name, port, protocol, external_port, is_ssl, is_picked, state, entered_at)
+       SELECT pod_id, gpuaas_id, public_host, service_name, port, protocol, external_port, is_ssl, is_picked, 'deleted', now() FROM exposure, generate_series(1, 10000) WHERE service_id = $1`,
+      [service.service_id],
+    );
+    await fixture.query('ANALYZE exposure');
+    const looks = (await allStatementsDuring(() => fixture.get(DeletedExposures).removeSome())).filter(({ text }) =>
+      text.startsWith('DELETE FROM exposure'),
+    );
+    expect(looks).toHaveLength(1);
+    for (const look of looks) expect(await mostRowsRead(fixture, look)).toBeLessThan(100);
   });
 });

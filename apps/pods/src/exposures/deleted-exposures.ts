@@ -7,7 +7,7 @@ const batchSize = 1_000;
 
 /** Replicas do not wait for each other. */
 const removal = `DELETE FROM exposure WHERE service_id IN (
-    SELECT service_id FROM exposure WHERE state = 'deleted' AND entered_at < clock_timestamp() - make_interval(days => $1)
+    SELECT service_id FROM exposure WHERE state = 'deleted' AND entered_at < (SELECT clock_timestamp()) - make_interval(days => $1)
       AND NOT EXISTS (SELECT FROM reserved_port WHERE reserved_port.service_id = exposure.service_id)
     ORDER BY entered_at LIMIT $2 FOR UPDATE SKIP LOCKED
   ) RETURNING service_id`;

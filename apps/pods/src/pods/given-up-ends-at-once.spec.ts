@@ -166,6 +166,16 @@ describe('ends that were given up', () => {
     for (const read of reads) expect(await mostRowsRead(fixture, read)).toBeLessThan(1_000);
   });
 
+  it('that are not due yet are not read by each look for the clusters to visit', async () => {
+    await givenUp(10_000, { minutesAgo: -60 });
+    const [late = ''] = await givenUp(1);
+    await fixture.query('UPDATE given_up_end SET gpuaas_id = 7 WHERE id = $1', [late]);
+    await fixture.query('ANALYZE given_up_end');
+    const own = replica();
+    const sent = await allStatementsDuring(async () => expect(await own['due']()).toEqual(['7']));
+    for (const read of sent) expect(await mostRowsRead(fixture, read)).toBeLessThan(100);
+  });
+
   it('are all tried, but for those of which another replica has just locked some of the first', async () => {
     const ids = await givenUp(60);
     const other = fixture.get(DataSource).createQueryRunner();

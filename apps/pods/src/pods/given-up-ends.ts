@@ -23,6 +23,18 @@ const claimMs = 150_000;
 /** No more are claimed afterwards, so that the log has a line meanwhile, as of a cluster that hangs. */
 const visitMs = 60_000;
 
+/** The clusters to which ends are owed that are due: a step along an index for each cluster, and one to its end that is due first. */
+const dueClusters = `WITH RECURSIVE cluster AS (
+    (SELECT gpuaas_id FROM given_up_end ORDER BY gpuaas_id LIMIT 1)
+    UNION ALL
+    SELECT next.gpuaas_id FROM cluster CROSS JOIN LATERAL (
+      SELECT given.gpuaas_id FROM given_up_end given WHERE given.gpuaas_id > cluster.gpuaas_id ORDER BY given.gpuaas_id LIMIT 1
+    ) next
+  )
+  SELECT gpuaas_id FROM cluster WHERE (
+    SELECT true FROM given_up_end given WHERE given.gpuaas_id = cluster.gpuaas_id AND try_at <= (SELECT clock_timestamp()) ORDER BY try_at LIMIT 1
+  )`;
+
 /** The next teams in turn to which a cluster owes ends, due or not: a few steps along an index, however many there are. */
 const nextTeams = `WITH RECURSIVE team AS (
     (SELECT team_id, 1 AS place FROM given_up_end WHERE gpuaas_id = $1 AND team_id > $2 ORDER BY team_id LIMIT 1)
@@ -89,9 +101,7 @@ export class GivenUpEnds extends ClusterRounds {
   }
 
   protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(
-      'SELECT DISTINCT gpuaas_id FROM given_up_end WHERE try_at <= clock_timestamp()',
-    );
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(dueClusters);
     return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { newId, Statements } from '@atoll/database';
+import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { PodsFixture } from '../pods-fixture.js';
 import { LogInTrail } from './doorkeeper.js';
 import { KeptLogIns } from './kept-log-ins.js';
@@ -75,4 +76,17 @@ it('log-ins are kept for as long as the setting says, and no longer, however man
   await trail.forgetOld();
   const kept = await fixture.query<{ log_in_id: string }>('SELECT log_in_id FROM ssh_log_in');
   expect(kept.map(({ log_in_id }) => log_in_id).toSorted()).toEqual([open, lately].toSorted());
+});
+
+it('log-ins that are kept are not read by each look for old ones', async () => {
+  await fixture.query(
+    `INSERT INTO ssh_log_in (log_in_id, pod_id, pod_name, team_id, user_id, address, began_at, ended_at)
+     SELECT gen_random_uuid(), gen_random_uuid(), 'kept', gen_random_uuid(), gen_random_uuid(), '::1', clock_timestamp(), clock_timestamp()
+     FROM generate_series(1, 10000)`,
+  );
+  await fixture.query('ANALYZE ssh_log_in');
+  const sent = await allStatementsDuring(() => (fixture.get(LogInTrail) as KeptLogIns).forgetOld());
+  const looks = sent.filter(({ text }) => text.startsWith('DELETE FROM ssh_log_in'));
+  expect(looks).toHaveLength(1);
+  for (const look of looks) expect(await mostRowsRead(fixture, look)).toBeLessThan(100);
 });

@@ -8,7 +8,8 @@ const insertion = `INSERT INTO ssh_log_in (log_in_id, pod_id, pod_name, team_id,
   VALUES ($1, $2, $3, $4, $5, $6, $7)`;
 
 const removal = `DELETE FROM ssh_log_in WHERE log_in_id IN (
-  SELECT log_in_id FROM ssh_log_in WHERE began_at < clock_timestamp() - make_interval(days => $1) LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING log_in_id`;
+  SELECT log_in_id FROM ssh_log_in WHERE began_at < (SELECT clock_timestamp()) - make_interval(days => $1)
+  ORDER BY began_at LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING log_in_id`;
 
 const lostReason = 'the replica that held the connection was lost';
 
