@@ -1,5 +1,6 @@
 import { Statements } from '@atoll/database';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { LogClaims } from './log-claims.js';
 import { LogsFixture } from './logs-fixture.js';
 
@@ -18,6 +19,7 @@ beforeAll(async () => {
   const first = claims();
   for (const reading: number[] = []; reading.length < podCount;)
     reading.push(...(await first.claimRuns(reading)).map(({ source }) => source.no));
+  await first.claimRuns(await readingOf(first));
   await fixture.query('UPDATE log_source SET reader_id = ($1::uuid[])[1 + no % 3]', [replicas.map(({ readerId }) => readerId)]);
   await write(`SELECT '${newest}'::uuid`);
 });
@@ -52,4 +54,32 @@ it('lines of the platform about the newest pod are stored by one replica, howeve
   const podIds = found.flat().map(({ podId }) => podId);
   expect(podIds.filter((podId) => podId === newest)).toHaveLength(1);
   expect(podIds).toHaveLength(podCount + 1);
+});
+
+it('a round asks for what is new alone, however many pods are read: for all others only where a replica has come or gone', async () => {
+  await fixture.query('DELETE FROM platform_line');
+  await fixture.query('ANALYZE pod_run, log_source, platform_line');
+  const [own = new LogClaims(fixture.get(Statements)), leaving = own] = replicas;
+  const living = new Set(replicas);
+  const [nowMs, clock] = [performance.now(), jest.spyOn(performance, 'now')];
+  const look = async (offsetMs: number, ended: readonly number[] = []) => {
+    clock.mockReturnValue(nowMs + offsetMs);
+    for (const replica of living) await replica.beAlive();
+    const reading = (await readingOf(own)).filter((no) => !ended.includes(no));
+    let taken: number[] = [];
+    const sent = await allStatementsDuring(async () => (taken = (await own.claimRuns(reading)).map(({ source }) => source.no)));
+    const asked = sent.filter(({ text }) => /\bFROM pod_run\b/.test(text));
+    expect(asked).toHaveLength(2);
+    const most = Math.max(...(await Promise.all(asked.map((one) => mostRowsRead(fixture, one)))));
+    return { isAll: most >= podCount, taken: taken.toSorted() };
+  };
+  await look(0);
+  expect(await look(30_000)).toEqual({ isAll: false, taken: [] });
+  const left = (await readingOf(leaving)).toSorted();
+  if (living.delete(leaving)) await leaving.release();
+  expect(await look(30_000)).toEqual({ isAll: true, taken: left });
+  expect(await look(40_000)).toEqual({ isAll: false, taken: [] });
+  // As after an error of its cluster.
+  expect(await look(40_000, left.slice(0, 2))).toEqual({ isAll: false, taken: left.slice(0, 2) });
+  jest.restoreAllMocks();
 });

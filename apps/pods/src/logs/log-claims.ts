@@ -49,12 +49,21 @@ export interface PlatformLine {
 
 /** A replica that has not shown up for so long reads no more. */
 const aliveSeconds = 15;
+/** Runs that are claimed at once. */
+const atOnce = 1_000;
+/** Replicas that take over from another claim side by side: each looks at all runs for so long after it has found some. */
+const settleMs = 5_000;
+/** Between two looks at all runs. Nothing should be found by them but what a replica has left that has come or gone. */
+const allMs = 60_000;
+
+/** Pods with runs that nobody has begun to read: an index has these alone, however many pods run. */
+const unclaimedPods = 'SELECT pod_id FROM pod_run WHERE NOT is_claimed AND NOT is_log_read';
 
 /** `OFFSET 0`, here and below, has each pod looked up in the index: most sources are of pods that are gone, and are not to be scanned each second. */
 const newSources = `
   WITH pods AS (
     SELECT pod_id, pod_name, team_id, gpuaas_id FROM pod WHERE pod_id IN (
-      SELECT pod_id FROM (SELECT pod_id FROM pod_run WHERE NOT is_log_read UNION SELECT pod_id FROM platform_line) AS writing
+      SELECT pod_id FROM (${unclaimedPods} UNION SELECT pod_id FROM platform_line) AS writing
       WHERE NOT EXISTS (SELECT FROM log_source source WHERE source.pod_id = writing.pod_id AND is_platform OFFSET 0) LIMIT 1000
     )
   ), known AS (
@@ -79,12 +88,23 @@ const claimOf = (wanted: string) => `
   RETURNING source.no, scope_no, scope.team_id, scope.gpuaas_id::text, pod_name, is_platform, source.pod_id, wanted.run,
     CASE WHEN source.run = wanted.run THEN cursor END AS cursor, last_ns::text`;
 
-/** Runs of one pod are read one after the other, so that its lines keep their order. */
-const claimRuns = claimOf(`
-  SELECT DISTINCT ON (run.pod_id) found.no, run.run FROM pod_run run
-    CROSS JOIN LATERAL (SELECT no, reader_id FROM log_source WHERE pod_id = run.pod_id AND NOT is_platform OFFSET 0) AS found
-  WHERE NOT run.is_log_read AND found.no NOT IN (SELECT unnest($2::integer[])) AND ${free('found')}
-  ORDER BY run.pod_id, run.run LIMIT 1000`);
+/** Of `pods` and of those that $3 names. Runs of one pod are read one after the other, so that its lines keep their order. */
+const claimRunsOf = (pods: string) =>
+  claimOf(`
+  SELECT found.no, first.run FROM (${pods} UNION SELECT unnest($3::uuid[])) AS pods (pod_id)
+    CROSS JOIN LATERAL (SELECT no, reader_id FROM log_source WHERE pod_id = pods.pod_id AND NOT is_platform OFFSET 0) AS found
+    CROSS JOIN LATERAL (SELECT run FROM pod_run WHERE pod_id = pods.pod_id AND NOT is_log_read ORDER BY run LIMIT 1) AS first
+  WHERE found.no NOT IN (SELECT unnest($2::integer[])) AND ${free('found')}
+  ORDER BY pods.pod_id LIMIT ${atOnce}`);
+const claimNewRuns = claimRunsOf(unclaimedPods);
+const claimAnyRuns = claimRunsOf('SELECT pod_id FROM pod_run WHERE NOT is_log_read');
+
+/** Waits for nobody: a run that is locked is looked at again, and marked the next time. */
+const markClaimed = `
+  UPDATE pod_run SET is_claimed = true WHERE (pod_id, run) IN (
+    SELECT pod_id, run FROM unnest($1::uuid[], $2::integer[]) AS claimed (pod_id, run) JOIN pod_run USING (pod_id, run)
+    FOR NO KEY UPDATE OF pod_run SKIP LOCKED
+  ) RETURNING pod_id, run`;
 
 const claimPlatform = claimOf(`
   SELECT DISTINCT found.no, 0 AS run FROM platform_line line JOIN log_source found ON found.pod_id = line.pod_id AND found.is_platform
@@ -102,18 +122,35 @@ const saveCursors = `
 @Injectable()
 export class LogClaims {
   readonly readerId = randomUUID();
+  /** The other replicas that read. */
+  private others = '';
+  /** By source: what was claimed here, and is still read as far as this knows. */
+  private readonly held = new Map<number, Claimed>();
+  /** Sources of these whose runs are not marked as claimed yet. */
+  private readonly unmarked = new Set<number>();
+  /** Pods whose runs were read here and are no more, to their end or not. */
+  private readonly again = new Set<string>();
+  /** Until when each look is one at all runs, and when the next is due at the latest. */
+  private allUntilMs = -Infinity;
+  private nextAllMs = -Infinity;
 
   constructor(private readonly statements: Statements) {}
 
   /** Says that this replica lives, and forgets those that do not. */
   async beAlive(): Promise<void> {
-    await this.statements.query(
+    const [row] = await this.statements.query<{ others: string }>(
       'logs.alive',
-      `WITH dead AS (DELETE FROM log_reader WHERE alive_until < clock_timestamp() - interval '1 hour')
-       INSERT INTO log_reader (id, alive_until) VALUES ($1, clock_timestamp() + make_interval(secs => $2))
-       ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until`,
+      `WITH dead AS (DELETE FROM log_reader WHERE alive_until < clock_timestamp() - interval '1 hour'), alive AS (
+         INSERT INTO log_reader (id, alive_until) VALUES ($1, clock_timestamp() + make_interval(secs => $2))
+         ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until
+       )
+       SELECT coalesce(string_agg(id::text, ',' ORDER BY id), '') AS others FROM log_reader WHERE id <> $1 AND alive_until > clock_timestamp()`,
       [this.readerId, aliveSeconds],
     );
+    const others = row?.others ?? '';
+    // What one of them has read may be free.
+    if (others !== this.others) [this.nextAllMs, this.allUntilMs] = [-Infinity, performance.now() + settleMs];
+    this.others = others;
   }
 
   /** Gives up what this replica reads, so that others need not wait. */
@@ -123,8 +160,47 @@ export class LogClaims {
 
   /** Runs to read that no replica reads, but for sources that are read here already. */
   async claimRuns(reading: readonly number[]): Promise<Claimed[]> {
+    this.letGo(new Set(reading));
+    await this.mark();
     await this.statements.query('logs.sources', newSources, []);
-    return (await this.statements.query<ClaimedRow>('logs.claim-runs', claimRuns, [this.readerId, reading])).map(claimedOf);
+    const nowMs = performance.now();
+    const isAll = nowMs < this.allUntilMs || nowMs >= this.nextAllMs;
+    // Until one has succeeded.
+    if (isAll) this.nextAllMs = -Infinity;
+    const values = [this.readerId, reading, [...this.again]];
+    const rows = isAll
+      ? await this.statements.query<ClaimedRow>('logs.claim-any-runs', claimAnyRuns, values)
+      : await this.statements.query<ClaimedRow>('logs.claim-runs', claimNewRuns, values);
+    if (isAll) this.nextAllMs = nowMs + allMs;
+    if (isAll && rows.length > 0) this.allUntilMs = nowMs + settleMs;
+    const claimed = rows.map(claimedOf);
+    // Those that were not claimed have no more to read, or another replica reads them.
+    if (rows.length < atOnce) this.again.clear();
+    for (const one of claimed) {
+      this.held.set(one.source.no, one);
+      this.unmarked.add(one.source.no);
+      this.again.delete(one.podId);
+    }
+    return claimed;
+  }
+
+  private letGo(reading: ReadonlySet<number>): void {
+    for (const [no, { podId }] of this.held) {
+      if (reading.has(no)) continue;
+      this.held.delete(no);
+      this.unmarked.delete(no);
+      this.again.add(podId);
+    }
+  }
+
+  /** Only what is being read is marked: where a claim was not heard of, as its answer was lost, the run is claimed again. */
+  private async mark(): Promise<void> {
+    if (this.unmarked.size === 0) return;
+    const claimed = [...this.unmarked].flatMap((no) => this.held.get(no) ?? []);
+    const values = [claimed.map(({ podId }) => podId), claimed.map(({ run }) => run)];
+    const marked = await this.statements.query<{ pod_id: string; run: number }>('logs.mark-runs', markClaimed, values);
+    const runs = new Set(marked.map(({ pod_id, run }) => `${pod_id} ${run}`));
+    for (const { podId, run, source } of claimed) if (runs.has(`${podId} ${run}`)) this.unmarked.delete(source.no);
   }
 
   /** Sources of the platform that have lines to store, with these, but for sources whose lines are being stored here already. */

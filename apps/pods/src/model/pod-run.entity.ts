@@ -6,6 +6,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
  */
 @Entity('pod_run')
 @Index('pod_run_ended', { synchronize: false })
+@Index('pod_run_unclaimed', ['podId'], { where: 'NOT is_claimed AND NOT is_log_read' })
 export class PodRunEntity {
   @PrimaryColumn('uuid')
   podId!: string;
@@ -22,6 +23,10 @@ export class PodRunEntity {
   /** Not to be removed from its cluster before this: the last try failed. */
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   retryAt!: Date | null;
+
+  /** A replica has begun to read its log: another one asks for it only when replicas come or go. One of the release before says nothing of it. */
+  @Column('boolean', { default: false })
+  isClaimed!: boolean;
 
   /** Whoever keeps logs has all that the run wrote. */
   @Column('boolean', { default: false })
