@@ -80,7 +80,7 @@ describe.each([
       ['network', { size: -1, network: 'n' }],
     ];
     for (const [field, input] of newer) {
-      const error = await errorOf(ask(input as Question));
+      const error = await errorOf(ask(input));
       expect(error.toWire()).toEqual({ code: 'unavailable', message: sentence(field), retryAfterSeconds: 10 });
     }
     expect(service.handled).toBe(0);
