@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { pools, subscriptions, workloads } from '@atoll/contracts/gpuaas';
+import { nodes, pools, subscriptions, workloads } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { allStatementsDuring, mostRowsRead, statementsOf } from '@atoll/testing';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
@@ -98,5 +98,28 @@ describe('what has ended', () => {
     expect(reads.length).toBeGreaterThan(10);
     const most = await Promise.all(reads.map((read) => mostRowsRead(fixture, read)));
     expect(reads.filter((_, at) => (most[at] ?? 0) >= ended)).toEqual([]);
+  });
+
+  it('is not read by the list of nodes, however many leases their GPUs have', async () => {
+    const pool = await fixture.pool({ mechanism: 'mps', replicas: 2 });
+    await fixture.query(
+      `WITH made AS (
+         INSERT INTO subscription (team_id, workspace_id, pool_id, profile, v_ram_gb, vgpus, state)
+         SELECT $1, $1, $2, 'mps-2', 40, 1, CASE WHEN number <= 1000 THEN 'active' ELSE 'unsubscribed' END FROM generate_series(1, $3 + 1000) number
+         RETURNING subscription_id, state
+       ), started AS (
+         INSERT INTO workload (subscription_id, team_id, name, vgpus, state)
+         SELECT subscription_id, $1, 'one', 1, CASE state WHEN 'active' THEN 'running' ELSE 'stopped' END FROM made
+         RETURNING subscription_id, workload_id, state
+       )
+       INSERT INTO lease (gpu_id, subscription_id, workload_id, profile, slot_size, turn)
+       SELECT $4, subscription_id, workload_id, 'mps-2', 1, row_number() OVER () FROM started WHERE state = 'running'`,
+      [team.team_id, pool.pool_id, ended, pool.gpu_ids[0]],
+    );
+    for (const table of ['workload', 'subscription', 'lease']) await fixture.query(`VACUUM (ANALYZE) ${table}`);
+    const sent = await allStatementsDuring(() => fixture.call(nodes.list, { gpuaas_id: pool.gpuaas_id }));
+    const reads = sent.filter(({ text }) => /\bFROM lease\b/.test(text));
+    expect(reads).toHaveLength(1);
+    for (const read of reads) expect(await mostRowsRead(fixture, read)).toBeLessThan(ended);
   });
 });

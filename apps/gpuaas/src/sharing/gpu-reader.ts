@@ -19,11 +19,14 @@ export class GpuReader {
     return gpus.map((gpu) => gpuView(gpu, byGpu.get(gpu.gpuId) ?? [], modes.get(gpu.poolId ?? '') ?? null));
   }
 
+  /** `OFFSET 0` has each holder looked up in the index: those that have ended are many, and are not to be read. */
   private async leasesOn(manager: EntityManager, gpus: readonly GpuEntity[]): Promise<(ShownLease & { gpuId: string })[]> {
     return manager.query(
       `SELECT gpu_id AS "gpuId", lease.profile, slot_start AS "slotStart", slot_size AS "slotSize", turn, lease.subscription_id AS "subscriptionId",
          lease.workload_id AS "workloadId", subscription.state = 'subscribing' OR is_added OR coalesce(workload.state = 'pending', false) AS "isAwaited"
-       FROM lease JOIN subscription USING (subscription_id) LEFT JOIN workload ON workload.workload_id = lease.workload_id
+       FROM lease
+       CROSS JOIN LATERAL (SELECT state FROM subscription WHERE subscription.subscription_id = lease.subscription_id OFFSET 0) subscription
+       LEFT JOIN LATERAL (SELECT state FROM workload WHERE workload.workload_id = lease.workload_id OFFSET 0) workload ON true
        WHERE gpu_id = ANY ($1::bigint[]) AND lost_reason IS NULL ORDER BY slot_start, turn, lease_id`,
       [gpus.map(({ gpuId }) => gpuId)],
     );
