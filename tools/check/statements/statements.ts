@@ -1,5 +1,6 @@
 import type ts from 'typescript';
 import type { TableCheck } from '../migrated.js';
+import { clockFaults, indexedColumnsSql, type IndexedColumns } from './clock-faults.js';
 import { Preparer } from './describe-statement.js';
 import { findStatements, type Statement } from './find-statements.js';
 import { rowFaults } from './row-faults.js';
@@ -9,25 +10,28 @@ const root = process.cwd();
 /** Statements of libraries name the tables that each service gives them; those specs run them. Migrations run whole. */
 const isSource = (file: string) => /^(apps|libs)\/[^/]+\/src\//.test(file) && !/\/migrations\/|(spec|fixture)\.ts$/.test(file);
 
-async function faultsOf(statement: Statement, preparer: Preparer, checker: ts.TypeChecker): Promise<string[]> {
+async function faultsOf(statement: Statement, preparer: Preparer, indexed: IndexedColumns, checker: ts.TypeChecker): Promise<string[]> {
   if ('unread' in statement.texts) return [`cannot be read from the source: ${statement.texts.unread}`];
   const faults: string[] = [];
   for (const text of statement.texts.texts) {
     const found = await preparer.describe(text);
     if ('fault' in found) faults.push(`${found.fault}\n${text.replace(/^/gm, '    ')}`);
-    else if (statement.row) faults.push(...rowFaults(statement.row, found.columns, checker));
+    faults.push(...clockFaults(text, indexed));
+    if ('columns' in found && statement.row) faults.push(...rowFaults(statement.row, found.columns, checker));
   }
   return [...new Set(faults)];
 }
 
-/** Prepares each statement in the sources of a service against its tables, and compares what it returns with the type of its rows. */
+/** Prepares each statement in the sources of a service against its tables, compares what it returns with the type of its rows, and refuses what keeps indexes from use. */
 export function statementCheck(program: ts.Program): TableCheck {
   const statements = findStatements(program, root, isSource);
-  return async ({ service: { name }, url }) => {
+  return async ({ service: { name }, dataSource, url }) => {
+    const columns = await dataSource.query<{ name: string; tables: string[] }[]>(indexedColumnsSql, [name]);
+    const indexed = new Map(columns.map((column) => [column.name, column.tables]));
     const preparer = await Preparer.connect(url, name);
     const faults: string[] = [];
     for (const statement of statements.filter(({ file }) => file.startsWith(`apps/${name}/`))) {
-      for (const fault of await faultsOf(statement, preparer, program.getTypeChecker())) {
+      for (const fault of await faultsOf(statement, preparer, indexed, program.getTypeChecker())) {
         faults.push(`${statement.file}:${statement.line}: ${fault}`);
       }
     }

@@ -211,7 +211,7 @@ export class SubscriptionListing {
        FROM unnest($1::bigint[]) asked (subscription_id)
        CROSS JOIN LATERAL (
          SELECT * FROM held_slice WHERE held_slice.subscription_id = asked.subscription_id
-           AND (held_until IS NULL OR held_until > clock_timestamp() - $2 * interval '1 millisecond')
+           AND (held_until IS NULL OR held_until > (SELECT clock_timestamp()) - $2 * interval '1 millisecond')
          ORDER BY held_from DESC LIMIT ${maxHeld}
        ) held JOIN gpu USING (gpu_id)`,
       [rows.map(({ subscriptionId }) => subscriptionId), windowMs[window]],

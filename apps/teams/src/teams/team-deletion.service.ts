@@ -108,7 +108,7 @@ export async function lockDue(
   column: 'deletion_deadline' | 'forced_deletion_due_at',
 ): Promise<TeamEntity | null> {
   const due = await manager.query<object[]>(
-    `SELECT FROM team WHERE id = $1 AND ${column} < clock_timestamp() FOR NO KEY UPDATE SKIP LOCKED`,
+    `SELECT FROM team WHERE id = $1 AND ${column} < (SELECT clock_timestamp()) FOR NO KEY UPDATE SKIP LOCKED`,
     [teamId],
   );
   return due.length > 0 ? manager.findOneBy(TeamEntity, { id: teamId }) : null;

@@ -9,7 +9,7 @@ import { TeamsSettings } from '../teams-settings.js';
 const takeQuery = `
   INSERT INTO log_in_bucket AS b (id, full_at) VALUES ($1, clock_timestamp() + $2 * interval '1 ms')
   ON CONFLICT (id) DO UPDATE SET full_at = greatest(b.full_at, clock_timestamp()) + $2 * interval '1 ms'
-  WHERE b.full_at <= clock_timestamp() + ($3 - $2) * interval '1 ms' RETURNING full_at`;
+  WHERE b.full_at <= (SELECT clock_timestamp()) + ($3 - $2) * interval '1 ms' RETURNING full_at`;
 
 const giveBackQuery = `UPDATE log_in_bucket SET full_at = full_at - $2 * interval '1 ms' WHERE id = $1`;
 
