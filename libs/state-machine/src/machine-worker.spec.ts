@@ -166,7 +166,7 @@ it('the next step waits for one under way that somebody has overtaken, and begin
 });
 
 it('a transient state cannot be left to rest: that is an error, and the step is run again', async () => {
-  expectErrors(/dredging is transient: it cannot be left to rest/);
+  expectErrors(/A row in dredging cannot be left to rest/);
   harbour.machine.does.dredging = () => Promise.resolve('rest');
   const id = await harbour.ask();
   await harbour.worker().doNext();
