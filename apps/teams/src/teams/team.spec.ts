@@ -156,16 +156,23 @@ describe('creating a team', () => {
   });
 
   it.each([
-    { name: 'x', is_suspended: true },
-    { name: 'x', id: unknownId },
     { name: 'x\0' },
     { name: '' },
     { members: [] },
     { name: 'x', members: [{ email: 'no address', name: 'x', role: 'member' }] },
     { name: 'x', members: [{ email: 'a@example.com', name: 'x', role: 'platform_admin' }] },
-    JSON.parse('{"name":"x","__proto__":{"is_suspended":true}}') as object,
   ])('refuses %j', async (body) => {
     expect((await errorOf(fixture.call(fixture.admin, teams.create, body as CreateTeam))).code).toBe('invalid_input');
+  });
+
+  // The gateway answers such a body with 400: what comes as far is of a newer release.
+  it.each([
+    ['is_suspended', { name: 'x', is_suspended: true }],
+    ['id', { name: 'x', id: unknownId }],
+    ['__proto__', JSON.parse('{"name":"x","__proto__":{"is_suspended":true}}') as object],
+  ])('takes no %s', async (field, body) => {
+    const { code, message } = await errorOf(fixture.call(fixture.admin, teams.create, body as CreateTeam));
+    expect([code, message]).toEqual(['unavailable', expect.stringContaining(`does not know the field ${field}`)]);
   });
 
   it('is not for a key that opens one team, nor for a service', async () => {
