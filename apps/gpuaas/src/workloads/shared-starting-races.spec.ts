@@ -1,13 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { podWorkloads, subscriptions, workloads, type PodStart } from '@atoll/contracts/gpuaas';
+import { subscriptions } from '@atoll/contracts/gpuaas';
 import { teamChanged } from '@atoll/contracts/teams';
-import { handleOnce, newId } from '@atoll/database';
-import { systemContext } from '@atoll/rpc';
+import { handleOnce } from '@atoll/database';
 import { aTeam, contextOf, memberOf } from '@atoll/testing';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
-import { behindLock } from './shared-starting-fixture.js';
+import { behindLock, newPod, startsOn, type Held } from './shared-starting-fixture.js';
 import { WorkloadStarting } from './workload-starting.js';
 import { WorkloadsService } from './workload.service.js';
 
@@ -21,10 +20,7 @@ beforeAll(async () => {
 afterEach(() => void jest.restoreAllMocks());
 afterAll(() => fixture.stop());
 
-interface Held {
-  readonly subscription_id: string;
-  readonly of: ToldTeam;
-}
+const { held, start, startPod, crowd: crowdOn } = startsOn(() => fixture);
 
 /** What is told of an answer: its status, or the code of the refusal. */
 const toldBy = (answer: Promise<{ status: string }>): Promise<string> =>
@@ -32,26 +28,10 @@ const toldBy = (answer: Promise<{ status: string }>): Promise<string> =>
     ({ status }) => status,
     ({ code }: { code: string }) => code,
   );
-const start = ({ subscription_id, of }: Held, key?: string) =>
-  fixture.call(workloads.start, { subscription_id, name: 'job' }, of.member, key === undefined ? undefined : { key, fingerprint: 'f' });
-const newPod = (number = 1): PodStart => ({ pod_id: newId(), start: number });
-const startPod = ({ subscription_id }: Held, pod: PodStart) =>
-  fixture.ask(podWorkloads.start, { ...pod, subscription_id, vgpus: 1, pod_name: 'job' }, systemContext('pods', { deadlineMs: 120_000 }));
-const held = async (of: ToldTeam, pool_id: string, vgpus: number): Promise<Held> => ({
-  of,
-  subscription_id: (await fixture.subscribe(of, { pool_id, vgpus })).subscription_id,
-});
 const rowsOf = ({ subscription_id }: Held) => fixture.query('SELECT FROM workload WHERE subscription_id = $1', [subscription_id]);
 
 /** Subscriptions to one pool whose slices are sold five times. */
-async function crowd(sizes: readonly (readonly [ToldTeam, number])[], count = 1) {
-  const pool = await fixture.pool({ mechanism: 'mps', replicas: 48, overcommit: 5 }, { count });
-  const plug = await held(team, pool.pool_id, 1);
-  const all: Held[] = [];
-  for (const [of, vgpus] of sizes) all.push(await held(of, pool.pool_id, vgpus));
-  await fixture.settle();
-  return { pool, plug, all };
-}
+const crowd = (sizes: Parameters<typeof crowdOn>[2], count = 1) => crowdOn({ replicas: 48, overcommit: 5 }, [team, 1], sizes, count);
 
 /** Has all of these asked while one that came first waits. */
 const behind = (plug: Held, ask: () => Promise<unknown>[], meanwhile?: () => Promise<unknown>) =>
@@ -75,7 +55,7 @@ it('of users and of pods of several teams 150 at once are all started in one poo
     4,
   );
   const each = Array.from({ length: 150 }, (_, at) => ({ on: all[at % 6]!, key: `key ${at}`, pod: newPod() }));
-  const ask = () => each.map(({ on, key, pod }, at) => (at % 3 === 0 ? startPod(on, pod) : start(on, key)));
+  const ask = () => each.map(({ on, key, pod }, at) => (at % 3 === 0 ? startPod(on, { pod }) : start(on, { key })));
   let answers: ReturnType<typeof ask> = [];
   const { sizes } = await behind(plug, () => (answers = ask()));
   expect(sizes).toEqual([100, 50]);
@@ -95,7 +75,7 @@ it('the workload of one team is in the next transaction, however many pods of an
   );
   const asked = jest.spyOn(fixture.get(WorkloadStarting), 'start');
   const answered: string[] = [];
-  const ask = () => Array.from({ length: 110 }, () => startPod(all[0]!, newPod()).then(() => answered.push('pod')));
+  const ask = () => Array.from({ length: 110 }, () => startPod(all[0]!).then(() => answered.push('pod')));
   let last: Promise<unknown> = Promise.resolve();
   const { sizes } = await behind(plug, ask, async () => {
     last = start(all[1]!).then(() => answered.push('workload'));
@@ -116,7 +96,7 @@ it('where slices are sold once, those for one subscription share transactions, a
     one.subscription_id,
     () => start(one),
     () => {
-      asked = Array.from({ length: 39 }, (_, at) => toldBy(at % 2 === 0 ? start(one) : startPod(one, newPod())));
+      asked = Array.from({ length: 39 }, (_, at) => toldBy(at % 2 === 0 ? start(one) : startPod(one)));
       return [...asked, start(another)];
     },
   );
@@ -134,7 +114,7 @@ it('a pod that is ended while its start waits with others is stopped; one that a
   const commit = await elsewhere((runner) => runner.query('INSERT INTO pod_end (pod_id, ended_start) VALUES ($1, 1)', [ended.pod_id]));
   let answers: Promise<string>[] = [];
   const starting = behind(plug, () => {
-    answers = [ended, twice, third, twice].map((pod) => toldBy(startPod(all[0]!, pod)));
+    answers = [ended, twice, third, twice].map((pod) => toldBy(startPod(all[0]!, { pod })));
     return answers;
   });
   const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO pod_end%'`;

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
-import { podWorkloads, workloads, type CreatePool, type PodWorkload, type Workload } from '@atoll/contracts/gpuaas';
-import { newId } from '@atoll/database';
+import { podWorkloads, type PodWorkload, type Workload } from '@atoll/contracts/gpuaas';
 import { isAppError } from '@atoll/errors';
 import { systemContext } from '@atoll/rpc';
 import { expectErrors, runs } from '@atoll/testing';
@@ -8,7 +7,7 @@ import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import { WorkloadSteps } from '../subscriptions/workload-steps.js';
-import { behindLock } from './shared-starting-fixture.js';
+import { behindLock, newPod, startsOn, type Held } from './shared-starting-fixture.js';
 
 let fixture: GpuaasFixture;
 let team: ToldTeam;
@@ -20,23 +19,7 @@ beforeAll(async () => {
 afterEach(() => void jest.restoreAllMocks());
 afterAll(() => fixture.stop());
 
-interface Held {
-  readonly subscription_id: string;
-  readonly of: ToldTeam;
-  readonly vgpus: number;
-}
-type Pod = { pod_id: string; start: number };
-
-const context = () => systemContext('pods', { deadlineMs: 120_000 });
-const held = async (of: ToldTeam, pool_id: string, vgpus: number): Promise<Held> => ({
-  of,
-  vgpus,
-  subscription_id: (await fixture.subscribe(of, { pool_id, vgpus })).subscription_id,
-});
-const start = ({ subscription_id, of }: Held, vgpus = 1, key?: string, name = 'job') =>
-  fixture.call(workloads.start, { subscription_id, name, vgpus }, of.member, key === undefined ? undefined : { key, fingerprint: 'f' });
-const startPod = ({ subscription_id }: Held, vgpus = 1, pod: Pod = { pod_id: newId(), start: 1 }, pod_name = 'job') =>
-  fixture.ask(podWorkloads.start, { ...pod, subscription_id, vgpus, pod_name }, context());
+const { start, startPod, crowd: crowdOn } = startsOn(() => fixture);
 const occupied = async ({ subscription_id }: Held) =>
   (await fixture.query('SELECT FROM lease WHERE subscription_id = $1 AND workload_id IS NOT NULL', [subscription_id])).length;
 
@@ -51,17 +34,11 @@ const toldBy = (answer: Promise<Workload | PodWorkload>): Promise<string> =>
   );
 
 /** Has all of these asked while one that came first waits, which is refused then. Returns the numbers of requests that transactions had since, and the names of the requests as they came. */
-const behind = (plug: Held, ask: () => Promise<unknown>[]) => behindLock(fixture, plug.subscription_id, () => start(plug, 100), ask);
+const behind = (plug: Held, ask: () => Promise<unknown>[]) =>
+  behindLock(fixture, plug.subscription_id, () => start(plug, { vgpus: 100 }), ask);
 
-/** A pool whose slices are sold three times, one in front, and what else is subscribed to it. */
-async function crowd(terms: Partial<CreatePool>, sizes: readonly (readonly [ToldTeam, number])[], count = 1) {
-  const pool = await fixture.pool({ mechanism: 'mps', overcommit: 3, ...terms }, { count });
-  const plug = await held(team, pool.pool_id, 40);
-  const all: Held[] = [];
-  for (const [of, vgpus] of sizes) all.push(await held(of, pool.pool_id, vgpus));
-  await fixture.settle();
-  return { pool, plug, all };
-}
+/** A pool of twenty shares that are sold three times, and what is subscribed to it behind a large one. */
+const crowd = (...sizes: Parameters<typeof crowdOn>[2]) => crowdOn({ replicas: 20, overcommit: 3 }, [team, 40], sizes);
 
 interface Asked {
   readonly name: string;
@@ -90,23 +67,19 @@ function inTurn(asked: readonly Asked[], sizes: readonly number[], slices: numbe
 }
 
 it('law: starts that share a transaction are told, and hold, what they would one after the other, of users and of pods', async () => {
-  const { pool, plug, all } = await crowd({ replicas: 20 }, [
-    [team, 6],
-    [other, 4],
-    [team, 3],
-  ]);
+  const { pool, plug, all } = await crowd([team, 6], [other, 4], [team, 3]);
   // So that five are left, which is less than one may use.
-  await start(plug, 15);
+  await start(plug, { vgpus: 15 });
   const asked = fc.record({ at: fc.nat({ max: 2 }), vgpus: fc.integer({ min: 1, max: 5 }), isOfPod: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(fc.array(asked, { minLength: 2, maxLength: 9 }), async (each) => {
       const requests = each.map((one, number): Asked => ({ ...one, name: `job-${number}` }));
-      const pods = new Map(requests.map(({ name }) => [name, { pod_id: newId(), start: 1 }]));
+      const pods = new Map(requests.map(({ name }) => [name, newPod()]));
       let answers: Promise<string[]>[] = [];
       const { sizes, names } = await behind(plug, () => {
         answers = requests.map(async ({ name, at, vgpus, isOfPod }) => [
           name,
-          await toldBy(isOfPod ? startPod(all[at]!, vgpus, pods.get(name), name) : start(all[at]!, vgpus, undefined, name)),
+          await toldBy(isOfPod ? startPod(all[at]!, { vgpus, name, pod: pods.get(name)! }) : start(all[at]!, { vgpus, name })),
         ]);
         return answers;
       });
@@ -115,7 +88,7 @@ it('law: starts that share a transaction are told, and hold, what they would one
       const expected = inTurn(order, [6, 4, 3], 5, pool.pool_name);
       expect((await Promise.all(answers)).toSorted()).toEqual(expected.told.toSorted());
       expect(await Promise.all(all.map(occupied))).toEqual(expected.used);
-      for (const pod of pods.values()) await fixture.ask(podWorkloads.end, pod, context());
+      for (const pod of pods.values()) await fixture.ask(podWorkloads.end, pod, systemContext('pods', { deadlineMs: 120_000 }));
       const left = await fixture.query<{ workload_id: string; team_id: string }>(
         `SELECT workload_id::text, team_id FROM workload WHERE pod_id IS NULL AND state IN ('pending', 'running') AND vgpus < 15`,
       );
@@ -128,12 +101,7 @@ it('law: starts that share a transaction are told, and hold, what they would one
 
 /** Four subscriptions of one team and the other, in turn, and one in front of them. */
 const four = async () => {
-  const { plug, all } = await crowd({ replicas: 20 }, [
-    [team, 2],
-    [other, 2],
-    [team, 2],
-    [other, 2],
-  ]);
+  const { plug, all } = await crowd([team, 2], [other, 2], [team, 2], [other, 2]);
   return { plug, all };
 };
 
