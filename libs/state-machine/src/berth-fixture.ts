@@ -8,7 +8,7 @@ import { defineMachine, type EventOf, type StateOf, type TransientRule } from '.
 import { DurableMachine, type Outcome, type Passage, type StepContext } from './durable-machine.js';
 import { createHistoryTable, MachineHistory } from './history.entity.js';
 import { MachineIndexes, MachineRow, type Cause } from './machine-row.js';
-import { addFailedIndex, addLanes, dueIndex, machineColumns } from './machine-migrations.js';
+import { addFailedIndex, addLanes, addParkedRetriedIndex, dueIndex, machineColumns } from './machine-migrations.js';
 import type { Machine } from './machine-table.js';
 import { MachineWorker, type WorkerOptions } from './machine-worker.js';
 
@@ -69,6 +69,7 @@ class Harbour1 implements MigrationInterface {
     await runner.query(dueIndex('berth'));
     await addLanes(runner, 'berth');
     await addFailedIndex(runner, 'berth');
+    await addParkedRetriedIndex(runner, 'berth');
     // What was done to the world outside, and by whom.
     await runner.query('CREATE TABLE deed (ship text NOT NULL, by_whom text NOT NULL)');
   }

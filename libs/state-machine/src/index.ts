@@ -7,7 +7,16 @@ export { causeOf, MachineIndexes, MachineRow } from './machine-row.js';
 export type { Cause, MachineError } from './machine-row.js';
 export type { Machine } from './machine-table.js';
 export { MachineDeskModule } from './machine-desk.module.js';
-export { addFailedIndex, addLanes, dropFailedIndex, dropLanes, dueIndex, machineColumns } from './machine-migrations.js';
+export {
+  addFailedIndex,
+  addLanes,
+  addParkedRetriedIndex,
+  dropFailedIndex,
+  dropLanes,
+  dropParkedRetriedIndex,
+  dueIndex,
+  machineColumns,
+} from './machine-migrations.js';
 export { MachineWorker } from './machine-worker.js';
 export type { WorkerOptions } from './machine-worker.js';
 export { MachineWorkers } from './machine-workers.js';

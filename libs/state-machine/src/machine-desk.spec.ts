@@ -1,11 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { countedRowsLimit, type MachineKind } from '@atoll/contracts/operator';
-import { errorOf, statementsOf } from '@atoll/testing';
+import { errorOf, mostRowsRead, statementsOf } from '@atoll/testing';
 import type { DiscoveryService } from '@nestjs/core';
-import { Harbour } from './berth-fixture.js';
+import { berths as machineOfBerths, Harbour } from './berth-fixture.js';
 import type { StateDefinition } from './definition.js';
 import { MachineDesk } from './machine-desk.js';
 import { MachineWorkers } from './machine-workers.js';
+
+const ended: StateDefinition = { rule: undefined, isReviewed: false, neverRests: false, isFinal: true, on: new Map() };
+const towed: StateDefinition = { ...ended, isReviewed: true, neverRests: true, isFinal: false };
+const clearFailed: StateDefinition = { ...ended, isFinal: false, on: new Map([['LEAVE', 'clearing']]) };
 
 let harbour: Harbour;
 let desk: MachineDesk;
@@ -13,20 +17,21 @@ beforeAll(async () => {
   harbour = await Harbour.open();
   await harbour.dataSource.query(`CREATE INDEX ON berth (berth_id) WHERE state = 'towed'`);
 });
-beforeEach(async () => {
-  const { definition } = harbour.machine;
-  const ended = { rule: undefined, isReviewed: false, neverRests: false, isFinal: true, on: new Map() };
-  const towed = { ...ended, isReviewed: true, neverRests: true, isFinal: false };
-  const states = new Map<string, StateDefinition>([...definition.states, ['failed', ended], ['towed', towed]]);
-  const machine = Object.assign(harbour.machine, { definition: { ...definition, states } });
-  const workers = new MachineWorkers([machine], harbour.dataSource, harbour.transactions, { service: 'harbour', isIdle: true });
-  const discovery = {
-    getProviders: () => [{ instance: workers }, { instance: null }, { instance: workers }],
-  } as unknown as DiscoveryService;
-  desk = new MachineDesk(discovery, harbour.dataSource);
+beforeEach(() => {
+  desk = deskOf(['clear_failed', clearFailed]);
 });
 afterEach(() => harbour.clear());
 afterAll(() => harbour.close());
+
+/** Of berths that may also be in these states. */
+function deskOf(...more: [string, StateDefinition][]): MachineDesk {
+  const { definition } = machineOfBerths;
+  const states = new Map<string, StateDefinition>([...definition.states, ['failed', ended], ['towed', towed], ...more]);
+  const machine = Object.assign(harbour.machine, { definition: { ...definition, states } });
+  const workers = new MachineWorkers([machine], harbour.dataSource, harbour.transactions, { service: 'harbour', isIdle: true });
+  const getProviders = () => [{ instance: workers }, { instance: null }, { instance: workers }];
+  return new MachineDesk({ getProviders } as unknown as DiscoveryService, harbour.dataSource);
+}
 
 /** Berths in a state since so many seconds. */
 async function berths(count: number, state: string, { ageSeconds = 0, attempts = 0, deadline = 'NULL' } = {}): Promise<void> {
@@ -37,6 +42,13 @@ async function berths(count: number, state: string, { ageSeconds = 0, attempts =
      FROM generate_series(1, $1) n`,
     [count, state, ageSeconds, attempts],
   );
+}
+
+/** The most that one of its statements reads. */
+async function rowsRead(work: () => Promise<unknown>): Promise<number> {
+  await harbour.dataSource.query('VACUUM ANALYZE berth');
+  const sent = await statementsOf(work);
+  return Math.max(...(await Promise.all(sent.map((statement) => mostRowsRead(harbour.dataSource, statement)))));
 }
 
 const states = async () => (await desk.states('pods')).data;
@@ -127,6 +139,24 @@ describe('what waits or has failed', () => {
       expect(JSON.stringify(plan)).not.toContain('Seq Scan on berth');
     }
     expect(sent.length).toBeGreaterThan(3);
+  });
+
+  it('is read without those that are parked for their next review, however many those are', async () => {
+    await berths(2, 'dredging', { deadline: inAnHour });
+    await berths(1, 'in_use', { attempts: 1 });
+    await berths(20_000, 'in_use');
+    await harbour.dataSource.query(`UPDATE berth SET parked_until = now() + interval '1 hour' WHERE state = 'in_use'`);
+    expect(await rowsRead(() => list('waiting'))).toBeLessThan(100);
+    expect(await rowsRead(() => desk.states('pods'))).toBeLessThan(100);
+  });
+
+  it('is read without those that have failed and ended long ago, however many those are', async () => {
+    desk = deskOf();
+    await berths(20_000, 'failed', { ageSeconds: 8 * 86_400 });
+    await berths(300, 'failed', { ageSeconds: 60 });
+    expect(await rowsRead(() => desk.states('pods'))).toBeLessThan(400);
+    expect(await rowsRead(() => list('failed'))).toBeLessThan(400);
+    expect((await list('failed')).pagination.total).toBe(300);
   });
 
   it('is not found under the name of no machine', async () => {

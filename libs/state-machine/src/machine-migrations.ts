@@ -70,3 +70,18 @@ export async function addFailedIndex(runner: QueryRunner, table: string): Promis
 export async function dropFailedIndex(runner: QueryRunner, table: string): Promise<void> {
   await runner.query(`DROP INDEX ${failedIndexOf(table)}`);
 }
+
+/** The index of parked rows that have failed in their state; an entity declares it by `@MachineIndexes('<table>')`. */
+export const parkedRetriedIndexOf = (table: string) => `${table}_parked_retried`;
+
+/** For migrations: adds the index by which parked rows that have failed are found among any number of those that are only parked. */
+export async function addParkedRetriedIndex(runner: QueryRunner, table: string): Promise<void> {
+  await runner.query(
+    `CREATE INDEX ${parkedRetriedIndexOf(table)} ON ${table} (parked_until) WHERE parked_until IS NOT NULL AND attempts > 0`,
+  );
+}
+
+/** For migrations: reverts `addParkedRetriedIndex`. */
+export async function dropParkedRetriedIndex(runner: QueryRunner, table: string): Promise<void> {
+  await runner.query(`DROP INDEX ${parkedRetriedIndexOf(table)}`);
+}

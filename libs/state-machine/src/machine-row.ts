@@ -1,6 +1,6 @@
 import type { CallContext } from '@atoll/contracts';
 import { Column, Index } from 'typeorm';
-import { failedIndexOf, indexesOf } from './machine-migrations.js';
+import { failedIndexOf, indexesOf, parkedRetriedIndexOf } from './machine-migrations.js';
 
 /** The last error, shown to callers. Never holds a secret. */
 export interface MachineError {
@@ -64,10 +64,11 @@ export abstract class MachineRow {
   requestId!: string | null;
 }
 
-/** Declares the indexes that `addLanes` and `addFailedIndex` create on the entity's table, for the drift check. */
+/** Declares the indexes that `addLanes`, `addFailedIndex` and `addParkedRetriedIndex` create on the entity's table, for the drift check. */
 export function MachineIndexes(table: string): ClassDecorator {
   return (entity) => {
-    for (const name of [...Object.values(indexesOf(table)), failedIndexOf(table)]) Index(name, { synchronize: false })(entity);
+    const names = [...Object.values(indexesOf(table)), failedIndexOf(table), parkedRetriedIndexOf(table)];
+    for (const name of names) Index(name, { synchronize: false })(entity);
   };
 }
 

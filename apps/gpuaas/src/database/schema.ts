@@ -43,6 +43,7 @@ import { HostsWithoutGpus1873000000000 } from './migrations/1873000000000-hosts-
 import { BaremetalIndexes1875000000000 } from './migrations/1875000000000-baremetal-indexes.js';
 import { MachineIds1877000000000 } from './migrations/1877000000000-machine-ids.js';
 import { UncleanedHosts1878000000000 } from './migrations/1878000000000-uncleaned-hosts.js';
+import { ParkedRetried1882000000000 } from './migrations/1882000000000-parked-retried.js';
 import { DrainingSubscriptions1879000000000 } from './migrations/1879000000000-draining-subscriptions.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
@@ -108,5 +109,6 @@ export const gpuaasSchema = {
     MachineIds1877000000000,
     UncleanedHosts1878000000000,
     DrainingSubscriptions1879000000000,
+    ParkedRetried1882000000000,
   ],
 };
