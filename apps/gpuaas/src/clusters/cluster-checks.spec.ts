@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { clusters } from '@atoll/contracts/gpuaas';
-import { onOtherClock, timeoutFactor } from '@atoll/testing';
+import { allStatementsDuring, mostRowsRead, onOtherClock, timeoutFactor } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { GpuaasFixture } from '../gpuaas-fixture.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
@@ -194,6 +194,22 @@ describe('checks', () => {
     await silent.stop();
     await fixture.get(ClusterChecks).settled();
   });
+});
+
+it('clusters that are not due are not read by each look for those that are', async () => {
+  const one = await gpuaas();
+  await fixture.query(
+    `WITH made AS (INSERT INTO gpuaas (region_id, name) SELECT region_id, 'later-' || n FROM gpuaas, generate_series(1, 5000) n WHERE gpuaas_id = $1 RETURNING gpuaas_id)
+     INSERT INTO cluster (gpuaas_id, driver, public_host, socket, setting, revision, status, checks, next_check_at)
+     SELECT gpuaas_id, 'docker', 'host', $2, 1, 1, 'ok', '[]', clock_timestamp() + interval '1 hour' FROM made`,
+    [one, engine.socket],
+  );
+  await fixture.query('VACUUM ANALYZE cluster');
+  const checks = fixture.get(ClusterChecks);
+  const sent = await allStatementsDuring(() => checks.round().then(() => checks.settled()));
+  const looks = sent.filter(({ text }) => text.includes('next_check_at <='));
+  expect(looks.length).toBeGreaterThanOrEqual(2);
+  for (const look of looks) expect(await mostRowsRead(fixture, look)).toBeLessThan(100);
 });
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {

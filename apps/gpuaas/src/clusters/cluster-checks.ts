@@ -174,7 +174,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     return this.transactions.run(async (manager) => {
       const rows = await manager
         .createQueryBuilder(ClusterEntity, 'cluster')
-        .where(`driver <> 'simulated' AND next_check_at <= clock_timestamp()`)
+        .where(`driver <> 'simulated' AND next_check_at <= (SELECT clock_timestamp())`)
         .andWhere(which)
         .orderBy('cluster.nextCheckAt')
         .limit(room)

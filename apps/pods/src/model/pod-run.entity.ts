@@ -5,7 +5,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
  * when its log was read (`isLogRead`), or after a while.
  */
 @Entity('pod_run')
-@Index('pod_run_ended', { synchronize: false })
+@Index('pod_run_removable', { synchronize: false })
 @Index('pod_run_unclaimed', ['podId'], { where: 'NOT is_claimed AND NOT is_log_read' })
 export class PodRunEntity {
   @PrimaryColumn('uuid')

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterError, type ClusterDriver, type ObjectRef } from '@atoll/cluster';
 import { Logger } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import type { Clusters } from '../cluster/clusters.js';
 import { PodsFixture } from '../pods-fixture.js';
@@ -111,5 +112,23 @@ describe('the removal of ended runs', () => {
     await ended('1', 1, { hours: 25, isLogRead: false });
     await collector().look('1');
     expect(await left()).toEqual([young]);
+  });
+
+  it('reads what is due, and not those that wait for their day or their next try, however many those are', async () => {
+    await ended('1', 5_000, { isLogRead: false });
+    await ended('1', 5_000);
+    await fixture.query(`UPDATE pod_run SET retry_at = clock_timestamp() + interval '20 seconds' WHERE is_log_read`);
+    const [other = ''] = await ended('2', 1);
+    await fixture.query('VACUUM ANALYZE pod_run');
+    const sent = await allStatementsDuring(async () => {
+      const own = collector();
+      own.onApplicationBootstrap();
+      await until(async () => !(await left()).includes(other));
+      await own.look('1');
+      await own.beforeApplicationShutdown();
+    });
+    const looks = sent.filter(({ text }) => text.includes('ended_at'));
+    expect(looks.length).toBeGreaterThanOrEqual(3);
+    for (const look of looks) expect(await mostRowsRead(fixture, look)).toBeLessThan(100);
   });
 });

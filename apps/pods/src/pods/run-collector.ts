@@ -12,8 +12,21 @@ const perVisit = 100;
 /** Removals on one cluster under way at once. */
 const atOnce = 4;
 
-const due = `ended_at IS NOT NULL AND coalesce(retry_at, ended_at) <= clock_timestamp()
-  AND (is_log_read OR ended_at < clock_timestamp() - interval '1 day')`;
+/** When a run is to be removed, in UTC, of those that have ended. The index `pod_run_removable` has it in these words. */
+const removableAt = `coalesce(retry_at AT TIME ZONE 'UTC', ended_at AT TIME ZONE 'UTC' + CASE WHEN is_log_read THEN interval '0' ELSE interval '1 day' END)`;
+const due = `ended_at IS NOT NULL AND ${removableAt} <= (SELECT clock_timestamp() AT TIME ZONE 'UTC')`;
+
+/** The clusters with runs that are due: a step along the index for each cluster that has ended ones, and one to its run that is due first. */
+const dueClusters = `WITH RECURSIVE cluster AS (
+    (SELECT gpuaas_id FROM pod_run WHERE ended_at IS NOT NULL ORDER BY gpuaas_id LIMIT 1)
+    UNION ALL
+    SELECT next.gpuaas_id FROM cluster CROSS JOIN LATERAL (
+      SELECT run.gpuaas_id FROM pod_run run WHERE ended_at IS NOT NULL AND run.gpuaas_id > cluster.gpuaas_id ORDER BY run.gpuaas_id LIMIT 1
+    ) next
+  )
+  SELECT gpuaas_id FROM cluster WHERE (
+    SELECT true FROM pod_run run WHERE run.gpuaas_id = cluster.gpuaas_id AND ${due} ORDER BY ${removableAt} LIMIT 1
+  )`;
 
 type EndedRun = Pick<PodRunEntity, 'podId' | 'run'>;
 
@@ -33,7 +46,7 @@ export class RunCollector extends ClusterRounds {
   }
 
   protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(`SELECT DISTINCT gpuaas_id FROM pod_run WHERE ${due}`);
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(dueClusters);
     return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
@@ -44,7 +57,7 @@ export class RunCollector extends ClusterRounds {
   /** Removes what is due on one cluster, each run by itself. */
   async look(gpuaasId: string): Promise<void> {
     const rows = await this.dataSource.query<{ pod_id: string; run: number }[]>(
-      `SELECT pod_id, run FROM pod_run WHERE gpuaas_id = $1 AND ${due} ORDER BY coalesce(retry_at, ended_at) LIMIT ${perVisit}`,
+      `SELECT pod_id, run FROM pod_run WHERE gpuaas_id = $1 AND ${due} ORDER BY ${removableAt} LIMIT ${perVisit}`,
       [gpuaasId],
     );
     const left = rows.map(({ pod_id, run }): EndedRun => ({ podId: pod_id, run })).values();

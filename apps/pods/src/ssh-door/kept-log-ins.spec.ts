@@ -90,3 +90,15 @@ it('log-ins that are kept are not read by each look for old ones', async () => {
   expect(looks).toHaveLength(1);
   for (const look of looks) expect(await mostRowsRead(fixture, look)).toBeLessThan(100);
 });
+
+it('log-ins that began lately are not read by each look for lost ones', async () => {
+  await fixture.query(
+    `INSERT INTO ssh_log_in (log_in_id, pod_id, pod_name, team_id, user_id, address)
+     SELECT gen_random_uuid(), gen_random_uuid(), 'open', gen_random_uuid(), gen_random_uuid(), '::1' FROM generate_series(1, 5000)`,
+  );
+  await fixture.query('VACUUM ANALYZE ssh_log_in');
+  const sent = await allStatementsDuring(() => new KeptLogIns(fixture.get(Statements), fixture.get(PodsSettings)).keepUp());
+  const looks = sent.filter(({ text }) => text.includes('COALESCE(seen_at'));
+  expect(looks).toHaveLength(1);
+  for (const look of looks) expect(await mostRowsRead(fixture, look)).toBeLessThan(100);
+});

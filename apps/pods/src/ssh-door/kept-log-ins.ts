@@ -20,10 +20,14 @@ const sight = `UPDATE ssh_log_in SET seen_at = clock_timestamp(), ended_at = NUL
 const endings = `UPDATE ssh_log_in SET ended_at = clock_timestamp() - e.age_ms * interval '1 millisecond', end_reason = e.reason
   FROM unnest($1::uuid[], $2::bigint[], $3::text[]) AS e (log_in_id, age_ms, reason) WHERE ssh_log_in.log_in_id = e.log_in_id`;
 
-/** Those that no replica says it has: it was killed, or could not write. The end is when they were last seen. */
+const silentSince = '(SELECT clock_timestamp() - make_interval(secs => $1))';
+/**
+ * Those that no replica says it has: it was killed, or could not write. The end is when they were last seen. Of what is open, those that began lately are not
+ * read. An index of when they were seen would make each sight of each log-in write all indexes of the table, which costs more than to read the row.
+ */
 const losses = `UPDATE ssh_log_in SET ended_at = COALESCE(seen_at, began_at), end_reason = '${lostReason}'
   WHERE log_in_id IN (SELECT log_in_id FROM ssh_log_in
-    WHERE ended_at IS NULL AND COALESCE(seen_at, began_at) < clock_timestamp() - make_interval(secs => $1)
+    WHERE ended_at IS NULL AND began_at < ${silentSince} AND (seen_at IS NULL OR seen_at < ${silentSince})
     ORDER BY began_at LIMIT $2 FOR UPDATE SKIP LOCKED)
   RETURNING log_in_id`;
 
