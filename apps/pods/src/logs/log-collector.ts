@@ -1,4 +1,5 @@
-import { Rounds } from '@atoll/waiting';
+import type { ClusterDriver } from '@atoll/cluster';
+import { Rounds, Turns } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { Clusters } from '../cluster/clusters.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -36,7 +37,10 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   /** Those whose lines were not stored the last time. */
   private readonly restingUntilMs = new Map<number, number>();
   private readonly troubleAtMs = new Map<string, number>();
+  /** By GPU service: those that are being looked up. */
+  private readonly drivers = new Map<string, Promise<ClusterDriver>>();
   private readonly due = new Map<string, number>();
+  private readonly turns = new Turns();
   private readonly rounds = new Rounds(() => this.go().then(() => everyMs));
   private isFailing = false;
   private isStopping = false;
@@ -113,10 +117,11 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
     if (this.isStopping) return;
     const { no, gpuaasId } = claimed.source;
     const parts: RunReaderParts = {
-      driverOf: (id) => this.clusters.driverOf(id),
+      driverOf: (id) => this.driverOf(id),
       writer: this.writer,
       claims: this.claims,
       volume: this.volume,
+      turns: this.turns,
       limits: { linesPerSecond: this.settings.logLinesPerSecond, bytesPerSecond: this.settings.logKibPerSecond * 1024 },
       now: Date.now,
       onTrouble: (error) => this.tell(gpuaasId, error),
@@ -127,6 +132,15 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
       .catch((error: unknown) => this.tell(gpuaasId, error))
       .finally(() => this.reading.delete(no));
     this.reading.set(no, { over, stop });
+  }
+
+  /** Looked up once for all who ask meanwhile: at a start, a thousand readers begin at once, and their statements would leave no connection to others. */
+  private driverOf(gpuaasId: string): Promise<ClusterDriver> {
+    const known = this.drivers.get(gpuaasId);
+    if (known) return known;
+    const found = this.clusters.driverOf(gpuaasId).finally(() => this.drivers.delete(gpuaasId));
+    this.drivers.set(gpuaasId, found);
+    return found;
   }
 
   private async writePlatformLines({ written, ...claimed }: Claimed & { written: PlatformLine[] }): Promise<void> {

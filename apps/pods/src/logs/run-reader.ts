@@ -1,5 +1,6 @@
 import { ClusterError, type ClusterDriver, type LogBatch } from '@atoll/cluster';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Turns } from '@atoll/waiting';
 import { storedMessage } from './line-form.js';
 import type { Claimed, LogClaims } from './log-claims.js';
 import { msOfNs, nsOfInstant, type StoredLine } from './log-line.js';
@@ -9,6 +10,8 @@ import type { LogWriter } from './log-writer.js';
 
 const firstRetryMs = 500;
 const longestRetryMs = 30_000;
+/** A batch of more lines waits for a turn of the event loop: at a start, a thousand readers find all that was written while the service was away. */
+const manyLines = 100;
 /** A run whose container is not there yet is looked for often: its image is being pulled. */
 const absentRetryMs = 1_000;
 
@@ -17,6 +20,7 @@ export interface RunReaderParts {
   readonly writer: LogWriter;
   readonly claims: LogClaims;
   readonly volume: LogVolume;
+  readonly turns: Turns;
   readonly limits: LogRateLimits;
   readonly now: () => number;
   /** Told of each failure; reading goes on. */
@@ -72,6 +76,7 @@ export class RunReader {
 
   async #store({ lines, cursor, isComplete }: LogBatch): Promise<boolean> {
     const { podId, run, source } = this.claimed;
+    if (lines.length > manyLines) await this.parts.turns.next(lines.length);
     const stored: StoredLine[] = [];
     const notices = new Set<string>();
     let lastNs = this.#lastNs;

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { Turns } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import { Batched } from './batched.js';
 import type { ObjectRef, PodSlice } from '../objects.js';
@@ -11,6 +12,8 @@ const everyMs = 1_000;
 const settleMs = 300;
 const pollMs = 400;
 const perBatch = 500;
+/** Of more lines, the batch is made in a turn of the event loop of its own: at a start, all readers are as far behind. */
+const manyLines = 100;
 
 /** Of a run, what its lines follow from. */
 export interface LoggedRun {
@@ -53,6 +56,7 @@ interface AddedRow {
 export class SimulatedLogs {
   readonly #runs: Batched<ObjectRef, LoggedRun | undefined>;
   readonly #added: Batched<AddedSince, readonly Placed[]>;
+  readonly #turns = new Turns();
 
   constructor(store: SimulatedStore, cluster: string, runs: { logged(refs: readonly ObjectRef[]): Promise<(LoggedRun | undefined)[]> }) {
     this.#runs = new Batched((refs) => runs.logged(refs));
@@ -67,6 +71,7 @@ export class SimulatedLogs {
       if (!run) throw new ClusterError('not_found', 'The run is gone, and its log with it.');
       const untilMs = run.nowMs - settleMs;
       const added = await this.#addedAfter(ref, position, untilMs);
+      if (untilMs - Math.max(position.ms, run.readyMs) > manyLines * everyMs) await this.#turns.next(manyLines);
       const placed = [...writtenLines(run, position, untilMs), ...added].toSorted(byPosition).slice(0, perBatch);
       const hasEnded = run.endsMs !== null && run.endsMs <= untilMs;
       position = placed.at(-1) ?? position;
