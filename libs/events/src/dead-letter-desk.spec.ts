@@ -3,9 +3,19 @@ import type { CallContext, UserCaller } from '@atoll/contracts';
 import type { DeadLetterPath, DeadLettersOfService } from '@atoll/contracts/operator';
 import { createIdempotencyTable, newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
-import { createDatabase, errorOf, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import {
+  allStatementsDuring,
+  createDatabase,
+  errorOf,
+  expectErrors,
+  mostRowsRead,
+  startNats,
+  type NatsServer,
+  type TestDatabase,
+} from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { DeadLetterDesk, deadLettersController } from './dead-letter-desk.js';
+import { DeadLetters } from './dead-letters.js';
 import { eventually } from './world/eventually-fixture.js';
 import { inProcess } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
@@ -83,6 +93,26 @@ describe('the dead letters of a service, for its operator', () => {
       cursor = page.next_cursor;
     }
     expect(paged).toEqual(whole.map(({ dead_letter_id }) => dead_letter_id));
+  });
+
+  it('are read a page at a time, and those that are to be tried again by themselves, however many there are', async () => {
+    await bury(1);
+    const dataSource = world.app('mail').get(DataSource);
+    await dataSource.query(
+      `INSERT INTO dead_letter (id, consumer, event_id, event_name, payload, occurred_at, last_error, tries, first_failed_at, last_failed_at)
+       SELECT gen_random_uuid(), 'letters', gen_random_uuid(), 'orders.placed', '{}', now(), 'Error', 3, now(), now() + n * interval '1 microsecond'
+       FROM generate_series(1, 10000) n`,
+    );
+    await dataSource.query('VACUUM ANALYZE dead_letter');
+    const [whole, pages] = [(await list({ limit: 40 })).data, [] as DeadLettersOfService[]];
+    const sent = await allStatementsDuring(async () => {
+      for (let at = 0; at < 2; at += 1) pages.push(await list({ limit: 20, ...(pages[0] && { cursor: pages[0].next_cursor }) }));
+      await world.app('mail').get(DeadLetters).retryRequested();
+    });
+    expect(pages.flatMap(({ data }) => data)).toEqual(whole);
+    const looks = sent.filter(({ text }) => text.includes('FROM dead_letter'));
+    expect(looks.length).toBeGreaterThanOrEqual(3);
+    for (const look of looks) expect(await mostRowsRead(dataSource, look)).toBeLessThan(100);
   });
 
   it('show no more than an excerpt of a payload, however long it is', async () => {

@@ -44,8 +44,9 @@ export class DeadLetterDesk {
   async list(service: string, { cursor, limit = defaultLimit }: DeadLettersAfter): Promise<DeadLettersOfService> {
     const [micros = null, id = null] = cursor?.split('_') ?? [];
     const rows = await this.dataSource.query<Row[]>(
-      `SELECT ${columns} FROM dead_letter WHERE $1::bigint IS NULL OR (${place}, id) < ($1::bigint, $2::uuid)
-       ORDER BY ${place} DESC, id DESC LIMIT $3`,
+      `SELECT ${columns} FROM dead_letter
+       WHERE $1::bigint IS NULL OR (dead_letter.last_failed_at, id) < (timestamptz '1970-01-01 00:00:00Z' + $1::bigint * interval '1 microsecond', $2::uuid)
+       ORDER BY dead_letter.last_failed_at DESC, id DESC LIMIT $3`,
       [micros, id, limit + 1],
     );
     const data = rows.slice(0, limit).map((row) => failedEvent(service, row));

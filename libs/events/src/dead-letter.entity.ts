@@ -1,11 +1,13 @@
 import { BringsMigrations } from '@atoll/database';
-import { Column, Entity, PrimaryColumn, Unique } from 'typeorm';
-import { DeadLetterRetries1809000000000 } from './event-tables.js';
+import { Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
+import { DeadLetterIndexes1813000000000, DeadLetterRetries1809000000000 } from './event-tables.js';
 
 /** An event whose effect on one consumer failed for good. It waits here until somebody retries it. */
-@BringsMigrations(DeadLetterRetries1809000000000)
+@BringsMigrations(DeadLetterRetries1809000000000, DeadLetterIndexes1813000000000)
 @Entity()
 @Unique(['consumer', 'eventId'])
+@Index('dead_letter_retry', ['retryRequestedAt'], { where: 'retry_requested_at IS NOT NULL' })
+@Index('dead_letter_latest', ['lastFailedAt', 'id'])
 export class DeadLetter {
   @PrimaryColumn('uuid')
   id!: string;

@@ -52,6 +52,7 @@ export async function createEventTables(queryRunner: QueryRunner, schema: string
   await addPositions(queryRunner, `"${schema}"`);
   await createGaps(queryRunner, `"${schema}"`);
   await addTimeouts(queryRunner, `"${schema}"`);
+  await addLetterIndexes(queryRunner, `"${schema}"`);
 }
 
 async function createUnsignedCut(queryRunner: QueryRunner, schema: string): Promise<void> {
@@ -130,6 +131,14 @@ async function addTimeouts(queryRunner: QueryRunner, schema: string): Promise<vo
   );
 }
 
+/** By which the few dead letters that are to be tried again, and those that failed last, are found among any number of them. */
+async function addLetterIndexes(queryRunner: QueryRunner, schema: string): Promise<void> {
+  await queryRunner.query(
+    `CREATE INDEX IF NOT EXISTS dead_letter_retry ON ${schema}.dead_letter (retry_requested_at) WHERE retry_requested_at IS NOT NULL`,
+  );
+  await queryRunner.query(`CREATE INDEX IF NOT EXISTS dead_letter_latest ON ${schema}.dead_letter (last_failed_at, id)`);
+}
+
 export async function dropEventTables(queryRunner: QueryRunner, schema: string): Promise<void> {
   await queryRunner.query(`DROP TABLE IF EXISTS ${ofLaterReleases.map((table) => `"${schema}".${table}`).join(', ')}`);
   await queryRunner.query(`DROP TABLE "${schema}".dead_letter, "${schema}".inbox, "${schema}".outbox`);
@@ -180,6 +189,24 @@ export class DeadLetterRetries1809000000000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`ALTER TABLE IF EXISTS ${await ownSchema(runner)}.dead_letter ${dropColumns('retry_requested_at')}`);
+  }
+}
+
+/** Dead letters may pile up, and are looked at each second. */
+export class DeadLetterIndexes1813000000000 implements MigrationInterface {
+  readonly name = 'DeadLetterIndexes1813000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    const schema = await ownSchema(runner);
+    const [letters] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [`${schema}.dead_letter`])) as {
+      exists: boolean;
+    }[];
+    if (letters?.exists) await addLetterIndexes(runner, schema);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    const schema = await ownSchema(runner);
+    await runner.query(`DROP INDEX IF EXISTS ${schema}.dead_letter_retry, ${schema}.dead_letter_latest`);
   }
 }
 
