@@ -6,15 +6,18 @@ interface Table {
 }
 
 /**
- * Owners take turns among so many rows of a lane, those that are due for longest, and as many that became due last: so
- * many are read of any number, and what becomes due is in sight at once.
+ * Turns are taken among so many rows of a kind, those that are due for longest, and as many that became due last: so many
+ * are read of any number, and what becomes due is in sight at once.
  */
 const inSight = 1_000;
 
 /** Condition for rows without a valid claim. */
 const unclaimed = '(claimed_until IS NULL OR claimed_until <= (SELECT now FROM clock))';
-/** Condition for rows in states that the worker's definition has: those of a later release belong to its workers. */
-const known = (states: string) => `state = ANY (${states}::text[])`;
+/**
+ * Condition for rows in states that the worker's definition has: those of a later release belong to its workers. Written so
+ * that the planner expects it to hold for nearly all rows, and reads them in the order of an index only as far as needed.
+ */
+const known = (states: string) => `array_position(${states}::text[], state) IS NOT NULL`;
 /** Rounded as the columns are, which may be up: what was due when it was written is due for every look after that. */
 const clock = 'clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now)';
 
@@ -43,65 +46,77 @@ function claimable(of: Table, kind: string, lane: string): string {
   return `${due(of, kind, lane)} AND ${unclaimed}`;
 }
 
-/** Up to `room` claimable rows of a lane, longest due first, or owner by owner. Locked rows are skipped. */
-function nextOf(of: Table, kind: string, lane: string, room: string): string {
-  const { table, key, owner } = of;
-  if (!owner) {
-    return `SELECT ${key} AS key, due_at FROM ${table} WHERE ${claimable(of, kind, lane)}
-      ORDER BY due_at LIMIT ${room} FOR NO KEY UPDATE SKIP LOCKED`;
-  }
-  // Locked one by one in the order of their turns. IS TRUE: only the key is to be looked up in an index here.
-  return `SELECT taken.*, turn, chance FROM (${turnsOf(of, kind, lane)}) waiting, LATERAL (
+type Kind = keyof typeof kinds;
+
+/**
+ * Up to `room` claimable rows of a lane, in the order of their turns. Locked one by one in that order; those that another
+ * transaction has locked are skipped.
+ */
+function nextOf(of: Table, only: readonly Kind[], also: string, lane: string, room: string): string {
+  const { table, key } = of;
+  // IS TRUE: only the key is to be looked up in an index here.
+  return `SELECT taken.*, turn, chance FROM (${turnsOf(of, only, also, lane)}) waiting, LATERAL (
         SELECT ${key} AS key, due_at FROM ${table}
-        WHERE ${key} = waiting.key AND (${claimable(of, kind, lane)}) IS TRUE FOR NO KEY UPDATE SKIP LOCKED
+        WHERE ${key} = waiting.key AND (${claimable(of, also, lane)}) IS TRUE FOR NO KEY UPDATE SKIP LOCKED
       ) taken
       ORDER BY turn, chance LIMIT ${room}`;
 }
 
 /**
- * The claimable rows in sight of a lane, the first of each owner before the second of any. Rows that are claimed, by
- * whichever process, are turns that their owner has had. Among owners that have had as many, chance decides, anew with
- * each claim: by age, those with many old rows would come first until they have no more.
+ * The claimable rows in sight of a lane, the first of each owner before the second of any. Of an owner's rows, those that
+ * have failed and those that have not take turns in the same way: so neither waits for more than as many of the other.
+ * Rows that are claimed, by whichever process, are turns that their owner, or their kind, has had. Among those that have
+ * had as many, chance decides, anew with each claim: by age, owners with many old rows would come first until they have no
+ * more.
  */
-function turnsOf(of: Table, kind: string, lane: string): string {
+function turnsOf(of: Table, only: readonly Kind[], also: string, lane: string): string {
   const { table, key, owner } = of;
-  const some = `SELECT ${key} AS key, ${owner} AS owner, ${unclaimed} AS is_free, due_at FROM ${table} WHERE ${due(of, kind, lane)}`;
-  return `WITH oldest AS MATERIALIZED (${some} ORDER BY due_at LIMIT ${inSight}),
-          in_sight AS (
-            SELECT * FROM oldest
+  const inSightOf = (kind: Kind) => {
+    const some = `SELECT ${key} AS key, ${owner ?? 'NULL::text'} AS owner, ${kind === 'retried'} AS is_retried, ${unclaimed} AS is_free, due_at
+            FROM ${table} WHERE ${due(of, `${kinds[kind]} AND ${also}`, lane)}`;
+    return `${kind}_oldest AS MATERIALIZED (${some} ORDER BY due_at LIMIT ${inSight}),
+          ${kind}_in_sight AS (
+            SELECT * FROM ${kind}_oldest
             UNION ALL
-            (${some} AND due_at > (SELECT max(due_at) FROM oldest) ORDER BY due_at DESC LIMIT ${inSight})
+            (${some} AND due_at > (SELECT max(due_at) FROM ${kind}_oldest) ORDER BY due_at DESC LIMIT ${inSight})
+          )`;
+  };
+  const all = only.map((kind) => `SELECT * FROM ${kind}_in_sight`).join(' UNION ALL ');
+  return `WITH ${only.map(inSightOf).join(', ')},
+          of_kind AS (
+            SELECT *, row_number() OVER (PARTITION BY owner, is_retried ORDER BY is_free, due_at, key) AS turn_of_kind FROM (${all}) in_sight
           ),
           numbered AS (
-            SELECT key, owner, is_free, row_number() OVER (PARTITION BY owner ORDER BY is_free, due_at, key) AS turn FROM in_sight
+            SELECT key, owner, is_free, is_retried, row_number() OVER (
+              PARTITION BY owner ORDER BY is_free, turn_of_kind, is_retried = ($1::uuid < '80000000-0000-0000-0000-000000000000')
+            ) AS turn FROM of_kind
           )
         SELECT key, turn, md5(concat($1::uuid, owner)) AS chance FROM numbered WHERE is_free ORDER BY turn, chance`;
 }
 
-/** The claimable rows of each visited lane. */
-function rowsOf(of: Table, kind: keyof typeof kinds): string {
-  return `SELECT visited.*, ${kind === 'retried'} AS is_retried, candidate.* FROM visited, LATERAL (
-      ${nextOf(of, `${kinds[kind]} AND ${known('$9')}`, 'visited.lane', 'visited.room')}
-    ) candidate`;
+/** Whether a lane has claimable rows of a kind. */
+function waitsIn(of: Table, kind: Kind, lane: string): string {
+  // A scalar subquery is evaluated lane by lane; EXISTS could become a join over all due rows.
+  return `(SELECT true FROM ${of.table} WHERE ${claimable(of, `${kinds[kind]} AND ${known('$9')}`, lane)} ORDER BY due_at LIMIT 1)`;
 }
 
 /** Lanes with claimable rows in which this process runs no step. */
-function idleLanes(of: Table, name: string, kind: keyof typeof kinds): string {
-  // A scalar subquery is evaluated lane by lane; EXISTS could become a join over all due rows.
-  const first = (each: keyof typeof kinds) =>
-    `(SELECT true FROM ${of.table} WHERE ${claimable(of, `${kinds[each]} AND ${known('$9')}`, `${name}.lane`)} LIMIT 1)`;
-  return `SELECT lane FROM ${name} WHERE NOT $5::jsonb ? lane AND ${first(kind)}${kind === 'retried' ? ` AND ${first('fresh')} IS NULL` : ''}`;
+function idleLanes(of: Table, name: string, kind: Kind): string {
+  const others = kind === 'retried' ? ` AND ${waitsIn(of, 'fresh', `${name}.lane`)} IS NULL` : '';
+  return `SELECT lane, ${kind === 'retried'} AS is_failing_lane FROM ${name}
+        WHERE NOT $5::jsonb ? lane AND ${waitsIn(of, kind, `${name}.lane`)}${others}`;
 }
 
+/** Looks the rows up by their keys, however many the planner expects: a join might read the whole table. */
 function claimed({ table, key }: Table): string {
   return `UPDATE ${table} SET claim_token = $1, claimed_until = clock_timestamp() + $2 * interval '1 millisecond'
-    FROM chosen WHERE ${table}.${key} = chosen.key
+    WHERE ${key} = ANY (ARRAY(SELECT key FROM chosen))
     RETURNING ${table}.*, extract(epoch FROM deadline_at - clock_timestamp()) * 1000 AS left_ms`;
 }
 
 /**
  * Claims due rows. $1 token, $2 length of the claim in ms, $3 limit, $4 room of lanes that $5 does not name, $5 JSON:
- * lane → [running steps, room], $6 and $7 the lane served last among those with fresh and with retried rows, $8 the
+ * lane → [running steps, room], $6 and $7 the lane served last among those with fresh rows and among the others, $8 the
  * position up to which rows other than the first of their lane may be claimed, $9 the states of the definition.
  */
 export function claimDueSql(of: Table): string {
@@ -117,20 +132,24 @@ export function claimDueSql(of: Table): string {
     ${lanesOf(of, 'retried_after', kinds.retried, 'lane > $7')},
     ${lanesOf(of, 'retried_until', kinds.retried, 'lane <= $7')},
     visited AS MATERIALIZED (
-      SELECT lane, 0 AS under_way, $4::int AS room FROM (${idle.join(' UNION ALL ')} LIMIT $3) idle
+      SELECT lane, is_failing_lane, 0 AS under_way, $4::int AS room FROM (${idle.join(' UNION ALL ')} LIMIT $3) idle
       UNION ALL
-      SELECT key, (value->>0)::int, (value->>1)::int FROM jsonb_each($5) WHERE (value->>1)::int > 0
+      SELECT busy.lane, ${waitsIn(of, 'fresh', 'busy.lane')} IS NULL, (load->>0)::int, (load->>1)::int
+      FROM jsonb_each($5) busy (lane, load) WHERE (load->>1)::int > 0
     ),
-    candidates AS MATERIALIZED (${rowsOf(of, 'fresh')} UNION ALL ${rowsOf(of, 'retried')}),
+    candidates AS MATERIALIZED (
+      SELECT visited.*, candidate.* FROM visited, LATERAL (${nextOf(of, ['fresh', 'retried'], known('$9'), 'visited.lane', 'visited.room')}) candidate
+    ),
     placed AS (
-      SELECT *, row_number() OVER (PARTITION BY lane ORDER BY is_retried, ${of.owner ? 'turn, chance, ' : ''}due_at, key) AS place FROM candidates
+      SELECT *, row_number() OVER (PARTITION BY lane ORDER BY turn, chance) AS place FROM candidates
     ),
     ordered AS (
-      SELECT key, under_way + place AS place, row_number() OVER (ORDER BY under_way + place, is_retried, due_at, key) AS turn
-      FROM placed WHERE place <= room
+      SELECT key, is_failing_lane, under_way + place AS place, row_number() OVER (ORDER BY under_way + place, is_failing_lane, due_at, key) AS turn
+      FROM placed
     ),
-    chosen AS MATERIALIZED (SELECT key FROM ordered WHERE turn <= $3 AND (place = 1 OR turn <= $8))
-    ${claimed(of)}`;
+    chosen AS MATERIALIZED (SELECT key, is_failing_lane FROM ordered WHERE turn <= $3 AND (place = 1 OR turn <= $8)),
+    claimed AS (${claimed(of)})
+    SELECT claimed.*, is_failing_lane FROM claimed JOIN chosen ON ${of.key} = chosen.key`;
 }
 
 /**
@@ -152,16 +171,33 @@ export function claimOverdueSql(of: Table): string {
 /** Claims more rows of one lane and state. $1 token, $2 milliseconds, $3 limit, $4 lane, $5 state. */
 export function claimAlikeSql(of: Table): string {
   return `WITH ${clock},
-    chosen AS MATERIALIZED (${nextOf(of, `${kinds.fresh} AND state = $5`, '$4', '$3')})
+    chosen AS MATERIALIZED (${nextOf(of, ['fresh'], `${kinds.fresh} AND state = $5`, '$4', '$3')})
     ${claimed(of)}`;
 }
 
-/** Makes rows due that were parked until now. $1 the states of the definition. */
-export function unparkSql({ table, key }: Table): string {
-  return `WITH ${clock}
-    UPDATE ${table} SET due_at = coalesce(due_at, parked_until), parked_until = NULL WHERE ${key} IN (
-      SELECT ${key} FROM ${table} WHERE parked_until <= (SELECT now FROM clock) AND ${known('$1')} ORDER BY parked_until LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED
-    )`;
+/**
+ * Makes up to 1,000 rows due that were parked until now: of those in sight, the first of each owner in each lane before the
+ * second of any. $1 the states of the definition.
+ */
+export function unparkSql({ table, key, owner }: Table): string {
+  const waits = `parked_until <= (SELECT now FROM clock) AND ${known('$1')}`;
+  const some = `SELECT ${key} AS key, lane, ${owner ?? 'NULL::text'} AS owner, parked_until FROM ${table} WHERE ${waits}`;
+  return `WITH ${clock},
+    oldest AS MATERIALIZED (${some} ORDER BY parked_until LIMIT ${inSight}),
+    in_sight AS (
+      SELECT * FROM oldest
+      UNION ALL
+      (${some} AND parked_until > (SELECT max(parked_until) FROM oldest) ORDER BY parked_until DESC LIMIT ${inSight})
+    ),
+    numbered AS (
+      SELECT key, row_number() OVER (PARTITION BY lane, owner ORDER BY parked_until, key) AS turn, parked_until FROM in_sight
+    )
+    UPDATE ${table} SET due_at = coalesce(due_at, parked_until), parked_until = NULL WHERE ${key} = ANY (ARRAY(
+      SELECT taken.key FROM (SELECT key FROM numbered ORDER BY turn, parked_until) waiting, LATERAL (
+        SELECT ${key} AS key FROM ${table} WHERE ${key} = waiting.key AND (${waits}) IS TRUE FOR NO KEY UPDATE SKIP LOCKED
+      ) taken
+      LIMIT 1000
+    ))`;
 }
 
 /**

@@ -17,9 +17,14 @@ export interface Claim<Row> {
   readonly leftMs: number;
   /** When the claim was requested, by `performance.now()`. The claim holds for at least `claimMs` from then. */
   readonly sentAtMs: number;
+  /** Of a row that `make` has claimed: whether all that waited in its lane had failed in their state. */
+  readonly isFailingLane: boolean;
 }
 
-/** The lanes that were served last, so that lanes take turns when more are waiting than can be served at once. */
+/**
+ * The lanes that were served last, of those in which rows wait that have not failed and of the others, so that lanes take
+ * turns when more are waiting than can be served at once.
+ */
 interface Cursor {
   readonly fresh: string;
   readonly retried: string;
@@ -74,9 +79,10 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   }
 
   /**
-   * Claims up to `limit` due rows: the first row of every lane before the second row of any, and in each lane rows that
-   * have not failed before rows that have. A row that was moved while its step runs is claimed after that step has
-   * ended.
+   * Claims up to `limit` due rows: the first row of every lane before the second row of any, and among lanes that are
+   * served alike those that have a row that has not failed before the others. In each lane owners take turns, and of an
+   * owner's rows those that have failed and those that have not. A row that was moved while its step runs is claimed after
+   * that step has ended.
    */
   async make(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
     const { spare, room, loads } = lanes.loads();
@@ -145,7 +151,7 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
 
   private async claim(name: string, sql: string, parameters: unknown[]): Promise<Claim<Row>[]> {
     const sentAtMs = performance.now();
-    const rows = await this.statements.query<object & { left_ms: string | null }>(this.named(name), sql, [
+    const rows = await this.statements.query<object & { left_ms: string | null; is_failing_lane?: boolean }>(this.named(name), sql, [
       randomUUID(),
       this.claimMs,
       ...parameters,
@@ -154,6 +160,7 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
       row: this.machine.rowOf(raw),
       leftMs: raw.left_ms === null ? Infinity : Number(raw.left_ms),
       sentAtMs,
+      isFailingLane: raw.is_failing_lane === true,
     }));
   }
 
@@ -164,8 +171,8 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
 }
 
 /** The lane that was served last, in the order that begins after `from` and wraps around to it. */
-function lastLane(made: readonly Claim<MachineRow>[], isRetried: boolean, from: string): string {
-  const served = made.filter(({ row }) => row.attempts > 0 === isRetried).map(({ row }) => row.lane);
+function lastLane(made: readonly Claim<MachineRow>[], isFailing: boolean, from: string): string {
+  const served = made.filter(({ isFailingLane }) => isFailingLane === isFailing).map(({ row }) => row.lane);
   const second = served.filter((lane) => lane <= from);
   return (second.length > 0 ? second : [from, ...served]).reduce((last, lane) => (lane > last ? lane : last), '');
 }

@@ -71,8 +71,8 @@ export abstract class DurableMachine<
 
   /**
    * SQL expression over the columns of the table: whose a row is, such as its team. Owners take turns in each lane, so
-   * that one with many rows delays the others by a step or so. Null: rows of a lane go in the order in which they became
-   * due, whosever they are.
+   * that one with many rows delays the others by a step or so, as do its rows that have failed and its others. Those of
+   * either kind go in the order in which they became due. Null: all rows are of one owner.
    */
   readonly owner: string | null = null;
 

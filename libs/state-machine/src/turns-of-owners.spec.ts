@@ -68,7 +68,7 @@ describe('law: of the rows that are due in a lane,', () => {
     );
   });
 
-  it('each is claimed once by two workers; those that have not failed go first, and those of an owner longest due first', async () => {
+  it('each is claimed once by two workers; of those of an owner that have failed, and of its others, longest due first', async () => {
     await fc.assert(
       fc.asyncProperty(rows, fc.integer({ min: 1, max: 5 }), async (all, batch) => {
         await harbour.dataSource.query('TRUNCATE berth');
@@ -83,7 +83,6 @@ describe('law: of the rows that are due in a lane,', () => {
         expect([...together, ...alone].toSorted((one, other) => one - other)).toEqual([...all.keys()]);
         expect(await claims().make(1, idle())).toEqual([]);
         const inOrder = alone.map((ship) => all[ship]!);
-        expect(inOrder.map(({ attempts }) => attempts)).toEqual(inOrder.map(({ attempts }) => attempts).toSorted());
         for (const [, those] of Map.groupBy(inOrder, ({ owner, attempts }) => `${owner} ${attempts}`)) {
           const ages = those.map(({ dueForMs }) => -dueForMs);
           expect(ages).toEqual(ages.toSorted((one, other) => one - other));
@@ -91,6 +90,51 @@ describe('law: of the rows that are due in a lane,', () => {
       }),
       runs(50),
     );
+  });
+
+  it('of an owner, those that have failed and those that have not are claimed in turn, whatever others have due', async () => {
+    await fc.assert(
+      fc.asyncProperty(rows, fc.integer({ min: 1, max: 5 }), async (all, batch) => {
+        await harbour.dataSource.query('TRUNCATE berth');
+        await insert(all);
+        const left = [...all];
+        // None of them ends meanwhile.
+        for (let made = shipsOf(await claims().make(batch, idle())); made.length > 0; made = shipsOf(await claims().make(batch, idle()))) {
+          for (const ship of made) left.splice(left.indexOf(all[ship]!), 1);
+          for (const owner of new Set(left.map((each) => each.owner))) {
+            const count = (of: readonly Row[], isRetried: boolean) =>
+              of.filter((each) => each.owner === owner && each.attempts > 0 === isRetried).length;
+            const taken = [false, true].map((isRetried) => count(all, isRetried) - count(left, isRetried));
+            // Both kinds wait, so neither has had more turns than the other and one.
+            if (count(left, false) > 0 && count(left, true) > 0) expect(Math.abs(taken[0]! - taken[1]!)).toBeLessThanOrEqual(1);
+          }
+        }
+        expect(left).toEqual([]);
+      }),
+      runs(50),
+    );
+  });
+});
+
+describe('of 300 rows of a crowd that have failed and 300 that have not,', () => {
+  const crowd = [false, true].flatMap((isRetried) => many(300, { owner: 'crowd', dueForMs: 60_000, attempts: isRetried ? 2 : 0 }));
+  /** How many steps of a lane that gives one at a time end before that of this row begins. */
+  const stepsBefore = async (one: Partial<Row>): Promise<number> => {
+    await insert([...crowd, { dueForMs: 1, ...one }]);
+    for (let steps = 0; ; steps += 1) {
+      const made = await claims().make(100, idle(1));
+      await end(made);
+      if (shipsOf(made).includes(crowd.length)) return steps;
+    }
+  };
+
+  // By chance, 1 in 2 or 4 each time: one in 10^12 tries of these specs does not hold.
+  it.each([0, 1])('none holds up the one row of another owner (failed tries: %i)', async (attempts) => {
+    expect(await stepsBefore({ owner: 'b', attempts })).toBeLessThan(100);
+  });
+
+  it.each([0, 1])('at most as many of the other kind go before another one of theirs (failed tries: %i)', async (attempts) => {
+    expect(await stepsBefore({ owner: 'crowd', attempts, dueForMs: 70_000 })).toBeLessThan(100);
   });
 });
 
@@ -121,12 +165,9 @@ describe('the one row of an owner', () => {
   });
 
   it('is among those that are stepped together with one of another owner', async () => {
-    await insert([
-      ...many(300, { owner: 'crowd', dueForMs: 60_000 }),
-      { owner: 'b', dueForMs: 1 },
-      { owner: 'c', dueForMs: 1, attempts: 1 },
-    ]);
+    await insert([...many(300, { owner: 'crowd', dueForMs: 60_000 }), { owner: 'b', dueForMs: 1 }]);
     const [first] = await claims().make(1, idle());
+    await insert([{ owner: 'c', dueForMs: 1, attempts: 1 }]);
     const made = await claims().makeAlike(first!, 99);
     expect(made).toHaveLength(99);
     expect(new Set(ownersOf([first!, ...made]))).toEqual(new Set(['crowd', 'b']));
