@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
+import { clustersOf } from '../cluster/clusters-of.js';
 import { Clusters } from '../cluster/clusters.js';
 import type { GivenUpEndEntity } from '../model/given-up-end.entity.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -23,15 +24,8 @@ const claimMs = 150_000;
 /** No more are claimed afterwards, so that the log has a line meanwhile, as of a cluster that hangs. */
 const visitMs = 60_000;
 
-/** The clusters to which ends are owed that are due: a step along an index for each cluster, and one to its end that is due first. */
-const dueClusters = `WITH RECURSIVE cluster AS (
-    (SELECT gpuaas_id FROM given_up_end ORDER BY gpuaas_id LIMIT 1)
-    UNION ALL
-    SELECT next.gpuaas_id FROM cluster CROSS JOIN LATERAL (
-      SELECT given.gpuaas_id FROM given_up_end given WHERE given.gpuaas_id > cluster.gpuaas_id ORDER BY given.gpuaas_id LIMIT 1
-    ) next
-  )
-  SELECT gpuaas_id FROM cluster WHERE (
+/** The clusters to which ends are owed that are due: of each, the end that is due first is read. */
+const dueClusters = `${clustersOf('given_up_end', 'true')} WHERE (
     SELECT true FROM given_up_end given WHERE given.gpuaas_id = cluster.gpuaas_id AND try_at <= (SELECT clock_timestamp()) ORDER BY try_at LIMIT 1
   )`;
 

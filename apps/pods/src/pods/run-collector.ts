@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
+import { clustersOf } from '../cluster/clusters-of.js';
 import { Clusters } from '../cluster/clusters.js';
 import type { PodRunEntity } from '../model/pod-run.entity.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -16,15 +17,8 @@ const atOnce = 4;
 const removableAt = `coalesce(retry_at AT TIME ZONE 'UTC', ended_at AT TIME ZONE 'UTC' + CASE WHEN is_log_read THEN interval '0' ELSE interval '1 day' END)`;
 const due = `ended_at IS NOT NULL AND ${removableAt} <= (SELECT clock_timestamp() AT TIME ZONE 'UTC')`;
 
-/** The clusters with runs that are due: a step along the index for each cluster that has ended ones, and one to its run that is due first. */
-const dueClusters = `WITH RECURSIVE cluster AS (
-    (SELECT gpuaas_id FROM pod_run WHERE ended_at IS NOT NULL ORDER BY gpuaas_id LIMIT 1)
-    UNION ALL
-    SELECT next.gpuaas_id FROM cluster CROSS JOIN LATERAL (
-      SELECT run.gpuaas_id FROM pod_run run WHERE ended_at IS NOT NULL AND run.gpuaas_id > cluster.gpuaas_id ORDER BY run.gpuaas_id LIMIT 1
-    ) next
-  )
-  SELECT gpuaas_id FROM cluster WHERE (
+/** The clusters with runs that are due: of each cluster that has ended ones, the run that is due first is read. */
+const dueClusters = `${clustersOf('pod_run', 'ended_at IS NOT NULL')} WHERE (
     SELECT true FROM pod_run run WHERE run.gpuaas_id = cluster.gpuaas_id AND ${due} ORDER BY ${removableAt} LIMIT 1
   )`;
 

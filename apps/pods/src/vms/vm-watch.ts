@@ -2,6 +2,7 @@ import { Transactions } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
+import { clustersOf } from '../cluster/clusters-of.js';
 import { Clusters } from '../cluster/clusters.js';
 import { PodsSettings } from '../pods-settings.js';
 import { VmSteps } from './vm-steps.js';
@@ -26,7 +27,7 @@ export class VmWatch extends ClusterRounds {
   }
 
   protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(`SELECT DISTINCT gpuaas_id FROM vm WHERE state = 'running'`);
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(clustersOf('vm', `state = 'running'`));
     return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 

@@ -3,6 +3,7 @@ import { Transactions } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
+import { clustersOf } from '../cluster/clusters-of.js';
 import { Clusters } from '../cluster/clusters.js';
 import { PodsSettings } from '../pods-settings.js';
 import { UsageFacts } from '../usage/usage-facts.js';
@@ -33,9 +34,7 @@ export class VolumeWatch extends ClusterRounds {
   }
 
   protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(
-      `SELECT DISTINCT gpuaas_id FROM shared_volume WHERE state = 'active'`,
-    );
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(clustersOf('shared_volume', `state = 'active'`));
     return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 

@@ -3,6 +3,7 @@ import { Transactions } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
+import { clustersOf } from '../cluster/clusters-of.js';
 import { Clusters } from '../cluster/clusters.js';
 import { ExposureSteps } from '../doors/exposure-steps.js';
 import { livePod } from '../model/pod.machine.js';
@@ -34,7 +35,7 @@ export class ClusterWatch extends ClusterRounds {
   }
 
   protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(`SELECT DISTINCT gpuaas_id FROM pod WHERE ${livePod}`);
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(clustersOf('pod', livePod));
     return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
