@@ -35,11 +35,11 @@ const kinds: Record<MachineKind, (machine: DurableMachine<MachineRow>) => string
     return `NOT ${failedState} AND (deadline_at IS NOT NULL OR (${isTried})${waits.join('')})`;
   },
   failed: ({ definition }) => {
-    const isLate = `entered_at > now() - interval '${finalDays} days'`;
+    const isRecent = `entered_at > now() - interval '${finalDays} days'`;
     const failed = [...definition.states].filter(([state]) => state.endsWith('failed'));
-    // By the index alone: of most machines, whatever has failed has ended, and only what has lately is to be read.
-    if (failed.every(([, { isFinal }]) => isFinal)) return `${failedState} AND ${isLate}`;
-    return `${failedState} AND (state <> ALL ($1::text[]) OR ${isLate})`;
+    // By the index alone: whatever has failed has ended, and only what has lately is read. A machine with failed states of both kinds has all of them read.
+    if (failed.every(([, { isFinal }]) => isFinal)) return `${failedState} AND ${isRecent}`;
+    return `${failedState} AND (state <> ALL ($1::text[]) OR ${isRecent})`;
   },
 };
 
