@@ -68,7 +68,7 @@ export abstract class ClusterDriver {
    *
    * A run that is stopped must not start afterwards, although its start may be under way in another process, or in a request that the cluster is still at when
    * the process is dead. So a driver asks `isWanted` once `observePods` of any process sees the run, and before anything of it runs; it starts just what was
-   * there when it asked, and removes it where the answer is false. A caller decides first that a run is to end, so that `isWanted` is false from then on and
+   * there when it asked, unless another process has started it since, and removes it where the answer is false. A caller decides first that a run is to end, so that `isWanted` is false from then on and
    * stays so, and looks at the cluster afterwards: either it finds the run, or the driver is told that it is not wanted. Where `isWanted` fails, nothing starts.
    */
   abstract startPod(pod: PodRun, isWanted: () => Promise<boolean>, signal: AbortSignal): Promise<void>;
@@ -91,7 +91,8 @@ export abstract class ClusterDriver {
   abstract makeVolume(volume: Volume, signal: AbortSignal): Promise<void>;
   abstract observeVolumes(refs: readonly VolumeRef[], signal: AbortSignal): Promise<readonly VolumeSight[]>;
 
-  abstract startVm(vm: VmRun, signal: AbortSignal): Promise<void>;
+  /** As `startPod`. The guest of a run that is there already is told the keys. */
+  abstract startVm(vm: VmRun, isWanted: () => Promise<boolean>, signal: AbortSignal): Promise<void>;
   abstract stopVm(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void>;
   abstract observeVms(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly RunSight[]>;
 

@@ -1,6 +1,7 @@
 import type { ClusterDriver } from '@atoll/cluster';
 import { pods } from '@atoll/contracts/pods';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { heldStart as held } from '../late-start-fixture.js';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 
 let fixture: PodsFixture;
@@ -11,36 +12,9 @@ beforeAll(async () => {
   team = await fixture.team('member', 8);
   driver = await fixture.simulated.driverOf('1');
 });
-/** The processes that were late. */
-const working: Promise<void>[] = [];
-afterAll(async () => {
-  await Promise.all(working);
-  await fixture.stop();
-});
+afterAll(() => fixture.stop());
 
-interface LateStart {
-  readonly run: number;
-  readonly isWanted: () => Promise<boolean>;
-  /** The cluster comes to it, and the process that has asked for it goes on; resolves when that is done. */
-  goOn(): Promise<void>;
-}
-
-/** The next start, which takes as long as the spec lets it. */
-async function heldStart(): Promise<LateStart> {
-  const begun = Promise.withResolvers<LateStart>();
-  const going = Promise.withResolvers<void>();
-  const over = Promise.withResolvers<void>();
-  const goOn = () => (going.resolve(), over.promise);
-  const start = driver.startPod.bind(driver);
-  jest.spyOn(driver, 'startPod').mockImplementationOnce(async (pod, isWanted, signal) => {
-    begun.resolve({ run: pod.ref.run, isWanted, goOn });
-    await going.promise;
-    await start(pod, isWanted, signal);
-    over.resolve();
-  });
-  working.push(fixture.work());
-  return begun.promise;
-}
+const heldStart = () => held(driver, 'startPod', () => fixture.work());
 
 /** What another process does with the pod when the claim of the one that starts it has run out. */
 async function takeOver(): Promise<void> {
@@ -63,6 +37,22 @@ it('a run is wanted until its pod is stopped, and never again, whoever starts it
   const refs = [late.run, late.run + 1].map((run) => ({ kind: 'pod', id: pod.pod_id, run }) as const);
   const phases = async () => (await driver.observePods(refs, AbortSignal.timeout(10_000))).map(({ phase }) => phase);
   expect(await phases()).toEqual(['absent', 'running']);
+});
+
+it('a process whose claim has run out is not told that a run is wanted, although it is', async () => {
+  const pod = await fixture.create(team);
+  const first = await heldStart();
+  await takeOver();
+  const second = await heldStart();
+  const isToldSo = () =>
+    first.isWanted().then(
+      () => true,
+      () => false,
+    );
+  // It learns of it by its clock, or when it next extends its claims.
+  while (await isToldSo()) await new Promise((resolve) => setTimeout(resolve, 20));
+  await Promise.all([first.goOn(), second.goOn()]);
+  await fixture.until(pod, 'running');
 });
 
 it('a run is not wanted when its pod is restarted or deleted while it starts', async () => {

@@ -45,13 +45,14 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     super(dataSource, podMachine);
   }
 
-  async step(pod: PodEntity, { signal }: StepContext): Promise<Found> {
+  async step(pod: PodEntity, context: StepContext): Promise<Found> {
+    const { signal } = context;
     const isEnding = endings.has(pod.state);
     try {
       if (isEnding) return await this.end(pod, signal);
       if (pod.state === 'pending') return await this.place(pod);
       if ((await this.deadlines.nextLookMs(pod)) === 0) return this.stopAfterDuration();
-      if (pod.state === 'pulling') return await this.begin(pod, signal);
+      if (pod.state === 'pulling') return await this.begin(pod, context);
       if (pod.state === 'restarting') return await this.again(pod, signal);
       return pod.state === 'running' ? await this.review(pod, signal) : 'rest';
     } catch (error) {
@@ -133,9 +134,10 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   }
 
   /** Requests its run until the cluster has it running. */
-  private async begin(pod: PodEntity, signal: AbortSignal): Promise<Found> {
+  private async begin(pod: PodEntity, context: StepContext): Promise<Found> {
+    const { signal } = context;
     const driver = await this.clusters.driverOf(pod.gpuaasId);
-    await driver.startPod(this.starts.runOf(pod), () => this.isWanted(pod), signal);
+    await driver.startPod(this.starts.runOf(pod), () => this.isWanted(pod, context), signal);
     const sight = await this.sightOf(pod, signal);
     if (sight.phase === 'running') return this.started(sight.startedAt);
     // It was quicker than this look: its end is that of a run like any other.
@@ -146,10 +148,15 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     return { againAfterMs: lookAgainMs };
   }
 
-  /** By the database alone, not by the claim: a process that was frozen takes its claim for its own until it looks. Once false, it stays so: no run comes twice. */
-  private async isWanted({ podId, run }: PodEntity): Promise<boolean> {
+  /**
+   * By the database: once false, it stays so, since no run comes twice. Throws where it is wanted and the claim may have run out, by the clock of this process, which
+   * may have been frozen until the answer came: another one may have started the run since, and it may have ended.
+   */
+  private async isWanted({ podId, run }: PodEntity, context: StepContext): Promise<boolean> {
     const rows = await this.query<object>(`SELECT FROM pod WHERE pod_id = $1 AND run = $2 AND state = 'pulling'`, [podId, run]);
-    return rows.length > 0;
+    if (rows.length === 0) return false;
+    context.signal.throwIfAborted();
+    return true;
   }
 
   private started(startedAt: Date): Found {

@@ -46,11 +46,12 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     super(dataSource, vmMachine);
   }
 
-  async step(vm: VmEntity, { signal }: StepContext): Promise<Found> {
+  async step(vm: VmEntity, context: StepContext): Promise<Found> {
+    const { signal } = context;
     const isEnding = endings.has(vm.state);
     try {
       if (isEnding) return await this.end(vm, signal);
-      if (vm.state === 'starting') return await this.begin(vm, signal);
+      if (vm.state === 'starting') return await this.begin(vm, context);
       if (vm.state === 'restarting') return await this.again(vm, signal);
       return vm.state === 'running' ? await this.review(vm, signal) : 'rest';
     } catch (error) {
@@ -78,10 +79,11 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     await manager.query('UPDATE vm SET is_billed = $2 WHERE instance_id = $1', [vm.instanceId, isRunning]);
   }
 
-  private async begin(vm: VmEntity, signal: AbortSignal): Promise<Found> {
+  private async begin(vm: VmEntity, context: StepContext): Promise<Found> {
+    const { signal } = context;
     const driver = await this.clusters.driverOf(vm.gpuaasId);
     const keys = await this.keys.of(vm.teamId);
-    await driver.startVm(runOf(vm, keys), signal);
+    await driver.startVm(runOf(vm, keys), () => this.isWanted(vm, context), signal);
     const sight = await this.sightOf(vm, signal);
     // What has ended already was quicker than this look: its end is that of a run like any other.
     if (sight.phase === 'running' || sight.phase === 'ended') {
@@ -92,6 +94,14 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     const trouble = sight.phase === 'preparing' ? sight.trouble : null;
     if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinalTrouble(trouble.code));
     return { againAfterMs: lookAgainMs };
+  }
+
+  /** As of pods: false from the moment on at which its run is to end. Throws where it is not, and another process may be at it. */
+  private async isWanted({ instanceId, run }: VmEntity, context: StepContext): Promise<boolean> {
+    const rows = await this.query<object>(`SELECT FROM vm WHERE instance_id = $1 AND run = $2 AND state = 'starting'`, [instanceId, run]);
+    if (rows.length === 0) return false;
+    context.signal.throwIfAborted();
+    return true;
   }
 
   private async review(vm: VmEntity, signal: AbortSignal): Promise<Found> {
@@ -114,7 +124,8 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   private async tellKeys(vm: VmEntity, signal: AbortSignal): Promise<Found> {
     const keys = await this.keys.of(vm.teamId);
     if (placed(keys) === vm.placedKeys) return { againAfterMs: reviewMs };
-    await (await this.clusters.driverOf(vm.gpuaasId)).startVm(runOf(vm, keys), signal);
+    // A run that has gone since is not begun anew for it.
+    await (await this.clusters.driverOf(vm.gpuaasId)).startVm(runOf(vm, keys), () => Promise.resolve(false), signal);
     return { againAfterMs: reviewMs, values: { placedKeys: placed(keys) } };
   }
 

@@ -5,6 +5,7 @@ import { connectionLaws } from './connections-fixture.js';
 import { crashLaws } from './crashes-fixture.js';
 import { doorLaws } from './doors-fixture.js';
 import { installationLaws } from './installations-fixture.js';
+import { lateStartLaws } from './late-starts-fixture.js';
 import { logLaws } from './logs-fixture.js';
 import { podLaws } from './pods-fixture.js';
 import { restoreLaws } from './restores-fixture.js';
@@ -29,6 +30,8 @@ export function clusterContract(name: string, lacking: string | undefined, optio
     describe('installations', () => installationLaws(here, capabilities, lacks));
     describe('crashes', () => crashLaws(here, lacks));
     describe('pods', () => podLaws(here));
+    describe('late starts of pods', () => lateStartLaws(here, 'pod'));
+    if (capabilities.vms) describe('late starts of VMs', () => lateStartLaws(here, 'vm'));
     describe('doors', () => doorLaws(here, capabilities, lacks));
     if (capabilities.volumes) describe('volumes', () => volumeLaws(here, capabilities));
     if (!lacks.includes('restores')) describe('restores', () => restoreLaws(here, capabilities));

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { timeoutFactor } from '@atoll/testing';
 import type { Capabilities, ClusterDriver } from '../cluster-driver.js';
 import { ClusterError } from '../cluster-error.js';
-import type { Door, ObjectRef, Owner, PodRun, RunRef, Volume, VolumeRef } from '../objects.js';
+import type { Door, ObjectRef, Owner, PodRun, RunRef, VmRun, Volume, VolumeRef } from '../objects.js';
 import type { DoorSight, LogLine, RunSight } from '../observations.js';
 
 /** What a pod runs. */
@@ -98,6 +98,12 @@ export class Installation {
     const ref = more.ref ?? this.ref('pod');
     const rest = { env: new Map(), cpu: null, memoryGb: 0.2, slices: [], volumes: [], authorizedKeys: [] };
     return { ref, owner: owner(), podName: `p-${ref.id.slice(0, 8)}-${ref.run}`, ...rest, ...program, ...more };
+  }
+
+  vm({ image }: Program, more: Partial<VmRun> = {}): VmRun {
+    const ref = more.ref ?? this.ref('vm');
+    const rest = { vcpus: 1, memoryGb: 1, volumes: [], sshKeys: [] };
+    return { ref, owner: owner(), name: `vm-${ref.id.slice(0, 8)}-${ref.run}`, image, ...rest, ...more };
   }
 
   door(pod: PodRun, externalPort: number, more: Partial<Door> = {}): Door {

@@ -1,7 +1,5 @@
 import { expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { ClusterError } from '../cluster-error.js';
-import type { RunSight } from '../observations.js';
 import { codeOf, eventually, owner, soon, wanted, type Installation } from './cluster-under-test-fixture.js';
 
 export function podLaws(here: () => Installation): void {
@@ -61,42 +59,6 @@ export function podLaws(here: () => Installation): void {
     await here().driver.stopPod(pod.ref, 0, soon());
     expect((await here().observePod(pod)).phase).toMatch(/^(absent|ended)$/);
     await here().driver.remove(pod.ref, soon());
-  });
-
-  it('asks whether a run is wanted when every process sees it, and nothing is left of one that is not', async () => {
-    const pod = here().pod(here().programs.idle);
-    const other = here().cluster.open(here().id);
-    const seen = await eventually(async () => {
-      const sights: RunSight[] = [];
-      const isWanted = async () => {
-        sights.push(...(await other.observePods([pod.ref], soon())));
-        return false;
-      };
-      await here().driver.startPod(pod, isWanted, soon());
-      return sights.at(0)?.phase;
-    });
-    expect(seen).not.toBe('absent');
-    expect(await here().observePod(pod)).toEqual({ phase: 'absent' });
-    expect(await here().listed()).not.toContainEqual(pod.ref);
-    await other.close();
-  });
-
-  it('starts nothing while it cannot be told whether a run is wanted, and starts it afterwards', async () => {
-    const pod = here().pod(here().programs.idle);
-    const unknown = () => Promise.reject(new ClusterError('unreachable', 'The database is away.'));
-    const code = await eventually(() =>
-      here()
-        .driver.startPod(pod, unknown, soon())
-        .then(
-          () => undefined,
-          ({ code }: ClusterError) => code,
-        ),
-    );
-    expect(code).toBe('unreachable');
-    expect((await here().observePod(pod)).phase).toMatch(/^(absent|preparing)$/);
-    expect(await codeOf(here().driver.readLogs(pod.ref, null, soon())[Symbol.asyncIterator]().next())).toBe('not_found');
-    expect((await here().start(pod)).phase).toBe('running');
-    await here().remove(pod);
   });
 
   it('removes a run in any state, and nothing is left of it', async () => {

@@ -64,6 +64,9 @@ export class Pods {
     const id = await containers.create(name, body, this.#closing.signal, api);
     // Not before: whoever has stopped the run may have looked for the container before it was there. And by its id, since its name may be that of a later one.
     if (!(await isWanted())) return this.#removeUnstarted(name);
+    // An engine starts a container again that has ended: another process may have started it meanwhile.
+    const now = await containers.find(id, signal);
+    if (now && !isUnstarted(now)) return;
     signal.throwIfAborted();
     try {
       await containers.start(id, signal);

@@ -106,9 +106,13 @@ export class SimulatedCluster extends ClusterDriver {
     return this.volumes.observe(refs);
   }
 
-  async startVm({ ref, owner, name, image, volumes, sshKeys }: VmRun, signal: AbortSignal): Promise<void> {
+  async startVm(
+    { ref, owner, name, image, volumes, sshKeys }: VmRun,
+    isWanted: () => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<void> {
     await this.meet('start', signal);
-    await this.vms.start({ ref, owner, podName: name, image, command: [], slices: [], volumes });
+    await this.vms.start({ ref, owner, podName: name, image, command: [], slices: [], volumes }, isWanted);
     await this.vms.setKeys(ref, sshKeys);
   }
 

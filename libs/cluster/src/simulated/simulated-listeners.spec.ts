@@ -24,7 +24,9 @@ it('many doors that are to be opened at once, as at a start, ask the store a few
   await world.ready();
   const owner = { installationId: 'one', teamId: 'team', gpuaasId: '1' } as never;
   const ref = { kind: 'pod' as const, id: 'pod', run: 1 };
-  await world.cluster('one').runs.start({ ref, podName: 'port-taken', image: 'idle:1', command: [], slices: [], owner, volumes: [] });
+  await world
+    .cluster('one')
+    .runs.start({ ref, podName: 'port-taken', image: 'idle:1', command: [], slices: [], owner, volumes: [] }, () => Promise.resolve(true));
   await rows.query(
     `INSERT INTO ${tables.door} (cluster, id, run, pod_id, transport, port, external_port)
      SELECT 'one', 'svc-' || n, 1, 'pod', 'tcp', 80, 30000 + n FROM generate_series(1, $1::integer) n`,

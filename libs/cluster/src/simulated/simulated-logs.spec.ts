@@ -35,7 +35,8 @@ it('many who read at once cost few statements, and each reads its own run', asyn
   await world.ready();
   const cluster = world.cluster('one');
   const refs = refsOf(readers);
-  for (const ref of refs) await cluster.runs.start({ ref, podName: ref.id, image: 'idle:1', command: [], slices: [], owner, volumes: [] });
+  const run = { image: 'idle:1', command: [], slices: [], owner, volumes: [] };
+  for (const ref of refs) await cluster.runs.start({ ref, podName: ref.id, ...run }, () => Promise.resolve(true));
   await rows.query(`INSERT INTO ${tables.line} (cluster, id, run, message) VALUES ('one', 'pod-7', 1, 'GET /')`);
   statements = 0;
   const stop = new AbortController();
@@ -65,7 +66,10 @@ it('those who read all that was written in a long time take turns of the event l
   await world.ready();
   const cluster = world.cluster('two');
   const refs = refsOf(20);
-  for (const ref of refs) await cluster.runs.start({ ref, podName: ref.id, image: 'idle:1', command: [], slices: [], owner, volumes: [] });
+  for (const ref of refs)
+    await cluster.runs.start({ ref, podName: ref.id, image: 'idle:1', command: [], slices: [], owner, volumes: [] }, () =>
+      Promise.resolve(true),
+    );
   await dataSource.query(`UPDATE ${tables.run} SET ready_at = ready_at - interval '10 minutes' WHERE cluster = 'two'`);
   let [turn, isOver] = [0, false];
   const count = (): void => {

@@ -34,8 +34,6 @@ interface Row {
   now: Date;
 }
 
-const always = () => Promise.resolve(true);
-
 const columns = `id, run, name, spec, nullif(ready_at, 'infinity') AS ready_at, trouble, ends_at, exit_code, is_out_of_memory, stop_requested_at,
   clock_timestamp()::timestamptz(3) AS now`;
 
@@ -53,7 +51,7 @@ export class SimulatedRuns {
     private readonly kind: 'pod' | 'vm' = 'pod',
   ) {}
 
-  async start({ ref, podName, image, command, slices, owner, volumes }: StartedRun, isWanted = always): Promise<void> {
+  async start({ ref, podName, image, command, slices, owner, volumes }: StartedRun, isWanted: () => Promise<boolean>): Promise<void> {
     if (volumes.length > 0) {
       if (await this.find(ref)) return;
       await this.volumes.write(volumes.map(({ volumeId }) => volumeId));

@@ -1,0 +1,33 @@
+import type { ClusterDriver } from '@atoll/cluster';
+import { jest } from '@jest/globals';
+
+export interface LateStart {
+  readonly run: number;
+  readonly isWanted: () => Promise<boolean>;
+  /** The cluster comes to it, and the process that has asked for it goes on; resolves when that is done. */
+  goOn(): Promise<void>;
+}
+
+/** The next start of a pod or VM that `work` comes to, which takes as long as the spec lets it. */
+export async function heldStart(driver: ClusterDriver, kind: 'startPod' | 'startVm', work: () => Promise<void>): Promise<LateStart> {
+  const begun = Promise.withResolvers<LateStart>();
+  const going = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<void>();
+  const working = Promise.withResolvers<void>();
+  const goOn = async () => {
+    going.resolve();
+    await Promise.all([over.promise, working.promise]);
+  };
+  const start = driver[kind].bind(driver) as (
+    run: { ref: { run: number } },
+    isWanted: LateStart['isWanted'],
+    signal: AbortSignal,
+  ) => Promise<void>;
+  jest.spyOn(driver, kind).mockImplementationOnce(async (asked: { ref: { run: number } }, isWanted, signal) => {
+    begun.resolve({ run: asked.ref.run, isWanted, goOn });
+    await going.promise;
+    await start(asked, isWanted, signal).finally(over.resolve);
+  });
+  void work().then(working.resolve, working.reject);
+  return begun.promise;
+}
