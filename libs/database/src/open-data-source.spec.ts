@@ -46,6 +46,16 @@ class Broken1790000000002 implements MigrationInterface {
   async down(): Promise<void> {}
 }
 
+class Late1790000000003 implements MigrationInterface {
+  readonly name: string = 'Late1790000000003';
+  async up(): Promise<void> {}
+  async down(): Promise<void> {}
+}
+
+class Later1790000000004 extends Late1790000000003 {
+  override readonly name = 'Later1790000000004';
+}
+
 describe('openDataSource', () => {
   it('lets replicas start at once: each migration runs once, those that lock nothing included', async () => {
     const options = bankOptions(database.url, { migrations: [CreateAccounts1790000000000, IndexAccounts1790000000001] });
@@ -90,6 +100,19 @@ describe('openDataSource', () => {
     const other = await start({ schema: 'other', url: database.url, entities: [], migrations: [] });
     expect(await bank.query(`SELECT to_regclass('account')::text AS found`)).toEqual([{ found: 'account' }]);
     expect(await other.query(`SELECT to_regclass('account')::text AS found`)).toEqual([{ found: null }]);
+  });
+
+  it('says in a line which migrations it has run, and of new tables only how many', async () => {
+    const told: unknown[] = [];
+    jest.spyOn(Logger.prototype, 'log').mockImplementation((line: unknown) => void told.push(line));
+    await start(bankOptions(database.url, { migrations: [CreateAccounts1790000000000, IndexAccounts1790000000001] }));
+    await start(bankOptions(database.url, { migrations: [CreateAccounts1790000000000, IndexAccounts1790000000001] }));
+    await start(
+      bankOptions(database.url, {
+        migrations: [CreateAccounts1790000000000, IndexAccounts1790000000001, Late1790000000003, Later1790000000004],
+      }),
+    );
+    expect(told).toEqual(['Migrated bank: new tables, by all 2 migrations', 'Migrated bank: Late1790000000003, Later1790000000004']);
   });
 
   it('keeps nothing of a migration that fails, and starts once it is mended', async () => {

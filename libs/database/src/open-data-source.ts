@@ -111,12 +111,19 @@ async function migrate(options: DatabaseOptions, patienceMs: number): Promise<vo
   try {
     await lock(guard, options.schema);
     await createSchema(guard, options.schema);
-    for (const { name } of await dataSource.runMigrations()) logger.log(`Migrated ${options.schema}: ${name}`);
+    const run = await dataSource.runMigrations();
+    if (run.length > 0) logger.log(`Migrated ${options.schema}: ${namesOf(run, dataSource.migrations.length)}`);
   } finally {
     await guard.release();
     // Ends the connection, and the lock with it.
     await dataSource.destroy();
   }
+}
+
+/** Of an upgrade the migrations themselves; a first start has all of them to run, and nobody reads their names. */
+function namesOf(run: readonly { name: string }[], count: number): string {
+  if (run.length === count && count > 1) return `new tables, by all ${count} migrations`;
+  return run.map(({ name }) => name).join(', ');
 }
 
 async function connect(dataSource: DataSource, url: string, patienceMs: number): Promise<DataSource> {
