@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { createLogger, createMetrics, HttpEnv, loadEnv, natsTransport, onShutdown, version } from '@atoll/service';
 import { createGateway, GatewayEnv, listenCompat, optionsFrom } from './create-gateway.js';
 import { GatewayProcessEnv } from './env.js';
@@ -29,6 +30,6 @@ try {
   await gateway.listen(port, host);
   logger.info({ port, host, ...(compatPort !== undefined && { compat_port: compatPort }) }, 'ready');
 } catch (error) {
-  console.error(`gateway cannot start: ${error instanceof Error ? error.message : String(error)}`);
+  console.error(`gateway cannot start: ${messageOf(error)}`);
   process.exit(1);
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { connectDataSource, runningPostgresUrl, startEmbeddedPostgres } from '@atoll/database';
@@ -44,7 +45,7 @@ export async function besidePlatform(command: (beside: Beside) => Promise<void>)
     hasBegun = true;
     await command({ connect, connectAll, source: hasSecrets(dataDir) ? settingsSource(dataDir) : process.env });
   } catch (error) {
-    console.error(`${hasBegun ? 'The command failed' : 'Nothing was done'}: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`${hasBegun ? 'The command failed' : 'Nothing was done'}: ${messageOf(error)}`);
     process.exitCode = 1;
   }
   for (const step of undo.reverse()) await step();

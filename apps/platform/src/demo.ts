@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { demoText } from './demo/demo-text.js';
 import { loadDemo } from './demo/load-demo.js';
 
@@ -9,6 +10,6 @@ try {
   if (!adminKey) throw new Error('Set ATOLL_KEY to the key of the operator.');
   console.log(demoText(await loadDemo({ url, adminKey })));
 } catch (error) {
-  console.error(`The demo was not loaded: ${error instanceof Error ? error.message : String(error)}`);
+  console.error(`The demo was not loaded: ${messageOf(error)}`);
   process.exitCode = 1;
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import type { Logger } from 'pino';
 import { createLogger, loadEnv, onShutdown, version } from '@atoll/service';
 import { banner } from './banner.js';
@@ -21,7 +22,7 @@ try {
   const platform = await starting;
   if (platform) await show(platform, logger);
 } catch (error) {
-  console.error(`Atoll cannot start: ${error instanceof Error ? error.message : String(error)}`);
+  console.error(`Atoll cannot start: ${messageOf(error)}`);
   process.exit(1);
 }
 
@@ -38,6 +39,6 @@ async function showDemo({ url, adminKey = process.env.ATOLL_ADMIN_KEY }: Running
     if (!adminKey) throw new Error('it is loaded at the first start of a data folder; or set ATOLL_ADMIN_KEY');
     console.log(demoText(await loadDemo({ url, adminKey })));
   } catch (error) {
-    console.error(`The demo was not loaded: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`The demo was not loaded: ${messageOf(error)}`);
   }
 }

@@ -9,6 +9,7 @@ export { isStatementTimeout, isUniqueViolation, toAppError } from './database-er
 export { callInHand, CopiedCall, handleOnce, type CallInHand } from './handle-once.js';
 export type { SignedCall } from './handle-once.js';
 export { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
+export { isOutage, OutageLog } from './outage-log.js';
 export { onceAvailable } from './once-available.js';
 export { connectDataSource, openDataSource } from './open-data-source.js';
 export { migrationDrift } from './migration-drift.js';

@@ -2,5 +2,6 @@ export { AppError, isAppError } from './app-error.js';
 export type { ErrorDetails, FieldError, WireError } from './app-error.js';
 export { errorCodes, isErrorCode } from './error-code.js';
 export { invalidField, invalidInput, requireSomeField } from './invalid-input.js';
+export { messageOf } from './message-of.js';
 export { isStillRunning, stillRunning } from './still-running.js';
 export type { ErrorCode } from './error-code.js';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Statements, Transactions } from '@atoll/database';
-import { isAppError } from '@atoll/errors';
+import { isAppError, messageOf } from '@atoll/errors';
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 
@@ -69,6 +69,6 @@ export abstract class FirstSnapshot implements OnApplicationBootstrap, OnModuleD
   /** That the owner starts later is nothing to worry about. */
   private tell(error: unknown): void {
     const isAway = isAppError(error) && error.code === 'unavailable';
-    this.logger[isAway ? 'debug' : 'warn'](`Not fetched yet: ${error instanceof Error ? error.message : String(error)}`);
+    this.logger[isAway ? 'debug' : 'warn'](`Not fetched yet: ${messageOf(error)}`);
   }
 }

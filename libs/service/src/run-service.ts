@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { loadEnv } from './env.js';
 import { observeEvents } from './event-figures.js';
 import { createMetrics, startHealthServer } from './health.js';
@@ -41,7 +42,7 @@ export async function runService<Settings extends object>(definition: ServiceDef
     if (adminLink) console.log(`\nThe operator sets a password here, within 24 hours: ${adminLink}\n`);
     logger.info({ health_port: health.port }, 'ready');
   } catch (error) {
-    console.error(`${name} cannot start: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`${name} cannot start: ${messageOf(error)}`);
     process.exit(1);
   }
 }

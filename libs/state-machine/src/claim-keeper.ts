@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { inBackground, type Statements } from '@atoll/database';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
@@ -120,9 +121,7 @@ export class ClaimKeeper {
         else if (until) claim?.extend(until, sentAtMs + this.claimMs);
       }
     } catch (error) {
-      this.logger.warn(
-        `Cannot extend claims; they expire unless the next beat succeeds: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      this.logger.warn(`Cannot extend claims; they expire unless the next beat succeeds: ${messageOf(error)}`);
     }
   }
 }

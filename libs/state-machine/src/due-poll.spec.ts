@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { Statements } from '@atoll/database';
 import { runs } from '@atoll/testing';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
@@ -89,4 +90,22 @@ it('a worker is told of what others have made due for it, and only of that, and 
   await eventually(() => told.length > 1);
   expect(new Set(told)).toEqual(new Set(['berth']));
   await poll.drop(tables[0]);
+});
+
+it('of an outage of the database there is one warning a minute, however many looks fail', async () => {
+  const told: unknown[] = [];
+  jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: unknown) => void told.push(line));
+  let looks = 0;
+  const away = jest.spyOn(Statements.prototype, 'query').mockImplementation(() => {
+    looks += 1;
+    return Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
+  });
+  const beganAtMs = performance.now();
+  const poll = new DuePoll(harbour.dataSource, 1);
+  poll.add(tables[0], () => undefined);
+  await eventually(() => looks > 20);
+  await poll.drop(tables[0]);
+  away.mockRestore();
+  expect(told[0]).toMatch(/^Cannot look for due rows; retrying: connect ECONNREFUSED/);
+  expect(told.length).toBeLessThanOrEqual(Math.ceil((performance.now() - beganAtMs) / 60_000));
 });

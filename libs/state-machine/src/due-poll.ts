@@ -1,4 +1,4 @@
-import { inBackground, Statements } from '@atoll/database';
+import { inBackground, OutageLog, Statements } from '@atoll/database';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { dueSql } from './claims-sql.js';
@@ -16,7 +16,7 @@ interface PolledTable {
  * those machines. So machines at rest cost next to nothing, however many there are.
  */
 export class DuePoll {
-  private readonly logger = new Logger('Machines');
+  private readonly outages = new OutageLog(new Logger('Machines'));
   private readonly statements: Statements;
   private readonly polled = new Map<PolledTable, () => void>();
   private timer: NodeJS.Timeout | undefined;
@@ -66,11 +66,7 @@ export class DuePoll {
     try {
       for (const machine of await this.due([...this.polled.keys()])) this.polled.get(machine)?.();
     } catch (error) {
-      this.logger.warn(`Cannot look for due rows; retrying: ${messageOf(error)}`);
+      this.outages.log('warn', 'Cannot look for due rows; retrying', error);
     }
   }
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

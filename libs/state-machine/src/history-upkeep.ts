@@ -2,7 +2,7 @@ import { inBackground } from '@atoll/database';
 import { Removals } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { messageOf } from './due-poll.js';
+import { messageOf } from '@atoll/errors';
 
 const batchSize = 1_000;
 

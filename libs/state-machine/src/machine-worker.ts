@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { inBackground, type Transactions } from '@atoll/database';
+import { inBackground, isOutage, OutageLog, type Transactions } from '@atoll/database';
 import { WakeUp } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
@@ -9,7 +9,6 @@ import { DuePoll } from './due-poll.js';
 import type { DurableMachine } from './durable-machine.js';
 import { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
-import { isOutage, OutageLog } from './outage-log.js';
 import { deadlineExceeded, OutcomeWriter, wasTouched } from './outcome-writer.js';
 import { isAnswer, isCutShort, isTimeout, runStep, stepTimeoutMs, type Found } from './run-step.js';
 

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { KeptClaim } from './claim-keeper.js';
-import { messageOf } from './due-poll.js';
-import { isOutage, type OutageLog } from './outage-log.js';
+import { messageOf } from '@atoll/errors';
+import { isOutage, type OutageLog } from '@atoll/database';
 import type { DurableMachine, Outcome, StepContext } from './durable-machine.js';
 import type { MachineError, MachineRow } from './machine-row.js';
 import { StepFailed } from './step-failed.js';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { teamCapacityChanged } from '@atoll/contracts/gpuaas';
-import { afterCommit, Transactions } from '@atoll/database';
+import { afterCommit, OutageLog, Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -18,7 +18,7 @@ const batch = 1_000;
  */
 @Injectable()
 export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(TeamCapacity.name);
+  private readonly outages = new OutageLog(new Logger(TeamCapacity.name));
   private readonly stopping = new AbortController();
   private bell = new AbortController();
   private loop: Promise<void> = Promise.resolve();
@@ -94,7 +94,7 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
       this.bell = new AbortController();
       const startedAtMs = performance.now();
       const told = await this.tell().catch((error: unknown) => {
-        this.logger.warn(`What teams hold could not be told: ${error instanceof Error ? error.message : String(error)}`);
+        this.outages.log('warn', 'What teams hold could not be told; retrying', error);
         return 0;
       });
       // Changes come in crowds: the next ones are told of together.

@@ -1,7 +1,7 @@
 import { openDocker, type ClusterDriver, type DockerSettings } from '@atoll/cluster';
 import { clusterChanged, clusterPurpose, type Cluster } from '@atoll/contracts/gpuaas';
-import { databaseNowMs, inBackground, Transactions } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { databaseNowMs, inBackground, OutageLog, Transactions } from '@atoll/database';
+import { AppError, messageOf } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { systemContext } from '@atoll/rpc';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
@@ -21,6 +21,7 @@ type Found = Pick<ClusterEntity, 'status' | 'checks' | 'identity'>;
 @Injectable()
 export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(ClusterChecks.name);
+  private readonly outages = new OutageLog(this.logger);
   private timer: NodeJS.Timeout | undefined;
   private claiming: Promise<void> | undefined;
   private readonly stopping = new AbortController();
@@ -120,7 +121,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
       driver = openDocker(this.settingsOf(cluster), 'check', cluster.publicHost);
       return await findOut(driver, cluster.identity, signal);
     } catch (error) {
-      return unreachable(error instanceof Error ? error.message : String(error), lookAtEngine);
+      return unreachable(messageOf(error), lookAtEngine);
     } finally {
       await driver?.close().catch(() => undefined);
     }
@@ -150,7 +151,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
       await this.fill(answering, this.room(), `status <> 'unreachable'`);
       await this.fill(silent, Math.min(this.room(), this.silentAtMost - silent.size), `status = 'unreachable'`);
     } catch (error) {
-      this.logger.warn(`Cannot look for clusters to check; retrying: ${error instanceof Error ? error.message : String(error)}`);
+      this.outages.log('warn', 'Cannot look for clusters to check; retrying', error);
     }
   }
 

@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import type { CallContext } from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
 import { Injectable, Logger, type BeforeApplicationShutdown } from '@nestjs/common';
@@ -77,9 +78,7 @@ export class ConnectionRefresh implements BeforeApplicationShutdown {
         );
       });
     } catch (error) {
-      this.logger.warn(
-        `Connections of GPU service ${gpuaasId} could not be refreshed: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      this.logger.warn(`Connections of GPU service ${gpuaasId} could not be refreshed: ${messageOf(error)}`);
       await this.dataSource.query(endQuery, [teamId, gpuaasId, startedAt, true]).catch(() => undefined);
     }
   }

@@ -1,3 +1,4 @@
+import { OutageLog } from '@atoll/database';
 import { Rounds } from '@atoll/waiting';
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { PodsSettings } from '../pods-settings.js';
@@ -9,6 +10,7 @@ const lookMs = 8_000;
 /** Goes round the clusters from time to time. One that hangs is looked at no second time meanwhile, and keeps no other from its look. */
 export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApplicationShutdown {
   protected readonly logger = new Logger(this.constructor.name);
+  private readonly outages = new OutageLog(this.logger);
   /** Aborted where the service stops. */
   protected readonly stopping = new AbortController();
   private readonly looking = new Map<string, Promise<void>>();
@@ -72,6 +74,6 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
   }
 
   private warn(what: string, error: unknown): void {
-    if (!this.stopping.signal.aborted) this.logger.warn(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+    if (!this.stopping.signal.aborted) this.outages.log('warn', what, error);
   }
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import type { ClusterDriver, ObjectRef } from '@atoll/cluster';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -131,8 +132,4 @@ function columnsOf(refs: readonly OrphanRow[]): [string[], string[], number[]] {
 
 function teamOf(ref: ObjectRef): string {
   return ref.kind === 'volume' ? ref.teamId : '';
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

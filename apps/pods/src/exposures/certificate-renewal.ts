@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { Transactions } from '@atoll/database';
 import { Rounds } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
@@ -44,7 +45,7 @@ export class CertificateRenewal implements OnApplicationBootstrap, BeforeApplica
       );
       this.logger.log(`The certificate has changed; ${rows.length} exposed services get it.`);
     } catch (error) {
-      this.logger.warn(`Cannot look for a new certificate; retrying: ${error instanceof Error ? error.message : String(error)}`);
+      this.logger.warn(`Cannot look for a new certificate; retrying: ${messageOf(error)}`);
     }
   }
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { Statements } from '@atoll/database';
 import { Removals } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
@@ -21,8 +22,7 @@ export class DeletedExposures implements OnApplicationBootstrap, BeforeApplicati
   private readonly logger = new Logger(DeletedExposures.name);
   private readonly removals = new Removals(
     () => this.removeSome(),
-    (error) =>
-      this.logger.warn(`Cannot remove deleted exposed services; retrying: ${error instanceof Error ? error.message : String(error)}`),
+    (error) => this.logger.warn(`Cannot remove deleted exposed services; retrying: ${messageOf(error)}`),
   );
 
   constructor(

@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import type { ClusterDriver } from '@atoll/cluster';
 import { Rounds, Turns } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
@@ -167,8 +168,4 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
     this.troubleAtMs.set(gpuaasId, nowMs + troubleMs);
     this.logger.warn(`Cannot collect logs of pods of GPU service ${gpuaasId}; retrying: ${messageOf(error)}`);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { Statements } from '@atoll/database';
 import { Removals } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
@@ -25,8 +26,7 @@ export class OldLogSources implements OnApplicationBootstrap, BeforeApplicationS
   private readonly logger = new Logger(OldLogSources.name);
   private readonly removals = new Removals(
     () => this.removeSome(),
-    (error) =>
-      this.logger.warn(`Cannot remove what was read of deleted pods; retrying: ${error instanceof Error ? error.message : String(error)}`),
+    (error) => this.logger.warn(`Cannot remove what was read of deleted pods; retrying: ${messageOf(error)}`),
   );
   private lookedUpTo = 0;
 

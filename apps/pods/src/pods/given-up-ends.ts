@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
@@ -106,7 +107,7 @@ export class GivenUpEnds extends ClusterRounds {
   /** Tries all that is due on one cluster, some at once and each by itself: one that does not end holds up no other. */
   async look(gpuaasId: string): Promise<void> {
     const failures: string[] = [];
-    const fail = (error: unknown): void => void failures.push(error instanceof Error ? error.message : String(error));
+    const fail = (error: unknown): void => void failures.push(messageOf(error));
     const untilMs = performance.now() + visitMs;
     const left: GivenUpEnd[] = [];
     // The first round may begin in the midst of the teams.

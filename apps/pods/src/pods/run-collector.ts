@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
@@ -100,8 +101,4 @@ export class RunCollector extends ClusterRounds {
     const [sight] = await driver.observePods([ref], signal);
     return sight?.phase === 'absent';
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { newId, Statements } from '@atoll/database';
 import { Rounds } from '@atoll/waiting';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
@@ -97,7 +98,7 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
         ({ length: lost } = await this.statements.query('ssh.log-in.lost', losses, [lostSeconds, atOnce]));
       }
     } catch (error) {
-      this.#logger.warn(`Cannot say which log-ins are open; retrying: ${error instanceof Error ? error.message : String(error)}`);
+      this.#logger.warn(`Cannot say which log-ins are open; retrying: ${messageOf(error)}`);
     }
   }
 
@@ -116,7 +117,7 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
         for (const id of ids) this.#ends.delete(id);
       }
     } catch (error) {
-      this.#logger.warn(`Cannot write the end of log-ins; retrying: ${error instanceof Error ? error.message : String(error)}`);
+      this.#logger.warn(`Cannot write the end of log-ins; retrying: ${messageOf(error)}`);
     }
   }
 
@@ -127,7 +128,7 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
         ({ length: removed } = await this.statements.query('ssh.log-in.forget', removal, [this.settings.logInRetentionDays, atOnce]));
       }
     } catch (error) {
-      this.#logger.warn(`Cannot remove old log-ins; retrying: ${error instanceof Error ? error.message : String(error)}`);
+      this.#logger.warn(`Cannot remove old log-ins; retrying: ${messageOf(error)}`);
     }
   }
 }

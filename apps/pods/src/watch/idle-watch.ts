@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { scenarioOf } from '@atoll/cluster';
 import { maxPodsPerReading, podUsages, type PodUsage, type ReadPodUsage } from '@atoll/contracts/gpuaas';
 import { type IdleStop } from '@atoll/contracts/pods';
@@ -73,7 +74,7 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
         after = last.pod_id;
       }
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       if (!this.isStopping) this.logger.warn(`Cannot read how much pods use their GPUs; no idle pod is stopped meanwhile: ${message}`);
     }
   }

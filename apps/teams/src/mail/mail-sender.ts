@@ -1,5 +1,6 @@
+import { messageOf } from '@atoll/errors';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import { Transactions } from '@atoll/database';
+import { OutageLog, Transactions } from '@atoll/database';
 import { createTransport } from 'nodemailer';
 import type { EntityManager } from 'typeorm';
 import { LinkTokens } from '../tokens/link-tokens.js';
@@ -27,6 +28,7 @@ type Claimed = Pick<MailEntity, 'id' | 'kind' | 'address' | 'data' | 'tries'> & 
 @Injectable()
 export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger('Mail');
+  private readonly outages = new OutageLog(this.logger);
   private readonly server: ReturnType<typeof createTransport> | undefined;
   private timer?: NodeJS.Timeout;
   private running: Promise<void> = Promise.resolve();
@@ -64,7 +66,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
     try {
       while (!this.isStopped && (await this.sendNext()));
     } catch (error) {
-      this.logger.warn(`Mail cannot be read; retrying: ${String(error)}`);
+      this.outages.log('warn', 'Mail cannot be read; retrying', error);
     }
     if (!this.isStopped) this.timer = setTimeout(() => void (this.running = this.turn()), everyMs).unref();
   }
@@ -79,7 +81,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
       if (mail.kind !== 'reset' || mail.link_id !== null) await this.send(mail);
       await this.remove(mail.id);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.logger.warn({
         message: `Mail was not taken by the server; retrying: ${reason}`,
         mail_id: mail.id,

@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { Removals } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -21,8 +22,7 @@ const statements = [
 @Injectable()
 export class SessionUpkeep implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(SessionUpkeep.name);
-  private readonly failed = (error: unknown): void =>
-    this.logger.warn(`Old rows of sessions stay until the next try: ${error instanceof Error ? error.message : String(error)}`);
+  private readonly failed = (error: unknown): void => this.logger.warn(`Old rows of sessions stay until the next try: ${messageOf(error)}`);
   private readonly removals = new Removals(() => this.removeSome(), this.failed);
 
   constructor(private readonly dataSource: DataSource) {}

@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { createPrivateKey, generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto';
 import type { SessionKeys } from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
@@ -93,7 +94,7 @@ export class SigningKeys {
     try {
       return createPrivateKey({ key: this.sealer.open(sealed, signingKeyPurpose(kid)), format: 'der', type: 'pkcs8' });
     } catch (error) {
-      this.logger.warn(`Signing key ${kid} cannot be opened; using another: ${error instanceof Error ? error.message : String(error)}`);
+      this.logger.warn(`Signing key ${kid} cannot be opened; using another: ${messageOf(error)}`);
       return undefined;
     }
   }

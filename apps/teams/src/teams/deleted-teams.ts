@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { Statements } from '@atoll/database';
 import { Removals } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
@@ -31,8 +32,7 @@ export class DeletedTeams implements OnApplicationBootstrap, BeforeApplicationSh
   private readonly logger = new Logger(DeletedTeams.name);
   private readonly removals = new Removals(
     () => this.removeSome(),
-    (error) =>
-      this.logger.warn(`Cannot remove the members of deleted teams; retrying: ${error instanceof Error ? error.message : String(error)}`),
+    (error) => this.logger.warn(`Cannot remove the members of deleted teams; retrying: ${messageOf(error)}`),
   );
   /** All before it, and itself, are done. Of each process: the next one passes over them once more. */
   private last: DeletedTeam = { id: '00000000-0000-0000-0000-000000000000', deleted_at: new Date(0) };

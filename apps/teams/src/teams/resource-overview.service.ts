@@ -3,7 +3,7 @@ import { gpuHoldings } from '@atoll/contracts/gpuaas';
 import { podHoldings } from '@atoll/contracts/pods';
 import { type RegionalHoldings, type ResourceHoldings, type ResourceOverview } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
-import { AppError, isAppError } from '@atoll/errors';
+import { AppError, isAppError, messageOf } from '@atoll/errors';
 import { remainingMs, Rpc, systemContext } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 
@@ -70,8 +70,7 @@ export class ResourceOverviewService {
       return await this.rpc.call(operation, input, systemContext('teams', { deadlineMs, requestId: context.requestId }));
     } catch (error) {
       const isAway = isAppError(error) && (error.code === 'unavailable' || error.code === 'deadline_exceeded');
-      if (!isAway)
-        this.logger.warn(`${service} failed to answer what a team holds: ${error instanceof Error ? error.message : String(error)}`);
+      if (!isAway) this.logger.warn(`${service} failed to answer what a team holds: ${messageOf(error)}`);
       const sentence = `The service ${service} does not say at the moment what the team holds.`;
       throw new AppError('unavailable', sentence, { retryAfterSeconds: 2 }, { cause: error });
     }

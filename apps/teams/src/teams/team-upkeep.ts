@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
@@ -64,7 +65,7 @@ export class TeamUpkeep implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private warn(what: string, error: unknown): void {
-    this.logger.warn(`${what} failed; retrying: ${error instanceof Error ? error.message : String(error)}`);
+    this.logger.warn(`${what} failed; retrying: ${messageOf(error)}`);
   }
 
   private async turn(): Promise<void> {

@@ -1,7 +1,6 @@
-import { toAppError } from '@atoll/database';
-import { isAppError } from '@atoll/errors';
+import { isAppError, messageOf } from '@atoll/errors';
 import type { Logger } from '@nestjs/common';
-import { messageOf } from './due-poll.js';
+import { toAppError } from './database-errors.js';
 
 const everyMs = 60_000;
 
@@ -11,7 +10,7 @@ export function isOutage(error: unknown): boolean {
   return isAppError(known) && known.code === 'unavailable';
 }
 
-/** Tells of outages that one machine meets: once a minute, however many of its rows meet one. */
+/** Tells of outages: once a minute, however much meets one, and however often. */
 export class OutageLog {
   private quietUntilMs = 0;
 
