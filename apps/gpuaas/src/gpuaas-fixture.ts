@@ -41,6 +41,8 @@ const told = [
   'teams.team_deletion_answered',
 ];
 const machines = ['gpu', 'node', 'subscription', 'workload'];
+/** In SQL: on its way, though it has no deadline, or none yet. */
+const withoutDeadline = `state IN ('draining', 'preparing', 'initialising')`;
 
 interface Doubles {
   driver?: NodeDriver;
@@ -211,7 +213,7 @@ export class GpuaasFixture extends ServiceUnderTest {
       await this.work();
       const [{ transient = 0 } = {}] = await this.query<{ transient: number }>(
         machines
-          .map((table) => `SELECT count(*)::int AS transient FROM ${table} WHERE deadline_at IS NOT NULL OR state = 'draining'`)
+          .map((table) => `SELECT count(*)::int AS transient FROM ${table} WHERE deadline_at IS NOT NULL OR ${withoutDeadline}`)
           .join(' UNION ALL '),
       ).then((rows) => [{ transient: rows.reduce((sum, row) => sum + row.transient, 0) }]);
       if (transient === 0) {

@@ -70,6 +70,7 @@ class Harbour1 implements MigrationInterface {
     await addLanes(runner, 'berth');
     await addFailedIndex(runner, 'berth');
     await addParkedRetriedIndex(runner, 'berth');
+    await runner.query(`CREATE INDEX berth_not_begun ON berth (entered_at, berth_id) WHERE state = 'dredging' AND deadline_at IS NULL`);
     // What was done to the world outside, and by whom.
     await runner.query('CREATE TABLE deed (ship text NOT NULL, by_whom text NOT NULL)');
   }

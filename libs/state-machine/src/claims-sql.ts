@@ -5,6 +5,12 @@ interface Table {
   readonly owner?: string | null;
 }
 
+interface PolledTable {
+  readonly table: string;
+  /** States with a portion. */
+  readonly portioned: readonly string[];
+}
+
 /**
  * Turns are taken among so many rows of a kind, those that are due for longest, and as many that became due last: so many
  * are read of any number, and what becomes due is in sight at once.
@@ -200,12 +206,39 @@ export function unparkSql({ table, key, owner }: Table): string {
     ))`;
 }
 
+/** In SQL: a row in a state with a `portion` that has not been begun. As the index of such rows has it. */
+export const notBegun = (state: string) => `state = '${state}' AND deadline_at IS NULL`;
+
 /**
- * Which of the tables, by their places among them, have rows that are to be worked at: due, parked until now, or past their deadline,
- * without a valid claim. Reads each index up to the first such row. $1, $2, …: the states of the definition of each table.
+ * Begins rows of a state: the deadline counts from now, and they are due. Where there is room for one alone, chance decides
+ * whether it is the first or the last that waits. $1 portion, $2 milliseconds until the deadline, $3 limit.
  */
-export function dueSql(tables: readonly Pick<Table, 'table'>[]): string {
-  const waits = ({ table }: Pick<Table, 'table'>, states: string) => {
+export function beginSql({ table, key }: Table, state: string): string {
+  const waiting = (order: '' | 'DESC', limit: string) => `SELECT ${key} AS key FROM ${table} WHERE ${notBegun(state)}
+      ORDER BY entered_at ${order}, ${key} ${order} LIMIT (SELECT ${limit} FROM room) FOR NO KEY UPDATE SKIP LOCKED`;
+  return `WITH ${clock},
+    under_way AS (
+      SELECT count(*) AS rows FROM (
+        SELECT lane, attempts FROM ${table} WHERE deadline_at IS NOT NULL AND state = '${state}' ORDER BY deadline_at DESC LIMIT 10 * $1::int
+      ) begun GROUP BY lane HAVING max(attempts) = 0
+    ),
+    free AS MATERIALIZED (
+      SELECT GREATEST(0, LEAST($3::int, $1::int - coalesce((SELECT sum(rows) FROM under_way), 0)))::int AS rows
+      WHERE (SELECT true FROM ${table} WHERE ${notBegun(state)} ORDER BY entered_at, ${key} LIMIT 1)
+    ),
+    room AS MATERIALIZED (SELECT rows, (rows + round(random())::int) / 2 AS oldest FROM free),
+    oldest AS MATERIALIZED (${waiting('', 'oldest')}),
+    latest AS MATERIALIZED (${waiting('DESC', 'rows - oldest')})
+    UPDATE ${table} SET deadline_at = (SELECT now FROM clock) + $2 * interval '1 millisecond', due_at = (SELECT now FROM clock)
+    WHERE ${key} = ANY (ARRAY(SELECT key FROM oldest UNION SELECT key FROM latest)) RETURNING ${key}`;
+}
+
+/**
+ * Which of the tables, by their places among them, have rows that are to be worked at: due, parked until now, past their deadline, or
+ * not begun, without a valid claim. Reads each index up to the first such row. $1, $2, …: the states of the definition of each table.
+ */
+export function dueSql(tables: readonly PolledTable[]): string {
+  const waits = ({ table, portioned }: PolledTable, states: string) => {
     const due = (kind: string) =>
       `FROM ${table} WHERE due_at IS NOT NULL AND ${kind} AND due_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known(states)}
         ORDER BY lane, due_at`;
@@ -214,6 +247,7 @@ export function dueSql(tables: readonly Pick<Table, 'table'>[]): string {
       due(kinds.retried),
       `FROM ${table} WHERE parked_until <= (SELECT now FROM clock) AND ${known(states)} ORDER BY parked_until`,
       `FROM ${table} WHERE deadline_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known(states)} ORDER BY deadline_at`,
+      ...portioned.map((state) => `FROM ${table} WHERE ${notBegun(state)} ORDER BY entered_at`),
     ];
     return first.map((rows) => `(SELECT true ${rows} LIMIT 1)`).join(', ');
   };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Statements } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
-import { claimAlikeSql, claimDueSql, claimOverdueSql, unparkSql } from './claims-sql.js';
+import { beginSql, claimAlikeSql, claimDueSql, claimOverdueSql, unparkSql } from './claims-sql.js';
 import type { DurableMachine } from './durable-machine.js';
 import type { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
@@ -76,6 +76,24 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   async touch(keys: readonly string[]): Promise<boolean> {
     if (keys.length > 0) await this.statements.query(this.named('touch'), touchSql(this.machine), [keys, null]);
     return keys.length > 0;
+  }
+
+  /** As `make`. While fewer rows than `limit` are due, others are begun, as far as the portions of their states let it. */
+  async makeOrBegin(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
+    const made = await this.make(limit, lanes);
+    const room = limit - made.length;
+    return room > 0 && (await this.begin(room)) ? [...made, ...(await this.make(room, lanes))] : made;
+  }
+
+  /** Begins up to `limit` rows of each state with a portion. Returns whether there were any. */
+  private async begin(limit: number): Promise<boolean> {
+    let begun = 0;
+    for (const state of this.machine.portioned) {
+      const { portion, deadlineMs } = this.machine.ruleOf(state) ?? {};
+      const given = [portion, deadlineMs, limit];
+      begun += (await this.statements.query(this.named(`begin.${state}`), beginSql(this.machine, state), given)).length;
+    }
+    return begun > 0;
   }
 
   /**

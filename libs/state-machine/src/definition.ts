@@ -32,6 +32,14 @@ export interface TransientRule {
    * known to hang. A permanent error in one lane gives the state up only after the row's other lanes have been tried.
    */
   readonly givesBack?: true;
+  /**
+   * For states that thousands of rows may enter at once: rows that are under way at a time, in all processes together. The
+   * others wait to be begun, without a deadline: it counts from then. Half of those that are begun next have waited for
+   * longest, half of them came last, so that one alone does not wait behind thousands. Rows of a lane in which a try has
+   * failed do not count. Replicas that begin rows in the same instant may exceed it, each by as many at most. Needs a partial
+   * index `(entered_at, <key>) WHERE state = '<state>' AND deadline_at IS NULL`.
+   */
+  readonly portion?: number;
 }
 
 export interface StateDefinition {

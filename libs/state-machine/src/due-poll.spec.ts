@@ -8,8 +8,8 @@ import { dueSql } from './claims-sql.js';
 import { DuePoll } from './due-poll.js';
 
 const tables = [
-  { table: 'berth', key: 'berth_id', states: ['in_use', 'free'] },
-  { table: 'pier', key: 'berth_id', states: ['in_use', 'closed'] },
+  { table: 'berth', key: 'berth_id', states: ['in_use', 'free'], portioned: [] },
+  { table: 'pier', key: 'berth_id', states: ['in_use', 'closed', 'dredging'], portioned: ['dredging'] },
 ] as const;
 
 let harbour: Harbour;
@@ -29,18 +29,21 @@ interface Waiting {
   readonly deadline: number | null;
   readonly claimed: number | null;
   readonly attempts: number;
-  readonly state: 'in_use' | 'closed';
+  readonly state: 'in_use' | 'closed' | 'dredging';
 }
 
+type Polled = (typeof tables)[number];
+
 const minutes = fc.option(fc.constantFrom(-1, 1), { nil: null });
-const state = fc.constantFrom('in_use' as const, 'closed' as const);
+const state = fc.constantFrom('in_use' as const, 'closed' as const, 'dredging' as const);
 const waiting = fc.record({ due: minutes, parked: minutes, deadline: minutes, claimed: minutes, attempts: fc.nat(1), state });
 /** Most rows are at rest, so that one is often the only one that is not. */
 const rows = fc.array(fc.oneof({ weight: 2, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: waiting }), { maxLength: 3 });
 const atRest: Waiting = { due: null, parked: null, deadline: null, claimed: null, attempts: 0, state: 'in_use' };
 
-function isToBeWorkedAt({ due, parked, deadline, claimed, state: found }: Waiting, states: readonly string[]): boolean {
-  return states.includes(found) && (parked === -1 || (claimed !== 1 && (due === -1 || deadline === -1)));
+function isToBeWorkedAt({ due, parked, deadline, claimed, state: found }: Waiting, { states, portioned }: Polled): boolean {
+  if ((portioned as readonly string[]).includes(found) && deadline === null) return true;
+  return (states as readonly string[]).includes(found) && (parked === -1 || (claimed !== 1 && (due === -1 || deadline === -1)));
 }
 
 async function insert(table: string, row: Waiting): Promise<void> {
@@ -51,12 +54,12 @@ async function insert(table: string, row: Waiting): Promise<void> {
   );
 }
 
-it('the tables named are those with a row in a known state that is due, parked until now or past its deadline, and that nobody works at', async () => {
+it('the tables named are those with a row in a known state that is due, parked until now, past its deadline or not begun, and that nobody works at', async () => {
   await fc.assert(
     fc.asyncProperty(rows, rows, async (...all) => {
       await harbour.dataSource.query('DELETE FROM berth; DELETE FROM pier');
       for (const [at, { table }] of tables.entries()) for (const row of all[at] ?? []) await insert(table, row ?? atRest);
-      const places = all.flatMap((each, at) => (each.some((row) => row && isToBeWorkedAt(row, tables[at]!.states)) ? [at] : []));
+      const places = all.flatMap((each, at) => (each.some((row) => row && isToBeWorkedAt(row, tables[at]!)) ? [at] : []));
       expect(
         await harbour.dataSource.query(
           dueSql(tables),

@@ -9,6 +9,8 @@ interface PolledTable {
   readonly key: string;
   /** Those of its definition: rows in others are left to workers of another release. */
   readonly states: readonly string[];
+  /** Those of them with a portion. */
+  readonly portioned: readonly string[];
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
+import { armedSql } from './armed-sql.js';
 import { bellOf, ringAfterCommit } from './bells.js';
 import type { MachineDefinition, TransientRule } from './definition.js';
 import type { Cause, MachineError, MachineRow } from './machine-row.js';
@@ -133,7 +134,7 @@ export abstract class DurableMachine<
        given AS MATERIALIZED (SELECT value, place FROM json_array_elements($2::json) WITH ORDINALITY given (value, place)),
        begun AS (
          INSERT INTO ${this.table} (${[...names, 'entered_at', 'deadline_at', 'due_at', 'lane', 'further_lanes'].join(', ')})
-         SELECT ${names.map((name) => `${this.table}.${name}`).join(', ')}, ${this.armed(initial, 'now')}, assigned.*
+         SELECT ${names.map((name) => `${this.table}.${name}`).join(', ')}, ${armedSql(this.ruleOf(initial), this.hasStep(initial), 'now')}, assigned.*
          FROM clock, given, json_populate_record(NULL::${this.table}, value) ${this.table}, LATERAL (${this.assigned}) assigned
          ORDER BY place RETURNING *
        ), numbered AS (
@@ -202,10 +203,11 @@ export abstract class DurableMachine<
       if (to === undefined) continue;
       const lastError = error && { ...error, at: new Date().toISOString() };
       const set = this.columnsOf({ ...values, state: to, lastError });
+      const armed = armedSql(this.ruleOf(to), this.hasStep(to), 'GREATEST(now, entered_at)');
       const raw = await manager.query<object[]>(
         `WITH clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now),
          moved AS (
-           UPDATE ${this.table} SET (entered_at, deadline_at, due_at) = (SELECT ${this.armed(to, 'GREATEST(now, entered_at)')} FROM clock),
+           UPDATE ${this.table} SET (entered_at, deadline_at, due_at) = (SELECT ${armed} FROM clock),
              ${this.hasStep(to) ? `(lane, further_lanes) = (${this.assigned}),` : ''}
              parked_until = NULL, attempts = 0, claim_token = NULL, revision = revision + 1, request_id = coalesce($7, request_id),
              ${[...set.keys()].map((name, at) => `${name} = $${at + 8}`).join(', ')}
@@ -268,6 +270,11 @@ export abstract class DurableMachine<
     return [...this.definition.states.keys()];
   }
 
+  /** States of which a portion is under way at a time. */
+  get portioned(): readonly string[] {
+    return this.states.filter((state) => this.ruleOf(state)?.portion !== undefined);
+  }
+
   ruleOf(state: string): TransientRule | undefined {
     return this.definition.states.get(state as State)?.rule;
   }
@@ -280,13 +287,6 @@ export abstract class DurableMachine<
   /** Queries outside of any transaction, for steps. */
   protected query<Result extends object>(sql: string, values: unknown[]): Promise<Result[]> {
     return this.dataSource.query<Result[]>(sql, values);
-  }
-
-  /** SQL for entered_at, deadline_at and due_at of a row that enters the state at `now`, an expression. */
-  private armed(state: State, now: string): string {
-    const rule = this.ruleOf(state);
-    const deadlineAt = rule ? `${now} + interval '${rule.deadlineMs} milliseconds'` : 'NULL::timestamptz';
-    return `${now}, ${deadlineAt}, ${this.hasStep(state) ? now : 'NULL::timestamptz'}`;
   }
 
   private hasStep(state: State): boolean {

@@ -9,6 +9,7 @@ import { MachineWorkers } from './machine-workers.js';
 
 const ended: StateDefinition = { rule: undefined, isReviewed: false, neverRests: false, isFinal: true, on: new Map() };
 const towed: StateDefinition = { ...ended, isReviewed: true, neverRests: true, isFinal: false };
+const queued: StateDefinition = { ...ended, rule: { deadlineMs: 60_000, givesUpBy: 'FAILED', portion: 8 }, isFinal: false };
 const clearFailed: StateDefinition = { ...ended, isFinal: false, on: new Map([['LEAVE', 'clearing']]) };
 
 let harbour: Harbour;
@@ -16,6 +17,7 @@ let desk: MachineDesk;
 beforeAll(async () => {
   harbour = await Harbour.open();
   await harbour.dataSource.query(`CREATE INDEX ON berth (berth_id) WHERE state = 'towed'`);
+  await harbour.dataSource.query(`CREATE INDEX ON berth (entered_at, berth_id) WHERE state = 'queued' AND deadline_at IS NULL`);
 });
 beforeEach(() => {
   desk = deskOf(['clear_failed', clearFailed]);
@@ -59,6 +61,15 @@ const inAnHour = `now() + interval '1 hour'`;
 const anHourAgo = `now() - interval '1 hour'`;
 
 describe('what waits or has failed', () => {
+  it('counts and lists what has not been begun', async () => {
+    desk = deskOf(['queued', queued]);
+    await berths(3, 'queued');
+    await berths(2, 'queued', { deadline: inAnHour });
+    expect(await states()).toMatchObject([{ state: 'queued', kind: 'waiting', count: 5, overdue: 0, retrying: 0 }]);
+    const { data } = await list('waiting');
+    expect(data.filter(({ deadline_at }) => deadline_at === null)).toHaveLength(3);
+  });
+
   it('is counted by state and age, and what is at rest is not', async () => {
     await berths(3, 'dredging', { deadline: inAnHour });
     await berths(2, 'dredging', { deadline: anHourAgo, ageSeconds: 7_200, attempts: 2 });

@@ -12,6 +12,7 @@ import { toAppError } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { DataSource } from 'typeorm';
+import { notBegun } from './claims-sql.js';
 import type { DurableMachine } from './durable-machine.js';
 import { failedState } from './machine-migrations.js';
 import type { MachineRow } from './machine-row.js';
@@ -30,7 +31,10 @@ const instant = (value: string) => `to_char(${value} AT TIME ZONE 'UTC', 'YYYY-M
  */
 const kinds: Record<MachineKind, (machine: DurableMachine<MachineRow>) => string> = {
   waiting: ({ definition }) => {
-    const waits = [...definition.states].flatMap(([state, { neverRests, rule }]) => (neverRests && !rule ? ` OR state = '${state}'` : []));
+    const waits = [...definition.states].flatMap(([state, { neverRests, rule }]) => {
+      if (rule) return rule.portion === undefined ? [] : ` OR (${notBegun(state)})`;
+      return neverRests ? ` OR state = '${state}'` : [];
+    });
     const isTried = 'attempts > 0 AND (due_at IS NOT NULL OR parked_until IS NOT NULL)';
     return `NOT ${failedState} AND (deadline_at IS NOT NULL OR (${isTried})${waits.join('')})`;
   },

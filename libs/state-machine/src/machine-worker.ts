@@ -108,7 +108,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   doNext(): Promise<boolean> {
     return inBackground(async () => {
       await this.claims.unpark();
-      const claim = (await this.claims.makeOverdue(1, this.lanes))[0] ?? (await this.claims.make(1, this.lanes))[0];
+      const claim = (await this.claims.makeOverdue(1, this.lanes))[0] ?? (await this.claims.makeOrBegin(1, this.lanes))[0];
       if (claim) await this.take(claim);
       return claim !== undefined;
     });
@@ -129,7 +129,8 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private async look(): Promise<number> {
     try {
       const overdue = await this.poll();
-      const due = this.lanes.free > 0 ? await this.claims.make(this.lanes.free, this.lanes) : [];
+      const { free } = this.lanes;
+      const due = free > 0 ? await this.claims.makeOrBegin(free, this.lanes) : [];
       for (const claim of [...overdue, ...due]) this.begin(claim);
       return overdue.length + due.length;
     } catch (error) {

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { berths, Harbour } from './berth-fixture.js';
 import { beatSql } from './claim-keeper.js';
-import { claimAlikeSql, claimDueSql, claimOverdueSql, dueSql, unparkSql } from './claims-sql.js';
+import { beginSql, claimAlikeSql, claimDueSql, claimOverdueSql, dueSql, unparkSql } from './claims-sql.js';
 import { touchSql } from './touch-rows.js';
 
 const berth = { table: 'berth', key: 'berth_id' };
+const portioned = { ...berth, portioned: ['dredging'] };
 const owned = { ...berth, owner: 'ship' };
 const token = '00000000-0000-0000-0000-000000000000';
 const states = `'{${[...berths.definition.states.keys()].join(',')}}'::text[]`;
@@ -19,7 +20,8 @@ const statements: [name: string, sql: string, values: string][] = [
   ['claims more of a lane', claimAlikeSql(berth), `('${token}'::uuid, 4000, 99, '7', 'dredging')`],
   ['claims more of a lane, owner by owner', claimAlikeSql(owned), `('${token}'::uuid, 4000, 99, '7', 'dredging')`],
   ['makes due what was parked', unparkSql(berth), `(${states})`],
-  ['says whether any is to be worked at', dueSql([berth, berth]), `(${states}, ${states})`],
+  ['begins what waits', beginSql(berth, 'dredging'), `(500, 60000, 100)`],
+  ['says whether any is to be worked at', dueSql([portioned, portioned]), `(${states}, ${states})`],
   [
     'extends claims',
     beatSql([[{ ...berth, keyType: 'bigint' }, []]]),
@@ -41,6 +43,7 @@ beforeAll(async () => {
        FROM (SELECT n, n % 500 < 2 AS is_busy FROM generate_series(1, 10000) n) numbered`,
     );
   }
+  await harbour.dataSource.query(`INSERT INTO berth (ship, state, lane) SELECT 'Fram', 'dredging', n % 20 FROM generate_series(1, 2000) n`);
 });
 afterAll(() => harbour.close());
 

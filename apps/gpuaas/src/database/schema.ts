@@ -45,6 +45,7 @@ import { MachineIds1877000000000 } from './migrations/1877000000000-machine-ids.
 import { UncleanedHosts1878000000000 } from './migrations/1878000000000-uncleaned-hosts.js';
 import { ParkedRetried1882000000000 } from './migrations/1882000000000-parked-retried.js';
 import { DrainingSubscriptions1879000000000 } from './migrations/1879000000000-draining-subscriptions.js';
+import { Portions1883000000000 } from './migrations/1883000000000-portions.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -110,5 +111,6 @@ export const gpuaasSchema = {
     UncleanedHosts1878000000000,
     DrainingSubscriptions1879000000000,
     ParkedRetried1882000000000,
+    Portions1883000000000,
   ],
 };

@@ -9,6 +9,7 @@ import { PoolEntity } from './pool.entity.js';
 @Unique(['uuid'])
 @MachineIndexes('gpu')
 @Index('gpu_lost', { synchronize: false })
+@Index('gpu_not_begun', { synchronize: false })
 export class GpuEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   gpuId!: string;

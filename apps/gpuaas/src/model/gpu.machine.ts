@@ -38,7 +38,7 @@ const logic = setup({
     offline: { on: { PREPARE: 'preparing' } },
     /** Brought to the mode that its leases need, or to the configured one. */
     preparing: {
-      meta: { deadlineMs: 60_000, givesUpBy: 'LOST', backOff, givesBack: true },
+      meta: { deadlineMs: 60_000, givesUpBy: 'LOST', backOff, givesBack: true, portion: 1_000 },
       on: {
         IS_SPATIAL: 'spatial',
         IS_TEMPORAL: 'temporal',

@@ -6,6 +6,7 @@ import { GpuaasEntity } from './region.entity.js';
 @Unique(['gpuaasId', 'nodeName'])
 @MachineIndexes('node')
 @Index('node_failing', { synchronize: false })
+@Index('node_not_begun', { synchronize: false })
 export class NodeEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   nodeId!: string;

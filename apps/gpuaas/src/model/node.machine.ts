@@ -17,7 +17,14 @@ const logic = setup({
   states: {
     registered: { on: { INITIALISE: 'initialising', RESET: 'initialising' } },
     initialising: {
-      meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', tries: 3, backOff: { firstMs: 1_000, maxMs: 8_000 }, givesBack: true },
+      meta: {
+        deadlineMs: 60_000,
+        givesUpBy: 'FAILED',
+        tries: 3,
+        backOff: { firstMs: 1_000, maxMs: 8_000 },
+        givesBack: true,
+        portion: 250,
+      },
       on: { SUCCEEDED: 'ready', SUCCEEDED_ASIDE: 'cordoned', FAILED: 'init_failed' },
     },
     // A GPU of it may have been lost meanwhile.

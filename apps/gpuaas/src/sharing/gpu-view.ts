@@ -2,7 +2,7 @@ import type { Gpu, GpuSlice, GpuTenant } from '@atoll/contracts/gpuaas';
 import { boardNamed, vRamGb } from '@atoll/gpu';
 import type { LeaseEntity } from '../model/lease.entity.js';
 import type { GpuEntity } from '../model/gpu.entity.js';
-import type { GpuState } from '../model/gpu.machine.js';
+import { gpuMachine, type GpuState } from '../model/gpu.machine.js';
 
 /** A lease, and whether who asked for it still waits. */
 export interface ShownLease extends Pick<LeaseEntity, 'profile' | 'slotStart' | 'slotSize' | 'turn' | 'subscriptionId' | 'workloadId'> {
@@ -43,10 +43,14 @@ export function gpuView(gpu: GpuEntity, leases: readonly ShownLease[], configure
   };
 }
 
-/** Of a GPU that is on its way for so long that its node may hang: nothing has failed yet. */
-function slownessOf({ deadlineAt, enteredAt }: GpuEntity): string | null {
-  if (deadlineAt === null || Date.now() - enteredAt.getTime() < slowMs) return null;
-  return `Its node has not said since ${enteredAt.toISOString()} that it is done; it is given up at ${deadlineAt.toISOString()}.`;
+/** Of a GPU that is on its way for so long that its node may hang, or waits to be prepared: nothing has failed yet. */
+function slownessOf({ state, deadlineAt, enteredAt }: GpuEntity): string | null {
+  const rule = gpuMachine.definition.states.get(state as GpuState)?.rule;
+  if (!rule || Date.now() - enteredAt.getTime() < slowMs) return null;
+  if (deadlineAt === null) return 'Many GPUs are being prepared; its turn has not come yet.';
+  const begunAt = new Date(deadlineAt.getTime() - rule.deadlineMs);
+  if (Date.now() - begunAt.getTime() < slowMs) return null;
+  return `Its node has not said since ${begunAt.toISOString()} that it is done; it is given up at ${deadlineAt.toISOString()}.`;
 }
 
 function modeOf({ state }: GpuEntity, leases: readonly ShownLease[], configuredMode: 'Spatial' | 'Temporal' | null): SharedAs {

@@ -19,7 +19,10 @@ it('a GPU that is being prepared for long shows a reason', async () => {
   const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
   await fixture.work();
   expect(await fixture.gpu(pool)).toMatchObject({ transition: 'preparing', reason: null });
-  await fixture.query(`UPDATE gpu SET entered_at = entered_at - interval '20 s' WHERE node_id = $1`, [inventory.node_id]);
+  await fixture.query(
+    `UPDATE gpu SET entered_at = entered_at - interval '20 s', deadline_at = deadline_at - interval '20 s' WHERE node_id = $1`,
+    [inventory.node_id],
+  );
   const { transition, reason } = await fixture.gpu(pool);
   expect([transition, reason]).toEqual([
     'preparing',
@@ -48,13 +51,37 @@ it.each([
   expect(await offered()).toBe((('overcommit' in terms && terms.overcommit) || 1) * 2 - 1);
 });
 
+it('a GPU, or a node, whose turn has not come has no deadline; such a GPU says so, and counts as long from its turn on', async () => {
+  const inventory = await fixture.inventory();
+  const { node_id } = inventory;
+  await fixture.call(nodes.reset, { node_id });
+  expect(await fixture.query('SELECT state, deadline_at FROM node WHERE node_id = $1', [node_id])).toEqual([
+    { state: 'initialising', deadline_at: null },
+  ]);
+  await fixture.work();
+  const { node_name } = await fixture.node(node_id);
+  await fixture.get(SimulatedFaults).inject(node_name, 'switch', 'hang', 100);
+  const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
+  await fixture.query(`UPDATE gpu SET entered_at = entered_at - interval '1 hour' WHERE node_id = $1`, [node_id]);
+  expect(await fixture.gpu(pool)).toMatchObject({
+    transition: 'preparing',
+    reason: 'Many GPUs are being prepared; its turn has not come yet.',
+  });
+  expect(await fixture.query('SELECT deadline_at FROM gpu WHERE node_id = $1', [node_id])).toEqual([{ deadline_at: null }]);
+  await fixture.work();
+  expect(await fixture.gpu(pool)).toMatchObject({ transition: 'preparing', reason: null });
+});
+
 describe('where so many are prepared at once that turns come after the deadline', () => {
   const lostOf = ({ gpu_ids }: Inventory) =>
     fixture.query(`SELECT reason FROM machine_history WHERE machine = 'gpu' AND instance = $1 AND event = 'LOST'`, gpu_ids);
+  /** Begun a minute ago, by a process that has ended since. */
   const late = (table: 'gpu' | 'node', nodeId: string) =>
-    fixture.query(`UPDATE ${table} SET deadline_at = clock_timestamp() - interval '1 s' WHERE node_id = $1 AND deadline_at IS NOT NULL`, [
-      nodeId,
-    ]);
+    fixture.query(
+      `UPDATE ${table} SET deadline_at = clock_timestamp() - interval '1 s', due_at = clock_timestamp(), parked_until = NULL
+       WHERE node_id = $1 AND state IN ('preparing', 'initialising')`,
+      [nodeId],
+    );
 
   it.each(['before it was asked', 'after it was asked'])('a GPU whose turn comes late, %s, is prepared all the same', async (when) => {
     const inventory = await fixture.inventory();

@@ -120,7 +120,7 @@ export class MachineProcess {
   @Instant({ description: 'Instant at which it entered the state.' })
   entered_at!: string;
 
-  @Instant({ nullable: true, description: 'Instant at which the state is given up; null if it never is.' })
+  @Instant({ nullable: true, description: 'Instant at which the state is given up; null if it never is, and while it waits to be begun.' })
   deadline_at!: string | null;
 
   @Instant({ nullable: true, description: 'Instant before which its step is not tried again; null if it may run now.' })
