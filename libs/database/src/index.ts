@@ -2,7 +2,7 @@ export { createCallNonceTable, dropCallNonceTable } from './call-nonce-table.js'
 export { databaseNowMs } from './clock.js';
 export { BringsMigrations } from './entity-migrations.js';
 export { DatabaseModule } from './database.module.js';
-export type { DatabaseOptions, Timeouts } from './data-source.js';
+export { waitingInBackground, type DatabaseOptions, type Timeouts } from './data-source.js';
 export { DatabaseStatus } from './database-status.js';
 export type { Readiness } from './database-status.js';
 export { isStatementTimeout, isUniqueViolation, toAppError } from './database-errors.js';
@@ -19,6 +19,7 @@ export { readPage } from './page.js';
 export type { Page, PageQuery } from './page.js';
 export { rowsOf } from './query-rows.js';
 export { ReservedStatements } from './reserved-statements.js';
+export { QueueTime } from './queue-time.js';
 export { inBackground } from './split-pool.js';
 export { Statements } from './statements.js';
 export { takeTurn } from './take-turn.js';

@@ -1,17 +1,19 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
+import { QueueTime } from './queue-time.js';
 
-type Connect = (callback?: unknown) => unknown;
+type Connect = (callback?: Given) => unknown;
+type Given = (...args: unknown[]) => void;
 
-const background = new AsyncLocalStorage<true>();
+const background = new AsyncLocalStorage<QueueTime>();
 
 /**
  * Runs `work`, and all that it awaits or starts, on the connections that are set aside for background work
  * (`DatabaseOptions.backgroundPoolSize`): however much of it there is, requests find connections, and the other way
- * round. Where no connections are set aside, it uses the same pool as requests.
+ * round. Where no connections are set aside, it uses the same pool as requests. `queued` measures how long it waits for them.
  */
-export function inBackground<T>(work: () => T): T {
-  return background.run(true, work);
+export function inBackground<T>(work: () => T, queued = new QueueTime()): T {
+  return background.run(queued, work);
 }
 
 export interface SplitPoolConfig extends pg.PoolConfig {
@@ -31,11 +33,21 @@ export class SplitPool extends pg.Pool {
     this.second?.on('error', (error, client) => this.emit('error', error, client));
   }
 
+  get waitingInBackground(): number {
+    return this.second?.waitingCount ?? 0;
+  }
+
   /** pg declares two overloads. `query` takes its connection from here too. */
-  override readonly connect = ((callback?: unknown) => {
+  override readonly connect = ((callback?: Given) => {
     const { second } = this;
-    const connect = (second && background.getStore() ? second.connect.bind(second) : super.connect.bind(this)) as Connect;
-    return connect(callback);
+    const queued = background.getStore();
+    const connect = (second && queued ? second.connect.bind(second) : super.connect.bind(this)) as Connect;
+    const end = queued?.begin();
+    if (!callback) return (connect() as Promise<pg.PoolClient>).finally(end);
+    return connect((...args) => {
+      end?.();
+      callback(...args);
+    });
   }) as pg.Pool['connect'];
 
   override readonly end = ((callback?: () => void) => {

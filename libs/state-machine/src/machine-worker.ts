@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { inBackground, isOutage, OutageLog, type Transactions } from '@atoll/database';
+import { inBackground, isOutage, OutageLog, waitingInBackground, type Transactions } from '@atoll/database';
 import { WakeUp } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
@@ -71,7 +71,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     const { concurrency = 500, laneConcurrency = 4 } = options;
     ({ stepMs: this.stepMs = 10_000, sweepMs: this.sweepMs = 30_000 } = options);
     this.claims = new Claims(machine, dataSource, keeper.claimMs);
-    this.lanes = new Lanes({ concurrency, laneConcurrency });
+    this.lanes = new Lanes({ concurrency, laneConcurrency }, undefined, () => waitingInBackground(dataSource));
     const dueIn = (inMs: number) => (this.pollAtMs = Math.min(this.pollAtMs, performance.now() + inMs));
     this.writer = new OutcomeWriter(machine, this.claims, `system:${options.service}`, dueIn);
   }

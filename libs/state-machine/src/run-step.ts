@@ -1,7 +1,7 @@
+import { inBackground, isOutage, QueueTime, type OutageLog } from '@atoll/database';
+import { AppError, messageOf } from '@atoll/errors';
 import { Logger } from '@nestjs/common';
 import type { KeptClaim } from './claim-keeper.js';
-import { messageOf } from '@atoll/errors';
-import { isOutage, type OutageLog } from '@atoll/database';
 import type { DurableMachine, Outcome, StepContext } from './durable-machine.js';
 import type { MachineError, MachineRow } from './machine-row.js';
 import { StepFailed } from './step-failed.js';
@@ -46,14 +46,17 @@ export async function runStep<Row extends MachineRow, State extends string, Even
       return isLost() ? lost : signal;
     },
   };
+  const queued = new QueueTime();
   try {
-    return await Promise.race([step(context), aborted(signal)]);
+    return await Promise.race([inBackground(() => step(context), queued), aborted(signal)]);
   } catch (error) {
     if (stopping.aborted || isLost()) return undefined;
     if (error instanceof StepFailed) return { code: error.code, message: error.message, isPermanent: error.isPermanent };
-    if (timeout.aborted) return { code: 'timeout', message: 'There was no answer in time.', isPermanent: false };
-    if (isOutage(error)) {
-      outages.log('warn', `Steps of ${machine.definition.id} are cut short; they will run again`, error);
+    const isTimedOut = timeout.aborted && queued.ms < timeoutMs / 2;
+    if (isTimedOut) return { code: 'timeout', message: 'There was no answer in time.', isPermanent: false };
+    if (timeout.aborted || isOutage(error)) {
+      const cause = timeout.aborted ? new AppError('unavailable', 'They waited for connections to the database.') : error;
+      outages.log('warn', `Steps of ${machine.definition.id} are cut short; they will run again`, cause);
       return { code: 'unavailable', message: 'What it needs did not answer.', isPermanent: false, isOutage: true };
     }
     logger.error(`A step of ${machine.definition.id} in ${rows[0]?.state} failed: ${messageOf(error)}`);
