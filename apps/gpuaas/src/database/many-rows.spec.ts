@@ -117,7 +117,7 @@ describe('what has ended', () => {
       [team.team_id, pool.pool_id, ended, pool.gpu_ids[0]],
     );
     for (const table of ['workload', 'subscription', 'lease']) await fixture.query(`VACUUM (ANALYZE) ${table}`);
-    const sent = await allStatementsDuring(() => fixture.call(nodes.list, { gpuaas_id: pool.gpuaas_id }));
+    const sent = await statementsOf(() => fixture.call(nodes.list, { gpuaas_id: pool.gpuaas_id }));
     const reads = sent.filter(({ text }) => /\bFROM lease\b/.test(text));
     expect(reads).toHaveLength(1);
     for (const read of reads) expect(await mostRowsRead(fixture, read)).toBeLessThan(ended);
