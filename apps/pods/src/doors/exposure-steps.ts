@@ -8,6 +8,7 @@ import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
 import { doorsBefore, type DoorTerms, type ExposureEntity } from '../model/exposure.entity.js';
 import { exposureMachine, type ExposureEvent, type ExposureState } from '../model/exposure.machine.js';
+import { shownError } from '../model/shown-error.js';
 import { ExternalPorts } from './ports.js';
 
 type Found = Outcome<ExposureEntity, ExposureEvent>;
@@ -74,9 +75,11 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   protected override async entered(
     manager: EntityManager,
     exposure: ExposureEntity,
-    _passage: Passage<ExposureState, ExposureEvent>,
+    { from, event }: Passage<ExposureState, ExposureEvent>,
   ): Promise<void> {
     const { serviceId, state, next, lastError } = exposure;
+    if (event === 'FAILED' && from !== 'failing')
+      await manager.query('UPDATE exposure SET failure = last_error WHERE service_id = $1', [serviceId]);
     if (state === 'deleted' || state === 'failed') return this.ports.release(manager, serviceId);
     if (state !== 'reverting' || next === null) return;
     const problem = lastError && { code: lastError.code, message: lastError.message };
@@ -175,7 +178,7 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   private async close(exposure: ExposureEntity, { signal }: StepContext): Promise<Found> {
     const driver = await this.clusters.driverOf(exposure.gpuaasId);
     if (!(await this.closeRuns(driver, exposure, () => true, signal))) return { againAfterMs: lookAfter(exposure) };
-    const why = exposure.state === 'failing' ? exposure.lastError : null;
+    const why = exposure.state === 'failing' ? shownError(exposure) : null;
     return { event: 'CLOSED', ...(why && { reason: why }) };
   }
 

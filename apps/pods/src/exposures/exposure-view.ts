@@ -1,5 +1,6 @@
 import type { ExposedService, ExposedServiceStatus, ServiceProtocol } from '@atoll/contracts/pods';
 import type { ExposureEntity } from '../model/exposure.entity.js';
+import { shownError } from '../model/shown-error.js';
 
 function statusOf(state: string): ExposedServiceStatus {
   if (state === 'reverting') return 'updating';
@@ -8,8 +9,8 @@ function statusOf(state: string): ExposedServiceStatus {
 }
 
 export function exposureView(exposure: ExposureEntity, podName: string): ExposedService {
-  const { protocol, isSsl, publicHost, externalPort, lastError, problem } = exposure;
-  const error = lastError ?? problem;
+  const { protocol, isSsl, publicHost, externalPort, problem } = exposure;
+  const error = shownError(exposure) ?? problem;
   return {
     service_id: exposure.serviceId,
     pod_name: podName,

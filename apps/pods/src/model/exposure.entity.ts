@@ -64,6 +64,10 @@ export class ExposureEntity extends MachineRow {
   @Column('jsonb', { nullable: true })
   problem!: Omit<MachineError, 'at'> | null;
 
+  /** Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is `failing` or `failed`. */
+  @Column('jsonb', { nullable: true })
+  failure!: MachineError | null;
+
   @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
   createdAt!: Date;
 }

@@ -1,7 +1,7 @@
 import type { LeasedSlice } from '@atoll/contracts/gpuaas';
 import type { IdleStop, PodMount, RestartPolicy } from '@atoll/contracts/pods';
 import type { KeptIdleness } from './idleness.js';
-import { MachineIndexes, MachineRow } from '@atoll/state-machine';
+import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-machine';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 const instant = { type: 'timestamp with time zone', precision: 3 } as const;
@@ -119,6 +119,10 @@ export class PodEntity extends MachineRow {
   /** Why it stopped or failed, or runs anew, for its team. */
   @Column('text', { nullable: true })
   endReason!: string | null;
+
+  /** Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is `failing` or `failed`. */
+  @Column('jsonb', { nullable: true })
+  failure!: MachineError | null;
 
   /** Of its last run that ended. */
   @Column('integer', { nullable: true })

@@ -1,5 +1,5 @@
 import type { PodMount } from '@atoll/contracts/pods';
-import { MachineIndexes, MachineRow } from '@atoll/state-machine';
+import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-machine';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 const instant = { type: 'timestamp with time zone', precision: 3 } as const;
@@ -76,6 +76,10 @@ export class VmEntity extends MachineRow {
   /** Why it stopped or failed, or starts anew, for its team. */
   @Column('text', { nullable: true })
   endReason!: string | null;
+
+  /** Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is `failing` or `failed`. */
+  @Column('jsonb', { nullable: true })
+  failure!: MachineError | null;
 
   /** When the present or last run began. */
   @Column({ ...instant, nullable: true })

@@ -1,4 +1,4 @@
-import { MachineIndexes, MachineRow } from '@atoll/state-machine';
+import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-machine';
 import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
 const instant = { type: 'timestamp with time zone', precision: 3 } as const;
@@ -43,6 +43,10 @@ export class VolumeEntity extends MachineRow {
   /** As last observed; null while the cluster has no figure. */
   @Column('bigint', { nullable: true })
   usedBytes!: string | null;
+
+  /** Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is `failing` or `failed`. */
+  @Column('jsonb', { nullable: true })
+  failure!: MachineError | null;
 
   /** The size that billing was told last; 0: not billed. */
   @Column('integer', { default: 0 })

@@ -13,6 +13,7 @@ import { countsSince, endOfRun } from '../usage/end-of-run.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { endings, podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
+import { shownError } from '../model/shown-error.js';
 import { afterEnd, explain } from './pod-end.js';
 import { owe } from './given-up-ends.js';
 import { PodStarts } from './pod-start.js';
@@ -63,6 +64,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   protected override async entered(manager: EntityManager, pod: PodEntity, { from, event }: Passage<PodState, PodEvent>): Promise<void> {
     const { podId, run, start, gpuaasId } = pod;
     if (event === 'FAILED' && endings.has(from)) await owe(manager, gpuaasId, pod.teamId, { kind: 'pod', id: podId, run, start });
+    if (event === 'FAILED' && from !== 'failing') await manager.query('UPDATE pod SET failure = last_error WHERE pod_id = $1', [podId]);
     switch (pod.state as PodState) {
       case 'pulling':
         await manager.query('INSERT INTO pod_run (pod_id, run, gpuaas_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
@@ -204,7 +206,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     const last = await this.goneRun(pod, signal);
     if (!last) return { againAfterMs: lookAgainMs };
     await this.starts.endWorkload(pod);
-    const why = pod.state === 'failing' ? pod.lastError : null;
+    const why = pod.state === 'failing' ? shownError(pod) : null;
     return this.moving('GONE', (row) => ({ exitCode: last.exit?.code ?? row.exitCode }), why);
   }
 

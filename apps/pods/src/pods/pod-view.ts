@@ -1,5 +1,6 @@
 import type { Pod, PodStatus } from '@atoll/contracts/pods';
 import type { PodEntity } from '../model/pod.entity.js';
+import { shownError } from '../model/shown-error.js';
 
 export function podStatus(state: string): PodStatus {
   switch (state) {
@@ -30,7 +31,7 @@ export function podView(pod: PodEntity): Pod {
     vgpus: pod.vgpus,
     profile: pod.profile,
     status: podStatus(pod.state),
-    reason: pod.lastError?.message ?? pod.endReason,
+    reason: shownError(pod)?.message ?? pod.endReason,
     exit_code: pod.exitCode,
     restarts: pod.restarts,
     volumes: pod.volumes,

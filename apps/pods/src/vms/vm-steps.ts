@@ -16,6 +16,7 @@ import { UsageFacts } from '../usage/usage-facts.js';
 import { afterEndWithoutRestart, afterGuestEnd } from './vm-end.js';
 import { VmKeys } from './vm-keys.js';
 import { endings } from '../model/pod.machine.js';
+import { shownError } from '../model/shown-error.js';
 import type { VmEntity } from '../model/vm.entity.js';
 import { vmMachine, type VmEvent, type VmState } from '../model/vm.machine.js';
 
@@ -72,6 +73,8 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   protected override async entered(manager: EntityManager, vm: VmEntity, { from, event }: Passage<VmState, VmEvent>): Promise<void> {
     if (event === 'FAILED' && endings.has(from))
       await owe(manager, vm.gpuaasId, vm.teamId, { kind: 'vm', id: vm.instanceId, run: vm.run, start: 0 });
+    if (event === 'FAILED' && from !== 'failing')
+      await manager.query('UPDATE vm SET failure = last_error WHERE instance_id = $1', [vm.instanceId]);
     const isRunning = vm.state === 'running';
     if (isRunning || from === 'running') await this.tell(manager, vm);
     if (vm.isBilled === isRunning) return;
@@ -158,7 +161,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
       for (const run of [vm.run - 1, vm.run]) if (run > 0) await driver.remove(refOf(vm, run), signal);
       if ((await this.sightOf(vm, signal)).phase !== 'absent') return { againAfterMs: lookAgainMs };
     }
-    const why = vm.state === 'failing' ? vm.lastError : null;
+    const why = vm.state === 'failing' ? shownError(vm) : null;
     return { event: 'GONE', ...(why && { reason: why }) };
   }
 

@@ -1,4 +1,5 @@
 import type { Vm, VmStatus } from '@atoll/contracts/pods';
+import { shownError } from '../model/shown-error.js';
 import type { VmEntity } from '../model/vm.entity.js';
 
 export function vmStatus(state: string): VmStatus {
@@ -31,7 +32,7 @@ export function vmView(vm: VmEntity): Vm {
     image: vm.image,
     auto_restart: vm.autoRestart,
     status: vmStatus(vm.state),
-    reason: vm.lastError?.message ?? vm.endReason,
+    reason: shownError(vm)?.message ?? vm.endReason,
     restarts: vm.restarts,
     volumes: vm.volumes,
     created_at: vm.createdAt.toISOString(),

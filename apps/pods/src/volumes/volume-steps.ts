@@ -5,6 +5,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
 import { UsageFacts } from '../usage/usage-facts.js';
+import { shownError } from '../model/shown-error.js';
 import type { VolumeEntity } from '../model/volume.entity.js';
 import { volumeMachine, type VolumeEvent, type VolumeState } from '../model/volume.machine.js';
 
@@ -55,9 +56,11 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
   protected override async entered(
     manager: EntityManager,
     volume: VolumeEntity,
-    { event }: Passage<VolumeState, VolumeEvent>,
+    { from, event }: Passage<VolumeState, VolumeEvent>,
   ): Promise<void> {
     if (event === 'KEPT') await manager.query('UPDATE shared_volume SET next_size_gb = NULL WHERE volume_id = $1', [volume.volumeId]);
+    if (event === 'FAILED' && from !== 'failing')
+      await manager.query('UPDATE shared_volume SET failure = last_error WHERE volume_id = $1', [volume.volumeId]);
     const isHeld = volume.state === 'active' || volume.state === 'growing';
     const billedGb = isHeld ? volume.sizeGb : 0;
     if (billedGb === volume.billedGb) return;
@@ -87,7 +90,7 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
   private async remove(driver: ClusterDriver, volume: VolumeEntity, signal: AbortSignal): Promise<Found> {
     await driver.remove(refOf(volume), signal);
     if ((await observe(driver, volume, signal)).phase !== 'absent') return { againAfterMs: lookAfter(volume) };
-    const why = volume.state === 'failing' ? volume.lastError : null;
+    const why = volume.state === 'failing' ? shownError(volume) : null;
     return { event: 'REMOVED', ...(why && { reason: why }) };
   }
 

@@ -1,4 +1,5 @@
 import type { SharedVolume, VolumeStatus } from '@atoll/contracts/pods';
+import { shownError } from '../model/shown-error.js';
 import type { VolumeEntity } from '../model/volume.entity.js';
 import { gigabytesOf } from '../model/volume-size.js';
 
@@ -19,7 +20,7 @@ export function volumeView(volume: VolumeEntity): SharedVolume {
     size_in_gb: volume.sizeGb,
     used_size_in_gb: gigabytesOf(volume.usedBytes),
     status: statusOf(volume.state),
-    reason: volume.lastError?.message ?? null,
+    reason: shownError(volume)?.message ?? null,
     created_at: volume.createdAt.toISOString(),
   };
 }
