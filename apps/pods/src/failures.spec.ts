@@ -109,6 +109,14 @@ it.each(kinds)('%s shows why it failed, whatever went wrong while it ended', asy
   jest.restoreAllMocks();
   await until(failing, `state = 'failed'`);
   expect(await reasonOf(failing)).toEqual(['failed', reason()]);
+  // What a replica of the release before shows, and the history says.
+  const { table, key, id } = failing;
+  const told = await fixture.query(
+    `SELECT last_error->>'message' AS message, reason FROM ${table} JOIN machine_history ON instance = ${key}::text AND to_state = state
+     WHERE ${key} = $1 AND machine = $2`,
+    [id, table],
+  );
+  expect(told).toEqual([{ message: reason(), reason: reason() }]);
 });
 
 it.each(kinds)('%s shows why it failed, also where its end is given up', async (_, fail, _ending, reason) => {
