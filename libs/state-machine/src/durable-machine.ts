@@ -16,7 +16,7 @@ export type Outcome<Row, Event extends string> =
   | { decide(manager: EntityManager, row: Row): Promise<boolean> }
   /**
    * Nothing has happened yet: run the step again after so many milliseconds. This does not count as a failed try.
-   * `reason` says what the row waits for and replaces the last error; null clears it. `values` are written to the
+   * `reason` says what the row waits for and replaces the last error; null clears it, as does a review that goes well after failed ones. `values` are written to the
    * feature's own columns.
    */
   | { againAfterMs: number; reason?: Omit<MachineError, 'at'> | null; values?: Partial<Row> }

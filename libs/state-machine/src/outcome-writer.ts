@@ -63,8 +63,8 @@ export class OutcomeWriter<Row extends MachineRow, State extends string, Event e
     if ('againAfterMs' in found) {
       if (at.isOverdue) return this.fail(manager, row, deadlineExceeded(row), at);
       const { reason } = found;
-      const lastError = reason === undefined ? row.lastError : reason && { ...reason, at: new Date().toISOString() };
-      return this.release(manager, row, { ...found.values, lastError }, at, found.againAfterMs);
+      const said = reason === undefined ? this.recovered(row) : { lastError: reason && { ...reason, at: new Date().toISOString() } };
+      return this.release(manager, row, { ...said, ...found.values }, at, found.againAfterMs);
     }
     if ('decide' in found) {
       if (!(await found.decide(manager, row))) return this.rest(manager, row, at);
@@ -76,7 +76,12 @@ export class OutcomeWriter<Row extends MachineRow, State extends string, Event e
   private async rest(manager: EntityManager, row: Row, { wasTouched }: Circumstances): Promise<void> {
     const { states } = this.machine.definition;
     if (states.get(row.state as State)?.neverRests) throw new Error(`A row in ${row.state} cannot be left to rest.`);
-    await this.claims.release(manager, row, {}, wasTouched ? 'as it is' : 'not by itself');
+    await this.claims.release(manager, row, this.recovered(row), wasTouched ? 'as it is' : 'not by itself');
+  }
+
+  /** A review that goes well ends the trouble of those before it. Transient states keep count of their failed tries. */
+  private recovered(row: Row): Partial<MachineRow> {
+    return row.attempts > 0 && !this.machine.ruleOf(row.state) ? { attempts: 0, lastError: null } : {};
   }
 
   private async goOn(manager: EntityManager, row: Row): Promise<void> {

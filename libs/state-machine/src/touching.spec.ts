@@ -98,3 +98,37 @@ it('what is touched while its step is under way is looked at again, also where t
   await looking;
   expect((await harbour.read(id)).dueAt).not.toBeNull();
 });
+
+it.each([['rest' as const], [{ againAfterMs: 60_000 }]])(
+  'a look that goes well ends the trouble of those before it (%j)',
+  async (found) => {
+    const id = await harbour.ask();
+    const worker = harbour.worker();
+    await worker.settle();
+    const look = async () => {
+      await harbour.transactions.run((manager) => harbour.machine.touch(manager, [id]));
+      await worker.settle();
+      return harbour.read(id);
+    };
+    harbour.machine.does.in_use = () => refused();
+    expect(await look()).toMatchObject({ attempts: 1, lastError: { code: 'silted' } });
+    harbour.machine.does.in_use = () => Promise.resolve(found);
+    expect(await look()).toMatchObject({ state: 'in_use', attempts: 0, lastError: null });
+  },
+);
+
+it('a look that goes well leaves the reason with which its state began', async () => {
+  const id = await harbour.ask();
+  await harbour.transactions.run(async (manager) =>
+    harbour.machine.move(
+      manager,
+      await harbour.read(id),
+      'DREDGED',
+      { actor: 'system:harbour' },
+      {},
+      { code: 'shallow', message: 'It is shallow.' },
+    ),
+  );
+  await harbour.worker().settle();
+  expect(await harbour.read(id)).toMatchObject({ state: 'in_use', lastError: { code: 'shallow' } });
+});
