@@ -8,6 +8,34 @@ export interface LateStart {
   goOn(): Promise<void>;
 }
 
+/**
+ * The next start of a pod or VM that `work` comes to, whose process is frozen once the run is made and before it knows whether that is wanted. Call what it resolves
+ * with to let it go on.
+ */
+export async function frozenStart(
+  driver: ClusterDriver,
+  kind: 'startPod' | 'startVm',
+  work: () => Promise<void>,
+): Promise<() => Promise<void>> {
+  const begun = Promise.withResolvers<void>();
+  const going = Promise.withResolvers<void>();
+  const start = driver[kind].bind(driver) as (run: object, isWanted: LateStart['isWanted'], signal: AbortSignal) => Promise<void>;
+  jest.spyOn(driver, kind).mockImplementationOnce((asked: object, isWanted, signal) => {
+    const answer = async (): Promise<boolean> => {
+      begun.resolve();
+      await going.promise;
+      return isWanted();
+    };
+    return start(asked, answer, signal);
+  });
+  const working = work();
+  await begun.promise;
+  return () => {
+    going.resolve();
+    return working;
+  };
+}
+
 /** The next start of a pod or VM that `work` comes to, which takes as long as the spec lets it. */
 export async function heldStart(driver: ClusterDriver, kind: 'startPod' | 'startVm', work: () => Promise<void>): Promise<LateStart> {
   const begun = Promise.withResolvers<LateStart>();

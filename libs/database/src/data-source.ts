@@ -122,11 +122,6 @@ export function poolOf(dataSource: DataSource): pg.Pool {
   return (dataSource.driver as unknown as { master: pg.Pool }).master;
 }
 
-/** Statements and transactions of background work that wait for a connection; 0 where it has no connections of its own. */
-export function waitingInBackground({ driver }: DataSource): number {
-  return (driver as unknown as { master: SplitPool }).master.waitingInBackground;
-}
-
 /** An entity's table in the service's schema, ready to be put into SQL. */
 export function tableOf(dataSource: DataSource, entity: Class<object>): string {
   return `"${schemaOf(dataSource)}"."${dataSource.getMetadata(entity).tableName}"`;

@@ -2,7 +2,7 @@ export { createCallNonceTable, dropCallNonceTable } from './call-nonce-table.js'
 export { databaseNowMs } from './clock.js';
 export { BringsMigrations } from './entity-migrations.js';
 export { DatabaseModule } from './database.module.js';
-export { waitingInBackground, type DatabaseOptions, type Timeouts } from './data-source.js';
+export type { DatabaseOptions, Timeouts } from './data-source.js';
 export { DatabaseStatus } from './database-status.js';
 export type { Readiness } from './database-status.js';
 export { isStatementTimeout, isUniqueViolation, toAppError } from './database-errors.js';

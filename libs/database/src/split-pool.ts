@@ -33,10 +33,6 @@ export class SplitPool extends pg.Pool {
     this.second?.on('error', (error, client) => this.emit('error', error, client));
   }
 
-  get waitingInBackground(): number {
-    return this.second?.waitingCount ?? 0;
-  }
-
   /** pg declares two overloads. `query` takes its connection from here too. */
   override readonly connect = ((callback?: Given) => {
     const { second } = this;

@@ -88,6 +88,7 @@ export class BerthMachine extends DurableMachine<BerthEntity, BerthState, BerthE
   onEntered: (berth: BerthEntity) => Promise<void> = () => Promise.resolve();
   protected readonly lanes = 'piers';
   override owner: string | null = null;
+  override urgent: string | null = null;
   override steppedTogether: readonly BerthState[] = [];
   /** The ships of each step that was done of several berths together. */
   readonly together: string[][] = [];

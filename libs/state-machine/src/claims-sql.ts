@@ -3,6 +3,7 @@ interface Table {
   readonly key: string;
   /** SQL expression for whose a row is, if owners take turns in a lane. */
   readonly owner?: string | null;
+  readonly urgent?: string | null;
 }
 
 interface PolledTable {
@@ -210,10 +211,10 @@ export function unparkSql({ table, key, owner }: Table): string {
 export const notBegun = (state: string) => `state = '${state}' AND deadline_at IS NULL`;
 
 /**
- * Begins rows of a state: the deadline counts from now, and they are due. Where there is room for one alone, chance decides
- * whether it is the first or the last that waits. $1 portion, $2 milliseconds until the deadline, $3 limit.
+ * Begins rows of a state: the deadline counts from now, and they are due. Those that are urgent need no room. Where there is
+ * room for one alone, chance decides whether it is the first or the last that waits. $1 portion, $2 milliseconds until the deadline, $3 limit.
  */
-export function beginSql({ table, key }: Table, state: string): string {
+export function beginSql({ table, key, urgent }: Table, state: string): string {
   const waiting = (order: '' | 'DESC', limit: string) => `SELECT ${key} AS key FROM ${table} WHERE ${notBegun(state)}
       ORDER BY entered_at ${order}, ${key} ${order} LIMIT (SELECT ${limit} FROM room) FOR NO KEY UPDATE SKIP LOCKED`;
   return `WITH ${clock},
@@ -228,9 +229,12 @@ export function beginSql({ table, key }: Table, state: string): string {
     ),
     room AS MATERIALIZED (SELECT rows, (rows + round(random())::int) / 2 AS oldest FROM free),
     oldest AS MATERIALIZED (${waiting('', 'oldest')}),
-    latest AS MATERIALIZED (${waiting('DESC', 'rows - oldest')})
+    latest AS MATERIALIZED (${waiting('DESC', 'rows - oldest')}),
+    urgent AS MATERIALIZED (
+      SELECT ${key} AS key FROM ${table} WHERE ${notBegun(state)} AND (${urgent ?? 'false'}) LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
+    )
     UPDATE ${table} SET deadline_at = (SELECT now FROM clock) + $2 * interval '1 millisecond', due_at = (SELECT now FROM clock)
-    WHERE ${key} = ANY (ARRAY(SELECT key FROM oldest UNION SELECT key FROM latest)) RETURNING ${key}`;
+    WHERE ${key} = ANY (ARRAY(SELECT key FROM oldest UNION SELECT key FROM latest UNION SELECT key FROM urgent)) RETURNING ${key}`;
 }
 
 /**

@@ -78,15 +78,8 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     return keys.length > 0;
   }
 
-  /** As `make`. While fewer rows than `limit` are due, others are begun, as far as the portions of their states let it. */
-  async makeOrBegin(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
-    const made = await this.make(limit, lanes);
-    const room = limit - made.length;
-    return room > 0 && (await this.begin(room)) ? [...made, ...(await this.make(room, lanes))] : made;
-  }
-
-  /** Begins up to `limit` rows of each state with a portion. Returns whether there were any. */
-  private async begin(limit: number): Promise<boolean> {
+  /** Begins up to `limit` rows of each state with a portion, and those that are urgent. Returns whether there were any. */
+  async begin(limit: number): Promise<boolean> {
     let begun = 0;
     for (const state of this.machine.portioned) {
       const { portion, deadlineMs } = this.machine.ruleOf(state) ?? {};

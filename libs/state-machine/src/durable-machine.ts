@@ -78,6 +78,12 @@ export abstract class DurableMachine<
   readonly owner: string | null = null;
 
   /**
+   * SQL condition over the columns of the table: which rows do not wait for their turn in a state with a `portion`, since
+   * somebody needs them. Null: none. Needs a partial index on these, beside that of all that wait.
+   */
+  readonly urgent: string | null = null;
+
+  /**
    * Does the work of the row's state. Must be safe to run twice. Throws `StepFailed`; any other error is logged and
    * retried.
    */

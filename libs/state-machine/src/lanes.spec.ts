@@ -39,19 +39,6 @@ describe('a lane', () => {
     expect([lanes.loads().loads, lanes.hanging]).toEqual([{ a: [1, 2] }, []]);
   });
 
-  it('gets no step while many statements wait for a connection, but for the first of all', () => {
-    let waiting = 0;
-    lanes = new Lanes({ concurrency: 100, laneConcurrency: 3 }, undefined, () => waiting);
-    begin('a', 1);
-    const free = (count: number) => {
-      waiting = count;
-      return lanes.free;
-    };
-    expect([0, 30, 32, 1_000].map(free)).toEqual([32, 2, 0, 0]);
-    lanes.end('a');
-    expect([0, 32, 1_000].map(free)).toEqual([32, 1, 1]);
-  });
-
   it('may have any name', () => {
     begin('__proto__', 1);
     expect(JSON.parse(JSON.stringify(lanes.loads().loads))).toEqual(JSON.parse('{"__proto__": [1, 2]}'));

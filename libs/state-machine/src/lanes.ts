@@ -1,9 +1,6 @@
 /** How long a lane counts as hanging after one of its steps timed out. */
 const hangingMs = 60_000;
 
-/** Statements and transactions that wait for a connection of background work when no more steps begin. */
-const mostWaiting = 32;
-
 /** How many steps may begin, in total and per lane. */
 export interface LaneLoads {
   /** Steps that may begin in lanes that already have one. The first step of a lane is not limited by it. */
@@ -31,20 +28,14 @@ export class Lanes {
   private readonly hangingSinceMs = new Map<string, number>();
   private total = 0;
 
-  /** `waiting`: statements and transactions of background work that wait for a connection. */
   constructor(
     private readonly limits: LaneLimits,
     private readonly nowMs: () => number = () => performance.now(),
-    private readonly waiting: () => number = () => 0,
   ) {}
 
-  /**
-   * Steps that may begin, in all lanes together. While many statements wait for a connection, those of more steps would only
-   * make all of them wait until they are cut off: one step begins where none is under way.
-   */
+  /** Steps that may begin, in all lanes together. */
   get free(): number {
-    const unqueued = Math.max(mostWaiting - this.waiting(), this.total === 0 ? 1 : 0);
-    return Math.min(this.limits.concurrency - this.total, unqueued);
+    return this.limits.concurrency - this.total;
   }
 
   begin(lane: string): void {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { inBackground, isOutage, OutageLog, waitingInBackground, type Transactions } from '@atoll/database';
+import { inBackground, isOutage, OutageLog, type Transactions } from '@atoll/database';
 import { WakeUp } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
@@ -71,7 +71,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     const { concurrency = 500, laneConcurrency = 4 } = options;
     ({ stepMs: this.stepMs = 10_000, sweepMs: this.sweepMs = 30_000 } = options);
     this.claims = new Claims(machine, dataSource, keeper.claimMs);
-    this.lanes = new Lanes({ concurrency, laneConcurrency }, undefined, () => waitingInBackground(dataSource));
+    this.lanes = new Lanes({ concurrency, laneConcurrency });
     const dueIn = (inMs: number) => (this.pollAtMs = Math.min(this.pollAtMs, performance.now() + inMs));
     this.writer = new OutcomeWriter(machine, this.claims, `system:${options.service}`, dueIn);
   }
@@ -108,7 +108,9 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   doNext(): Promise<boolean> {
     return inBackground(async () => {
       await this.claims.unpark();
-      const claim = (await this.claims.makeOverdue(1, this.lanes))[0] ?? (await this.claims.makeOrBegin(1, this.lanes))[0];
+      const [overdue] = await this.claims.makeOverdue(1, this.lanes);
+      const next = async () => (await this.claims.make(1, this.lanes))[0];
+      const claim = overdue ?? (await next()) ?? ((await this.claims.begin(1)) ? await next() : undefined);
       if (claim) await this.take(claim);
       return claim !== undefined;
     });
@@ -128,11 +130,11 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   /** Begins the steps of due rows, and returns how many. */
   private async look(): Promise<number> {
     try {
-      const overdue = await this.poll();
+      const overdue = this.beginAll(await this.poll());
+      const due = await this.beginDue();
+      // What is due goes first: only what is left of the room is for rows that wait in a state with a portion.
       const { free } = this.lanes;
-      const due = free > 0 ? await this.claims.makeOrBegin(free, this.lanes) : [];
-      for (const claim of [...overdue, ...due]) this.begin(claim);
-      return overdue.length + due.length;
+      return overdue + due + (free > 0 && (await this.claims.begin(free)) ? await this.beginDue() : 0);
     } catch (error) {
       this.outages.log('warn', `Cannot claim due rows of ${this.machine.definition.id}; retrying`, error);
       return 0;
@@ -153,6 +155,17 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   /** Touches the rows that a sweep finds. Returns whether there were any. */
   sweep(): Promise<boolean> {
     return inBackground(async () => this.claims.touch(await this.machine.sweep()));
+  }
+
+  /** Lanes count what has begun before more is claimed. */
+  private async beginDue(): Promise<number> {
+    const { free } = this.lanes;
+    return free > 0 ? this.beginAll(await this.claims.make(free, this.lanes)) : 0;
+  }
+
+  private beginAll(claims: readonly Claim<Row>[]): number {
+    for (const claim of claims) this.begin(claim);
+    return claims.length;
   }
 
   private begin(claim: Claim<Row>): void {

@@ -1,6 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { setup } from 'xstate';
 import { BerthEntity, BerthMachine, eventually, Harbour, type BerthEvent, type BerthState } from './berth-fixture.js';
+import { Claims } from './claims.js';
 import { defineMachine, type MachineDefinition, type TransientRule } from './definition.js';
 import { StepFailed } from './step-failed.js';
 
@@ -81,6 +83,52 @@ describe('of many rows that enter a state with a portion at once', () => {
     await eventually(() => machine.begun.length === 4);
     expect(shipsBegun().toSorted((one, other) => Number(one) - Number(other))).toEqual(['0', '1', '98', '99']);
     await worker.stop();
+  });
+
+  it('those that are urgent are begun at once, whatever else is under way, and none twice', async () => {
+    machine.does.dredging = switching;
+    machine.urgent = `ship LIKE 'royal%'`;
+    await askMany(3 * portion);
+    const worker = harbour.worker({}, machine);
+    await worker.settle();
+    expect(machine.begun).toHaveLength(portion);
+    await harbour.dataSource.query(`UPDATE berth SET ship = 'royal ' || ship WHERE ship IN ('7', '9', '11')`);
+    await worker.settle();
+    await worker.settle();
+    expect(shipsBegun().filter((ship) => ship.startsWith('royal')).length).toBeGreaterThan(0);
+    expect(await count(`ship LIKE 'royal%' AND deadline_at IS NULL`)).toBe(0);
+    expect(new Set(shipsBegun()).size).toBe(machine.begun.length);
+  });
+
+  it('in a lane no more are under way than it may have, also where some are begun beside those that are due', async () => {
+    machine.does.dredging = hanging;
+    await askMany(portion, () => 'one');
+    await harbour.dataSource.query(
+      `UPDATE berth SET deadline_at = now() + interval '1 hour', due_at = now() WHERE berth_id IN (SELECT berth_id FROM berth ORDER BY berth_id LIMIT 4)`,
+    );
+    const worker = harbour.worker({ laneConcurrency: 4 }, machine);
+    const begins = jest.spyOn(Claims.prototype, 'begin');
+    worker.start();
+    await eventually(() => begins.mock.calls.length > 5);
+    await worker.stop();
+    begins.mockRestore();
+    expect(machine.begun).toHaveLength(4);
+  });
+
+  it('what was claimed is worked at though no more can be begun', async () => {
+    machine.does.dredging = () => Promise.resolve({ event: 'DREDGED' });
+    await askMany(portion);
+    await harbour.dataSource.query(`UPDATE berth SET deadline_at = now() + interval '1 hour', due_at = now()`);
+    const begins = jest
+      .spyOn(Claims.prototype, 'begin')
+      .mockRejectedValue(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const worker = harbour.worker({}, machine);
+    worker.start();
+    await harbour.eventuallyIn('free', portion);
+    await worker.stop();
+    begins.mockRestore();
+    warn.mockRestore();
   });
 
   it('where one has room, chance decides which of both it is, so that neither waits for ever', async () => {

@@ -10,6 +10,7 @@ import { PoolEntity } from './pool.entity.js';
 @MachineIndexes('gpu')
 @Index('gpu_lost', { synchronize: false })
 @Index('gpu_not_begun', { synchronize: false })
+@Index('gpu_not_begun_leased', { synchronize: false })
 export class GpuEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   gpuId!: string;

@@ -25,6 +25,8 @@ const isBusy = () => new StepFailed('device_busy', 'The device still holds memor
 @Injectable()
 export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
   protected readonly lanes = 'ARRAY[node_id::text]';
+  /** Somebody has it, or waits for it. */
+  override readonly urgent = 'slots_used <> 0 OR turns_used <> 0';
 
   constructor(
     dataSource: DataSource,

@@ -112,3 +112,25 @@ describe('where so many are prepared at once that turns come after the deadline'
     expect(await lostOf(inventory)).toEqual([{ reason: 'Deadline exceeded.' }]);
   });
 });
+
+it('a GPU that a team waits for is prepared at once, however many others are under way', async () => {
+  const inventory = await fixture.inventory();
+  const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
+  await fixture.settle();
+  await fixture.query(
+    `INSERT INTO gpu (node_id, uuid, board, state, lane, deadline_at, claimed_until, entered_at)
+     SELECT $1, 'hall-' || n, 'A100-80GB', 'preparing', 'hall' || n / 16, later, later, clock_timestamp()
+     FROM generate_series(1, 1000) n, LATERAL (SELECT clock_timestamp() + interval '1 day' AS later) later`,
+    [(await fixture.inventory()).node_id],
+  );
+  await fixture.call(nodes.reset, { node_id: inventory.node_id });
+  await fixture.work();
+  expect(await fixture.gpu(pool)).toMatchObject({ transition: 'preparing' });
+  const held = await fixture.subscribe(team, { pool_id: pool.pool_id });
+  for (let seconds = 0; seconds < 20; seconds += 2) {
+    await fixture.work();
+    await fixture.pass(2);
+  }
+  expect((await fixture.subscription(team, held)).status).toBe('active');
+  await fixture.query(`DELETE FROM gpu WHERE uuid LIKE 'hall-%'`);
+});

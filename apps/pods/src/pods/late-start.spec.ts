@@ -1,7 +1,7 @@
 import type { ClusterDriver } from '@atoll/cluster';
 import { pods } from '@atoll/contracts/pods';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { heldStart as held } from '../late-start-fixture.js';
+import { frozenStart, heldStart as held } from '../late-start-fixture.js';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 
 let fixture: PodsFixture;
@@ -66,4 +66,14 @@ it('a run is not wanted when its pod is restarted or deleted while it starts', a
   await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
   expect(await second.isWanted()).toBe(false);
   await Promise.all([first.goOn(), second.goOn()]);
+});
+
+it('a pod that another process has brought to run stays, when the one that made it was frozen and goes on', async () => {
+  const pod = await fixture.create(team);
+  const goOn = await frozenStart(driver, 'startPod', () => fixture.work());
+  await takeOver();
+  await fixture.until(pod, 'running');
+  await goOn();
+  const ref = { kind: 'pod', id: pod.pod_id, run: 1 } as const;
+  expect((await driver.observePods([ref], AbortSignal.timeout(10_000))).map(({ phase }) => phase)).toEqual(['running']);
 });

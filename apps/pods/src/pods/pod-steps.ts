@@ -155,10 +155,13 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
    * may have been frozen until the answer came: another one may have started the run since, and it may have ended.
    */
   private async isWanted({ podId, run }: PodEntity, context: StepContext): Promise<boolean> {
-    const rows = await this.query<object>(`SELECT FROM pod WHERE pod_id = $1 AND run = $2 AND state = 'pulling'`, [podId, run]);
-    if (rows.length === 0) return false;
-    context.signal.throwIfAborted();
-    return true;
+    const [pod] = await this.query<{ state: PodState }>(
+      `SELECT state FROM pod WHERE pod_id = $1 AND run = $2 AND state IN ('pulling', 'running')`,
+      [podId, run],
+    );
+    // What another process has brought to run is wanted, and is not to be removed for its sake.
+    if (pod?.state === 'pulling') context.signal.throwIfAborted();
+    return pod !== undefined;
   }
 
   private started(startedAt: Date): Found {

@@ -4,7 +4,7 @@ import { membershipChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { heldStart as held } from '../late-start-fixture.js';
+import { frozenStart, heldStart as held } from '../late-start-fixture.js';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 
 let fixture: PodsFixture;
@@ -88,4 +88,13 @@ it('a change of keys does not begin a run anew that has gone while they are told
   await driver.remove({ kind: 'vm', id: vm.instance_id, run: telling.run }, AbortSignal.timeout(10_000));
   await telling.goOn();
   expect(await phases(vm, telling.run)).toEqual(['absent']);
+});
+
+it('a VM that another process has brought to run stays, when the one that made it was frozen and goes on', async () => {
+  const vm = await create();
+  const goOn = await frozenStart(driver, 'startVm', () => fixture.work());
+  await takeOver();
+  await fixture.untilVm(vm, isRunning);
+  await goOn();
+  expect(await phases(vm, 1)).toEqual(['running']);
 });

@@ -101,10 +101,12 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
 
   /** As of pods: false from the moment on at which its run is to end. Throws where it is not, and another process may be at it. */
   private async isWanted({ instanceId, run }: VmEntity, context: StepContext): Promise<boolean> {
-    const rows = await this.query<object>(`SELECT FROM vm WHERE instance_id = $1 AND run = $2 AND state = 'starting'`, [instanceId, run]);
-    if (rows.length === 0) return false;
-    context.signal.throwIfAborted();
-    return true;
+    const [vm] = await this.query<{ state: VmState }>(
+      `SELECT state FROM vm WHERE instance_id = $1 AND run = $2 AND state IN ('starting', 'running')`,
+      [instanceId, run],
+    );
+    if (vm?.state === 'starting') context.signal.throwIfAborted();
+    return vm !== undefined;
   }
 
   private async review(vm: VmEntity, signal: AbortSignal): Promise<Found> {

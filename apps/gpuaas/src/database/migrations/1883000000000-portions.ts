@@ -6,10 +6,14 @@ export class Portions1883000000000 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`CREATE INDEX gpu_not_begun ON gpu (entered_at, gpu_id) WHERE state = 'preparing' AND deadline_at IS NULL`);
+    await runner.query(
+      `CREATE INDEX gpu_not_begun_leased ON gpu (gpu_id) WHERE state = 'preparing' AND deadline_at IS NULL AND (slots_used <> 0 OR turns_used <> 0)`,
+    );
     await runner.query(`CREATE INDEX node_not_begun ON node (entered_at, node_id) WHERE state = 'initialising' AND deadline_at IS NULL`);
   }
 
   async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP INDEX gpu_not_begun_leased');
     for (const [table, state] of [
       ['gpu', 'preparing'],
       ['node', 'initialising'],
