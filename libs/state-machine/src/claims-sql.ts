@@ -114,17 +114,34 @@ function idleLanes(of: Table, name: string, kind: Kind): string {
         WHERE NOT $5::jsonb ? lane AND ${waitsIn(of, kind, `${name}.lane`)}${others}`;
 }
 
+/**
+ * Condition for rows past their deadline that no worker came to in the last 5 s before it, or longer, and of which no try has
+ * failed. 5 s: it takes less to find a row that is due, or that a worker which died had claimed. `byTheClock`: states whose
+ * deadline is kept all the same.
+ */
+const untried = (byTheClock: string) => `attempts = 0 AND deadline_at <= (SELECT now FROM clock)
+        AND coalesce(due_at, parked_until, deadline_at) <= deadline_at - interval '5 seconds' AND state <> ALL (${byTheClock}::text[])`;
+
 /** Looks the rows up by their keys, however many the planner expects: a join might read the whole table. */
-function claimed({ table, key }: Table): string {
-  return `UPDATE ${table} SET claim_token = $1, claimed_until = clock_timestamp() + $2 * interval '1 millisecond'
+function claimed({ table, key }: Table, also = ''): string {
+  return `UPDATE ${table} SET claim_token = $1, claimed_until = clock_timestamp() + $2 * interval '1 millisecond'${also}
     WHERE ${key} = ANY (ARRAY(SELECT key FROM chosen))
     RETURNING ${table}.*, extract(epoch FROM deadline_at - clock_timestamp()) * 1000 AS left_ms`;
 }
 
 /**
+ * What was untried gets one half of the time that it had left when it became due. A half: what comes to nothing time and
+ * again, as its turns come late or its step ends the process, ends after a few turns.
+ */
+const newTime = (byTheClock: string) => `,
+      deadline_at = CASE WHEN ${untried(byTheClock)} THEN clock_timestamp() + (deadline_at - due_at) / 2 ELSE deadline_at END,
+      due_at = CASE WHEN ${untried(byTheClock)} THEN clock_timestamp() ELSE due_at END`;
+
+/**
  * Claims due rows. $1 token, $2 length of the claim in ms, $3 limit, $4 room of lanes that $5 does not name, $5 JSON:
  * lane → [running steps, room], $6 and $7 the lane served last among those with fresh rows and among the others, $8 the
- * position up to which rows other than the first of their lane may be claimed, $9 the states of the definition.
+ * position up to which rows other than the first of their lane may be claimed, $9 the states of the definition, $10 those
+ * whose deadline is kept by the clock.
  */
 export function claimDueSql(of: Table): string {
   const idle = [
@@ -155,13 +172,13 @@ export function claimDueSql(of: Table): string {
       FROM placed
     ),
     chosen AS MATERIALIZED (SELECT key, is_failing_lane FROM ordered WHERE turn <= $3 AND (place = 1 OR turn <= $8)),
-    claimed AS (${claimed(of)})
+    claimed AS (${claimed(of, newTime('$10'))})
     SELECT claimed.*, is_failing_lane FROM claimed JOIN chosen ON ${of.key} = chosen.key`;
 }
 
 /**
  * Claims rows past their deadline. $1 token, $2 length of the claim in ms, $3 limit, $4 states that get a late try, $5
- * lanes that hang, $6 the states of the definition.
+ * lanes that hang, $6 the states of the definition, $7 those whose deadline is kept by the clock.
  */
 export function claimOverdueSql(of: Table): string {
   const { table, key } = of;
@@ -169,17 +186,17 @@ export function claimOverdueSql(of: Table): string {
     chosen AS MATERIALIZED (
       SELECT ${key} AS key FROM ${table}
       WHERE deadline_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known('$6')}
-        AND NOT (state = ANY ($4::text[]) AND attempts = 0 AND lane <> ALL ($5::text[]))
+        AND NOT (attempts = 0 AND lane <> ALL ($5::text[]) AND (state = ANY ($4::text[]) OR ${untried('$7')}))
       ORDER BY deadline_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
     )
     ${claimed(of)}`;
 }
 
-/** Claims more rows of one lane and state. $1 token, $2 milliseconds, $3 limit, $4 lane, $5 state. */
+/** Claims more rows of one lane and state. $1 token, $2 milliseconds, $3 limit, $4 lane, $5 state, $6 states whose deadline is kept by the clock. */
 export function claimAlikeSql(of: Table): string {
   return `WITH ${clock},
     chosen AS MATERIALIZED (${nextOf(of, ['fresh'], `${kinds.fresh} AND state = $5`, '$4', '$3')})
-    ${claimed(of)}`;
+    ${claimed(of, newTime('$6'))}`;
 }
 
 /**

@@ -93,12 +93,13 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
    * Claims up to `limit` due rows: the first row of every lane before the second row of any, and among lanes that are
    * served alike those that have a row that has not failed before the others. In each lane owners take turns, and of an
    * owner's rows those that have failed and those that have not. A row that was moved while its step runs is claimed after
-   * that step has ended.
+   * that step has ended. A row that nobody came to for long before its deadline, and whose state is not `byTheClock`, gets
+   * one half of the time that it had left when it became due.
    */
   async make(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
     const { spare, room, loads } = lanes.loads();
     const { fresh, retried } = this.cursor;
-    const given = [limit, room, JSON.stringify(loads), fresh, retried, spare, this.machine.states];
+    const given = [limit, room, JSON.stringify(loads), fresh, retried, spare, this.machine.states, this.statesWith('byTheClock')];
     const made = await this.claim('claim', claimDueSql(this.machine), given);
     this.cursor = made.length < limit ? start : { fresh: lastLane(made, false, fresh), retried: lastLane(made, true, retried) };
     return made;
@@ -106,16 +107,16 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
 
   /**
    * Claims up to `limit` rows that are past their deadline, regardless of lanes, because they are given up without a
-   * step. Leaves out rows that get a late try (`givesBack`).
+   * step. Leaves out rows that get a late try (`givesBack`), and those that nobody came to for long before it.
    */
   async makeOverdue(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
-    const givingBack = [...this.machine.definition.states].flatMap(([state, { rule }]) => (rule?.givesBack ? [state] : []));
-    return this.claim('overdue', claimOverdueSql(this.machine), [limit, givingBack, lanes.hanging, this.machine.states]);
+    const given = [limit, this.statesWith('givesBack'), lanes.hanging, this.machine.states, this.statesWith('byTheClock')];
+    return this.claim('overdue', claimOverdueSql(this.machine), given);
   }
 
   /** Claims up to `limit` more rows that are due in the lane and the state of a claimed one and have not failed yet. */
   async makeAlike({ row }: Claim<Row>, limit: number): Promise<Claim<Row>[]> {
-    return this.claim('alike', claimAlikeSql(this.machine), [limit, row.lane, row.state]);
+    return this.claim('alike', claimAlikeSql(this.machine), [limit, row.lane, row.state, this.statesWith('byTheClock')]);
   }
 
   /** Locks those of the rows whose claims still hold and returns them, each with whether it is past its deadline. */
@@ -173,6 +174,10 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
       sentAtMs,
       isFailingLane: raw.is_failing_lane === true,
     }));
+  }
+
+  private statesWith(flag: 'givesBack' | 'byTheClock'): string[] {
+    return [...this.machine.definition.states].flatMap(([state, { rule }]) => (rule?.[flag] ? [state] : []));
   }
 
   /** Name of a prepared statement; planning one of these takes longer than running it. */

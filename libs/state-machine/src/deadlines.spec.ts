@@ -91,7 +91,77 @@ describe('a step runs until its deadline', () => {
   });
 });
 
-it('what is to be given back is tried once where nobody was there before its deadline, and given up then', async () => {
+describe('what nobody came to before its deadline', () => {
+  const leftMs = async (id: string) => {
+    const { deadlineAt, dueAt, parkedUntil } = await harbour.read(id);
+    return Number(deadlineAt) - Number(dueAt ?? parkedUntil);
+  };
+
+  it('is tried all the same, as if its clock had stood still', async () => {
+    const id = await harbour.ask();
+    await harbour.pass(600);
+    await harbour.worker().settle();
+    expect(await stateOf(id)).toBe('in_use');
+  });
+
+  it('has one half of the time that it had left when it became due, and then fails of what was wrong', async () => {
+    harbour.machine.does.dredging = () => refused();
+    const id = await harbour.ask();
+    await harbour.pass(600);
+    await harbour.dataSource.query(`UPDATE berth SET deadline_at = due_at + interval '60 seconds'`);
+    await harbour.worker().settle();
+    expect(await stateOf(id)).toBe('dredging');
+    // Less the wait until the next try.
+    expect(await leftMs(id)).toBeGreaterThan(15_000);
+    expect(await leftMs(id)).toBeLessThanOrEqual(30_000);
+    harbour.machine.does.filling = () => Promise.resolve({ againAfterMs: 60_000 });
+    await harbour.pass(31);
+    await harbour.worker().settle();
+    const { state, lastError } = await harbour.read(id);
+    expect([state, lastError?.message]).toEqual(['filling', 'Deadline exceeded: There is too much silt.']);
+  });
+
+  it.each(['parked', 'claimed by a worker that died'])('is tried all the same where it was %s before', async (how) => {
+    harbour.machine.does.dredging = () => Promise.resolve({ againAfterMs: 10_000 });
+    const id = await harbour.ask();
+    if (how === 'parked') await harbour.worker().settle();
+    else await harbour.dataSource.query(`UPDATE berth SET claim_token = gen_random_uuid(), claimed_until = clock_timestamp()`);
+    harbour.machine.does = {};
+    await harbour.pass(61);
+    await harbour.worker().settle();
+    expect(await stateOf(id)).toBe('in_use');
+  });
+
+  it('is given up after a few such turns', async () => {
+    harbour.machine.does.dredging = () => Promise.resolve({ againAfterMs: 100 });
+    const id = await harbour.ask();
+    for (let turns = 0; turns < 7; turns += 1) {
+      await harbour.pass(61);
+      await harbour.worker().settle();
+    }
+    expect(await stateOf(id)).toBe('free');
+    expect(harbour.machine.begun.filter((step) => step.startsWith('dredging'))).not.toHaveLength(0);
+  });
+
+  it('is given up where it waited for nothing', async () => {
+    const id = await harbour.ask();
+    await harbour.dataSource.query(`UPDATE berth SET due_at = NULL, deadline_at = clock_timestamp()`);
+    await harbour.worker().settle();
+    expect(await stateOf(id)).toBe('free');
+  });
+
+  it('is given up where a try had failed', async () => {
+    harbour.machine.does.dredging = () => refused();
+    const id = await harbour.ask();
+    await harbour.worker().settle();
+    await harbour.pass(61);
+    await harbour.worker().settle();
+    expect(await stateOf(id)).toBe('free');
+    expect(harbour.machine.begun).toEqual(['dredging:Kon-Tiki', 'filling:Kon-Tiki']);
+  });
+});
+
+it('what is to be given back is tried where nobody was there before its deadline, and given up when that did not help', async () => {
   const id = await harbour.ask();
   await harbour.worker().settle();
   await harbour.send(id, 'LEAVE');
@@ -104,21 +174,27 @@ it('what is to be given back is tried once where nobody was there before its dea
   await harbour.pass(61);
   harbour.machine.does.clearing = () => refused();
   await harbour.worker().settle();
+  await harbour.pass(31);
+  await harbour.worker().settle();
   expect(await stateOf(other)).toBe('lost');
 });
 
-it('what is to be given back is not tried late where it is known that its lane hangs', async () => {
-  harbour.machine.does.clearing = () => new Promise(() => undefined);
+it.each([
+  ['dredging', ['free', 'free', 'in_use']],
+  ['clearing', ['lost', 'lost', 'free']],
+] as const)('nothing is tried late, as by %s, where it is known that its lane hangs', async (state, ends) => {
   const ids = [await harbour.ask('Fram', 'a'), await harbour.ask('Vega', 'a'), await harbour.ask('Ra', 'b')];
   const worker = harbour.worker({ stepMs: 20 });
-  await worker.settle();
+  if (state === 'clearing') await worker.settle();
   for (const id of ids) await harbour.send(id, 'LEAVE');
+  harbour.machine.does[state] = () => new Promise(() => undefined);
   expect(await worker.doNext()).toBe(true);
   await harbour.pass(61);
   harbour.machine.begun.length = 0;
   harbour.machine.does = {};
   await worker.settle();
-  expect([await Promise.all(ids.map(stateOf)), harbour.machine.begun]).toEqual([['lost', 'lost', 'free'], ['clearing:Ra']]);
+  expect(await Promise.all(ids.map(stateOf))).toEqual(ends);
+  expect(harbour.machine.begun.filter((step) => step.startsWith(state))).toEqual([`${state}:Ra`]);
 });
 
 it('what is to be given back, and asked to be looked at after its deadline, is tried at its deadline', async () => {

@@ -15,7 +15,11 @@ interface ReviewRule {
 }
 
 export interface TransientRule {
-  /** Milliseconds from entry until the state is given up. A running step is aborted then. */
+  /**
+   * Milliseconds from entry until the state is given up. A running step is aborted then. What no worker came to for 5 s or
+   * more before that, as the service was away or many waited, and of which no try has failed, is tried after it: it has one
+   * half of the time that it had left when it became due. Not so where its lane is known to hang.
+   */
   readonly deadlineMs: number;
   /**
    * The event that gives the state up, after the deadline, a permanent error or the last try. It leads to the state's
@@ -32,6 +36,8 @@ export interface TransientRule {
    * known to hang. A permanent error in one lane gives the state up only after the row's other lanes have been tried.
    */
   readonly givesBack?: true;
+  /** Others count on the deadline: the state is given up then, whether or not anybody came to the row before. */
+  readonly byTheClock?: true;
   /**
    * For states that thousands of rows may enter at once: rows that are under way at a time, in all processes together. The
    * others wait to be begun, without a deadline: it counts from then. Half of those that are begun next have waited for

@@ -91,8 +91,8 @@ it.each([false, true])(
     const fixture = { query: <Row extends object>(text: string, values?: unknown[]) => harbour.dataSource.query<Row[]>(text, values) };
     const sent = [
       { text: unparkSql(table), values: [states], most: 2_000 },
-      { text: claimDueSql(table), values: [token, 4_000, 500, 4, '{}', '', '', 250, states], most: 4_000 },
-      { text: claimAlikeSql(table), values: [token, 4_000, 99, 'x', 'dredging'], most: 2_000 },
+      { text: claimDueSql(table), values: [token, 4_000, 500, 4, '{}', '', '', 250, states, []], most: 4_000 },
+      { text: claimAlikeSql(table), values: [token, 4_000, 99, 'x', 'dredging', []], most: 2_000 },
     ];
     for (const { most, ...statement } of sent) expect(await mostRowsRead(fixture, statement)).toBeLessThanOrEqual(most);
   },

@@ -10,15 +10,23 @@ const owned = { ...berth, owner: 'ship' };
 const token = '00000000-0000-0000-0000-000000000000';
 const states = `'{${[...berths.definition.states.keys()].join(',')}}'::text[]`;
 const statements: [name: string, sql: string, values: string][] = [
-  ['claims what is due', claimDueSql(berth), `('${token}'::uuid, 4000, 500, 4, '{"7": [1, 3]}'::jsonb, '', '', 250, ${states})`],
+  [
+    'claims what is due',
+    claimDueSql(berth),
+    `('${token}'::uuid, 4000, 500, 4, '{"7": [1, 3]}'::jsonb, '', '', 250, ${states}, '{}'::text[])`,
+  ],
   [
     'claims what is due, owner by owner',
     claimDueSql(owned),
-    `('${token}'::uuid, 4000, 500, 4, '{"7": [1, 3]}'::jsonb, '', '', 250, ${states})`,
+    `('${token}'::uuid, 4000, 500, 4, '{"7": [1, 3]}'::jsonb, '', '', 250, ${states}, '{}'::text[])`,
   ],
-  ['claims what is overdue', claimOverdueSql(berth), `('${token}'::uuid, 4000, 50, '{clearing}'::text[], '{}'::text[], ${states})`],
-  ['claims more of a lane', claimAlikeSql(berth), `('${token}'::uuid, 4000, 99, '7', 'dredging')`],
-  ['claims more of a lane, owner by owner', claimAlikeSql(owned), `('${token}'::uuid, 4000, 99, '7', 'dredging')`],
+  [
+    'claims what is overdue',
+    claimOverdueSql(berth),
+    `('${token}'::uuid, 4000, 50, '{clearing}'::text[], '{}'::text[], ${states}, '{}'::text[])`,
+  ],
+  ['claims more of a lane', claimAlikeSql(berth), `('${token}'::uuid, 4000, 99, '7', 'dredging', '{}'::text[])`],
+  ['claims more of a lane, owner by owner', claimAlikeSql(owned), `('${token}'::uuid, 4000, 99, '7', 'dredging', '{}'::text[])`],
   ['makes due what was parked', unparkSql(berth), `(${states})`],
   ['begins what waits', beginSql(berth, 'dredging'), `(500, 60000, 100)`],
   ['says whether any is to be worked at', dueSql([portioned, portioned]), `(${states}, ${states})`],

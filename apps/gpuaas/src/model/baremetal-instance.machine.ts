@@ -35,7 +35,8 @@ function logicWith({ requestMs, provisionMs, retries, backOffMs }: BaremetalLimi
     initial: 'requested',
     states: {
       requested: {
-        meta: { deadlineMs: requestMs, givesUpBy: 'EXPIRED' },
+        // A host that is free a day later is nothing that the caller still expects to pay for.
+        meta: { deadlineMs: requestMs, givesUpBy: 'EXPIRED', byTheClock: true },
         on: { ALLOCATED: 'reaching', EXPIRED: 'failed', MISMATCHED: 'failed', CANCEL: 'cancelled' },
       },
       reaching: { meta: provisioning, on: { DONE: 'creating_user', FAILED: 'failed', CANCEL: 'cancelled' } },

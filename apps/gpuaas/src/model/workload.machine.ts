@@ -27,7 +27,7 @@ const logic = setup({
     running: { on: { STOP: 'stopping', DRAIN: 'draining' } },
     /** The workload of a pod that somebody else than its pod ends: it waits until the pods service says that the pod is gone. */
     draining: {
-      meta: { deadlineMs: drainingMs.longest, givesUpBy: 'STOP' },
+      meta: { deadlineMs: drainingMs.longest, givesUpBy: 'STOP', byTheClock: true },
       on: { STOP: 'stopping', FAILED: 'failed' },
     },
     stopping: {

@@ -93,6 +93,18 @@ describe('where so many are prepared at once that turns come after the deadline'
     expect([await lostOf(inventory), (await fixture.node(inventory.node_id)).status]).toEqual([[], 'ready']);
   });
 
+  it('a GPU in doubt that nobody came to in time is where its device says', async () => {
+    const inventory = await fixture.inventory();
+    const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
+    await fixture.settle();
+    const doubting = `UPDATE gpu SET state = 'doubting_temporal', due_at = clock_timestamp() - interval '16 s',
+      deadline_at = clock_timestamp() - interval '1 s' WHERE node_id = $1`;
+    await fixture.query(doubting, [inventory.node_id]);
+    await fixture.settle();
+    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', transition: null });
+    expect([await lostOf(inventory), (await fixture.node(inventory.node_id)).status]).toEqual([[], 'ready']);
+  });
+
   it('a node whose turn comes late is initialised all the same', async () => {
     const { node_id } = await fixture.inventory();
     await fixture.call(nodes.reset, { node_id });
