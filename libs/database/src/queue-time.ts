@@ -11,6 +11,10 @@ export class QueueTime {
     return this.beforeMs + (this.waiting > 0 ? this.nowMs() - this.sinceMs : 0);
   }
 
+  get isWaiting(): boolean {
+    return this.waiting > 0;
+  }
+
   /** A connection is asked for. Call what is returned once, when it was given or refused. */
   begin(): () => void {
     if (this.waiting === 0) this.sinceMs = this.nowMs();

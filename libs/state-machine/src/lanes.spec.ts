@@ -39,6 +39,17 @@ describe('a lane', () => {
     expect([lanes.loads().loads, lanes.hanging]).toEqual([{ a: [1, 2] }, []]);
   });
 
+  it('gets no step while many steps wait for a connection', () => {
+    let waiting = 0;
+    lanes = new Lanes({ concurrency: 100, laneConcurrency: 3 }, undefined, () => waiting);
+    begin('a', 1);
+    const free = (count: number) => {
+      waiting = count;
+      return lanes.free;
+    };
+    expect([0, 60, 64, 99].map(free)).toEqual([64, 4, 0, 0]);
+  });
+
   it('may have any name', () => {
     begin('__proto__', 1);
     expect(JSON.parse(JSON.stringify(lanes.loads().loads))).toEqual(JSON.parse('{"__proto__": [1, 2]}'));

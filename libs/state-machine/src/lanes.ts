@@ -1,6 +1,9 @@
 /** How long a lane counts as hanging after one of its steps timed out. */
 const hangingMs = 60_000;
 
+/** Steps of a worker that wait for a connection when it begins no more. */
+const mostWaiting = 64;
+
 /** How many steps may begin, in total and per lane. */
 export interface LaneLoads {
   /** Steps that may begin in lanes that already have one. The first step of a lane is not limited by it. */
@@ -28,14 +31,19 @@ export class Lanes {
   private readonly hangingSinceMs = new Map<string, number>();
   private total = 0;
 
+  /** `waiting`: of the steps that run, those that wait for a connection to the database. */
   constructor(
     private readonly limits: LaneLimits,
     private readonly nowMs: () => number = () => performance.now(),
+    private readonly waiting: () => number = () => 0,
   ) {}
 
-  /** Steps that may begin, in all lanes together. */
+  /**
+   * Steps that may begin, in all lanes together. While many wait for a connection, more of them would only make all of them
+   * wait until they are cut off.
+   */
   get free(): number {
-    return this.limits.concurrency - this.total;
+    return Math.max(0, Math.min(this.limits.concurrency - this.total, mostWaiting - this.waiting()));
   }
 
   begin(lane: string): void {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { inBackground, isOutage, OutageLog, type Transactions } from '@atoll/database';
+import { inBackground, isOutage, OutageLog, type QueueTime, type Transactions } from '@atoll/database';
 import { WakeUp } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
@@ -53,6 +53,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private readonly claims: Claims<Row, State, Event>;
   private readonly lanes: Lanes;
   private readonly outages = new OutageLog(new Logger('Machines'));
+  private readonly queues = new Set<QueueTime>();
   private readonly writer: OutcomeWriter<Row, State, Event>;
   private pollAtMs = 0;
   private sweepAtMs = 0;
@@ -71,7 +72,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     const { concurrency = 500, laneConcurrency = 4 } = options;
     ({ stepMs: this.stepMs = 10_000, sweepMs: this.sweepMs = 30_000 } = options);
     this.claims = new Claims(machine, dataSource, keeper.claimMs);
-    this.lanes = new Lanes({ concurrency, laneConcurrency });
+    this.lanes = new Lanes({ concurrency, laneConcurrency }, undefined, () => [...this.queues].filter(({ isWaiting }) => isWaiting).length);
     const dueIn = (inMs: number) => (this.pollAtMs = Math.min(this.pollAtMs, performance.now() + inMs));
     this.writer = new OutcomeWriter(machine, this.claims, `system:${options.service}`, dueIn);
   }
@@ -222,7 +223,13 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     if (all.some(({ claim }) => this.isGivenUp(claim))) return false;
     const timeoutMs = Math.min(...all.map(({ claim }) => stepTimeoutMs(claim.leftMs, this.stepMs)));
     const rows = all.map(({ claim }) => claim.row);
-    const limits = { timeoutMs, stopping: this.stopping.signal, claims: all.map(({ kept }) => kept), outages: this.outages };
+    const limits = {
+      timeoutMs,
+      stopping: this.stopping.signal,
+      claims: all.map(({ kept }) => kept),
+      outages: this.outages,
+      queues: this.queues,
+    };
     const found = await runStep(this.machine, rows, limits, (context) => this.machine.stepAll(rows, context));
     // One row was moved meanwhile, or may be at fault: the others are not held up by it.
     const isCommon = Array.isArray(found) || isTimeout(found) || isCutShort(found);
@@ -249,7 +256,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private async doOne(held: Held<Row>): Promise<Found<Row, Event>> {
     const { row, leftMs } = held.claim;
     const timeoutMs = stepTimeoutMs(leftMs, this.stepMs);
-    const limits = { timeoutMs, stopping: this.stopping.signal, claims: [held.kept], outages: this.outages };
+    const limits = { timeoutMs, stopping: this.stopping.signal, claims: [held.kept], outages: this.outages, queues: this.queues };
     const isGivenUp = this.isGivenUp(held.claim);
     const found = isGivenUp
       ? deadlineExceeded(row)

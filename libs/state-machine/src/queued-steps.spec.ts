@@ -30,6 +30,42 @@ async function hold(): Promise<() => Promise<void>> {
   };
 }
 
+it('of 300 steps that need the database so many run at once that they wait for one another for short', async () => {
+  let now = 0;
+  let most = 0;
+  harbour.machine.does.dredging = async () => {
+    most = Math.max(most, (now += 1));
+    for (let at = 0; at < 5; at += 1) await look();
+    now -= 1;
+    return { event: 'DREDGED' };
+  };
+  const all = Array.from({ length: 300 }, (_, at) => ({ values: { ship: `${at}`, piers: [`${at}`] }, cause: { actor: 'user:1' } }));
+  await harbour.transactions.run((manager) => harbour.machine.insertAll(manager, all));
+  const worker = harbour.worker();
+  worker.start();
+  await harbour.eventuallyIn('in_use', 300);
+  await worker.stop();
+  expect(most).toBeLessThanOrEqual(128);
+});
+
+it('what else waits for connections keeps no step from beginning', async () => {
+  harbour.machine.does.dredging = () => Promise.resolve({ event: 'DREDGED' });
+  let isOver = false;
+  const others = Array.from({ length: 200 }, () =>
+    inBackground(async () => {
+      while (!isOver) await look();
+    }),
+  );
+  const all = Array.from({ length: 30 }, (_, at) => ({ values: { ship: `${at}`, piers: [`${at}`] }, cause: { actor: 'user:1' } }));
+  await harbour.transactions.run((manager) => harbour.machine.insertAll(manager, all));
+  const worker = harbour.worker();
+  worker.start();
+  await eventually(() => harbour.machine.begun.length >= 30);
+  await worker.stop();
+  isOver = true;
+  await Promise.all(others);
+});
+
 it('a step that was cut off while it waited for a connection counts as no try, and does not say that its lane hangs', async () => {
   let isCutOff = false;
   const letGo: (() => Promise<void>)[] = [];

@@ -23,6 +23,8 @@ export interface StepLimits {
   /** Those of all rows whose step it is. */
   readonly claims: readonly KeptClaim[];
   readonly outages: OutageLog;
+  /** Of each step of the worker that runs, while it does. */
+  readonly queues: Set<QueueTime>;
 }
 
 /**
@@ -32,7 +34,7 @@ export interface StepLimits {
 export async function runStep<Row extends MachineRow, State extends string, Event extends string, Answer>(
   machine: DurableMachine<Row, State, Event>,
   rows: readonly Row[],
-  { timeoutMs, stopping, claims, outages }: StepLimits,
+  { timeoutMs, stopping, claims, outages, queues }: StepLimits,
   step: (context: StepContext) => Promise<Answer>,
 ): Promise<Answer | Failure | undefined> {
   if (stopping.aborted) return undefined;
@@ -47,6 +49,7 @@ export async function runStep<Row extends MachineRow, State extends string, Even
     },
   };
   const queued = new QueueTime();
+  queues.add(queued);
   try {
     return await Promise.race([inBackground(() => step(context), queued), aborted(signal)]);
   } catch (error) {
@@ -61,6 +64,8 @@ export async function runStep<Row extends MachineRow, State extends string, Even
     }
     logger.error(`A step of ${machine.definition.id} in ${rows[0]?.state} failed: ${messageOf(error)}`);
     return { code: 'internal', message: 'An internal error.', isPermanent: false };
+  } finally {
+    queues.delete(queued);
   }
 }
 
