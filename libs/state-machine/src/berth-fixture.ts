@@ -5,12 +5,14 @@ import { Column, DataSource, Entity, PrimaryGeneratedColumn, type EntityManager,
 import { setup } from 'xstate';
 import { ClaimKeeper } from './claim-keeper.js';
 import { defineMachine, type EventOf, type StateOf, type TransientRule } from './definition.js';
-import { DurableMachine, type Outcome, type Passage, type StepContext } from './durable-machine.js';
+import { DurableMachine } from './durable-machine.js';
+import type { Outcome, Passage, StepContext } from './outcome.js';
 import { createHistoryTable, MachineHistory } from './history.entity.js';
 import { MachineIndexes, MachineRow, type Cause } from './machine-row.js';
 import { addFailedIndex, addLanes, addParkedRetriedIndex, dueIndex, machineColumns } from './machine-migrations.js';
 import type { Machine } from './machine-table.js';
-import { MachineWorker, type WorkerOptions } from './machine-worker.js';
+import { MachineWorker } from './machine-worker.js';
+import type { WorkerOptions } from './worker-options.js';
 
 /** Longer than any machine takes for what a spec does at once. `Harbour.pass(10)` outlasts it. */
 const backOff = { firstMs: 5_000, maxMs: 9_000 };

@@ -1,3 +1,5 @@
+import type { QueueTime } from '@atoll/database';
+
 /** How long a lane counts as hanging after one of its steps timed out. */
 const hangingMs = 60_000;
 
@@ -31,11 +33,12 @@ export class Lanes {
   private readonly hangingSinceMs = new Map<string, number>();
   private total = 0;
 
-  /** `waiting`: of the steps that run, those that wait for a connection to the database. */
+  /** Of each step that runs, its wait for connections to the database. */
+  readonly queues = new Set<Pick<QueueTime, 'isWaiting'>>();
+
   constructor(
     private readonly limits: LaneLimits,
     private readonly nowMs: () => number = () => performance.now(),
-    private readonly waiting: () => number = () => 0,
   ) {}
 
   /**
@@ -43,7 +46,8 @@ export class Lanes {
    * wait until they are cut off.
    */
   get free(): number {
-    return Math.max(0, Math.min(this.limits.concurrency - this.total, mostWaiting - this.waiting()));
+    const waiting = [...this.queues].filter(({ isWaiting }) => isWaiting).length;
+    return Math.max(0, Math.min(this.limits.concurrency - this.total, mostWaiting - waiting));
   }
 
   begin(lane: string): void {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { inBackground, isOutage, OutageLog, type QueueTime, type Transactions } from '@atoll/database';
+import { inBackground, isOutage, OutageLog, type Transactions } from '@atoll/database';
 import { WakeUp } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
@@ -10,25 +10,8 @@ import type { DurableMachine } from './durable-machine.js';
 import { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
 import { deadlineExceeded, OutcomeWriter, wasTouched } from './outcome-writer.js';
-import { isAnswer, isCutShort, isTimeout, runStep, stepTimeoutMs, type Found } from './run-step.js';
-
-export interface WorkerOptions {
-  /** Recorded as the actor `system:<service>`. */
-  readonly service: string;
-  /**
-   * Steps of one machine that run at once in this process. Default 500: a running step mostly waits, and holds no
-   * database connection meanwhile.
-   */
-  readonly concurrency?: number;
-  /** Steps of one lane that run at once in this process. Default 4. */
-  readonly laneConcurrency?: number;
-  /** Milliseconds between two polls, which find what other replicas have made due. Default 500. */
-  readonly pollMs?: number;
-  /** Time limit of a step in milliseconds. Default 10,000. */
-  readonly stepMs?: number;
-  /** Milliseconds between two sweeps (`DurableMachine.sweep`). Default 30,000. */
-  readonly sweepMs?: number;
-}
+import { isAnswer, isCutShort, isTimeout, runStep, stepTimeoutMs, type Found, type StepLimits } from './run-step.js';
+import type { WorkerOptions } from './worker-options.js';
 
 /** Rows past their deadline that one worker gives up at a time. */
 const maxOverdue = 50;
@@ -53,7 +36,6 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private readonly claims: Claims<Row, State, Event>;
   private readonly lanes: Lanes;
   private readonly outages = new OutageLog(new Logger('Machines'));
-  private readonly queues = new Set<QueueTime>();
   private readonly writer: OutcomeWriter<Row, State, Event>;
   private pollAtMs = 0;
   private sweepAtMs = 0;
@@ -72,7 +54,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     const { concurrency = 500, laneConcurrency = 4 } = options;
     ({ stepMs: this.stepMs = 10_000, sweepMs: this.sweepMs = 30_000 } = options);
     this.claims = new Claims(machine, dataSource, keeper.claimMs);
-    this.lanes = new Lanes({ concurrency, laneConcurrency }, undefined, () => [...this.queues].filter(({ isWaiting }) => isWaiting).length);
+    this.lanes = new Lanes({ concurrency, laneConcurrency });
     const dueIn = (inMs: number) => (this.pollAtMs = Math.min(this.pollAtMs, performance.now() + inMs));
     this.writer = new OutcomeWriter(machine, this.claims, `system:${options.service}`, dueIn);
   }
@@ -131,11 +113,10 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   /** Begins the steps of due rows, and returns how many. */
   private async look(): Promise<number> {
     try {
-      const overdue = this.beginAll(await this.poll());
-      const due = await this.beginDue();
+      const found = this.beginAll(await this.poll()) + (await this.beginDue());
       // What is due goes first: only what is left of the room is for rows that wait in a state with a portion.
       const { free } = this.lanes;
-      return overdue + due + (free > 0 && (await this.claims.begin(free)) ? await this.beginDue() : 0);
+      return found + (free > 0 && (await this.claims.begin(free)) ? await this.beginDue() : 0);
     } catch (error) {
       this.outages.log('warn', `Cannot claim due rows of ${this.machine.definition.id}; retrying`, error);
       return 0;
@@ -223,14 +204,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     if (all.some(({ claim }) => this.isGivenUp(claim))) return false;
     const timeoutMs = Math.min(...all.map(({ claim }) => stepTimeoutMs(claim.leftMs, this.stepMs)));
     const rows = all.map(({ claim }) => claim.row);
-    const limits = {
-      timeoutMs,
-      stopping: this.stopping.signal,
-      claims: all.map(({ kept }) => kept),
-      outages: this.outages,
-      queues: this.queues,
-    };
-    const found = await runStep(this.machine, rows, limits, (context) => this.machine.stepAll(rows, context));
+    const found = await runStep(this.machine, rows, this.limitsOf(all, timeoutMs), (context) => this.machine.stepAll(rows, context));
     // One row was moved meanwhile, or may be at fault: the others are not held up by it.
     const isCommon = Array.isArray(found) || isTimeout(found) || isCutShort(found);
     if (found === undefined ? !this.stopping.signal.aborted : !isCommon) return false;
@@ -245,6 +219,11 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     return true;
   }
 
+  private limitsOf(all: readonly Held<Row>[], timeoutMs: number): StepLimits {
+    const { outages, lanes, stopping } = this;
+    return { timeoutMs, stopping: stopping.signal, claims: all.map(({ kept }) => kept), outages, queues: lanes.queues };
+  }
+
   /** Runs the step of each row by itself. After a timeout or an outage the rows that are left are released as they are. */
   private async doEach(all: readonly Held<Row>[]): Promise<void> {
     for (const [at, each] of all.entries()) {
@@ -256,11 +235,10 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   private async doOne(held: Held<Row>): Promise<Found<Row, Event>> {
     const { row, leftMs } = held.claim;
     const timeoutMs = stepTimeoutMs(leftMs, this.stepMs);
-    const limits = { timeoutMs, stopping: this.stopping.signal, claims: [held.kept], outages: this.outages, queues: this.queues };
     const isGivenUp = this.isGivenUp(held.claim);
     const found = isGivenUp
       ? deadlineExceeded(row)
-      : await runStep(this.machine, [row], limits, (context) => this.machine.step(row, context));
+      : await runStep(this.machine, [row], this.limitsOf([held], timeoutMs), (context) => this.machine.step(row, context));
     if (!isGivenUp) this.noteAnswer([{ ...held, found }], timeoutMs);
     await this.apply([{ ...held, found }]).catch((error: unknown) => this.logFailure(row, error));
     return found;

@@ -6,7 +6,8 @@ import { DuePoll } from './due-poll.js';
 import type { DurableMachine } from './durable-machine.js';
 import { HistoryUpkeep } from './history-upkeep.js';
 import type { MachineRow } from './machine-row.js';
-import { MachineWorker, type WorkerOptions } from './machine-worker.js';
+import { MachineWorker } from './machine-worker.js';
+import type { WorkerOptions } from './worker-options.js';
 
 type Worker = MachineWorker<MachineRow, string, string>;
 

@@ -2,7 +2,8 @@ import { inBackground, isOutage, QueueTime, type OutageLog } from '@atoll/databa
 import { AppError, messageOf } from '@atoll/errors';
 import { Logger } from '@nestjs/common';
 import type { KeptClaim } from './claim-keeper.js';
-import type { DurableMachine, Outcome, StepContext } from './durable-machine.js';
+import type { DurableMachine } from './durable-machine.js';
+import type { Outcome, StepContext } from './outcome.js';
 import type { MachineError, MachineRow } from './machine-row.js';
 import { StepFailed } from './step-failed.js';
 
@@ -24,7 +25,7 @@ export interface StepLimits {
   readonly claims: readonly KeptClaim[];
   readonly outages: OutageLog;
   /** Of each step of the worker that runs, while it does. */
-  readonly queues: Set<QueueTime>;
+  readonly queues: Set<Pick<QueueTime, 'isWaiting'>>;
 }
 
 /**
