@@ -59,3 +59,13 @@ export async function heldStart(driver: ClusterDriver, kind: 'startPod' | 'start
   void work().then(working.resolve, working.reject);
   return begun.promise;
 }
+
+/** The process of a start learns by its clock, or when it next extends its claims, that its claim has run out: resolves when it is told no more that its run is wanted. */
+export async function toldNoMore({ isWanted }: LateStart): Promise<void> {
+  const isTold = () =>
+    isWanted().then(
+      () => true,
+      () => false,
+    );
+  while (await isTold()) await new Promise((resolve) => setTimeout(resolve, 20));
+}

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { nodes, pools } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
+import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 
@@ -144,5 +145,21 @@ it('a GPU that a team waits for is prepared at once, however many others are und
     await fixture.pass(2);
   }
   expect((await fixture.subscription(team, held)).status).toBe('active');
+  await fixture.query(`DELETE FROM gpu WHERE uuid LIKE 'hall-%'`);
+});
+
+it('of 20,000 GPUs that wait, a look for those that are begun next and those that teams have reads few', async () => {
+  const { node_id } = await fixture.inventory();
+  await fixture.query(
+    `INSERT INTO gpu (node_id, uuid, board, state, lane, deadline_at, claimed_until, entered_at)
+     SELECT $1, 'hall-' || n, 'A100-80GB', 'preparing', 'hall' || n / 16, later, later, clock_timestamp()
+     FROM generate_series(1, 21000) n, LATERAL (SELECT CASE WHEN n <= 1000 THEN clock_timestamp() + interval '1 day' END AS later) later`,
+    [node_id],
+  );
+  await fixture.query('ANALYZE gpu');
+  const sent = await allStatementsDuring(() => fixture.work());
+  const begins = sent.filter(({ text }) => /\burgent AS\b/.test(text) && /\bUPDATE gpu\b/.test(text));
+  expect(begins.length).toBeGreaterThan(0);
+  for (const begin of begins) expect(await mostRowsRead(fixture, begin)).toBeLessThanOrEqual(2_000);
   await fixture.query(`DELETE FROM gpu WHERE uuid LIKE 'hall-%'`);
 });

@@ -1,7 +1,7 @@
 import type { ClusterDriver } from '@atoll/cluster';
 import { pods } from '@atoll/contracts/pods';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { frozenStart, heldStart as held } from '../late-start-fixture.js';
+import { frozenStart, heldStart as held, toldNoMore } from '../late-start-fixture.js';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 
 let fixture: PodsFixture;
@@ -44,13 +44,7 @@ it('a process whose claim has run out is not told that a run is wanted, although
   const first = await heldStart();
   await takeOver();
   const second = await heldStart();
-  const isToldSo = () =>
-    first.isWanted().then(
-      () => true,
-      () => false,
-    );
-  // It learns of it by its clock, or when it next extends its claims.
-  while (await isToldSo()) await new Promise((resolve) => setTimeout(resolve, 20));
+  await toldNoMore(first);
   await Promise.all([first.goOn(), second.goOn()]);
   await fixture.until(pod, 'running');
 });

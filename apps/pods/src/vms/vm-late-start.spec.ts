@@ -4,7 +4,7 @@ import { membershipChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { frozenStart, heldStart as held } from '../late-start-fixture.js';
+import { frozenStart, heldStart as held, toldNoMore } from '../late-start-fixture.js';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 
 let fixture: PodsFixture;
@@ -65,13 +65,7 @@ it('a process whose claim has run out is not told that a run is wanted, although
   const first = await heldStart();
   await takeOver();
   const second = await heldStart();
-  const isToldSo = () =>
-    first.isWanted().then(
-      () => true,
-      () => false,
-    );
-  // It learns of it by its clock, or when it next extends its claims.
-  while (await isToldSo()) await new Promise((resolve) => setTimeout(resolve, 20));
+  await toldNoMore(first);
   await Promise.all([first.goOn(), second.goOn()]);
   await fixture.untilVm(vm, isRunning);
 });
