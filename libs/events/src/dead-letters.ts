@@ -29,12 +29,13 @@ export class DeadLetters {
     return this.dataSource.getRepository(DeadLetter).count();
   }
 
-  /** Tries those once more for which an operator asked, the first of them first. What becomes of each stands in its row. */
-  async retryRequested(): Promise<void> {
+  /** Tries those once more for which an operator asked, the first of them first, until `signal`. What becomes of each stands in its row. */
+  async retryRequested(signal?: AbortSignal): Promise<void> {
     const rows = await this.dataSource.query<{ id: string }[]>(
       `SELECT id FROM dead_letter WHERE retry_requested_at IS NOT NULL ORDER BY retry_requested_at LIMIT ${listLimit}`,
     );
     for (const { id } of rows) {
+      if (signal?.aborted) return;
       try {
         await this.retry(id);
       } catch (error) {

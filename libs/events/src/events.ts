@@ -88,7 +88,7 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       // A database that is away shows in readiness.
-      await this.deadLetters.retryRequested().catch(() => undefined);
+      await this.deadLetters.retryRequested(signal).catch(() => undefined);
       await delay(retryEveryMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }

@@ -160,7 +160,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 
   /** Runs the step of a claimed row, and of those that run together with it, and applies the results. Never throws. */
   private async take(claim: Claim<Row>): Promise<void> {
-    if (this.isGivenUp(claim)) return this.giveUp(claim);
+    if (this.isGivenUp(claim.row, claim.leftMs)) return this.giveUp(claim);
     const { lane } = claim.row;
     this.lanes.begin(lane);
     const claims = [this.keep(claim)];
@@ -189,7 +189,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   }
 
   private keep(claim: Claim<Row>): Held<Row> {
-    return { claim, kept: this.keeper.keep(this.machine, claim) };
+    return { claim, kept: this.keeper.keep(this.machine, claim), endsAtMs: performance.now() + claim.leftMs };
   }
 
   /** Claims more rows whose steps run together with this one's. Together they count as one step of their lane. */
@@ -201,8 +201,8 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 
   /** Returns false if nothing was written and the step of each row has to run by itself. */
   private async doTogether(all: readonly Held<Row>[]): Promise<boolean> {
-    if (all.some(({ claim }) => this.isGivenUp(claim))) return false;
-    const timeoutMs = Math.min(...all.map(({ claim }) => stepTimeoutMs(claim.leftMs, this.stepMs)));
+    if (all.some((held) => this.isGivenUp(held.claim.row, leftMsOf(held)))) return false;
+    const timeoutMs = Math.min(...all.map((held) => stepTimeoutMs(leftMsOf(held), this.stepMs)));
     const rows = all.map(({ claim }) => claim.row);
     const found = await runStep(this.machine, rows, this.limitsOf(all, timeoutMs), (context) => this.machine.stepAll(rows, context));
     // One row was moved meanwhile, or may be at fault: the others are not held up by it.
@@ -233,9 +233,11 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   }
 
   private async doOne(held: Held<Row>): Promise<Found<Row, Event>> {
-    const { row, leftMs } = held.claim;
+    const { row } = held.claim;
+    // Others of its batch may have had their steps since it was claimed.
+    const leftMs = leftMsOf(held);
     const timeoutMs = stepTimeoutMs(leftMs, this.stepMs);
-    const isGivenUp = this.isGivenUp(held.claim);
+    const isGivenUp = this.isGivenUp(row, leftMs);
     const found = isGivenUp
       ? deadlineExceeded(row)
       : await runStep(this.machine, [row], this.limitsOf([held], timeoutMs), (context) => this.machine.step(row, context));
@@ -259,7 +261,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   }
 
   /** Whether the row is past its deadline and gets no late try. */
-  private isGivenUp({ row: { state, attempts, lane }, leftMs }: Claim<Row>): boolean {
+  private isGivenUp({ state, attempts, lane }: Row, leftMs: number): boolean {
     if (leftMs > 0) return false;
     const isTriedLate = this.machine.ruleOf(state)?.givesBack === true && attempts === 0;
     return !isTriedLate || this.lanes.hanging.includes(lane);
@@ -290,6 +292,12 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 interface Held<Row> {
   readonly claim: Claim<Row>;
   readonly kept: KeptClaim;
+  /** The deadline of the row, by this process's own clock. */
+  readonly endsAtMs: number;
+}
+
+function leftMsOf({ endsAtMs }: Held<unknown>): number {
+  return endsAtMs - performance.now();
 }
 
 interface Result<Row, Event extends string> extends Held<Row> {

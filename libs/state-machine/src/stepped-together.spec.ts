@@ -50,6 +50,29 @@ it('one whose result cannot be applied holds up none of the others', async () =>
   expect(await Promise.all(ids.map(stateOf))).toEqual(['in_use', 'dredging', 'in_use', 'in_use']);
 });
 
+it('one whose deadline comes while another of its batch has its step by itself gets none any more', async () => {
+  const deadline = Promise.withResolvers<Date>();
+  const isOver = async () =>
+    (await harbour.dataSource.query<object[]>('SELECT WHERE clock_timestamp() > $1', [await deadline.promise])).length > 0;
+  harbour.machine.does.filling = () => Promise.resolve({ againAfterMs: 60_000 });
+  harbour.machine.does.dredging = async ({ ship }) => {
+    const isAlone = harbour.machine.begun.filter((each) => each === `dredging:${ship}`).length > 1;
+    if (!isAlone && ship === 'Gjoa') throw new Error('not together');
+    if (isAlone && ship === 'Fram') await eventually(isOver);
+    return { event: 'DREDGED' };
+  };
+  expectErrors(/A step of berth in dredging failed: not together/);
+  const ids = await ask();
+  const [{ deadline_at: at }] = await harbour.dataSource.query(
+    `WITH soon AS (UPDATE berth SET deadline_at = clock_timestamp() + interval '1 second' WHERE ship <> 'Fram' RETURNING deadline_at)
+     SELECT max(deadline_at) AS deadline_at FROM soon`,
+  );
+  deadline.resolve(at);
+  await harbour.worker().settle();
+  expect(await Promise.all(ids.map(stateOf))).toEqual(['in_use', 'filling', 'filling', 'filling']);
+  expect(harbour.machine.begun.filter((each) => each === 'dredging:Vega')).toHaveLength(1);
+});
+
 it('one past its deadline is given up without a step; the others go on', async () => {
   harbour.machine.does.filling = () => Promise.resolve({ againAfterMs: 60_000 });
   const ids = await ask();

@@ -126,6 +126,32 @@ describe('an answer that comes in parts', () => {
       expect((await ask('GET', { key: same })).status).toBe(200);
     });
 
+    it('counts with those of its team that were asked for at the same time', async () => {
+      const key = ofTeam('e');
+      let asked = 0;
+      const both = Promise.withResolvers<void>();
+      gateway.services.answer(billingReports.team, async () => {
+        asked += 1;
+        if (asked === 2) both.resolve();
+        await both.promise;
+        return new Json<BillingReport>(parts(120, 256 * 1024));
+      });
+      const statuses: number[] = [];
+      const stallBoth = [key, key].map(
+        () =>
+          new Promise<void>((resolve) => {
+            const onResponse = (incoming: IncomingMessage) => {
+              stalled.push(incoming.pause());
+              statuses.push(incoming.statusCode ?? 0);
+              resolve();
+            };
+            void ask('GET', { key, onResponse }).catch(() => undefined);
+          }),
+      );
+      await Promise.all(stallBoth);
+      expect(statuses.toSorted()).toEqual([200, 429]);
+    });
+
     it('is cut off after a while', async () => {
       gateway.app.get(UnreadLimits).patienceMs = 200;
       const key = ofTeam('d');

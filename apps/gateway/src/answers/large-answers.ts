@@ -49,9 +49,12 @@ export class LargeAnswers {
     return this.passOn(await rpc.callForJson(operation, input, context), context.caller);
   }
 
+  /** Throws as `requireRoom` where the answer is long. */
   passOn(json: JsonText, caller: Caller): PassedOn {
     const [only = '', ...others] = typeof json === 'string' ? [json] : json;
     if (typeof json === 'string' || others.length === 0) return only;
+    // Others may have come since it was asked for. Who leaves much unread has this one thrown away, and asks again.
+    this.requireRoom(caller);
     const reader = readerOf(caller);
     const count = (bytes: number) => {
       const sum = (this.unread.get(reader) ?? 0) + bytes;

@@ -126,9 +126,11 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
   private async changeKeys(instance: BaremetalInstanceEntity, node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
     const { instanceId, teamId, placedKeys } = instance;
     const attempts = instance.attempts + 1;
+    if ((await this.keys.of(teamId)).join('\n') === placedKeys) return 'rest';
+    // Keys are read after the number is taken: who has read older ones has a smaller number, and is refused by the host.
+    const fence = await this.nextFence(instance);
     const keys = await this.keys.of(teamId);
-    if (keys.join('\n') === placedKeys) return 'rest';
-    const tenancy = this.access.tenancyOf(instance, node, keys, instance.fence);
+    const tenancy = this.access.tenancyOf(instance, node, keys, fence);
     try {
       await this.ledger.record({ instanceId, nodeId: node.nodeId, action: 'keys', step: 'change_keys' }, () =>
         this.access.driverOf(node).changeKeys(this.access.hostOf(node), tenancy, context),
@@ -138,7 +140,11 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
       const { code, message } = error;
       return { againAfterMs: backOffMs(keysBackOff, attempts), reason: { code, message }, values: { attempts } };
     }
-    await this.query('UPDATE baremetal_instance SET placed_keys = $2, attempts = 0 WHERE instance_id = $1', [instanceId, keys.join('\n')]);
+    await this.query('UPDATE baremetal_instance SET placed_keys = $2 WHERE instance_id = $1 AND fence = $3', [
+      instanceId,
+      keys.join('\n'),
+      fence,
+    ]);
     return 'rest';
   }
 
@@ -151,14 +157,14 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
       const node = await this.lockNode(manager, nodeId);
       await manager.query('UPDATE baremetal_instance SET node_id = $2, waiting_reason = NULL WHERE instance_id = $1', [instanceId, nodeId]);
       await this.nodes.move(manager, node, 'ASSIGN', cause, { instanceId });
-      await this.move(manager, instance, 'ALLOCATED', cause, { claimedUntil: null });
+      await this.move(manager, instance, 'ALLOCATED', cause);
       await this.touch(manager, next);
       return true;
     }
     const reason = next.length > 0 ? 'An earlier request goes first.' : await waitingReason(manager, instance);
     if (reason === undefined) {
       const error = { code: 'spec_mismatch', message: 'No node of the platform can meet this request any more.' };
-      await this.move(manager, instance, 'MISMATCHED', cause, { claimedUntil: null }, error);
+      await this.move(manager, instance, 'MISMATCHED', cause, {}, error);
       return true;
     }
     await manager.query('UPDATE baremetal_instance SET waiting_reason = $2 WHERE instance_id = $1', [instanceId, reason]);
@@ -249,6 +255,22 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
        UPDATE baremetal_instance SET fence = raised.fence FROM raised WHERE instance_id = $1`,
       [instanceId, nodeId],
     );
+  }
+
+  /** A number greater than all before, for something more that is done in `active`. The instance is locked before its node, as by transitions. */
+  private async nextFence({ instanceId, claimToken }: BaremetalInstanceEntity): Promise<string> {
+    const [raised] = await this.query<{ fence: string }>(
+      `WITH instance AS (
+         SELECT instance_id, node_id FROM baremetal_instance WHERE instance_id = $1 AND state = 'active' AND claim_token = $2 FOR NO KEY UPDATE
+       ), raised AS (
+         UPDATE baremetal_node node SET fence = fence + 1 FROM instance WHERE node.node_id = instance.node_id RETURNING instance.instance_id, node.fence
+       ), kept AS (
+         UPDATE baremetal_instance held SET fence = raised.fence FROM raised WHERE held.instance_id = raised.instance_id RETURNING held.fence
+       ) SELECT fence FROM kept`,
+      [instanceId, claimToken],
+    );
+    if (!raised) throw new Error(`The claim on the instance ${instanceId} is lost.`);
+    return raised.fence;
   }
 
   private async notePlaced({ instanceId }: BaremetalInstanceEntity, keys: readonly string[]): Promise<void> {

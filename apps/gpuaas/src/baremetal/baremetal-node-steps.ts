@@ -157,7 +157,6 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
       differences,
       unreachableSince: null,
       unreachableReason: null,
-      claimedUntil: null,
     };
     const cause = { actor: 'system:gpuaas' };
     let error = isAccepted ? null : { code: 'specs_differ', message: sentenceOf(differences) };

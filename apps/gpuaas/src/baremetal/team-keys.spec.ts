@@ -1,12 +1,14 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { type TeamRole } from '@atoll/contracts';
 import { userKeysChanged } from '@atoll/contracts/pods';
 import { membershipChanged } from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
+import { StepFailed } from '@atoll/state-machine';
 import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
+import { SimulatedHosts } from './simulated-hosts.js';
 import { TeamKeys } from './team-keys.js';
 
 let fixture: BaremetalFixture;
@@ -86,6 +88,30 @@ it('a change that met a locked row reaches the host by the next sweep', async ()
   await fixture.sweep();
   await fixture.work();
   expect([await keysOnHost(), (await fixture.instance(theirs, instance)).keys_stale]).toEqual([[other], false]);
+});
+
+it('keys that a frozen worker sends after newer ones are refused by the host', async () => {
+  const theirs = await fixture.team();
+  const user_id = newId();
+  await fixture.gpuaas.tell(membershipChanged, { team_id: theirs.team_id, user_id, role: 'member', revision: 1 });
+  await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [one], revision: 1 });
+  const model = `keys-${newId().slice(-8)}`;
+  const node = await fixture.available('', { specs: { gpu_model: model, gpu_count: 1, cpu_cores: 8, memory_gb: 64 } });
+  const instance = await fixture.settled(theirs, { specs: { gpu_model: model } });
+  const hosts = fixture.gpuaas.get(SimulatedHosts);
+  const changeKeys = hosts.changeKeys.bind(hosts);
+  let thaw: () => Promise<void> = () => Promise.resolve();
+  jest.spyOn(hosts, 'changeKeys').mockImplementationOnce((host, tenancy) => {
+    thaw = () => changeKeys(host, tenancy, { signal: AbortSignal.timeout(5_000) });
+    return Promise.reject(new StepFailed('frozen', 'The worker was frozen.'));
+  });
+  await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [one, other], revision: 2 });
+  await fixture.work();
+  await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [other], revision: 3 });
+  await fixture.work();
+  await expect(thaw()).rejects.toMatchObject({ code: 'superseded' });
+  expect(Object.values(await fixture.usersOf(node)).flatMap(({ keys }) => keys)).toEqual([other]);
+  expect(await fixture.instance(theirs, instance)).toMatchObject({ status: 'Active', keys_stale: false });
 });
 
 it('a sweep for hosts with old keys reads no instance that has ended', async () => {

@@ -1,6 +1,9 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import type { MachineDefinition } from '@atoll/state-machine';
+import { GpuaasSettings } from '../gpuaas-settings.js';
+import { baremetalInstanceMachine } from '../model/baremetal-instance.machine.js';
+import { baremetalNodeMachine } from '../model/baremetal-node.machine.js';
 import { gpuMachine } from '../model/gpu.machine.js';
 import { nodeMachine } from '../model/node.machine.js';
 import { subscriptionMachine } from '../model/subscription.machine.js';
@@ -22,24 +25,31 @@ function endsOf(definition: MachineDefinition): Map<string, string[]> {
   return ends;
 }
 
-describe.each([gpuMachine, nodeMachine, subscriptionMachine, workloadMachine].map(({ definition }) => definition as MachineDefinition))(
-  'the machine of a $id',
-  (definition) => {
-    it('comes from every transient state to a stable one by its deadlines alone', () => {
-      for (const [state, path] of endsOf(definition)) {
-        expect([state, path.includes('for ever')]).toEqual([state, false]);
-        expect(definition.states.get(path.at(-1) ?? '')?.rule).toBeUndefined();
-      }
-    });
-  },
-);
+const definitions = [
+  gpuMachine,
+  nodeMachine,
+  subscriptionMachine,
+  workloadMachine,
+  baremetalNodeMachine,
+  baremetalInstanceMachine(new GpuaasSettings().baremetalLimits),
+].map(({ definition }) => definition as MachineDefinition);
+
+describe.each(definitions)('the machine of a $id', (definition) => {
+  it('comes from every transient state to a stable one by its deadlines alone', () => {
+    for (const [state, path] of endsOf(definition)) {
+      expect([state, path.includes('for ever')]).toEqual([state, false]);
+      expect(definition.states.get(path.at(-1) ?? '')?.rule).toBeUndefined();
+    }
+  });
+});
 
 it('the columns of a machine are written by libs/state-machine alone', () => {
   const columns =
     'state|entered_at|deadline_at|due_at|parked_until|lane|further_lanes|attempts|last_error|claim_token|claimed_until|revision|request_id';
-  const write = new RegExp(`UPDATE (gpu|node|subscription|workload) SET (?:(?!WHERE|FROM)[^\`])*\\b(${columns}) =`);
+  const tables = definitions.map(({ id }) => id).join('|');
+  const write = new RegExp(`UPDATE (${tables}) (?:\\w+ )?SET (?:(?!WHERE|FROM)[^\`])*\\b(${columns}) =`);
   const files = globSync('apps/gpuaas/src/**/*.ts', { exclude: ['**/*.spec.ts', '**/*-fixture.ts', '**/migrations/**'] });
   expect(files.length).toBeGreaterThan(50);
   expect(files.filter((file) => write.test(readFileSync(file, 'utf8')))).toEqual([]);
-  expect(write.test('UPDATE node SET failures = failures + 1, due_at = now() WHERE node_id = $1')).toBe(true);
+  expect(write.test('UPDATE baremetal_node node SET failures = failures + 1, due_at = now() WHERE node_id = $1')).toBe(true);
 });

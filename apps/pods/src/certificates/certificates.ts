@@ -15,6 +15,8 @@ const selfSignedDays = 365;
 export class Certificates {
   private readonly logger = new Logger(Certificates.name);
   private read: { readonly version: string; readonly certificate: Certificate } | undefined;
+  /** The files that could not be read last: said once, though each service asks for them. */
+  private warnedOf: string | undefined;
 
   constructor(
     private readonly statements: Statements,
@@ -29,16 +31,18 @@ export class Certificates {
     return this.operators(tlsCert, tlsKey);
   }
 
-  /** Whether the operator's files have changed since they were read last. */
-  async hasChanged(): Promise<boolean> {
+  /** The operator's, from now on; undefined where services have self-signed ones, or none could be read yet. */
+  async current(): Promise<Certificate | undefined> {
     const { tlsCert, tlsKey } = this.settings;
-    if (tlsCert === undefined || tlsKey === undefined || !this.read) return false;
-    return (await versionOf(tlsCert, tlsKey).catch(() => this.read?.version)) !== this.read.version;
+    if (tlsCert === undefined || tlsKey === undefined) return undefined;
+    // What cannot be read was logged, and is read by the next look.
+    return this.operators(tlsCert, tlsKey).catch(() => undefined);
   }
 
   private async operators(certFile: string, keyFile: string): Promise<Certificate> {
+    let version = 'none';
     try {
-      const version = await versionOf(certFile, keyFile);
+      version = await versionOf(certFile, keyFile);
       if (this.read?.version === version) return this.read.certificate;
       const [certificate, key] = await Promise.all([readFile(certFile, 'utf8'), readFile(keyFile, 'utf8')]);
       // Throws where the two do not belong together: half of a renewal may be written.
@@ -46,7 +50,10 @@ export class Certificates {
       this.read = { version, certificate: { certificate, key } };
       return this.read.certificate;
     } catch (error) {
-      this.logger.warn('Cannot read the certificate of ATOLL_TLS_CERT and ATOLL_TLS_KEY; exposed services keep the last one.');
+      if (this.warnedOf !== version) {
+        this.logger.warn('Cannot read the certificate of ATOLL_TLS_CERT and ATOLL_TLS_KEY; exposed services keep the last one.');
+      }
+      this.warnedOf = version;
       if (this.read) return this.read.certificate;
       throw error;
     }

@@ -1,3 +1,4 @@
+import type { Certificate } from '@atoll/cluster';
 import { messageOf } from '@atoll/errors';
 import { Transactions } from '@atoll/database';
 import { Rounds } from '@atoll/waiting';
@@ -13,6 +14,8 @@ const everyMs = 5_000;
 @Injectable()
 export class CertificateRenewal implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(CertificateRenewal.name);
+  /** What exposed services have, or were told to take. */
+  private given: Certificate | undefined;
   private readonly rounds = new Rounds(() => this.look().then(() => everyMs));
 
   constructor(
@@ -33,7 +36,11 @@ export class CertificateRenewal implements OnApplicationBootstrap, BeforeApplica
 
   async look(): Promise<void> {
     try {
-      if (!(await this.certificates.hasChanged())) return;
+      const current = await this.certificates.current();
+      const before = this.given;
+      // The first was there before this process began. Services that were opened before get it with their next review.
+      this.given ??= current;
+      if (!current || !before || current === before) return;
       const rows = await this.dataSource.query<{ service_id: string }[]>(
         `SELECT service_id FROM exposure WHERE is_ssl AND state IN ('active', 'provisioning', 'updating', 'reverting')`,
       );
@@ -43,6 +50,7 @@ export class CertificateRenewal implements OnApplicationBootstrap, BeforeApplica
           rows.map(({ service_id }) => service_id),
         ),
       );
+      this.given = current;
       this.logger.log(`The certificate has changed; ${rows.length} exposed services get it.`);
     } catch (error) {
       this.logger.warn(`Cannot look for a new certificate; retrying: ${messageOf(error)}`);

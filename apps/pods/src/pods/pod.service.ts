@@ -49,10 +49,10 @@ export class PodsService {
     await this.starts.requireImage(team_id, image, context.requestId);
     if (subscription.refusal) throw new AppError(subscription.refusal.code, subscription.refusal.message);
     return this.writers.once(turnAtRoom(subscription.subscription_id), context, async (manager) => {
-      await requireFewAtRest(manager, team_id);
-      await requireRoom(manager, subscription, vgpus);
       const workspaceId = workspace_id ?? subscription.workspace_id;
       await this.gate.holdOpen(manager, context.caller, team_id, workspaceId);
+      await requireFewAtRest(manager, team_id);
+      await requireRoom(manager, subscription, vgpus);
       await this.volumes.hold(manager, { teamId: team_id, gpuaasId: subscription.gpuaas_id }, asked.volumes ?? []);
       const values = { ...this.valuesOf(asked, subscription), ...terms, teamId: team_id, workspaceId };
       return podView(await this.pods.insert(manager, values, causeOf(context)));

@@ -55,7 +55,7 @@ export class Visit {
     client
       .on('authentication', (context) => {
         // In the order in which they came: their answers carry no number.
-        this.#authenticating = this.#authenticating.then(() => this.#authenticate(context));
+        this.#authenticating = this.#authenticating.then(() => this.#authenticate(context)).catch((error: unknown) => this.#break(error));
       })
       .on('session', (accept, reject) => {
         if (this.#isOver || this.#sessions.size >= options.limits.sessions) return reject();
@@ -81,6 +81,13 @@ export class Visit {
       disconnect(this.client, disconnection.protocolError, tooLongSentence);
     this.#isOver = true;
     setTimeout(() => this.cut(), partingMs).unref();
+  }
+
+  /** Nobody is let in by a log-in that broke in the middle, and the next of this connection would be answered out of order. */
+  #break(error: unknown): void {
+    this.#logger.warn({ message: 'An SSH log-in broke off; its connection is cut', err: error });
+    this.#isExcused = true;
+    this.cut();
   }
 
   /** null before the log-in. */
