@@ -46,6 +46,16 @@ describe('a field', () => {
     expect(found).toContainEqual('members.1.role: role must be one of: team_owner, team_admin, member, billing_viewer, viewer');
   });
 
+  it('that is no e-mail address is refused at once, however long and odd it is', () => {
+    // To look from each of so many signs to the end would take hours.
+    for (const part of ['@', 'a@', '@é', 'é', 'a@é.']) {
+      const email = part.repeat(5_000_000 / part.length);
+      expect(faults(AddMember, { email, name: 'Ada', role: 'member' }).join()).toContain('email: email must be');
+      const shorter = `${part.repeat(900 / part.length)}é`;
+      expect(faults(AddMember, { email: shorter, name: 'Ada', role: 'member' }).join()).toContain('email: email must be');
+    }
+  });
+
   it('that is an e-mail address is refused, and throws nothing, where it holds half a surrogate pair', () => {
     for (const email of ['\ud800@example.com', 'ada@\udc00.example', '\ud800']) {
       expect(faults(AddMember, { team_id: '01a1fbfa-c6f6-77e9-aebd-42be3c465757', email, name: 'Ada', role: 'member' })).not.toEqual([]);

@@ -100,19 +100,23 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
     { type: String, format: 'email', maxLength: 254 },
     // Half a surrogate pair is refused as any other text that is no address; `isEmail` would throw a URIError for it.
     Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? (value.isWellFormed() ? emailSpelling(value) : '') : value)),
+    // First: what is too long for an address is not looked at any further.
+    MaxLength(254),
     IsEmail({ blacklisted_chars: '"' }, { message }),
     Matches(/^[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]+@[\x21-\x7e]+$/u, { message }),
-    MaxLength(254),
   );
 }
 
-const internationalDomain = /@(?=.*\P{ASCII})([\p{L}\p{M}\p{N}.-]+)$/u;
+/** Of what is longer nothing is an address, whichever way it is spelt; a domain has 253 at most (RFC 1035). */
+const longestSpelling = 1_000;
+const domainName = /^[\p{L}\p{M}\p{N}.-]{1,253}$/u;
 
 /** The one spelling of an e-mail address, as `Email` has it. What is no address stays one that `Email` refuses. */
 export function emailSpelling(text: string): string {
-  const domain = internationalDomain.exec(text)?.[1];
-  const isDomain = domain !== undefined && URL.canParse(`http://${domain}`);
-  const spelt = isDomain ? text.slice(0, -domain.length) + new URL(`http://${domain}`).hostname : text;
+  if (text.length > longestSpelling) return text;
+  const [before, domain] = [text.slice(0, text.lastIndexOf('@') + 1), text.slice(text.lastIndexOf('@') + 1)];
+  const isForeign = before !== '' && domainName.test(domain) && /\P{ASCII}/u.test(domain) && URL.canParse(`http://${domain}`);
+  const spelt = isForeign ? before + new URL(`http://${domain}`).hostname : text;
   return spelt.normalize('NFC').toLowerCase();
 }
 

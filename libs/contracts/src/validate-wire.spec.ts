@@ -5,7 +5,13 @@ import type { Wire } from './contract.js';
 import { Flag, ListOf, Nested, Text, WholeNumber } from './fields.js';
 import { validateWire } from './validate-wire.js';
 
+let membersMade = 0;
+
 class Member {
+  constructor() {
+    membersMade += 1;
+  }
+
   @Text({ max: 5 })
   name!: string;
 }
@@ -85,10 +91,30 @@ describe('what comes over the wire', () => {
   });
 
   it('is refused in few words, however many faults it has', () => {
-    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`${'x'.repeat(500)}${index}`, 1]));
+    const many = Object.fromEntries(Array.from({ length: 499 }, (_, index) => [`${'x'.repeat(500)}${index}`, 1]));
     const wire = JSON.stringify(refusal({ name: 'a', ...many }).toWire());
     expect(refusal({ name: 'a', ...many }).details.errors).toHaveLength(100);
     expect(wire.length).toBeLessThan(100_000);
+  });
+
+  it('is refused with more names than anything that is meant, at any depth, whatever their number', () => {
+    const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, 1]));
+    // To compare each of so many with all others would take minutes.
+    expect(refusal(many(300_000)).details.errors).toEqual([
+      { path: '', code: 'maxProperties', message: 'an object must not have more than 500 names' },
+    ]);
+    expect(faults({ name: 'a', members: [many(501)] })).toEqual(['members.0:maxProperties']);
+    expect(faults({ name: 'a', ...many(499) })).toHaveLength(100);
+  });
+
+  it('is refused with a list that is too long before anything is made of its entries', () => {
+    membersMade = 0;
+    const long = { name: 'a', members: Array.from({ length: 20_000 }, () => ({ name: 'b' })) };
+    expect(refusal(long).details.errors).toEqual([
+      { path: 'members', code: 'arrayMaxSize', message: 'members must hold at most 2 entries' },
+    ]);
+    expect(membersMade).toBe(0);
+    expect(validateWire(Team, { name: 'a', members: [{ name: 'b' }, { name: 'c' }] }).members).toHaveLength(2);
   });
 
   it('loses fields that its class does not have, at any depth and of any name, where those are to be omitted', () => {

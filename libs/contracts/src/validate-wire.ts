@@ -17,6 +17,8 @@ export interface WireRules {
   isText?: boolean;
 }
 
+/** More names than any object that is meant has (a pod's variables: 200). class-transformer compares each name with all others. */
+const mostNames = 500;
 /** Deeper than any wire class, and shallow enough for what recurses. */
 const maxDepth = 32;
 /** The code of a fault that is a field which the class does not declare. */
@@ -38,6 +40,8 @@ export function validateWire<T extends object>(
     throw invalidInput([{ path: '', code: 'isObject', message: 'a JSON object is expected' }]);
   }
   requireHarmless(plain, '', 1, unknownFields !== 'refuse');
+  const tooLong = unknownFields === 'refuse' ? tooLongLists(type, plain) : [];
+  if (tooLong.length > 0) throw invalidInput(tooLong);
   const instance = plainToInstance(type, plain, isText ? { groups: [textGroup] } : {});
   const faults = validateSync(instance, {
     whitelist: unknownFields !== 'keep',
@@ -50,12 +54,33 @@ export function validateWire<T extends object>(
 }
 
 /**
+ * Lists that are longer than their class says, with what it says of them. Found before an instance is made of each of their entries: that takes a hundred times
+ * as long as to read their JSON.
+ */
+function tooLongLists(type: Wire, plain: object): FieldError[] {
+  const fields = plain as Record<string, unknown>;
+  return getMetadataStorage()
+    .getTargetValidationMetadatas(type, '', false, false)
+    .flatMap(({ propertyName: path, name: code, constraints, message }) => {
+      const value = fields[path];
+      const max: unknown = code === 'arrayMaxSize' ? constraints?.[0] : undefined;
+      if (!Array.isArray(value) || typeof max !== 'number' || value.length <= max) return [];
+      return [{ path, code: String(code), message: String(message).replace('$property', path) }];
+    });
+}
+
+/**
  * Refuses, or leaves out, what would not reach the validator, or break what recurses before it: depth, and names of every object's
  * prototype, which class-transformer leaves out in silence or class-validator takes for declared.
  */
 function requireHarmless(value: object, path: string, depth: number, isOmitted: boolean): void {
   if (depth > maxDepth) throw invalidInput([{ path, code: 'maxDepth', message: `objects must not be nested deeper than ${maxDepth}` }]);
-  for (const [name, member] of Object.entries(value)) {
+  const members = Object.entries(value);
+  if (!isOmitted && !Array.isArray(value) && members.length > mostNames) {
+    const which = path ? shownPath(path) : 'an object';
+    throw invalidInput([{ path: shownPath(path), code: 'maxProperties', message: `${which} must not have more than ${mostNames} names` }]);
+  }
+  for (const [name, member] of members) {
     const here = path ? `${path}.${name}` : name;
     if (name in Object.prototype) {
       if (!isOmitted) throw invalidInput([unknownField(here)]);
@@ -73,6 +98,10 @@ function fieldErrors(fault: ValidationError, parent = ''): FieldError[] {
 }
 
 function unknownField(path: string): FieldError {
-  const shown = path.slice(0, maxPathLength);
+  const shown = shownPath(path);
   return { path: shown, code: unknownFieldCode, message: `${shown} is not a known field` };
+}
+
+function shownPath(path: string): string {
+  return path.slice(0, maxPathLength);
 }
