@@ -146,6 +146,20 @@ describe('of many rows that enter a state with a portion at once', () => {
     expect(await count(`state = 'free'`)).toBe(2 * portion);
   });
 
+  it('those that do not end keep room from others for a quarter of their time; where none ends, four portions are under way', async () => {
+    machine.does.dredging = switching;
+    await askMany(10 * portion);
+    const worker = harbour.worker({}, machine);
+    const quarters: number[] = [];
+    for (let quarter = 0; quarter < 6; quarter += 1) {
+      await worker.settle();
+      await worker.settle();
+      quarters.push((await underWay()) / portion);
+      await harbour.pass(15.1);
+    }
+    expect(quarters).toEqual([1, 2, 3, 4, 4, 4]);
+  });
+
   it('those of a lane that hangs keep room from others until a step is cut off, and no longer', async () => {
     machine.does.dredging = ({ lane }) => (lane === 'hangs' ? hanging() : Promise.resolve({ event: 'DREDGED' }));
     await askMany(3 * portion, (at) => (at < portion || at >= 2 * portion ? 'hangs' : `${at}`));
