@@ -235,11 +235,12 @@ export const notBegun = (state: string) => `state = '${state}' AND deadline_at I
 export function beginSql({ table, key, urgent }: Table, state: string): string {
   const waiting = (order: '' | 'DESC', limit: string) => `SELECT ${key} AS key FROM ${table} WHERE ${notBegun(state)}
       ORDER BY entered_at ${order}, ${key} ${order} LIMIT (SELECT ${limit} FROM room) FOR NO KEY UPDATE SKIP LOCKED`;
+  // A limit in a subquery, which the planner does not know: with one beyond what a table without statistics seems to have, it reads the whole table.
   return `WITH ${clock},
     under_way AS (
       SELECT count(*) FILTER (WHERE deadline_at > (SELECT now FROM clock) + 0.75 * $2 * interval '1 millisecond') AS rows FROM (
         SELECT lane, attempts, deadline_at FROM ${table} WHERE deadline_at IS NOT NULL AND state = '${state}'
-        ORDER BY deadline_at DESC LIMIT 10 * $1::int
+        ORDER BY deadline_at DESC LIMIT (SELECT 10 * $1::int)
       ) begun GROUP BY lane HAVING max(attempts) = 0
     ),
     free AS MATERIALIZED (

@@ -55,11 +55,13 @@ beforeAll(async () => {
 });
 afterAll(() => harbour.close());
 
-/** Under the plan that is kept for a prepared statement, with the rows that each node of it has read. */
-async function explain(sql: string, values: string): Promise<string> {
+type PlanMode = 'force_generic_plan' | 'force_custom_plan';
+
+/** Under the plan that is kept for a prepared statement, or one for these values, with the rows that each node of it has read. */
+async function explain(sql: string, values: string, mode: PlanMode): Promise<string> {
   const runner = harbour.dataSource.createQueryRunner();
   await runner.startTransaction();
-  await runner.query('SET LOCAL plan_cache_mode = force_generic_plan');
+  await runner.query(`SET LOCAL plan_cache_mode = ${mode}`);
   await runner.query(`PREPARE looked_at AS ${sql}`);
   const lines = (await runner.query(`EXPLAIN (ANALYZE, TIMING OFF) EXECUTE looked_at ${values}`)) as { 'QUERY PLAN': string }[];
   await runner.query('DEALLOCATE looked_at');
@@ -68,12 +70,17 @@ async function explain(sql: string, values: string): Promise<string> {
   return lines.map((line) => line['QUERY PLAN']).join('\n');
 }
 
-it.each([false, true])(
-  'of 100,000 rows, of which few are to be worked at, no statement reads more than those (statistics: %s)',
-  async (hasStatistics) => {
+it.each<[boolean, PlanMode]>([
+  [false, 'force_generic_plan'],
+  [false, 'force_custom_plan'],
+  [true, 'force_generic_plan'],
+  [true, 'force_custom_plan'],
+])(
+  'of 100,000 rows, of which few are to be worked at, no statement reads more than those (statistics: %s, %s)',
+  async (hasStatistics, mode) => {
     if (hasStatistics) await harbour.dataSource.query('ANALYZE berth');
     for (const [name, sql, values] of statements) {
-      const plan = await explain(sql, values);
+      const plan = await explain(sql, values, mode);
       expect([name, plan.match(/Seq Scan on berth.*/g)]).toEqual([name, null]);
       const read = [...plan.matchAll(/Scan .*berth.*rows=([\d.]+) loops=(\d+)/g)].map(([, rows, loops]) => Number(rows) * Number(loops));
       expect(read.length).toBeGreaterThan(0);
