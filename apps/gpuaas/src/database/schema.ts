@@ -46,6 +46,7 @@ import { UncleanedHosts1878000000000 } from './migrations/1878000000000-uncleane
 import { ParkedRetried1882000000000 } from './migrations/1882000000000-parked-retried.js';
 import { DrainingSubscriptions1879000000000 } from './migrations/1879000000000-draining-subscriptions.js';
 import { Portions1883000000000 } from './migrations/1883000000000-portions.js';
+import { NodeTenants1884000000000 } from './migrations/1884000000000-node-tenants.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -112,5 +113,6 @@ export const gpuaasSchema = {
     DrainingSubscriptions1879000000000,
     ParkedRetried1882000000000,
     Portions1883000000000,
+    NodeTenants1884000000000,
   ],
 };

@@ -7,6 +7,7 @@ import { GpuaasEntity } from './region.entity.js';
 @MachineIndexes('node')
 @Index('node_failing', { synchronize: false })
 @Index('node_not_begun', { synchronize: false })
+@Index('node_not_begun_held', { synchronize: false })
 export class NodeEntity extends MachineRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   nodeId!: string;
@@ -25,6 +26,10 @@ export class NodeEntity extends MachineRow {
   /** Newcomers are kept away, whatever becomes of the node meanwhile, until it is uncordoned. */
   @Column('boolean', { default: false })
   isCordoned!: boolean;
+
+  /** Whether somebody had a part of its GPUs, or waited for one, when it was last to be initialised again. */
+  @Column('boolean', { default: false })
+  hasTenants!: boolean;
 
   /** Runs that did not succeed, in a row. */
   @Column('integer', { default: 0 })

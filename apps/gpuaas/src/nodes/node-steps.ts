@@ -2,7 +2,7 @@ import { DurableMachine, StepFailed, type Cause, type Outcome, type Passage, typ
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { NodeDriver } from '../driver/node-driver.js';
-import { GpuSteps } from '../sharing/gpu-steps.js';
+import { GpuSteps, isTaken } from '../sharing/gpu-steps.js';
 import type { GpuEvent } from '../model/gpu.machine.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import type { NodeEntity } from '../model/node.entity.js';
@@ -26,6 +26,7 @@ export const sweeps = {
 @Injectable()
 export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> {
   protected readonly lanes = 'ARRAY[node_id::text]';
+  override readonly urgent = 'has_tenants';
 
   constructor(
     dataSource: DataSource,
@@ -53,8 +54,9 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
   protected override async entered(
     manager: EntityManager,
     node: NodeEntity,
-    { event, cause }: Passage<NodeState, NodeEvent>,
+    { from, event, cause }: Passage<NodeState, NodeEvent>,
   ): Promise<void> {
+    if (node.state === 'initialising' && from !== 'registered') await this.noteTenants(manager, node);
     if (node.state === 'initialising' && node.isReset) await this.sendGpus(manager, node, 'GO_OFFLINE', cause);
     if (node.state === 'ready' || node.state === 'cordoned') {
       await manager.query('UPDATE node SET is_reset = false, is_cordoned = $2 WHERE node_id = $1', [
@@ -116,6 +118,14 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
   override async sweep(): Promise<string[]> {
     await this.query(sweeps.forget, []);
     return (await this.query<{ node_id: string }>(sweeps.find, [])).map(({ node_id }) => node_id);
+  }
+
+  /** Of a node that lost a GPU the others are in use. Nobody comes to it until it is ready again. */
+  private async noteTenants(manager: EntityManager, { nodeId }: NodeEntity): Promise<void> {
+    await manager.query(
+      `UPDATE node SET has_tenants = EXISTS (SELECT FROM gpu WHERE gpu.node_id = $1 AND (${isTaken})) WHERE node_id = $1`,
+      [nodeId],
+    );
   }
 
   private async sendGpus(manager: EntityManager, { nodeId }: NodeEntity, event: GpuEvent, cause: Cause): Promise<void> {

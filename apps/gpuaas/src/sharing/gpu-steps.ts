@@ -19,14 +19,15 @@ type Found = Outcome<GpuEntity, GpuEvent>;
 type AskingEvent = 'PREPARE' | 'FALL_BACK' | 'RETURN';
 
 const lookAgainMs = 50;
+/** In SQL: somebody has a GPU, or waits for it. */
+export const isTaken = 'slots_used <> 0 OR turns_used <> 0';
 const isBusy = () => new StepFailed('device_busy', 'The device still holds memory of what has stopped.');
 
 /** The sharing mode of each GPU: what the device is asked, what its answers mean, and what becomes of the leases. */
 @Injectable()
 export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
   protected readonly lanes = 'ARRAY[node_id::text]';
-  /** Somebody has it, or waits for it. */
-  override readonly urgent = 'slots_used <> 0 OR turns_used <> 0';
+  override readonly urgent = isTaken;
 
   constructor(
     dataSource: DataSource,

@@ -148,23 +148,53 @@ it('a GPU that a team waits for is prepared at once, however many others are und
   await fixture.query(`DELETE FROM gpu WHERE uuid LIKE 'hall-%'`);
 });
 
-it('of 20,000 GPUs that wait, a look for those that are begun next and those that teams have reads few', async () => {
-  const { node_id } = await fixture.inventory();
+it('a node with tenants is initialised again at once, however many others are under way', async () => {
+  const thatLostAGpu = async (subscribers: number) => {
+    const pool = await fixture.pool({ mechanism: 'mps', replicas: 2 }, { count: 2 });
+    if (subscribers > 0) await fixture.subscribe(team, { pool_id: pool.pool_id });
+    await fixture.settle();
+    await fixture.query(`UPDATE gpu SET state = 'offline' WHERE node_id = $1 AND slots_used = 0`, [pool.node_id]);
+    return pool;
+  };
+  const [held, empty] = [await thatLostAGpu(1), await thatLostAGpu(0)];
+  await fixture.work();
+  const statusOf = async ({ node_id }: { node_id: string }) => (await fixture.node(node_id)).status;
+  expect([await statusOf(held), await statusOf(empty)]).toEqual(['init_failed', 'init_failed']);
+  await fixture.query(
+    `INSERT INTO node (gpuaas_id, node_name, state, lane, deadline_at, claimed_until, entered_at)
+     SELECT $1, 'hall-' || n, 'initialising', 'hall' || n, later, later, clock_timestamp()
+     FROM generate_series(1, 250) n, LATERAL (SELECT clock_timestamp() + interval '1 day' AS later) later`,
+    [held.gpuaas_id],
+  );
+  await fixture.pass(60);
+  await fixture.work();
+  expect([await statusOf(held), await statusOf(empty)]).toEqual(['ready', 'initialising']);
+  await fixture.query(`DELETE FROM node WHERE node_name LIKE 'hall-%'`);
+});
+
+it('of 20,000 GPUs and 5,000 nodes that wait, a look for those that are begun next and those that teams have reads few', async () => {
+  const { node_id, gpuaas_id } = await fixture.inventory();
   await fixture.query(
     `INSERT INTO gpu (node_id, uuid, board, state, lane, deadline_at, claimed_until, entered_at)
      SELECT $1, 'hall-' || n, 'A100-80GB', 'preparing', 'hall' || n / 16, later, later, clock_timestamp()
      FROM generate_series(1, 21000) n, LATERAL (SELECT CASE WHEN n <= 1000 THEN clock_timestamp() + interval '1 day' END AS later) later`,
     [node_id],
   );
+  await fixture.query(
+    `INSERT INTO node (gpuaas_id, node_name, state, lane, deadline_at, claimed_until, entered_at)
+     SELECT $1, 'hall-' || n, 'initialising', 'hall' || n, later, later, clock_timestamp()
+     FROM generate_series(1, 5250) n, LATERAL (SELECT CASE WHEN n <= 250 THEN clock_timestamp() + interval '1 day' END AS later) later`,
+    [gpuaas_id],
+  );
   const sent = await allStatementsDuring(() => fixture.work());
-  const begins = sent.filter(({ text }) => /\burgent AS\b/.test(text) && /\bUPDATE gpu\b/.test(text));
-  expect(begins.length).toBeGreaterThan(0);
+  const begins = sent.filter(({ text }) => /\burgent AS\b/.test(text));
+  for (const table of ['gpu', 'node']) expect(begins.some(({ text }) => text.includes(`UPDATE ${table} `))).toBe(true);
   for (const hasStatistics of [false, true]) {
-    if (hasStatistics) await fixture.query('ANALYZE gpu');
+    if (hasStatistics) await fixture.query('ANALYZE gpu; ANALYZE node');
     for (const begin of begins) {
       const read = await mostRowsRead(fixture, begin);
       expect([hasStatistics, read]).toEqual([hasStatistics, Math.min(read, 2_000)]);
     }
   }
-  await fixture.query(`DELETE FROM gpu WHERE uuid LIKE 'hall-%'`);
+  await fixture.query(`DELETE FROM gpu WHERE uuid LIKE 'hall-%'; DELETE FROM node WHERE node_name LIKE 'hall-%'`);
 });
