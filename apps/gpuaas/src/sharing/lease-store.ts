@@ -78,6 +78,7 @@ export async function movePlaces(
   gpuId: string,
   moves: readonly Pick<LeaseEntity, 'leaseId' | 'slotStart' | 'turn'>[],
 ): Promise<void> {
+  if (moves.length === 0) return;
   await manager.query(
     `UPDATE lease SET slot_start = moved.slot_start, turn = moved.turn
      FROM unnest($2::bigint[], $3::smallint[], $4::smallint[]) moved (lease_id, slot_start, turn)

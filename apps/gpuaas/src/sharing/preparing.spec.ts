@@ -126,6 +126,14 @@ describe('where so many are prepared at once that turns come after the deadline'
   });
 });
 
+it('a GPU on which nobody is comes into service by statements that read its leases, and write none', async () => {
+  const inventory = await fixture.inventory();
+  const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
+  const sent = await allStatementsDuring(() => fixture.settle());
+  expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', transition: null });
+  expect(sent.filter(({ text }) => /UPDATE lease|UPDATE gpu SET slots_used/.test(text))).toEqual([]);
+});
+
 it('a GPU that a team waits for is prepared at once, however many others are under way', async () => {
   const inventory = await fixture.inventory();
   const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
