@@ -18,7 +18,9 @@ type Found = Outcome<GpuEntity, GpuEvent>;
 /** By which a device is asked for a layout. */
 type AskingEvent = 'PREPARE' | 'FALL_BACK' | 'RETURN';
 
+/** Between two looks at a device that switches, at first and at most. */
 const lookAgainMs = 50;
+const mostLookAgainMs = 5_000;
 /** In SQL: somebody has a GPU, or waits for it. */
 export const isTaken = 'slots_used <> 0 OR turns_used <> 0';
 const isBusy = () => new StepFailed('device_busy', 'The device still holds memory of what has stopped.');
@@ -96,7 +98,7 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
       if (!isLate(gpu)) return { againAfterMs: lookAgainMs, reason: null };
       report = await this.answerOf(device, context.signal);
     }
-    if (report.state === 'switching') return { againAfterMs: lookAgainMs };
+    if (report.state === 'switching') return { againAfterMs: this.untilNextLook(gpu) };
     const { sharingMode } = await this.poolOf(gpu);
     return gpu.state === 'preparing' ? prepared(sharingMode, layout, report) : switched(gpu, layout, report);
   }
@@ -162,6 +164,13 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     // is.
     const hasStayed = isStaying && report.mode !== null && report.mode !== to;
     return hasStayed ? { event: 'STAYED', reason } : { event: 'LOST', reason };
+  }
+
+  /** A tenth of the time that the device has had: of many that take long, or never end, none is looked at twenty times a second. */
+  private untilNextLook({ state, deadlineAt }: GpuEntity): number {
+    const leftMs = (deadlineAt?.getTime() ?? Infinity) - Date.now();
+    const sinceMs = (this.ruleOf(state)?.deadlineMs ?? 0) - leftMs;
+    return Math.min(mostLookAgainMs, Math.max(lookAgainMs, Math.round(sinceMs / 10)));
   }
 
   /** What the device says once it is done. */

@@ -4,6 +4,7 @@ import { newId } from '@atoll/database';
 import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
+import { GpuSteps } from './gpu-steps.js';
 
 let fixture: GpuaasFixture;
 let team: ToldTeam;
@@ -124,6 +125,24 @@ describe('where so many are prepared at once that turns come after the deadline'
     while ((await lostOf(inventory)).length === 0) await fixture.work();
     expect(await lostOf(inventory)).toEqual([{ reason: 'Deadline exceeded.' }]);
   });
+});
+
+it('the longer a device takes, the less often it is looked at', async () => {
+  const inventory = await fixture.inventory();
+  const { node_name } = await fixture.node(inventory.node_id);
+  await fixture.get(SimulatedFaults).inject(node_name, 'switch', 'hang', 100);
+  await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
+  await fixture.work();
+  const steps = fixture.get(GpuSteps);
+  const [raw = {}] = await fixture.query<object>('SELECT * FROM gpu WHERE node_id = $1', [inventory.node_id]);
+  const afterLookWith = async (leftMs: number) => {
+    const deadlineAt = new Date(Date.now() + leftMs);
+    const found = await steps.step(Object.assign(steps.rowOf(raw), { deadlineAt }), { signal: AbortSignal.timeout(60_000) });
+    return found as { againAfterMs: number };
+  };
+  expect(await afterLookWith(120_000)).toEqual({ againAfterMs: 50 });
+  expect((await afterLookWith(40_000)).againAfterMs).toBeGreaterThanOrEqual(2_000);
+  expect(await afterLookWith(1_000)).toEqual({ againAfterMs: 5_000 });
 });
 
 it('a GPU on which nobody is comes into service by statements that read its leases, and write none', async () => {
