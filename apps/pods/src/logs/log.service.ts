@@ -4,19 +4,28 @@ import { Statements } from '@atoll/database';
 import { AppError, invalidInput } from '@atoll/errors';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { cursorOf, positionOfCursor } from './log-cursor.js';
+import { cursorOf, positionsOfCursor } from './log-cursor.js';
 import { comparePositions, msOfNs, nsOfMs, type LogPosition, type StoredLine } from './log-line.js';
+import { earliest, isUnread, partsOfSources, placesAfter, type LogPart, type LogRange } from './log-parts.js';
 import { SearchBounds } from './search-bounds.js';
-import { LogStore, type LogPage, type LogQuery, type LogScope } from './log-store.js';
+import { LogStore, type LogPage, type LogQuery } from './log-store.js';
 
 const defaultLimit = 100;
 /**
- * A follower of several pods is shown nothing younger: their lines arrive one pod after the other, and what comes late would have been passed. One pod’s
- * lines arrive in order.
+ * A follower of several pods is shown nothing younger: their lines arrive one pod after the other, and what comes late would have been passed. A follower
+ * of one pod has a place in each of its sources, of which the lines arrive in order.
  */
 const settleMs = 3_000;
 /** Stores are asked for so many teams at once. */
 const teamsAtOnce = 4;
+
+/** What is asked for, and where the caller is in it. */
+interface Reading {
+  readonly asked: ReadPodLogs;
+  readonly caller: Caller;
+  readonly range: LogRange;
+  readonly from: readonly LogPosition[];
+}
 
 interface SourceRow {
   no: number;
@@ -36,22 +45,26 @@ export class LogsService {
 
   async read(asked: ReadPodLogs, { caller }: CallContext): Promise<PodLogPage> {
     const { order = 'desc', limit = defaultLimit, search = null, cursor, pod_name } = asked;
-    const after = cursor === undefined ? null : positionOfCursor(order, cursor);
-    const range = rangeOf(asked, order === 'asc' && pod_name === undefined);
-    const scopes = await this.scopesOf(asked, caller);
-    const pages = await inTurns(scopes, (scope) => {
-      const read = () => this.store.read({ ...scope, ...range, order, after, search, limit });
-      return search === null ? read() : this.searches.run(scope.teamId, read);
+    const from = cursor === undefined ? [] : positionsOfCursor(order, cursor);
+    const range = rangeOf(asked);
+    const reading = { asked, caller, range, from };
+    const parts = pod_name === undefined ? await this.partsOfTeams(reading) : await this.partsOfPod(pod_name, reading);
+    const pages = await inTurns(parts.filter(isUnread), (teamId, ofTeam) => {
+      const readPart = async (part: LogPart) => [part, await this.store.read({ ...part, order, search, limit })] as const;
+      const read = () => Promise.all(ofTeam.map(readPart));
+      return search === null ? read() : this.searches.run(teamId, read);
     });
-    const { lines, readTo } = merged(pages, { order, limit });
+    const { lines, readTo } = merged([...pages.values()], { order, limit });
+    const data = await this.show(lines);
+    if (order === 'desc') return { data, next_cursor: readTo && cursorOf(order, [readTo]) };
     // A follower asks again from where it is, also where nothing has been written yet.
-    const next = order === 'asc' ? (readTo ?? lines.at(-1) ?? after ?? { atNs: range.sinceNs, sourceNo: 0 }) : readTo;
-    return { data: await this.show(lines), next_cursor: next && cursorOf(order, next) };
+    const places = placesAfter(parts, pages, readTo);
+    const place = readTo ?? lines.at(-1) ?? earliest(from) ?? { atNs: range.sinceNs, sourceNo: 0 };
+    return { data, next_cursor: cursorOf(order, places.length > 0 ? places : [place]) };
   }
 
-  /** What the caller asks for and may read: a scope for each team that has any. */
-  private async scopesOf({ team_id, gpuaas_id, pod_name }: ReadPodLogs, caller: Caller): Promise<LogScope[]> {
-    if (pod_name !== undefined) return this.scopesOfPod(pod_name, team_id, gpuaas_id, caller);
+  /** Of each team that has any, what the caller asks for and may read. */
+  private async partsOfTeams({ asked: { team_id, gpuaas_id }, caller, range, from }: Reading): Promise<LogPart[]> {
     const teamIds = await this.teamsOf(team_id, caller);
     const rows = await this.statements.query<{ no: number; team_id: string; gpuaas_id: string }>(
       'logs.scopes',
@@ -59,18 +72,15 @@ export class LogsService {
       [teamIds, gpuaas_id ?? null],
     );
     return [...Map.groupBy(rows, (row) => row.team_id)].map(([teamId, ofTeam]) => ({
+      ...range,
       teamId,
       scopes: ofTeam.map(({ no, gpuaas_id: gpuaasId }) => ({ no, gpuaasId })),
       sources: null,
+      after: earliest(from),
     }));
   }
 
-  private async scopesOfPod(
-    podName: string,
-    teamId: string | undefined,
-    gpuaasId: string | undefined,
-    caller: Caller,
-  ): Promise<LogScope[]> {
+  private async partsOfPod(podName: string, { asked, caller, range, from }: Reading): Promise<LogPart[]> {
     const [pod] = await this.statements.query<{ pod_id: string; team_id: string; gpuaas_id: string }>(
       'logs.pod',
       'SELECT pod_id, team_id, gpuaas_id::text FROM pod WHERE pod_name = $1',
@@ -78,16 +88,19 @@ export class LogsService {
     );
     if (!pod) throw notFound('pod');
     requirePermission(caller, pod.team_id, 'useResources', 'pod');
-    if (teamId !== undefined && teamId !== pod.team_id) throw notFound('pod');
-    if (gpuaasId !== undefined && gpuaasId !== pod.gpuaas_id) return [];
-    const sources = await this.statements.query<{ no: number; scope_no: number }>(
+    if (asked.team_id !== undefined && asked.team_id !== pod.team_id) throw notFound('pod');
+    if (asked.gpuaas_id !== undefined && asked.gpuaas_id !== pod.gpuaas_id) return [];
+    const sources = await this.statements.query<{ no: number; scope_no: number; last_ns: string }>(
       'logs.sources-of-pod',
-      'SELECT no, scope_no FROM log_source WHERE pod_id = $1 ORDER BY no',
+      'SELECT no, scope_no, last_ns::text FROM log_source WHERE pod_id = $1 ORDER BY no',
       [pod.pod_id],
     );
     const [first] = sources;
     if (!first) return [];
-    return [{ teamId: pod.team_id, scopes: [{ no: first.scope_no, gpuaasId: pod.gpuaas_id }], sources: sources.map(({ no }) => ({ no })) }];
+    const scope = { teamId: pod.team_id, scopes: [{ no: first.scope_no, gpuaasId: pod.gpuaas_id }], sources };
+    if (asked.order !== 'asc') return [{ ...scope, ...range, after: earliest(from) }];
+    const stored = sources.map(({ no, last_ns }) => ({ no, storedNs: BigInt(last_ns) }));
+    return partsOfSources(scope, stored, range, from);
   }
 
   private async teamsOf(teamId: string | undefined, caller: Caller): Promise<string[]> {
@@ -128,7 +141,8 @@ export class LogsService {
   }
 }
 
-function rangeOf({ since, until }: ReadPodLogs, isFollowOfSeveral: boolean): Pick<LogQuery, 'sinceNs' | 'untilNs'> {
+function rangeOf({ since, until, order, pod_name }: ReadPodLogs): LogRange {
+  const isFollowOfSeveral = order === 'asc' && pod_name === undefined;
   const sinceNs = since === undefined ? 0n : nsOfMs(Date.parse(since));
   const latestNs = nsOfMs(Date.now() + (isFollowOfSeveral ? -settleMs : 86_400_000));
   const untilNs = until === undefined ? latestNs : nsOfMs(Date.parse(until));
@@ -152,10 +166,16 @@ function merged(pages: readonly LogPage[], { order, limit }: Pick<LogQuery, 'ord
   return { lines: first, readTo: first.at(-1) ?? null };
 }
 
-async function inTurns<In, Out>(values: readonly In[], work: (value: In) => Promise<Out>): Promise<Out[]> {
-  const results: Out[] = [];
-  for (let at = 0; at < values.length; at += teamsAtOnce) {
-    results.push(...(await Promise.all(values.slice(at, at + teamsAtOnce).map(work))));
+/** Some teams at once; of one team all parts, so that they are one search. */
+async function inTurns(
+  parts: readonly LogPart[],
+  readTeam: (teamId: string, parts: readonly LogPart[]) => Promise<(readonly [LogPart, LogPage])[]>,
+): Promise<ReadonlyMap<LogPart, LogPage>> {
+  const pages: (readonly [LogPart, LogPage])[] = [];
+  const teams = [...Map.groupBy(parts, ({ teamId }) => teamId)];
+  for (let at = 0; at < teams.length; at += teamsAtOnce) {
+    const some = await Promise.all(teams.slice(at, at + teamsAtOnce).map(([teamId, ofTeam]) => readTeam(teamId, ofTeam)));
+    pages.push(...some.flat());
   }
-  return results;
+  return new Map(pages);
 }

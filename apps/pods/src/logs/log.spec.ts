@@ -29,7 +29,7 @@ describe('reading logs of pods', () => {
 
   async function allPages(asked: ReadPodLogs, caller: Partial<UserCaller>): Promise<string[]> {
     const messages: string[] = [];
-    for (let cursor: string | undefined; ;) {
+    for (let { cursor } = asked; ;) {
       const page = await fixture.logs({ ...asked, ...(cursor !== undefined && { cursor }) }, caller);
       messages.push(...messagesOf(page));
       if (page.next_cursor === null || (asked.order === 'asc' && page.data.length === 0)) return messages;
@@ -125,6 +125,74 @@ describe('reading logs of pods', () => {
     while ((await fixture.messages(pod)).length < 4) await delay(5);
     expect(messagesOf(await follow(third.next_cursor))).toEqual(['four']);
     await fixture.endRun(pod.podId, 1);
+  });
+
+  describe('follows a pod of whose two sources one is stored later:', () => {
+    /** As the transaction that writes the line would, some seconds ago. */
+    const platformWrites = ({ podId }: WrittenPod, message: string, secondsAgo: number) =>
+      fixture.query('INSERT INTO platform_line (pod_id, message, at) VALUES ($1, $2, now() - make_interval(secs => $3))', [
+        podId,
+        message,
+        secondsAgo,
+      ]);
+    const containerWrites = ({ podId }: WrittenPod, message: string, secondsAgo: number) =>
+      fixture.write(podId, [message], { at: new Date(Date.now() - secondsAgo * 1000) });
+    const stored = async (pod: WrittenPod, lines: number) => {
+      await fixture.collector.collect();
+      while ((await fixture.messages(pod)).length < lines) await delay(5);
+    };
+    const follow = (pod: WrittenPod, cursor: string | null, asked: ReadPodLogs = {}) =>
+      fixture.logs({ pod_name: pod.podName, order: 'asc', ...asked, ...(cursor !== null && { cursor }) }, memberOf(pod.teamId));
+
+    it.each(['', 'i'])('a line of the platform that comes after a later one of the container is shown, search %j', async (search) => {
+      const pod = await fixture.pod(fixture.team());
+      const asked = search === '' ? {} : { search };
+      containerWrites(pod, 'an early line', 60);
+      containerWrites(pod, 'a later line', 20);
+      await stored(pod, 2);
+      const first = await follow(pod, null, asked);
+      await platformWrites(pod, 'The pod is stopped in 5 min.', 40);
+      await stored(pod, 3);
+      const second = await follow(pod, first.next_cursor, asked);
+      const third = await follow(pod, second.next_cursor, asked);
+      expect([first, second, third].map(messagesOf)).toEqual([['an early line', 'a later line'], ['The pod is stopped in 5 min.'], []]);
+      // Who is at the end is sent back to where they are.
+      expect(third.next_cursor).toBe(second.next_cursor);
+      await fixture.endRun(pod.podId, 1);
+    });
+
+    it('lines of a container whose cluster was away are shown after one of the platform', async () => {
+      const pod = await fixture.pod(fixture.team());
+      await platformWrites(pod, 'The pod is stopped in 5 min.', 20);
+      await stored(pod, 1);
+      const first = await follow(pod, null);
+      containerWrites(pod, 'what was written meanwhile', 40);
+      await stored(pod, 2);
+      expect([first, await follow(pod, first.next_cursor)].map(messagesOf)).toEqual([
+        ['The pod is stopped in 5 min.'],
+        ['what was written meanwhile'],
+      ]);
+      await fixture.endRun(pod.podId, 1);
+    });
+
+    it('what is stored is paged through in one order, also from a cursor with one position for both, as it was before', async () => {
+      const pod = await fixture.pod(fixture.team());
+      for (const at of [60, 50, 40, 30, 20]) containerWrites(pod, `container ${at}`, at);
+      for (const at of [55, 45, 35]) await platformWrites(pod, `platform ${at}`, at);
+      await stored(pod, 8);
+      const inOrder = [60, 55, 50, 45, 40, 35, 30, 20].map((at) => `${at % 10 === 0 ? 'container' : 'platform'} ${at}`);
+      const caller = memberOf(pod.teamId);
+      for (const limit of [1, 2, 3]) expect(await allPages({ pod_name: pod.podName, order: 'asc', limit }, caller)).toEqual(inOrder);
+      const lines = await fixture.query<{ at_ns: string; source_no: number }>(
+        `SELECT at_ns::text, source_no FROM log_line JOIN log_source ON no = source_no WHERE pod_id = $1 ORDER BY at_ns`,
+        [pod.podId],
+      );
+      for (const [at, { at_ns, source_no }] of lines.entries()) {
+        const cursor = Buffer.from(`asc.${at_ns}.${source_no}`).toString('base64url');
+        expect(await allPages({ pod_name: pod.podName, order: 'asc', limit: 2, cursor }, caller)).toEqual(inOrder.slice(at + 1));
+      }
+      await fixture.endRun(pod.podId, 1);
+    });
   });
 
   it('shows a follower of several pods only what is settled, so that a pod that is read later is not passed', async () => {
