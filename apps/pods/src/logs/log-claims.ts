@@ -2,22 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import type { LogSource, SourceLines } from './log-line.js';
-
-/** New lines of a source, and how far it is read with them. */
-export interface ReadLines extends SourceLines {
-  readonly podId: string;
-  readonly run: number;
-  /** Where the source was read on from, and where to go on. */
-  readonly before: string | null;
-  readonly cursor: string | null;
-  /** Position of the last line that was read, stored or not. */
-  readonly lastNs: bigint;
-  /** The run has ended, and all of it is read. */
-  readonly isComplete: boolean;
-  /** What the platform has to say about it, in the log of the same pod. */
-  readonly notices: readonly string[];
-}
+import type { LogSource } from './log-line.js';
+import { saveReads, type ReadLines } from './log-progress.js';
 
 /** A source to read: a run of a pod from its cursor on. */
 export interface Claimed {
@@ -109,14 +95,6 @@ const markClaimed = `
 const claimPlatform = claimOf(`
   SELECT DISTINCT found.no, 0 AS run FROM platform_line line JOIN log_source found ON found.pod_id = line.pod_id AND found.is_platform
   WHERE found.no <> ALL ($2::integer[]) AND ${free('found')} LIMIT 1000`);
-
-/** A reader that was thought dead finds another one’s cursor, and what it has read counts no more. */
-const saveCursors = `
-  UPDATE log_source source SET run = read.run, cursor = read.cursor, last_ns = read.last_ns, changed_at = clock_timestamp()
-  FROM unnest($2::integer[], $3::integer[], $4::text[], $5::text[], $6::bigint[]) AS read (no, run, before, cursor, last_ns)
-  WHERE source.no = read.no AND source.reader_id = $1::uuid
-    AND (CASE WHEN source.run = read.run THEN source.cursor END) IS NOT DISTINCT FROM read.before
-  RETURNING source.no`;
 
 /** What each replica of the service reads, and how far it is. */
 @Injectable()
@@ -231,46 +209,8 @@ export class LogClaims {
   }
 
   /** Within the transaction that stores the lines. Returns the numbers of the sources that this replica still reads. */
-  async save(manager: EntityManager, reads: readonly ReadLines[]): Promise<ReadonlySet<number>> {
-    const rows = await manager.query<[{ no: number }[], number]>(saveCursors, [
-      this.readerId,
-      reads.map(({ source }) => source.no),
-      reads.map(({ run }) => run),
-      reads.map(({ before }) => before),
-      reads.map(({ cursor }) => cursor),
-      reads.map(({ lastNs }) => String(lastNs)),
-    ]);
-    const kept = new Set(rows[0].map(({ no }) => no));
-    await saveEffects(
-      manager,
-      reads.filter(({ source }) => kept.has(source.no)),
-    );
-    return kept;
-  }
-}
-
-async function saveEffects(manager: EntityManager, reads: readonly ReadLines[]): Promise<void> {
-  const complete = reads.filter(({ isComplete, source }) => isComplete && !source.isPlatform);
-  if (complete.length > 0) {
-    await manager.query(
-      `UPDATE pod_run SET is_log_read = true FROM unnest($1::uuid[], $2::integer[]) AS read (pod_id, run)
-       WHERE pod_run.pod_id = read.pod_id AND pod_run.run = read.run`,
-      [complete.map(({ podId }) => podId), complete.map(({ run }) => run)],
-    );
-  }
-  const stored = reads.filter(({ source }) => source.isPlatform);
-  if (stored.length > 0) {
-    await manager.query(
-      `DELETE FROM platform_line line USING unnest($1::uuid[], $2::bigint[]) AS stored (pod_id, id) WHERE line.pod_id = stored.pod_id AND line.id <= stored.id`,
-      [stored.map(({ podId }) => podId), stored.map(({ cursor }) => cursor)],
-    );
-  }
-  const notices = reads.flatMap(({ podId, notices: messages }) => messages.map((message) => ({ podId, message })));
-  if (notices.length > 0) {
-    await manager.query(`INSERT INTO platform_line (pod_id, message) SELECT * FROM unnest($1::uuid[], $2::text[])`, [
-      notices.map(({ podId }) => podId),
-      notices.map(({ message }) => message),
-    ]);
+  save(manager: EntityManager, reads: readonly ReadLines[]): Promise<ReadonlySet<number>> {
+    return saveReads(manager, this.readerId, reads);
   }
 }
 

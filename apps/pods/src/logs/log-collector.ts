@@ -152,7 +152,8 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
       return { atNs: lastNs, sourceNo: claimed.source.no, stream: 'platform' as const, message: storedMessage(message, false) };
     });
     const cursor = written.at(-1)?.id ?? claimed.cursor;
-    await this.writer.write({ ...claimed, lines, before: claimed.cursor, cursor, lastNs, isComplete: false, notices: [] });
+    const platformLineIds = written.map(({ id }) => id);
+    await this.writer.write({ ...claimed, lines, before: claimed.cursor, cursor, lastNs, isComplete: false, notices: [], platformLineIds });
   }
 
   private isDue(what: string, afterMs: number): boolean {

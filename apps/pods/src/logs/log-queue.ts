@@ -1,4 +1,4 @@
-import type { ReadLines } from './log-claims.js';
+import type { ReadLines } from './log-progress.js';
 
 export interface Waiting {
   readonly read: ReadLines;

@@ -1,7 +1,8 @@
 import { isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { LogClaims, type ReadLines } from './log-claims.js';
+import { LogClaims } from './log-claims.js';
+import type { ReadLines } from './log-progress.js';
 import { LogQueue, type Waiting } from './log-queue.js';
 import { LogStore } from './log-store.js';
 

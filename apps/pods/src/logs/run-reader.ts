@@ -93,7 +93,7 @@ export class RunReader {
     if (refusal !== undefined) notices.add(refusal);
     const isKept = await this.parts.writer.write({
       ...{ source, podId, run, lines: stored, before: this.#cursor, cursor, lastNs, isComplete },
-      notices: [...notices],
+      ...{ notices: [...notices], platformLineIds: [] },
     });
     if (!isKept) return false;
     this.parts.volume.count(
