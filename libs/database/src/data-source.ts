@@ -37,11 +37,19 @@ export interface Timeouts {
   statementMs: number;
   /** A statement, by the client's clock, for a server that is frozen or unreachable. The connection is destroyed. 0: none. */
   queryMs: number;
+  /**
+   * A migration, for a lock that readers and writers of its table wait behind. Then it is undone, and tried again after
+   * four times as long.
+   */
+  lockMs: number;
 }
 
 const defaultDeadlineMs = 5_000;
-/** Together shorter than a request may take by default, so that its caller is told 503 and why, and not 504. */
-const defaultTimeouts: Timeouts = { acquireMs: 1_500, statementMs: 2_800, queryMs: 3_200 };
+/**
+ * The first three together are shorter than a request may take by default, so that its caller is told 503 and why, and not 504. While statements wait behind a
+ * migration they hold their connections, and who waits for one of those must not give up.
+ */
+const defaultTimeouts: Timeouts = { acquireMs: 1_500, statementMs: 2_800, queryMs: 3_200, lockMs: 1_000 };
 
 /** A client that died while it held a transaction must not hold its locks for ever. */
 const idleInTransactionMs = 20_000;
@@ -83,10 +91,8 @@ class Silent extends AbstractLogger {
 }
 
 /** How every connection of a service is made. */
-function clientOptions({ schema, url, timeouts, deadlineMs = defaultDeadlineMs }: DatabaseOptions): pg.PoolConfig {
-  const longer = (given: Partial<Timeouts> = {}): Partial<Timeouts> =>
-    Object.fromEntries(Object.entries(given).map(([name, ms]) => [name, ms * Math.max(1, deadlineMs / defaultDeadlineMs)]));
-  const { acquireMs, statementMs, queryMs } = { ...longer(defaultTimeouts), ...connectTimeoutOf(url), ...longer(timeouts) };
+function clientOptions(options: DatabaseOptions): pg.PoolConfig {
+  const { acquireMs, statementMs, queryMs } = timeoutsOf(options);
   return {
     Client: GuardedClient,
     connectionTimeoutMillis: acquireMs,
@@ -97,8 +103,14 @@ function clientOptions({ schema, url, timeouts, deadlineMs = defaultDeadlineMs }
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     // Plain SQL finds the service's own tables, and nobody else's; `public` is where extensions live.
-    options: [`search_path=${schema},public`, ...serverKeepAlive].map((setting) => `-c ${setting}`).join(' '),
+    options: [`search_path=${options.schema},public`, ...serverKeepAlive].map((setting) => `-c ${setting}`).join(' '),
   };
+}
+
+export function timeoutsOf({ url, timeouts, deadlineMs = defaultDeadlineMs }: DatabaseOptions): Timeouts {
+  const longer = <T extends Partial<Timeouts>>(given: T): T =>
+    Object.fromEntries(Object.entries(given).map(([name, ms]) => [name, ms * Math.max(1, deadlineMs / defaultDeadlineMs)])) as T;
+  return { ...longer(defaultTimeouts), ...connectTimeoutOf(url), ...longer(timeouts ?? {}) };
 }
 
 function connectTimeoutOf(url: string): Partial<Timeouts> {

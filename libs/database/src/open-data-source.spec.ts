@@ -4,6 +4,7 @@ import { createDatabase, startPostgres, type TestDatabase, type TestPostgres } f
 import pg from 'pg';
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { bankOptions, CreateAccounts1790000000000 } from './account-fixture.js';
+import { createIndex } from './concurrent-indexes.js';
 import { clientOptionsOf, type DatabaseOptions } from './data-source.js';
 import { openDataSource } from './open-data-source.js';
 
@@ -32,7 +33,7 @@ class IndexAccounts1790000000001 implements MigrationInterface {
   readonly name = 'IndexAccounts1790000000001';
   readonly transaction = false;
   async up(queryRunner: QueryRunner): Promise<void> {
-    await queryRunner.query('CREATE INDEX CONCURRENTLY ON account (balance_in_cents)');
+    await createIndex(queryRunner, 'CREATE INDEX account_balance ON account (balance_in_cents)');
   }
   async down(): Promise<void> {}
 }

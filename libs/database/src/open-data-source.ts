@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { DataSource, type QueryRunner } from 'typeorm';
-import { dataSourceOptions, type DatabaseOptions } from './data-source.js';
+import { DataSource } from 'typeorm';
+import { dataSourceOptions, timeoutsOf, type DatabaseOptions } from './data-source.js';
 import { errorCodeOf } from './database-errors.js';
+import { runMigrations } from './run-migrations.js';
 
 const bootPatienceMs = 30_000;
 const bootAcquireMs = 10_000;
 const firstPauseMs = 100;
 const longestPauseMs = 2_000;
-const lockPauseMs = 100;
 const oldestServer = 150_000;
 
 const logger = new Logger('Database');
 
 /**
- * Waits for PostgreSQL (30 s at most), makes the schema, runs the migrations that are missing, and opens the pool.
- * Any number of replicas may do so at once. Warns where a later release has migrated the schema. Throws an Error that
+ * Waits for PostgreSQL (30 s at most), makes the schema, runs the migrations that are missing, for as long as that takes
+ * beside replicas of the release before, and opens the pool. Any number of replicas may do so at once. Warns where a later release has migrated the schema. Throws an Error that
  * says what is wrong and where, without the password.
  */
 export async function openDataSource(options: DatabaseOptions, patienceMs = bootPatienceMs): Promise<DataSource> {
@@ -107,23 +107,12 @@ async function migrate(options: DatabaseOptions, patienceMs: number): Promise<vo
   const timeouts = { ...options.timeouts, acquireMs: Math.min(patienceMs, bootAcquireMs), statementMs: 0, queryMs: 0 };
   const dataSource = new DataSource({ ...dataSourceOptions({ ...options, timeouts, deadlineMs: 0, poolSize: 2 }), entities: [] });
   await connect(dataSource, options.url, patienceMs);
-  const guard = dataSource.createQueryRunner();
   try {
-    await lock(guard, options.schema);
-    await createSchema(guard, options.schema);
-    const run = await dataSource.runMigrations();
-    if (run.length > 0) logger.log(`Migrated ${options.schema}: ${namesOf(run, dataSource.migrations.length)}`);
+    await runMigrations(dataSource, options.schema, timeoutsOf(options).lockMs);
   } finally {
-    await guard.release();
-    // Ends the connection, and the lock with it.
+    // Ends the connections, and the lock with them.
     await dataSource.destroy();
   }
-}
-
-/** Of an upgrade the migrations themselves; a first start has all of them to run, and nobody reads their names. */
-function namesOf(run: readonly { name: string }[], count: number): string {
-  if (run.length === count && count > 1) return `new tables, by all ${count} migrations`;
-  return run.map(({ name }) => name).join(', ');
 }
 
 async function connect(dataSource: DataSource, url: string, patienceMs: number): Promise<DataSource> {
@@ -162,22 +151,4 @@ async function requireVersion(dataSource: DataSource): Promise<void> {
     `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS name`,
   );
   if (row && row.number < oldestServer) throw new Error(`PostgreSQL ${row.name} is too old: Atoll needs 15 or newer.`);
-}
-
-/** Tries again and again rather than wait inside a statement, whose snapshot would block CREATE INDEX CONCURRENTLY in the replica that migrates. */
-async function lock(runner: QueryRunner, schema: string): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    const [row] = (await runner.query(`SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS held`, [`atoll migrations ${schema}`])) as {
-      held: boolean;
-    }[];
-    if (row?.held) return;
-    if (attempt === 1) logger.log(`Another process is migrating ${schema}; waiting for it.`);
-    await delay(lockPauseMs);
-  }
-}
-
-/** CREATE SCHEMA IF NOT EXISTS wants the right to create even where nothing is to be done. */
-async function createSchema(runner: QueryRunner, schema: string): Promise<void> {
-  const found = (await runner.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema])) as object[];
-  if (found.length === 0) await runner.query(`CREATE SCHEMA "${schema}"`);
 }

@@ -21,13 +21,14 @@ export class OutageLog {
 
   /** Logs an outage as a warning, unless it was told of within the last minute, and any other error as `level` says. */
   log(level: 'warn' | 'error', sentence: string, error: unknown): void {
-    if (isOutage(error)) this.tell(sentence, error);
+    if (isOutage(error)) this.tell(`${sentence}: ${messageOf(error)}`);
     else this.logger[level](`${sentence}: ${messageOf(error)}`);
   }
 
-  private tell(sentence: string, error: unknown): void {
+  /** Warns, unless it told of something within the last minute. */
+  tell(sentence: string): void {
     if (this.nowMs() < this.quietUntilMs) return;
     this.quietUntilMs = this.nowMs() + everyMs;
-    this.logger.warn(`${sentence}: ${messageOf(error)}`);
+    this.logger.warn(sentence);
   }
 }

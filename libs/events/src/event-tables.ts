@@ -1,3 +1,4 @@
+import { createIndex } from '@atoll/database';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const ofLaterReleases = ['unsigned_event_cut', 'event_progress', 'event_gap', 'outbox_published', 'event_head'];
@@ -96,8 +97,9 @@ async function addPositions(queryRunner: QueryRunner, schema: string): Promise<v
       ADD COLUMN IF NOT EXISTS event_name text,
       ADD COLUMN IF NOT EXISTS position bigint,
       ADD COLUMN IF NOT EXISTS previous bigint`);
-  await queryRunner.query(
-    `CREATE INDEX IF NOT EXISTS inbox_consumer_publisher_event_name_position_idx ON ${schema}.inbox (consumer, publisher, event_name, position) WHERE position IS NOT NULL`,
+  await createIndex(
+    queryRunner,
+    `CREATE INDEX inbox_consumer_publisher_event_name_position_idx ON ${schema}.inbox (consumer, publisher, event_name, position) WHERE position IS NOT NULL`,
   );
   await queryRunner.query(`
     CREATE TABLE IF NOT EXISTS ${schema}.event_progress (
@@ -126,17 +128,19 @@ async function createGaps(queryRunner: QueryRunner, schema: string): Promise<voi
 /** When an event that waits last exceeded the statement timeout. */
 async function addTimeouts(queryRunner: QueryRunner, schema: string): Promise<void> {
   await queryRunner.query(`ALTER TABLE ${schema}.inbox ADD COLUMN IF NOT EXISTS timed_out_at timestamptz`);
-  await queryRunner.query(
-    `CREATE INDEX IF NOT EXISTS inbox_timed_out ON ${schema}.inbox (consumer, timed_out_at) WHERE timed_out_at IS NOT NULL AND taken_at IS NULL`,
+  await createIndex(
+    queryRunner,
+    `CREATE INDEX inbox_timed_out ON ${schema}.inbox (consumer, timed_out_at) WHERE timed_out_at IS NOT NULL AND taken_at IS NULL`,
   );
 }
 
 /** By which the few dead letters that are to be tried again, and those that failed last, are found among any number of them. */
 async function addLetterIndexes(queryRunner: QueryRunner, schema: string): Promise<void> {
-  await queryRunner.query(
-    `CREATE INDEX IF NOT EXISTS dead_letter_retry ON ${schema}.dead_letter (retry_requested_at) WHERE retry_requested_at IS NOT NULL`,
+  await createIndex(
+    queryRunner,
+    `CREATE INDEX dead_letter_retry ON ${schema}.dead_letter (retry_requested_at) WHERE retry_requested_at IS NOT NULL`,
   );
-  await queryRunner.query(`CREATE INDEX IF NOT EXISTS dead_letter_latest ON ${schema}.dead_letter (last_failed_at, id)`);
+  await createIndex(queryRunner, `CREATE INDEX dead_letter_latest ON ${schema}.dead_letter (last_failed_at, id)`);
 }
 
 export async function dropEventTables(queryRunner: QueryRunner, schema: string): Promise<void> {
@@ -163,6 +167,7 @@ export class InboxProcesses1806000000000 implements MigrationInterface {
 /** Numbers for events of the first release, which begin where this migration runs. */
 export class EventPositions1808000000000 implements MigrationInterface {
   readonly name = 'EventPositions1808000000000';
+  readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
     const schema = await ownSchema(runner);
@@ -195,6 +200,7 @@ export class DeadLetterRetries1809000000000 implements MigrationInterface {
 /** Dead letters may pile up, and are looked at each second. */
 export class DeadLetterIndexes1813000000000 implements MigrationInterface {
   readonly name = 'DeadLetterIndexes1813000000000';
+  readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
     const schema = await ownSchema(runner);
@@ -239,6 +245,7 @@ export class EventGaps1811000000000 implements MigrationInterface {
 /** Where an event whose effect takes too long is told from a database that is slow. */
 export class InboxTimeouts1812000000000 implements MigrationInterface {
   readonly name = 'InboxTimeouts1812000000000';
+  readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
     const schema = await ownSchema(runner);

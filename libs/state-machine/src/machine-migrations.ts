@@ -1,3 +1,4 @@
+import { createIndex } from '@atoll/database';
 import type { QueryRunner } from 'typeorm';
 
 /**
@@ -61,9 +62,9 @@ export const failedState = `state LIKE '%failed'`;
 /** The index of failed rows; an entity declares it by `@MachineIndexes('<table>')`. */
 export const failedIndexOf = (table: string) => `${table}_failed`;
 
-/** For migrations: adds the index by which failed rows are found among any number of others. */
+/** For migrations, with `transaction = false`: adds the index by which failed rows are found among any number of others. */
 export async function addFailedIndex(runner: QueryRunner, table: string): Promise<void> {
-  await runner.query(`CREATE INDEX ${failedIndexOf(table)} ON ${table} (entered_at) WHERE ${failedState}`);
+  await createIndex(runner, `CREATE INDEX ${failedIndexOf(table)} ON ${table} (entered_at) WHERE ${failedState}`);
 }
 
 /** For migrations: reverts `addFailedIndex`. */
@@ -74,9 +75,13 @@ export async function dropFailedIndex(runner: QueryRunner, table: string): Promi
 /** The index of parked rows that have failed in their state; an entity declares it by `@MachineIndexes('<table>')`. */
 export const parkedRetriedIndexOf = (table: string) => `${table}_parked_retried`;
 
-/** For migrations: adds the index by which parked rows that have failed are found among any number of those that are only parked. */
+/**
+ * For migrations, with `transaction = false`: adds the index by which parked rows that have failed are found among any
+ * number of those that are only parked.
+ */
 export async function addParkedRetriedIndex(runner: QueryRunner, table: string): Promise<void> {
-  await runner.query(
+  await createIndex(
+    runner,
     `CREATE INDEX ${parkedRetriedIndexOf(table)} ON ${table} (parked_until) WHERE parked_until IS NOT NULL AND attempts > 0`,
   );
 }

@@ -1,3 +1,4 @@
+import { createIndex } from '@atoll/database';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
@@ -13,9 +14,10 @@ const indexes = [
 
 export class FactDetails1799000000000 implements MigrationInterface {
   readonly name = 'FactDetails1799000000000';
+  readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
-    for (const index of indexes) await runner.query(index);
+    for (const index of indexes) await createIndex(runner, index);
   }
 
   async down(runner: QueryRunner): Promise<void> {

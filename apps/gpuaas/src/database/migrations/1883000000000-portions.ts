@@ -1,15 +1,21 @@
+import { createIndex } from '@atoll/database';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** GPUs and nodes that wait to be begun are found among any number of others. */
 export class Portions1883000000000 implements MigrationInterface {
   readonly name = 'Portions1883000000000';
+  readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
-    await runner.query(`CREATE INDEX gpu_not_begun ON gpu (entered_at, gpu_id) WHERE state = 'preparing' AND deadline_at IS NULL`);
-    await runner.query(
+    await createIndex(runner, `CREATE INDEX gpu_not_begun ON gpu (entered_at, gpu_id) WHERE state = 'preparing' AND deadline_at IS NULL`);
+    await createIndex(
+      runner,
       `CREATE INDEX gpu_not_begun_leased ON gpu (gpu_id) WHERE state = 'preparing' AND deadline_at IS NULL AND (slots_used <> 0 OR turns_used <> 0)`,
     );
-    await runner.query(`CREATE INDEX node_not_begun ON node (entered_at, node_id) WHERE state = 'initialising' AND deadline_at IS NULL`);
+    await createIndex(
+      runner,
+      `CREATE INDEX node_not_begun ON node (entered_at, node_id) WHERE state = 'initialising' AND deadline_at IS NULL`,
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {

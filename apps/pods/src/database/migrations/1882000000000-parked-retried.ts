@@ -6,6 +6,7 @@ const tables = ['exposure', 'pod', 'shared_volume', 'vm'];
 /** The operator asks for what waits: rows that are parked after a failure are found among all that only wait for their next review. */
 export class ParkedRetried1882000000000 implements MigrationInterface {
   readonly name = 'ParkedRetried1882000000000';
+  readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
     for (const table of tables) await addParkedRetriedIndex(runner, table);

@@ -1,12 +1,14 @@
+import { createIndex, dropIndex } from '@atoll/database';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** Mail that somebody waits for is found before invitations, of which there may be many. */
 export class MailByKind1879000000000 implements MigrationInterface {
   readonly name = 'MailByKind1879000000000';
+  readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
-    await runner.query('CREATE INDEX ON mail (kind, due_at)');
-    await runner.query('DROP INDEX mail_due_at_idx');
+    await createIndex(runner, 'CREATE INDEX mail_kind_due_at_idx ON mail (kind, due_at)');
+    await dropIndex(runner, 'mail_due_at_idx');
   }
 
   async down(runner: QueryRunner): Promise<void> {

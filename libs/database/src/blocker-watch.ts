@@ -1,0 +1,53 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { QueryRunner } from 'typeorm';
+
+/** Looks again and again who keeps a session waiting for locks. Started at once; `stop` waits for the look under way. */
+export class BlockerWatch {
+  /** The sessions that were in the way at the last look that saw some, `pg_dump (process 4711)`; empty where none did. */
+  blockers = '';
+  /** Why it looks no more: its connection is gone. */
+  lost: unknown;
+  private readonly ending = new AbortController();
+  private readonly watching: Promise<void>;
+
+  /** `looker` is used by nobody else meanwhile. `onLook` hears how many looks in a row have seen the session wait. */
+  constructor(
+    private readonly looker: QueryRunner,
+    private readonly pid: number,
+    private readonly everyMs: number,
+    private readonly onLook: (waits: number) => void,
+  ) {
+    this.watching = this.watch();
+  }
+
+  async stop(): Promise<void> {
+    this.ending.abort();
+    await this.watching;
+  }
+
+  private async watch(): Promise<void> {
+    const { signal } = this.ending;
+    for (let waits = 0; !signal.aborted;) {
+      await delay(this.everyMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      try {
+        const blockers = await this.look();
+        if (blockers) this.blockers = blockers;
+        waits = blockers ? waits + 1 : 0;
+      } catch (error) {
+        this.lost = error;
+        return;
+      }
+      this.onLook(waits);
+    }
+  }
+
+  private async look(): Promise<string> {
+    const rows = (await this.looker.query(
+      `SELECT DISTINCT pid, coalesce(nullif(application_name, ''), 'a session') AS name FROM unnest(pg_blocking_pids($1)) pid
+       LEFT JOIN pg_stat_activity USING (pid) ORDER BY pid`,
+      [this.pid],
+    )) as { pid: number; name: string }[];
+    return rows.map(({ pid, name }) => `${name} (process ${pid})`).join(', ');
+  }
+}
