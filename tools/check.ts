@@ -10,7 +10,7 @@ interface Check {
 const checks: readonly Check[] = [
   { name: 'worked example', command: 'node tools/check/worked-example.ts' },
   { name: 'rules of this code', command: 'eslint --max-warnings 0 .' },
-  { name: 'migration drift, statements and exact money', command: 'node dist/tools/check/tables.js' },
+  { name: 'migration drift, upgrades, statements and exact money', command: 'node dist/tools/check/tables.js' },
   { name: 'rules of the language', command: 'oxlint' },
   { name: 'types', command: 'tsc --noEmit --checkers 1 -p tsconfig.json' },
   { name: 'OpenAPI', command: 'node dist/tools/check/openapi.js' },

@@ -4,6 +4,7 @@ import { checkTables } from './migrated.js';
 import { drift } from './migration-drift.js';
 import { pathOf, readProgram } from './program.js';
 import { statementCheck } from './statements/statements.js';
+import { upgrade } from './upgrade.js';
 
 /** Where sources reckon with money, or hand it on. */
 const mayHoldMoney = /^(apps|libs\/contracts)\/(?!.*\.tsx$)/;
@@ -21,4 +22,4 @@ function checkMoney(program: ts.Program): void {
 const program = readProgram('tsconfig.json');
 checkMoney(program);
 checkMoney(readProgram('apps/console/tsconfig.json'));
-await checkTables([drift, statementCheck(program)]);
+await checkTables([drift, upgrade, statementCheck(program)]);

@@ -6,7 +6,7 @@ export class BlockerWatch {
   /** The sessions that were in the way at the last look that saw some, `pg_dump (process 4711)`; empty where none did. */
   blockers = '';
   /** Why it looks no more: its connection is gone. */
-  lost: unknown;
+  lost: Error | undefined;
   private readonly ending = new AbortController();
   private readonly watching: Promise<void>;
 
@@ -35,7 +35,7 @@ export class BlockerWatch {
         if (blockers) this.blockers = blockers;
         waits = blockers ? waits + 1 : 0;
       } catch (error) {
-        this.lost = error;
+        this.lost = error as Error;
         return;
       }
       this.onLook(waits);
