@@ -132,12 +132,14 @@ describe('migrations of a release, beside replicas of the one before', () => {
     await start([...before, Currency1790000000001]);
     log.length = 0;
     const dump = await startDump();
+    const attempts = jest.spyOn(IndexAccounts1790000000002.prototype, 'up');
     const starting = start(after, 5);
     await workUntil(() => log.length > 0);
     expect(log).toEqual([expect.stringMatching(/ In its way: pg_dump \(process \d+\)$/)]);
     expect(await indexesOf(old)).toContainEqual({ name: 'account_balance', isValid: true });
     await dump.query('COMMIT');
     expect(await indexesOf(await starting)).toEqual([{ name: 'account_rich', isValid: true }]);
+    expect(attempts).toHaveBeenCalledTimes(1);
   });
 
   it('run once where replicas start together, one of which waits for the other', async () => {
