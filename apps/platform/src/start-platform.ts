@@ -54,7 +54,7 @@ export async function startPlatform(env: PlatformEnv, logger: Logger, stopping: 
     for (const definition of services) {
       stopping.throwIfAborted();
       const settings = loadEnv(definition.settings, source);
-      const module = moduleOf(definition, { settings, databaseUrl, deadlineMs: env.ATOLL_DEADLINE_MS, transport });
+      const module = moduleOf(definition, { settings, databaseUrl, deadlineMs: env.ATOLL_DEADLINE_MS, stopping, transport });
       const service = await startService({ name: definition.name, module, transport, logger });
       running.push(service);
       undo.push(() => service.stop());

@@ -26,6 +26,8 @@ export interface DatabaseOptions {
   timeouts?: Partial<Timeouts>;
   /** How long a request may take at most. With more than the default, 5000, all timeouts are longer in proportion, but that of the URL. */
   deadlineMs?: number;
+  /** Ends a start that waits for locks to migrate, with the signal's reason. */
+  stopping?: AbortSignal;
   /** Told when a connection of the pool is lost while idle. */
   onConnectionLost?: (error: Error) => void;
 }

@@ -142,6 +142,23 @@ describe('migrations of a release, beside replicas of the one before', () => {
     expect(attempts).toHaveBeenCalledTimes(1);
   });
 
+  it.each([
+    ['for the lock of a table', Currency1790000000001],
+    ['with an index', IndexAccounts1790000000002],
+  ])('stop at once when they are told to while they wait %s, and leave no session that waits', async (_what, migration) => {
+    const dump = await startDump();
+    const stopping = new AbortController();
+    const timeouts = { lockMs: 1_000_000 };
+    const starting = openDataSource(
+      bankOptions(database.url, { migrations: [...before, migration], timeouts, stopping: stopping.signal }),
+    ).catch((error: unknown) => error);
+    const isWaiting = async () => (await dump.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount !== 0;
+    await until(isWaiting);
+    stopping.abort();
+    expect(await starting).toBe(stopping.signal.reason);
+    await until(async () => !(await isWaiting()));
+  });
+
   it('run once where replicas start together, one of which waits for the other', async () => {
     const [one] = await Promise.all([start(after), start(after), start(after)]);
     expect(one && (await migrationsOf(one))).toEqual(after.map(({ name }) => name));

@@ -16,7 +16,7 @@ const logger = new Logger('Database');
 /**
  * Waits for PostgreSQL (30 s at most), makes the schema, runs the migrations that are missing, for as long as that takes
  * beside replicas of the release before, and opens the pool. Any number of replicas may do so at once. Warns where a later release has migrated the schema. Throws an Error that
- * says what is wrong and where, without the password.
+ * says what is wrong and where, without the password; or the reason of `stopping`, if that is aborted meanwhile.
  */
 export async function openDataSource(options: DatabaseOptions, patienceMs = bootPatienceMs): Promise<DataSource> {
   const asItIs = await openIfMigrated(options, patienceMs);
@@ -108,11 +108,20 @@ async function migrate(options: DatabaseOptions, patienceMs: number): Promise<vo
   const dataSource = new DataSource({ ...dataSourceOptions({ ...options, timeouts, deadlineMs: 0, poolSize: 2 }), entities: [] });
   await connect(dataSource, options.url, patienceMs);
   try {
-    await runMigrations(dataSource, options.schema, timeoutsOf(options).lockMs);
+    const running = runMigrations(dataSource, options.schema, timeoutsOf(options).lockMs);
+    await (options.stopping ? Promise.race([running, whenAborted(options.stopping)]) : running);
   } finally {
     // Ends the connections, and the lock with them.
     await dataSource.destroy();
   }
+}
+
+function whenAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const end = () => reject(signal.reason as Error);
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  });
 }
 
 async function connect(dataSource: DataSource, url: string, patienceMs: number): Promise<DataSource> {

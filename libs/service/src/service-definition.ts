@@ -40,6 +40,8 @@ export interface ServiceSurroundings<Settings extends object> {
   readonly databaseUrl: string;
   /** How long a request may take at most: see `DatabaseOptions`. */
   readonly deadlineMs?: number;
+  /** Ends a start that waits for others: see `DatabaseOptions`. */
+  readonly stopping?: AbortSignal;
   readonly transport: Pick<Transport, 'rpc' | 'courier'>;
   /** In place of providers of its module: for specs. */
   readonly providers?: readonly Provider[];
@@ -53,12 +55,18 @@ export function defineService<Settings extends object>(definition: ServiceDefini
 /** The module of a service with everything it stands on. */
 export function moduleOf<Settings extends object>(
   { name, settings: settingsClass, database, module }: ServiceDefinition<Settings>,
-  { settings, databaseUrl, deadlineMs, transport, providers = [] }: ServiceSurroundings<Settings>,
+  { settings, databaseUrl, deadlineMs, stopping, transport, providers = [] }: ServiceSurroundings<Settings>,
 ): DynamicModule {
   return {
     module,
     imports: [
-      DatabaseModule.forRoot({ ...database, schema: name, url: databaseUrl, ...(deadlineMs && { deadlineMs }) }),
+      DatabaseModule.forRoot({
+        ...database,
+        schema: name,
+        url: databaseUrl,
+        ...(deadlineMs && { deadlineMs }),
+        ...(stopping && { stopping }),
+      }),
       EventsModule.forRoot({ service: name, courier: transport.courier }),
       transport.rpc,
     ],
