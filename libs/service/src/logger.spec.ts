@@ -28,11 +28,13 @@ describe('logs', () => {
     const nest = new NestLogger(logger);
     nest.warn({ message: 'slow', request_id: 'r1' }, 'Rpc');
     nest.error(new Error('broken'), 'the stack', 'Rpc');
+    nest.error(AbortSignal.abort().reason, undefined, 'ExceptionHandler');
     nest.log('started', 'InstanceLoader');
     nest.log('NATS is back.', 'NatsLink');
     expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
       { level: 'warn', context: 'Rpc', request_id: 'r1', msg: 'slow' },
       { level: 'error', context: 'Rpc', details: ['the stack'], err: { message: 'broken' }, msg: 'broken' },
+      { level: 'debug', context: 'ExceptionHandler', msg: 'This operation was aborted' },
       { level: 'debug', msg: 'started' },
       { level: 'info', context: 'NatsLink', msg: 'NATS is back.' },
     ]);

@@ -90,7 +90,9 @@ export class NestLogger implements LoggerService {
   }
 
   error(message: unknown, ...parameters: unknown[]): void {
-    this.write('error', message, parameters);
+    // A start that is told to stop ends by an error, and has not failed.
+    const isStop = (message as { name?: unknown } | undefined)?.name === 'AbortError';
+    this.write(isStop ? 'debug' : 'error', message, parameters);
   }
 
   fatal(message: unknown, ...parameters: unknown[]): void {
