@@ -119,12 +119,15 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     return this.claim('alike', claimAlikeSql(this.machine), [limit, row.lane, row.state, this.statesWith('byTheClock')]);
   }
 
-  /** Locks those of the rows whose claims still hold and returns them, each with whether it is past its deadline. */
+  /**
+   * Locks those of the rows whose claims still hold and returns them, each with whether it is past its deadline. The keys stand in
+   * subqueries: where the planner sees how few there are, it makes a plan for each call, which takes longer than the call.
+   */
   async held(manager: EntityManager, rows: readonly Row[]): Promise<{ row: Row; isOverdue: boolean }[]> {
     const { table, key, keyType } = this.machine;
     const held = await manager.query<(object & { is_overdue: boolean })[]>(
       `SELECT ${table}.*, coalesce(deadline_at <= clock_timestamp(), false) AS is_overdue
-       FROM ${table} JOIN unnest($1::${keyType}[], $2::uuid[]) claimed (key, token) ON ${key} = claimed.key AND claim_token = claimed.token
+       FROM ${table} JOIN unnest((SELECT $1::${keyType}[]), (SELECT $2::uuid[])) claimed (key, token) ON ${key} = claimed.key AND claim_token = claimed.token
        ORDER BY ${key} FOR NO KEY UPDATE OF ${table}`,
       [rows.map((row) => this.machine.keyOf(row)), rows.map(({ claimToken }) => claimToken)],
     );

@@ -181,7 +181,7 @@ export abstract class DurableMachine<
              ${this.hasStep(to) ? `(lane, further_lanes) = (${this.assigned}),` : ''}
              parked_until = NULL, attempts = 0, claim_token = NULL, revision = revision + 1, request_id = coalesce($7, request_id),
              ${[...set.keys()].map((name, at) => `${name} = $${at + 8}`).join(', ')}
-           WHERE ${this.key} = ANY ($1) RETURNING *
+           WHERE ${this.key} = ANY (ARRAY(SELECT unnest($1::${this.keyType}[]))) RETURNING *
          ), recorded AS (
            INSERT INTO machine_history (machine, instance, from_state, to_state, event, actor, reason, request_id, at)
            SELECT $2, ${this.key}, $3, state, $4, $5, $6, request_id, entered_at FROM moved

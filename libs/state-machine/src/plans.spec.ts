@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { berths, Harbour } from './berth-fixture.js';
+import { berths, cause, Harbour } from './berth-fixture.js';
 import { beatSql } from './claim-keeper.js';
+import { Claims } from './claims.js';
 import { beginSql, claimAlikeSql, claimDueSql, claimOverdueSql, dueSql, unparkSql } from './claims-sql.js';
 import { touchSql } from './touch-rows.js';
 
@@ -89,3 +90,26 @@ it.each<[boolean, PlanMode]>([
     }
   },
 );
+
+it('what is sent for each step is planned a few times, and not for each step', async () => {
+  const { machine, dataSource, transactions } = harbour;
+  await dataSource.query('ANALYZE berth');
+  const claims = new Claims(machine, dataSource, 4_000);
+  const planned = await transactions.run(async (manager) => {
+    // The dearer it is to read a row, the more a plan for one seems to be worth.
+    await manager.query('SET LOCAL random_page_cost = 40');
+    for (let step = 0; step < 20; step += 1) {
+      const row = await machine.insert(manager, { ship: 'Fram' }, cause);
+      await claims.held(manager, [row]);
+      await machine.move(manager, row, 'DREDGED', cause);
+    }
+    return manager.query<{ sent: string; times: string }[]>(
+      `SELECT substring(statement FROM 'is_overdue|moved AS') AS sent, custom_plans AS times FROM pg_prepared_statements
+       WHERE statement ~ 'is_overdue|moved AS' ORDER BY sent`,
+    );
+  });
+  expect(planned).toEqual([
+    { sent: 'is_overdue', times: '5' },
+    { sent: 'moved AS', times: '5' },
+  ]);
+});
