@@ -72,7 +72,7 @@ describe('ports', () => {
 describe('an amount', () => {
   it('has two decimals at most, and is never a text', () => {
     for (const cpu of [0.1, 0.25, 512]) expect(faults({ cpu })).toEqual([]);
-    for (const cpu of [0.09, 512.01, 1.005, '1', null])
+    for (const cpu of [0.09, 512.01, 1.005, 0.1 + 0.2, 1e-7, -1e-7, 9e-10, 1e21, -0.5, NaN, Infinity, '1', null, [1]])
       expect(faults({ cpu })).toEqual(['cpu must be a number from 0.1 to 512 with at most two decimals']);
   });
 });

@@ -1,5 +1,5 @@
 import { Transform } from 'class-transformer';
-import { IsArray, IsInt, IsNumber, IsString, Matches, Max, MaxLength, Min, ValidateBy } from 'class-validator';
+import { IsArray, IsInt, IsString, Matches, Max, MaxLength, Min, ValidateBy } from 'class-validator';
 import { field, holdsAtMost, WholeNumber, type FieldOptions } from '../fields.js';
 
 /** A DNS label (RFC 1123, section 2.1), in lower case. */
@@ -47,16 +47,18 @@ export function PortNumber(options: FieldOptions = {}): PropertyDecorator {
   return WholeNumber({ ...options, min: 1, max: 65_535 });
 }
 
-/** A decimal number, a JSON number with at most two decimals. */
+/** A decimal number, a JSON number with at most two decimals. (`IsNumber` counts decimals in the text of a number, and throws for `1e-7`.) */
 export function Amount(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
   const { min, max } = options;
-  const message = `$property must be a number from ${min} to ${max} with at most two decimals`;
+  const validate = (value: unknown): boolean =>
+    typeof value === 'number' && value >= min && value <= max && Number(value.toFixed(2)) === value;
   return field(
     options,
     { type: Number, minimum: min, maximum: max },
-    IsNumber({ maxDecimalPlaces: 2, allowNaN: false, allowInfinity: false }, { message }),
-    Min(min, { message }),
-    Max(max, { message }),
+    ValidateBy({
+      name: 'isAmount',
+      validator: { validate, defaultMessage: () => `$property must be a number from ${min} to ${max} with at most two decimals` },
+    }),
   );
 }
 
