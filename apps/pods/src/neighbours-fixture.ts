@@ -36,6 +36,8 @@ export class Neighbours {
   readonly forbiddenImages = new Set<string>();
   /** Subjects in the order in which they were asked for. */
   readonly asked: string[] = [];
+  /** How far the workload of a pod is when it is asked for first. */
+  startsAs: Pick<PodWorkload, 'status' | 'reason'> = { status: 'running', reason: null };
   /** Instead of what would be answered: for a neighbour that is away, or hangs. */
   failing: AppError | undefined;
   private last = 0;
@@ -125,8 +127,7 @@ export class Neighbours {
       pod_id,
       start,
       workload_id: String((this.last += 1)),
-      status: 'running' as const,
-      reason: null,
+      ...this.startsAs,
       slices,
       cluster_setting: this.settingOf(subscription_id),
     };

@@ -1,6 +1,9 @@
 import type { Exit } from '@atoll/cluster';
 import type { PodEntity } from '../model/pod.entity.js';
 
+/** The reason of a pod whose workload was ended by somebody else than this service. */
+export const endOfSubscription = 'Its subscription ended.';
+
 const longestBackOffMs = 300_000;
 /** A run that lasted this long is no failure of its start: the back-off begins anew. */
 const soundRunMs = 600_000;

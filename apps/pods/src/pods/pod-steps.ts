@@ -14,7 +14,7 @@ import { UsageFacts } from '../usage/usage-facts.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { endings, podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
 import { shownError } from '../model/shown-error.js';
-import { afterEnd, explain } from './pod-end.js';
+import { afterEnd, endOfSubscription, explain } from './pod-end.js';
 import { owe } from './given-up-ends.js';
 import { PodStarts } from './pod-start.js';
 
@@ -130,7 +130,9 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     if (status === 'waiting' || status === 'pending') {
       return { againAfterMs: lookAgainMs, reason: { code: status, message: reason ?? 'It waits for a GPU.' } };
     }
-    if (status !== 'running') throw new StepFailed('workload_ended', reason ?? 'Its workload ended before it could start.', true);
+    // Its own reason is what the workload itself waits for.
+    if (status === 'stopping' || status === 'stopped') return this.moving('STOP', () => ({ endReason: endOfSubscription }));
+    if (status === 'failed') throw new StepFailed('workload_ended', reason ?? 'Its workload ended before it could start.', true);
     await this.clusters.requireSetting(pod.gpuaasId, cluster_setting);
     return this.moving('PLACED', (row) => ({ slices, reference, run: row.run + 1, mounted: row.volumes }));
   }

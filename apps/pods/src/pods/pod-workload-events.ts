@@ -1,6 +1,7 @@
 import { podWorkloadChanged, type PodWorkloadChanged } from '@atoll/contracts/gpuaas';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
+import { endOfSubscription } from './pod-end.js';
 import { PodSteps } from './pod-steps.js';
 
 /** What happens to the workload of a pod, beside what this service requests of it. */
@@ -14,7 +15,7 @@ export class PodWorkloadEvents {
     if (pod?.start !== start) return;
     // What waits for it finds by itself that it runs, or why it does not.
     if (pod.state === 'pending' || status === 'running') return this.pods.touch(manager, [pod_id]);
-    const endReason = status === 'failed' ? `Its workload failed. ${reason ?? ''}`.trim() : 'Its subscription ended.';
+    const endReason = status === 'failed' ? `Its workload failed. ${reason ?? ''}`.trim() : endOfSubscription;
     await this.pods.move(
       manager,
       pod,

@@ -84,13 +84,41 @@ describe('a pod', () => {
     expect(fixture.neighbours.workload(pod.pod_id)?.status).toBe('stopped');
   });
 
+  it.each(['stopping', 'stopped'] as const)(
+    'that waits for its GPU stops too, and does not keep what its workload waits for: %s',
+    async (status) => {
+      const { neighbours } = fixture;
+      const pod = await fixture.create(team);
+      neighbours.startsAs = { status: 'pending', reason: 'It waits for a GPU.' };
+      await fixture.work();
+      neighbours.startsAs = { status: 'running', reason: null };
+      expect(await fixture.pod(pod)).toMatchObject({ status: 'pending', reason: 'It waits for a GPU.' });
+      Object.assign(neighbours.workload(pod.pod_id) ?? {}, { status, reason: 'It waits for its pod to stop.' });
+      await fixture.tell(podWorkloadChanged, { pod_id: pod.pod_id, start: 1, status, reason: null });
+      expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: 'Its subscription ended.', started_at: null });
+      expect(neighbours.workload(pod.pod_id)?.status).toBe('stopped');
+    },
+  );
+
   it('stops after its longest duration, counted from its start', async () => {
     const pod = await fixture.running(team, { max_duration_minutes: 2 });
+    await fixture.act(pod, 'restart', team);
+    const again = await fixture.until(pod, 'running');
+    expect(again.stops_at).toBe(pod.stops_at);
+    const early = await fixture.running(team, { max_duration_minutes: 60 });
+    expect((await fixture.act(early, 'stop', team)).stops_at).toBeNull();
+    expect((await fixture.until(early, 'stopped')).stops_at).toBeNull();
+    expect(
+      (await fixture.call(pods.list, { team_id: team.team_id }, team.member)).data.find(({ pod_id }) => pod_id === early.pod_id)?.stops_at,
+    ).toBeNull();
     expect(new Date(pod.stops_at ?? 0).getTime() - new Date(pod.started_at ?? 0).getTime()).toBe(120_000);
     await fixture.query(`UPDATE pod SET stops_at = clock_timestamp(), due_at = clock_timestamp(), parked_until = NULL WHERE pod_id = $1`, [
       pod.pod_id,
     ]);
-    expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: 'It was stopped after 2 minutes, the longest that it may run.' });
+    expect(await fixture.until(pod, 'stopped')).toMatchObject({
+      reason: 'It was stopped after 2 minutes, the longest that it may run.',
+      stops_at: null,
+    });
   });
 });
 
