@@ -1,5 +1,6 @@
 import type { Pod, PodStatus } from '@atoll/contracts/pods';
 import type { PodEntity } from '../model/pod.entity.js';
+import type { PodState } from '../model/pod.machine.js';
 import { shownError } from '../model/shown-error.js';
 
 export function podStatus(state: string): PodStatus {
@@ -16,6 +17,9 @@ export function podStatus(state: string): PodStatus {
       return state as PodStatus;
   }
 }
+
+/** The states in which the longest duration of a start is still to end. */
+const endsLater: ReadonlySet<string> = new Set<PodState>(['pulling', 'running', 'restarting']);
 
 export function podView(pod: PodEntity): Pod {
   return {
@@ -37,7 +41,7 @@ export function podView(pod: PodEntity): Pod {
     volumes: pod.volumes,
     max_duration_minutes: pod.maxDurationMinutes,
     idle_stop: pod.idleStop,
-    stops_at: pod.stopsAt?.toISOString() ?? null,
+    stops_at: endsLater.has(pod.state) ? (pod.stopsAt?.toISOString() ?? null) : null,
     created_at: pod.createdAt.toISOString(),
     started_at: pod.startedAt?.toISOString() ?? null,
   };

@@ -175,7 +175,10 @@ export class Pod {
   @Nested(() => IdleStopOfPod, { nullable: true })
   idle_stop!: IdleStopOfPod | null;
 
-  @Instant({ nullable: true, description: 'Instant at which the longest duration ends.' })
+  @Instant({
+    nullable: true,
+    description: 'Instant at which the longest duration ends; null where nothing is to be stopped any more, and before the first run.',
+  })
   stops_at!: string | null;
 
   @Instant()
