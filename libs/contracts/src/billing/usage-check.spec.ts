@@ -107,9 +107,18 @@ describe('a batch of facts', () => {
     '2026-10-01T24:00:00Z',
     '2026-10-01T00:00:00.0001Z',
     '1999-12-31T00:00:00Z',
+    '2000-01-01T00:00:00+14:00',
+    '1999-12-31T23:59:59.999Z',
+    '1999-12-31T23:00:00-01:00',
+    '9999-12-31T23:59:59-00:01',
     0,
     null,
   ])('refuses the time %s', (time) => expect(faultsOf({ events: [{ ...good, time }] })).toEqual(['events.0.time']));
+
+  it.each(['2000-01-01T00:00:00Z', '2000-01-01T14:00:00+14:00', '9999-12-31T23:59:59.999Z'])(
+    'takes the time %s, whose instant lies in the years allowed',
+    (time) => expect(faultsOf({ events: [{ ...good, time }] })).toEqual([]),
+  );
 
   it('asks for the pool of what a pool hands out', () => {
     expect(faultsOf({ events: [{ ...good, kind: 'gpuaas_pool' }] })).toEqual(['events.0.pool_id']);

@@ -113,6 +113,7 @@ function readUsageEvent(plain: unknown, path: string, faults: FieldError[]): Usa
   return event as unknown as UsageEvent;
 }
 
+const [earliestMs, endMs] = [Date.UTC(2000, 0), Date.UTC(10_000, 0)];
 const timeForm = /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,3})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
 
 function readTime(value: unknown): string | undefined {
@@ -120,7 +121,10 @@ function readTime(value: unknown): string | undefined {
   // Date.parse takes 30 February for 2 March.
   const isReal =
     Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= new Date(Date.UTC(+year, +month, 0)).getUTCDate();
-  return isReal && year >= '2000' ? (value as string) : undefined;
+  if (!isReal || year < '2000') return undefined;
+  // An offset may move it out of the years that it is written in.
+  const ms = Date.parse(value as string);
+  return ms >= earliestMs && ms < endMs ? (value as string) : undefined;
 }
 
 function readSequence(value: unknown): number | undefined {
