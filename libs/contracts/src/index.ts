@@ -37,6 +37,7 @@ export {
   type Wire,
 } from './contract.js';
 export { eventLog, EventsAfter, EventsPage, PublishedEvent } from './event-log.js';
+export { ExactNumber } from './exact-number.js';
 export {
   DecimalText,
   Email,

@@ -1,5 +1,5 @@
 import { requirePlatformAdmin, type CallContext } from '@atoll/contracts';
-import { readUsageEvents, type RecordUsage, type UsageEvent, type UsageRecorded, type UsageTold } from '@atoll/contracts/billing';
+import { readUsageEvents, type UsageBatch, type UsageEvent, type UsageRecorded, type UsageTold } from '@atoll/contracts/billing';
 import { Transactions } from '@atoll/database';
 import { invalidInput, type FieldError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
@@ -25,7 +25,7 @@ export class UsageService {
   ) {}
 
   /** All of the batch or nothing. Once it is answered, every report asked afterwards has it. */
-  async record({ events }: RecordUsage, context: CallContext): Promise<UsageRecorded> {
+  async record({ events }: UsageBatch, context: CallContext): Promise<UsageRecorded> {
     requirePlatformAdmin(context.caller);
     refuse(faultsOf(events));
     refuse(await this.tenancy.faultsOf(events));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { billingReports, usage, type RecordUsage } from '@atoll/contracts/billing';
+import { billingReports, usage, type UsageBatch } from '@atoll/contracts/billing';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 
 const id = '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10';
@@ -111,7 +111,7 @@ describe('a batch of usage', () => {
     team_id: id,
     workspace_id: id,
   };
-  let recorded: RecordUsage[];
+  let recorded: UsageBatch[];
   beforeEach(() => {
     recorded = [];
     gateway.services.answer(usage.record, (input) => {
@@ -127,20 +127,40 @@ describe('a batch of usage', () => {
     ['2.50', '2.5'],
     ['123456789.123456789', '123456789.123456789'],
     ['1e-9', '0.000000001'],
-    ['"0.3"', '0.3'],
   ])('keeps the quantity %s as %s, to its last digit', async (written, kept) => {
     expect((await gateway.call('POST', '/api/usage-events', { key, body: withQuantity(written) })).status).toBe(200);
     expect(recorded[0]?.events[0]?.quantity).toBe(kept);
   });
 
-  it.each(['-1', '-1e-400', '1e-400', '1E400', '0.0000000001', '1000000000.5', '0.10000000000000001', 'null', 'true', '"many"'])(
-    'refuses the quantity %s',
-    async (written) => {
-      const { status, body } = await gateway.call('POST', '/api/usage-events', { key, body: withQuantity(written) });
-      expect([status, body.errors?.map(({ path }) => path)]).toEqual([400, ['events.0.quantity']]);
-      expect(recorded).toEqual([]);
-    },
-  );
+  it.each([
+    '-1',
+    '-1e-400',
+    '1e-400',
+    '1E400',
+    '0.0000000001',
+    '1000000000.5',
+    '0.10000000000000001',
+    'null',
+    'true',
+    '"many"',
+    '"0.3"',
+    '"1"',
+    '"01"',
+    '"1e1"',
+    '[1.0000000000000000]',
+  ])('refuses the quantity %s', async (written) => {
+    const { status, body } = await gateway.call('POST', '/api/usage-events', { key, body: withQuantity(written) });
+    expect([status, body.errors?.map(({ path }) => path)]).toEqual([400, ['events.0.quantity']]);
+    expect(recorded).toEqual([]);
+  });
+
+  it('keeps an attribute that is named quantity a number, however long a number of the body is', async () => {
+    for (const quantity of ['1', '1.0000000000000000']) {
+      const body = withQuantity(quantity).replace('"id"', '"attributes":{"quantity":2.5},"id"');
+      expect((await gateway.call('POST', '/api/usage-events', { key, body })).status).toBe(200);
+      expect(recorded.pop()?.events[0]).toMatchObject({ quantity: '1', attributes: { quantity: 2.5 } });
+    }
+  });
 
   it('may be larger than other bodies, up to 768 KiB', async () => {
     const events = Array.from({ length: 1000 }, (_, index) => ({ ...fact, id: `${index}`, quantity: 1, resource_name: 'x'.repeat(150) }));

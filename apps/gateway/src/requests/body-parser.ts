@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { ExactNumber } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { digestOf } from './call-context.js';
 
@@ -64,7 +65,7 @@ const longNumber = /[\s:,[]-?(?:[\d.]{16}|[\d.]{1,15}[eE])/;
 
 /** `context.source`, the text of a primitive value, is of ECMAScript 2026 and not yet in TypeScript's library. */
 function keepNumbersOf(field: string): (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown {
-  return (key, value, context) => (key === field && typeof value === 'number' ? context?.source : value);
+  return (key, value, context) => (key === field && typeof value === 'number' ? new ExactNumber(context?.source ?? String(value)) : value);
 }
 
 function unsupported(): AppError {

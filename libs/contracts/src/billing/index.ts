@@ -45,4 +45,4 @@ export {
 } from './report.js';
 export { readUsageEvents } from './usage-check.js';
 export { type UsageAttributes, UsageEvent, type UsageKind } from './usage-event.js';
-export { gpuUsageTold, podUsageTold, RecordUsage, usage, UsageRecorded, UsageTold } from './usage.js';
+export { gpuUsageTold, podUsageTold, RecordUsage, usage, type UsageBatch, UsageRecorded, UsageTold } from './usage.js';

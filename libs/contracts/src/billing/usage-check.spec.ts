@@ -5,7 +5,7 @@ import { anything, assert, constantFrom, oneof, property, record, string, intege
 import { AppError } from '@atoll/errors';
 import { readUsageEvents } from './usage-check.js';
 import { UsageEvent } from './usage-event.js';
-import { RecordUsage } from './usage.js';
+import { RecordUsage, UsageBatch } from './usage.js';
 
 const good = {
   source: 'meter',
@@ -32,10 +32,12 @@ const quantityOf = (quantity: unknown) => readUsageEvents({ events: [{ ...good, 
 
 describe('a batch of facts', () => {
   it('is read as its class, ids in lower case', () => {
-    const read = RecordUsage.fromWire({ events: [{ ...good, team_id: good.team_id.toUpperCase(), region_id: 7, sequence: 3 }] });
+    const read = RecordUsage.fromWire({
+      events: [{ ...good, quantity: 1, team_id: good.team_id.toUpperCase(), region_id: 7, sequence: 3 }],
+    });
     expect(read).toBeInstanceOf(RecordUsage);
     expect(read.events).toEqual([{ ...good, region_id: '7', sequence: 3 }]);
-    expect(RecordUsage.fromWire(JSON.parse(JSON.stringify(read)))).toEqual(read);
+    expect({ ...UsageBatch.fromWire(JSON.parse(JSON.stringify(read))) }).toEqual({ ...read });
   });
 
   it.each<[string, unknown]>([

@@ -1,4 +1,5 @@
 import { invalidInput, type FieldError } from '@atoll/errors';
+import { ExactNumber } from '../exact-number.js';
 import { isLine } from '../text.js';
 import { unknownFieldCode } from '../validate-wire.js';
 import { aSku } from './price.js';
@@ -67,17 +68,27 @@ const fields: Record<keyof UsageEvent, Field> = {
   attributes: {
     required: false,
     expected: `a flat object of at most ${maxAttributes} strings of up to ${maxAttributeText} characters, numbers and booleans`,
-    read: (value) => (isAttributes(value) ? value : undefined),
+    read: (value) => readAttributes(value),
   },
 };
-const entries = Object.entries(fields);
+const ofServices = Object.entries(fields);
+const ofCallers = Object.entries({ ...fields, quantity: { ...fields.quantity, read: readNumber } });
 const known: ReadonlySet<string> = new Set(Object.keys(fields));
 
 /**
- * The facts of `{events: […]}`, each checked, quantities as decimal text without an exponent. Throws `invalid_input` that names each fault
- * by the index of its event: `events.3.quantity`.
+ * The facts of `{events: […]}` as services tell them to each other, whose quantities are decimal text: each checked, quantities without an exponent. Throws
+ * `invalid_input` that names each fault by the index of its event: `events.3.quantity`.
  */
 export function readUsageEvents(plain: unknown): UsageEvent[] {
+  return readEvents(plain, ofServices);
+}
+
+/** The same of a request, whose quantities are numbers: doubles, or as they are written. */
+export function readRequestedUsage(plain: unknown): UsageEvent[] {
+  return readEvents(plain, ofCallers);
+}
+
+function readEvents(plain: unknown, entries: readonly [name: string, field: Field][]): UsageEvent[] {
   const body = plain as { events?: unknown } | null;
   const unknown = typeof body === 'object' && body !== null ? Object.keys(body).filter((name) => name !== 'events') : [];
   const faults: FieldError[] = unknown.map((name) => unknownField(name));
@@ -86,13 +97,13 @@ export function readUsageEvents(plain: unknown): UsageEvent[] {
     faults.push({ path: 'events', code: 'events', message: `events must be a list of 1 to ${maxUsageEvents} facts` });
     throw invalidInput(faults);
   }
-  const read = events.map((event, index) => readUsageEvent(event, `events.${index}`, faults));
+  const read = events.map((event, index) => readUsageEvent(event, entries, `events.${index}`, faults));
   if (faults.length > 0) throw invalidInput(faults);
   return read;
 }
 
 /** One fact; adds to `faults` what is wrong with it. */
-function readUsageEvent(plain: unknown, path: string, faults: FieldError[]): UsageEvent {
+function readUsageEvent(plain: unknown, entries: readonly [name: string, field: Field][], path: string, faults: FieldError[]): UsageEvent {
   const event: Record<string, unknown> = {};
   if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
     faults.push({ path, code: 'isObject', message: `${path} must be an object` });
@@ -148,6 +159,18 @@ function readQuantity(value: unknown): string | undefined {
   const isTooMuch = units.length > 10 || (units.length === 10 && (units !== '1000000000' || fraction !== ''));
   if (fraction.length > 9 || isTooMuch) return undefined;
   return fraction ? `${units}.${fraction}` : units;
+}
+
+function readNumber(value: unknown): string | undefined {
+  if (value instanceof ExactNumber) return readQuantity(value.text);
+  return typeof value === 'number' ? readQuantity(value) : undefined;
+}
+
+/** One of them may have the name of a number that is kept as it is written. */
+function readAttributes(value: unknown): unknown {
+  const { quantity } = (value ?? {}) as { quantity?: unknown };
+  const attributes = quantity instanceof ExactNumber ? { ...(value as object), quantity: Number(quantity.text) } : value;
+  return isAttributes(attributes) ? attributes : undefined;
 }
 
 function isAttributes(value: unknown): boolean {

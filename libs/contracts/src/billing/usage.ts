@@ -2,17 +2,27 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsObject } from 'class-validator';
 import { contract, event, operation } from '../contract.js';
 import { ListOf } from '../fields.js';
-import { readUsageEvents } from './usage-check.js';
+import { readRequestedUsage, readUsageEvents } from './usage-check.js';
 import { UsageEvent } from './usage-event.js';
 
-/** Reads itself: a thousand facts are too many for a validator that looks at each by its decorators. */
+/** As it is requested. Reads itself: a thousand facts are too many for a validator that looks at each by its decorators. */
 export class RecordUsage {
   @ListOf(() => UsageEvent, { min: 1, max: 1000 })
   events!: UsageEvent[];
 
   /** Throws `invalid_input` that names each fault by the index of its event. */
   static fromWire(plain: unknown): RecordUsage {
-    return Object.assign(new RecordUsage(), { events: readUsageEvents(plain) });
+    return Object.assign(new RecordUsage(), { events: readRequestedUsage(plain) });
+  }
+}
+
+/** As it is passed on: quantities are decimal text, which goes through no float. */
+export class UsageBatch {
+  events!: UsageEvent[];
+
+  /** As that of `RecordUsage`. */
+  static fromWire(plain: unknown): UsageBatch {
+    return Object.assign(new UsageBatch(), { events: readUsageEvents(plain) });
   }
 }
 
@@ -25,7 +35,7 @@ export class UsageRecorded {
 }
 
 export const usage = contract('billing.usage', {
-  record: operation(RecordUsage, UsageRecorded),
+  record: operation(UsageBatch, UsageRecorded),
 });
 
 /** Facts as the platform’s own services tell them: as `UsageEvent`, without a source, which is the service. */
