@@ -17,6 +17,12 @@ export interface Listener {
 }
 
 const idleMs = 300_000;
+/** Of one door. More are closed at once. */
+const connectionsAtOnce = 200;
+/** Of one door, those that wait for their answers. */
+const datagramsAtOnce = 16;
+/** Characters after the last line that has ended. */
+const longestLine = 8_192;
 const isHttp = /^([A-Z]{3,10}) (\S{1,2000}) HTTP\/1\.[01]\r?$/;
 
 /** Listens on a TCP port for a simulated pod: HTTP gets a page, any other line an echo, each with the name of the pod. Rejects where the port is taken. */
@@ -29,11 +35,10 @@ export async function listenTcp(host: string, port: number, tls: SecureContext |
     socket.once('close', () => open.delete(socket));
     socket.setTimeout(idleMs, () => socket.destroy());
     socket.on('error', () => socket.destroy());
-    if (current === null) return void welcome(socket, behind);
-    const secure = new TLSSocket(socket, { isServer: true, secureContext: current });
-    secure.on('error', () => socket.destroy());
-    void welcome(secure, behind);
+    const secure = current && new TLSSocket(socket, { isServer: true, secureContext: current }).on('error', () => socket.destroy());
+    welcome(secure ?? socket, behind).catch(() => socket.destroy());
   });
+  server.maxConnections = connectionsAtOnce;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port, exclusive: true }, () => {
@@ -54,7 +59,7 @@ export async function listenTcp(host: string, port: number, tls: SecureContext |
   };
 }
 
-/** As `listenTcp`: each datagram is answered by one. */
+/** As `listenTcp`: each datagram is answered by one. Those that come while very many wait for their answers are lost. */
 export async function listenUdp(host: string, port: number, behind: Behind): Promise<Listener> {
   const socket: UdpSocket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
   await new Promise<void>((resolve, reject) => {
@@ -64,14 +69,22 @@ export async function listenUdp(host: string, port: number, behind: Behind): Pro
       resolve();
     });
   });
+  let [underWay, isOpen] = [0, true];
   socket.on('error', () => undefined);
   socket.on('message', (message, { port: from, address }) => {
+    if (underWay >= datagramsAtOnce) return;
+    underWay += 1;
     const text = message.toString('utf8').slice(0, 1_000);
     void behind.respond(`udp ${JSON.stringify(text.trim())}`).then((name) => {
-      if (name !== null) socket.send(`${name}: ${text}`, from, address, () => undefined);
+      underWay -= 1;
+      if (name !== null && isOpen) socket.send(`${name}: ${text}`, from, address, () => undefined);
     });
   });
-  return { port: socket.address().port, renew: () => undefined, close: () => new Promise((resolve) => socket.close(() => resolve())) };
+  const close = (): Promise<void> => {
+    isOpen = false;
+    return new Promise((resolve) => socket.close(() => resolve()));
+  };
+  return { port: socket.address().port, renew: () => undefined, close };
 }
 
 /** The context of a certificate; null for none. Throws for what is no certificate and key. */
@@ -79,7 +92,7 @@ export function contextFor(tls: { certificate: string; key: string } | null): Se
   return tls && createSecureContext({ cert: tls.certificate, key: tls.key });
 }
 
-/** What comes meanwhile waits in the socket. */
+/** What comes meanwhile waits in the socket. Throws where the connection breaks. */
 async function welcome(socket: Socket, behind: Behind): Promise<void> {
   const name = await behind.echoes();
   if (socket.destroyed) return;
@@ -88,26 +101,22 @@ async function welcome(socket: Socket, behind: Behind): Promise<void> {
   socket.pipe(socket);
 }
 
-function serve(socket: Socket, behind: Behind): void {
+/** Each line is answered when the one before is: no more is read meanwhile, and nothing is answered once the connection is gone. */
+async function serve(socket: Socket, behind: Behind): Promise<void> {
   let text = '';
-  let queue: Promise<void> = Promise.resolve();
-  socket.on('end', () => void queue.then(() => socket.end()));
-  socket.on('data', (chunk: Buffer) => {
-    text += chunk.toString('utf8');
-    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n')) {
+  socket.setEncoding('utf8');
+  for await (const chunk of socket.iterator({ destroyOnReturn: false }) as AsyncIterable<string>) {
+    text += chunk;
+    for (let end = text.indexOf('\n'); end >= 0 && !socket.destroyed; end = text.indexOf('\n')) {
       const line = text.slice(0, end);
       const http = isHttp.exec(line);
-      if (http) {
-        text = '';
-        socket.removeAllListeners('data').on('data', () => undefined);
-        void answerHttp(socket, behind, `${http[1]} ${http[2]}`);
-        return;
-      }
+      if (http) return answerHttp(socket, behind, `${http[1]} ${http[2]}`);
       text = text.slice(end + 1);
-      queue = queue.then(() => answerLine(socket, behind, line));
+      await answerLine(socket, behind, line);
     }
-    if (text.length > 8_192) socket.destroy();
-  });
+    if (text.length > longestLine) socket.destroy();
+  }
+  socket.end();
 }
 
 async function answerHttp(socket: Socket, behind: Behind, request: string): Promise<void> {
@@ -120,11 +129,23 @@ async function answerHttp(socket: Socket, behind: Behind, request: string): Prom
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${request.startsWith('HEAD ') ? '' : body}`);
+  // What else the client sends is read, so that it reads the answer in place of a reset.
+  socket.resume().end(`${head.join('\r\n')}\r\n\r\n${request.startsWith('HEAD ') ? '' : body}`);
 }
 
 async function answerLine(socket: Socket, behind: Behind, line: string): Promise<void> {
   const name = await behind.respond(`tcp ${JSON.stringify(line.trim().slice(0, 200))}`);
   if (name === null) socket.destroy();
-  else socket.write(`${name}: ${line}\n`);
+  if (!socket.destroyed && !socket.write(`${name}: ${line}\n`)) await roomIn(socket);
+}
+
+/** Resolves when the reader has taken what was written, or is gone. */
+function roomIn(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const leave = (): void => {
+      socket.off('drain', leave).off('close', leave);
+      resolve();
+    };
+    socket.on('drain', leave).on('close', leave);
+  });
 }

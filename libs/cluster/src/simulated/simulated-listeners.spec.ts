@@ -1,43 +1,86 @@
 import { rowsOf } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
-import { createDatabase } from '@atoll/testing';
-import { expect, it } from '@jest/globals';
+import { createDatabase, freePort, type TestDatabase } from '@atoll/testing';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { tables, type SimulatedStore } from './simulated-store.js';
 import { SimulatedWorld } from './simulated-world.js';
 
-const doors = 40;
+let database: TestDatabase;
+let dataSource: DataSource;
+let rows: SimulatedStore;
+let [underWay, most] = [0, 0];
+let world: SimulatedWorld;
 
-it('many doors that are to be opened at once, as at a start, ask the store a few statements at a time', async () => {
-  const database = await createDatabase();
-  const dataSource = await new DataSource({ type: 'postgres', url: database.url }).initialize();
-  const rows = rowsOf(dataSource);
-  let [underWay, most] = [0, 0];
+beforeAll(async () => {
+  database = await createDatabase();
+  dataSource = await new DataSource({ type: 'postgres', url: database.url }).initialize();
+  rows = rowsOf(dataSource);
   const store: SimulatedStore = {
     query: (sql, values) => {
       most = Math.max(most, (underWay += 1));
       return rows.query(sql, values).finally(() => (underWay -= 1)) as never;
     },
   };
-  const world = new SimulatedWorld({ store, listenHost: '127.0.0.1', secrets: new Sealer(Sealer.createKeys()), pullMs: 0 });
+  world = new SimulatedWorld({ store, listenHost: '127.0.0.1', secrets: new Sealer(Sealer.createKeys()), pullMs: 0 });
   await world.ready();
-  const owner = { installationId: 'one', teamId: 'team', gpuaasId: '1' } as never;
-  const ref = { kind: 'pod' as const, id: 'pod', run: 1 };
-  await world
-    .cluster('one')
-    .runs.start({ ref, podName: 'port-taken', image: 'idle:1', command: [], slices: [], owner, volumes: [] }, () => Promise.resolve(true));
-  await rows.query(
-    `INSERT INTO ${tables.door} (cluster, id, run, pod_id, transport, port, external_port)
-     SELECT 'one', 'svc-' || n, 1, 'pod', 'tcp', 80, 30000 + n FROM generate_series(1, $1::integer) n`,
-    [doors],
-  );
   world.listen();
-  const tried = `SELECT FROM ${tables.door} WHERE trouble = 'EADDRINUSE'`;
-  while ((await rows.query(tried)).length < doors) await delay(5);
-  // Besides, what has changed is looked for.
-  expect(most).toBeLessThan(10);
+});
+afterAll(async () => {
   await world.close();
   await dataSource.destroy();
   await database.drop();
+});
+
+async function start(id: string, podName: string): Promise<void> {
+  const owner = { installationId: 'one', teamId: 'team', gpuaasId: '1' } as never;
+  const pod = { ref: { kind: 'pod' as const, id, run: 1 }, podName, image: 'plain:1', command: [], slices: [], owner, volumes: [] };
+  await world.cluster('one').runs.start(pod, () => Promise.resolve(true));
+}
+
+async function open(pod: string, name: string, count: number, port: number): Promise<void> {
+  await rows.query(
+    `INSERT INTO ${tables.door} (cluster, id, run, pod_id, transport, port, external_port)
+     SELECT 'one', $1 || n, 1, $2, 'tcp', 80, $3::integer + n FROM generate_series(0, $4::integer - 1) n`,
+    [name, pod, port, count],
+  );
+  world.ring();
+}
+
+const eventually = async (condition: string): Promise<void> => {
+  while ((await rows.query<{ holds: boolean }>(`SELECT (${condition}) AS holds`))[0]?.holds !== true) await delay(5);
+};
+
+it('many doors that are to be opened at once, as at a start, ask the store a few statements at a time', async () => {
+  await start('taken', 'port-taken');
+  most = 0;
+  await open('taken', 'taken-', 40, 30_000);
+  await eventually(`(SELECT count(*) FROM ${tables.door} WHERE trouble = 'EADDRINUSE') = 40`);
+  // Besides, what has changed is looked for.
+  expect(most).toBeLessThan(10);
+});
+
+it('much that is sent to a pod is answered in turns, so that the store is asked little at once, and old lines go', async () => {
+  await start('busy', 'train');
+  const port = await freePort();
+  await open('busy', 'busy-', 1, port);
+  await eventually(`EXISTS (SELECT FROM ${tables.door} WHERE pod_id = 'busy' AND opened_by IS NOT NULL)`);
+  await rows.query(
+    `INSERT INTO ${tables.line} (cluster, id, run, message, at) SELECT 'one', 'busy', 1, 'old', clock_timestamp() - interval '2 hours'
+     FROM generate_series(1, 250)`,
+  );
+  most = 0;
+  const clients = await Promise.all(
+    Array.from({ length: 30 }, async () => {
+      const client = connect({ host: '127.0.0.1', port });
+      client.end('hello\nagain\n');
+      return text(client);
+    }),
+  );
+  expect(new Set(clients)).toEqual(new Set(['train: hello\ntrain: again\n']));
+  expect(most).toBeLessThan(10);
+  await eventually(`(SELECT count(*) FROM ${tables.line} WHERE id = 'busy') = 60`);
 });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Rounds } from '@atoll/waiting';
 import { contextFor, listenTcp, listenUdp, type Behind, type Listener } from './pod-server.js';
 import { scenarioOf } from './scenario.js';
+import { SimulatedAnswers } from './simulated-answers.js';
 import { tlsPurpose, type SecretKeeper, type WantedDoor } from './simulated-doors.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 
@@ -29,6 +30,7 @@ export class SimulatedListeners {
   private readonly holder = randomUUID();
   private readonly open = new Map<string, Open>();
   private readonly rounds = new Rounds(() => this.look());
+  private readonly answers: SimulatedAnswers;
   private renewedMs = 0;
 
   constructor(
@@ -37,7 +39,9 @@ export class SimulatedListeners {
     private readonly secrets: SecretKeeper,
     private readonly ready: () => Promise<void>,
     private readonly changed: () => void,
-  ) {}
+  ) {
+    this.answers = new SimulatedAnswers(store);
+  }
 
   start(): void {
     this.rounds.start();
@@ -136,38 +140,9 @@ export class SimulatedListeners {
       podId,
     ]);
     if (pod && scenarioOf(pod.name, '') === 'port-taken') throw Object.assign(new Error('taken'), { code: 'EADDRINUSE' });
-    const behind: Behind = { respond: (request) => this.respond(row, request), echoes: () => this.echoes(row) };
+    const behind: Behind = { respond: (request) => this.answers.respond(row, request), echoes: () => this.answers.echoes(row) };
     if (transport === 'udp') return listenUdp(this.host, externalPort, behind);
     return listenTcp(this.host, externalPort, contextFor(this.tlsOf(row)), behind);
-  }
-
-  /** The name of the pod that runs now; its log gets a line of the request. */
-  private async respond({ cluster, podId, port }: Row, request: string): Promise<string | null> {
-    const rows = await this.store
-      .query<{ name: string }>(
-        `WITH running AS (
-           SELECT run, name FROM ${tables.run} WHERE cluster = $1 AND kind = 'pod' AND id = $2 AND trouble IS NULL
-             AND ready_at <= clock_timestamp() AND (ends_at IS NULL OR ends_at > clock_timestamp()) ORDER BY run DESC LIMIT 1
-         ), noted AS (
-           INSERT INTO ${tables.line} (cluster, id, run, message) SELECT $1, $2, run, $3 FROM running
-         )
-         SELECT name FROM running`,
-        [cluster, podId, `port ${port}: ${request}`],
-      )
-      .catch(() => []);
-    return rows[0]?.name ?? null;
-  }
-
-  private async echoes({ cluster, podId }: Row): Promise<string | null> {
-    const rows = await this.store
-      .query<{ name: string; image: string }>(
-        `SELECT name, spec->>'image' AS image FROM ${tables.run} WHERE cluster = $1 AND kind = 'pod' AND id = $2 AND trouble IS NULL
-           AND ready_at <= clock_timestamp() AND (ends_at IS NULL OR ends_at > clock_timestamp()) ORDER BY run DESC LIMIT 1`,
-        [cluster, podId],
-      )
-      .catch(() => []);
-    const [run] = rows;
-    return run && scenarioOf(run.name, run.image) === 'tcp-echo' ? run.name : null;
   }
 
   private tlsOf({ sealedTls, ...door }: Row): { certificate: string; key: string } | null {
