@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import { closeFrame, FrameEnds } from './frame-ends.js';
@@ -37,7 +36,8 @@ export class Bridge {
   /** Tells the browser that this gateway stops, after the frame that it is reading. */
   async close(): Promise<void> {
     const { browser, replica } = this;
-    const closed = browser.closed ? Promise.resolve() : once(browser, 'close');
+    // Not `once` of node:events, which rejects where the browser is gone already and the end cannot be written to it.
+    const closed = new Promise<void>((resolve) => (browser.closed ? resolve() : browser.once('close', () => resolve())));
     const cut = setTimeout(() => this.cut(), partingMs);
     replica.unpipe(browser).off('data', this.#see);
     if (this.#frames.isBetween) browser.end(restart);
