@@ -1,5 +1,5 @@
 import { allOrPage, pageWindow, requirePermission, teamsThatAllow, windowIfLimited, type CallContext, type Caller } from '@atoll/contracts';
-import type { Instance, InstanceList, ListInstances } from '@atoll/contracts/pods';
+import { endedWithoutLimit, type Instance, type InstanceList, type ListInstances } from '@atoll/contracts/pods';
 import { readPage, Statements } from '@atoll/database';
 import { WholeListings, type Json } from '@atoll/rpc';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -27,24 +27,21 @@ export class InstancesService {
     private readonly whole: WholeListings,
   ) {}
 
-  /** All of them unless `limit` was sent; a page of what all teams have. */
+  /** Unless `limit` was sent all that have not ended, and of the others the newest; a page of what all teams have. */
   async list({ team_id, include_ended, ...asked }: ListInstances, context: CallContext): Promise<InstanceList | Json<InstanceList>> {
     const teamIds = await this.teamsOf(team_id, context.caller);
     const window = teamIds ? windowIfLimited(asked) : pageWindow(asked, 1);
+    const isWhole = include_ended === 'true';
     if (!window) {
-      const values = [teamIds, include_ended === 'true'];
       return this.whole.make<InstanceList>(team_id ?? ownerOf(context.caller), context, {
         ids: async () => {
-          const [found] = await this.statements.query<{ ids: string | null }>(
-            'instances.ids',
-            `SELECT string_agg(id::text, ',' ORDER BY created_at, id) AS ids FROM (${ofTeams}) instance`,
-            values,
-          );
+          const limits = [teamIds, isWhole ? endedWithoutLimit : 0];
+          const [found] = await this.statements.query<{ ids: string | null }>('instances.ids', idsWithoutLimit, limits);
           return found?.ids?.split(',') ?? [];
         },
         entries: async (ids) => {
           const query = `SELECT * FROM (${ofTeams}) instance WHERE id = ANY ($3::uuid[]) ORDER BY created_at, id`;
-          return (await this.statements.query<Row>('instances.by-ids', query, [...values, ids])).map(viewOf);
+          return (await this.statements.query<Row>('instances.by-ids', query, [teamIds, isWhole, ids])).map(viewOf);
         },
       });
     }
@@ -54,7 +51,7 @@ export class InstancesService {
       count: `SELECT count(*)::int FROM (${from}) instance`,
       rows: `${from} ORDER BY created_at, id LIMIT $3 OFFSET $4`,
       order: 'created_at, id',
-      values: [teamIds, include_ended === 'true', window.limit, window.offset],
+      values: [teamIds, isWhole, window.limit, window.offset],
     });
     return allOrPage(rows.map(viewOf), window, total);
   }
@@ -98,3 +95,19 @@ function instancesWhere(condition: string): string {
 }
 const ofTeams = instancesWhere('team_id = ANY ($1::uuid[])');
 const ofAll = instancesWhere('$1::uuid[] IS NULL');
+
+/** Of the teams `$1`: what has not ended, and the newest `$2` that have. Of each team and kind no more of those are read. */
+const idsWithoutLimit = `SELECT string_agg(id::text, ',' ORDER BY created_at, id) AS ids FROM (
+    SELECT pod_id AS id, created_at FROM pod WHERE team_id = ANY ($1::uuid[]) AND state <> 'deleted'
+    UNION ALL SELECT instance_id, created_at FROM vm WHERE team_id = ANY ($1::uuid[]) AND state <> 'deleted'
+    UNION ALL SELECT instance_id, created_at FROM baremetal_instance
+      WHERE team_id = ANY ($1::uuid[]) AND status NOT IN ('Failed', 'Released', 'Cancelled')
+    UNION ALL (SELECT ended.id, ended.created_at FROM unnest($1::uuid[]) AS of_team (id) CROSS JOIN LATERAL (
+        (SELECT pod_id AS id, created_at FROM pod WHERE team_id = of_team.id AND state = 'deleted'
+          ORDER BY created_at DESC, pod_id DESC LIMIT $2)
+        UNION ALL (SELECT instance_id, created_at FROM vm WHERE team_id = of_team.id AND state = 'deleted'
+          ORDER BY created_at DESC, instance_id DESC LIMIT $2)
+        UNION ALL (SELECT instance_id, created_at FROM baremetal_instance
+          WHERE team_id = of_team.id AND status IN ('Failed', 'Released', 'Cancelled') ORDER BY created_at DESC, instance_id DESC LIMIT $2)
+      ) ended ORDER BY ended.created_at DESC, ended.id DESC LIMIT $2)
+  ) instance`;

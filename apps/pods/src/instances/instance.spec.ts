@@ -43,6 +43,33 @@ it('instances are all pods of the team and of no other, whole unless limit is se
   expect((await errorOf(fixture.call(instances.list, { team_id: newId() }))).code).toBe('not_found');
 });
 
+it('instances without limit are, of those that ended, the newest thousand of all teams that are asked for, beside all others', async () => {
+  const [one, two] = [await fixture.team(), await fixture.team()];
+  for (const [at, team] of [one, two].entries()) {
+    const gone = await fixture.create(team);
+    await fixture.call(pods.delete, { pod_name: gone.pod_name }, team.member);
+    await fixture.untilDeleted(gone);
+    await fixture.query(
+      `INSERT INTO pod SELECT copy.* FROM pod CROSS JOIN generate_series(0, 598) n CROSS JOIN LATERAL jsonb_populate_record(pod, jsonb_build_object(
+         'pod_id', gen_random_uuid(), 'pod_name', 'gone-' || $2::text || '-' || n, 'created_at', pod.created_at - n * interval '1 minute')) copy
+       WHERE pod.pod_id = $1`,
+      [gone.pod_id, at],
+    );
+  }
+  const live = [await fixture.create(one), await fixture.create(two)];
+  const teams = [one, two].map(({ team_id: teamId }) => ({ teamId, role: 'viewer' as const }));
+  const list = (more: object) => fixture.call(instances.list, more, { ...one.member, scope: 'user', teams });
+  const { data } = await list({ include_ended: 'true' });
+  expect(data).toHaveLength(1_002);
+  expect(data.slice(-2).map(({ id }) => id)).toEqual(live.map(({ pod_id }) => pod_id));
+  const names = new Set(data.map(({ name }) => name));
+  expect(['gone-0-498', 'gone-1-498', 'gone-0-500', 'gone-1-500'].map((name) => names.has(name))).toEqual([true, true, false, false]);
+  expect(data.map(({ created_at }) => created_at)).toEqual(data.map(({ created_at }) => created_at).toSorted());
+  expect((await list({ include_ended: 'true', team_id: two.team_id })).data).toHaveLength(601);
+  expect((await list({ include_ended: 'true', limit: 1 })).pagination?.total).toBe(1_202);
+  expect((await list({})).data).toHaveLength(2);
+});
+
 it('instances are those of all teams of the caller where no team is named, and a page of all there are for the operator', async () => {
   const [one, two, other] = [await fixture.team(), await fixture.team(), await fixture.team()];
   const made = [await fixture.create(one), await fixture.create(two)];

@@ -1,7 +1,7 @@
-import { IntersectionType } from '@nestjs/swagger';
+import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, NumberedId, OneOf, Text, Uuid } from '../fields.js';
-import { IncludeEnded, ListOrPageOf, PageFromOneOrAll } from '../page.js';
+import { Flag, Instant, NumberedId, OneOf, QueryFlag, Text, Uuid } from '../fields.js';
+import { ListOrPageOf, PageFromOneOrAll } from '../page.js';
 
 export const instanceKinds = ['pod', 'vm', 'baremetal'] as const;
 
@@ -13,7 +13,16 @@ class InstancesOf {
   team_id?: string;
 }
 
-export class ListInstances extends IntersectionType(InstancesOf, PageFromOneOrAll, IncludeEnded) {}
+/** Of what has ended, so many are listed where `limit` is not sent, the newest. */
+export const endedWithoutLimit = 1_000;
+
+class IncludeNewestEnded {
+  @ApiPropertyOptional({ default: false })
+  @QueryFlag({ optional: true, description: 'Whether instances that have ended are listed too; without `limit` the newest 1,000 of them.' })
+  include_ended?: string;
+}
+
+export class ListInstances extends IntersectionType(InstancesOf, PageFromOneOrAll, IncludeNewestEnded) {}
 
 export class Instance {
   @Uuid()
