@@ -257,6 +257,15 @@ export function beginSql({ table, key, urgent }: Table, state: string): string {
     WHERE ${key} = ANY (ARRAY(SELECT key FROM oldest UNION SELECT key FROM latest UNION SELECT key FROM urgent)) RETURNING ${key}`;
 }
 
+/** As `beginSql`, of rows that are named: $1 their keys, $2 milliseconds until the deadline. */
+export function beginNowSql({ table, key }: Table, state: string): string {
+  return `WITH ${clock}
+    UPDATE ${table} SET deadline_at = (SELECT now FROM clock) + $2 * interval '1 millisecond', due_at = (SELECT now FROM clock)
+    WHERE ${key} = ANY (ARRAY(
+      SELECT ${key} FROM ${table} WHERE ${key} = ANY ($1) AND (${notBegun(state)}) IS TRUE FOR NO KEY UPDATE SKIP LOCKED
+    ))`;
+}
+
 /**
  * Which of the tables, by their places among them, have rows that are to be worked at: due, parked until now, past their deadline, or
  * not begun, without a valid claim. Reads each index up to the first such row. $1, $2, …: the states of the definition of each table.

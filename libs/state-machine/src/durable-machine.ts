@@ -1,6 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { armedSql } from './armed-sql.js';
 import { bellOf, ringAfterCommit } from './bells.js';
+import { beginNowSql } from './claims-sql.js';
 import type { MachineDefinition, TransientRule } from './definition.js';
 import type { Cause, MachineError, MachineRow } from './machine-row.js';
 import { MachineTable, type Machine } from './machine-table.js';
@@ -212,6 +213,18 @@ export abstract class DurableMachine<
    */
   async assignLanes(manager: EntityManager, keys: readonly string[]): Promise<void> {
     await manager.query(`UPDATE ${this.table} SET (lane, further_lanes) = (${this.assigned}) WHERE ${this.key} = ANY ($1)`, [keys]);
+  }
+
+  /**
+   * Begins those of these rows that wait in a state with a `portion`, beside it, as somebody needs them. Leaves out those that
+   * another transaction has locked, so it waits for none.
+   */
+  async beginNow(manager: EntityManager, keys: readonly string[]): Promise<void> {
+    if (keys.length === 0) return;
+    for (const state of this.portioned) {
+      const [, begun] = await manager.query<[unknown, number]>(beginNowSql(this, state), [keys, this.ruleOf(state)?.deadlineMs]);
+      if (begun > 0) ringAfterCommit(manager, this.table);
+    }
   }
 
   /** Postpones the step of a row that this transaction has locked: a worker runs it after so many milliseconds. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { berths, cause, Harbour } from './berth-fixture.js';
 import { beatSql } from './claim-keeper.js';
 import { Claims } from './claims.js';
-import { beginSql, claimAlikeSql, claimDueSql, claimOverdueSql, dueSql, unparkSql } from './claims-sql.js';
+import { beginNowSql, beginSql, claimAlikeSql, claimDueSql, claimOverdueSql, dueSql, unparkSql } from './claims-sql.js';
 import { touchSql } from './touch-rows.js';
 
 const berth = { table: 'berth', key: 'berth_id' };
@@ -30,6 +30,7 @@ const statements: [name: string, sql: string, values: string][] = [
   ['claims more of a lane, owner by owner', claimAlikeSql(owned), `('${token}'::uuid, 4000, 99, '7', 'dredging', '{}'::text[])`],
   ['makes due what was parked', unparkSql(berth), `(${states})`],
   ['begins what waits', beginSql(berth, 'dredging'), `(500, 60000, 100)`],
+  ['begins what somebody waits for', beginNowSql(berth, 'dredging'), `('{1,2,3}'::bigint[], 60000)`],
   ['says whether any is to be worked at', dueSql([portioned, portioned]), `(${states}, ${states})`],
   [
     'extends claims',

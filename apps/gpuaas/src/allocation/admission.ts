@@ -32,8 +32,8 @@ interface Outlook {
 export type Decision =
   /** It gets these leases now. */
   | { readonly kind: 'lease'; readonly plans: readonly GpuPlan[] }
-  /** It has no place as the GPUs are, and will have one when those that switch or are being prepared are at rest. */
-  | { readonly kind: 'wait' }
+  /** It has no place as the GPUs are, and will have one, `later`, when those that switch or are being prepared are at rest. */
+  | { readonly kind: 'wait'; readonly later: readonly GpuPlan[] }
   /**
    * It would have no place then either, or too many wait already. `fits`: what would be accepted instead, of each
    * profile alone.
@@ -75,7 +75,7 @@ export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): De
   const isQueueFull = waiting.length >= maxWaiting.pool || ofTeam.length >= maxWaiting.team;
   if (isQueueFull) return { decision: { kind: 'refuse', isQueueFull, fits: [] }, pool: known };
   return {
-    decision: { kind: 'wait' },
+    decision: { kind: 'wait', later },
     pool: {
       gpus,
       waiting: [...waiting, wanted],

@@ -137,7 +137,17 @@ export class Allocation {
       await wakeRequest(manager, request);
       served.add(request.teamId);
     }
+    await this.hasten(manager, decisions);
     return served;
+  }
+
+  /** Begins the GPUs that requests wait for, and that have no leases which would have begun them. */
+  private async hasten(manager: EntityManager, decisions: readonly Decision[]): Promise<void> {
+    const awaited = decisions.flatMap((decision) => (decision.kind === 'wait' ? decision.later : []));
+    await this.gpus.beginNow(
+      manager,
+      awaited.map(({ gpu }) => gpu.gpuId),
+    );
   }
 
   /**

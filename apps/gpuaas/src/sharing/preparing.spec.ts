@@ -153,16 +153,22 @@ it('a GPU on which nobody is comes into service by statements that read its leas
   expect(sent.filter(({ text }) => /UPDATE lease|UPDATE gpu SET slots_used/.test(text))).toEqual([]);
 });
 
-it('a GPU that a team waits for is prepared at once, however many others are under way', async () => {
-  const inventory = await fixture.inventory();
-  const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
-  await fixture.settle();
+/** A thousand GPUs under way, of a node, none of which comes through. */
+async function fillHall({ node_id }: Inventory): Promise<void> {
   await fixture.query(
     `INSERT INTO gpu (node_id, uuid, board, state, lane, deadline_at, claimed_until, entered_at)
      SELECT $1, 'hall-' || n, 'A100-80GB', 'preparing', 'hall' || n / 16, later, later, clock_timestamp()
      FROM generate_series(1, 1000) n, LATERAL (SELECT clock_timestamp() + interval '1 day' AS later) later`,
-    [(await fixture.inventory()).node_id],
+    [node_id],
   );
+}
+const clearHall = () => fixture.query(`DELETE FROM gpu WHERE uuid LIKE 'hall-%'`);
+
+it('a GPU that a team waits for is prepared at once, however many others are under way', async () => {
+  const inventory = await fixture.inventory();
+  const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
+  await fixture.settle();
+  await fillHall(await fixture.inventory());
   await fixture.call(nodes.reset, { node_id: inventory.node_id });
   await fixture.work();
   expect(await fixture.gpu(pool)).toMatchObject({ transition: 'preparing' });
@@ -172,7 +178,31 @@ it('a GPU that a team waits for is prepared at once, however many others are und
     await fixture.pass(2);
   }
   expect((await fixture.subscription(team, held)).status).toBe('active');
-  await fixture.query(`DELETE FROM gpu WHERE uuid LIKE 'hall-%'`);
+  await clearHall();
+});
+
+it.each([
+  ['a subscription', 1],
+  ['a workload', 2],
+])('so are GPUs on which %s has no leases yet, since they are to fall back, and no others of their pool', async (what, overcommit) => {
+  const inventory = await fixture.inventory('A100-80GB', 4);
+  const terms = { mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 4, overcommit } as const;
+  const pool = await fixture.poolOn(inventory, inventory.gpu_ids.slice(0, 1), terms);
+  const other = await fixture.poolOn(inventory, inventory.gpu_ids.slice(1), terms);
+  await fillHall(inventory);
+  const held = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 3 });
+  await fixture.work();
+  if (what === 'a workload') await fixture.start(team, held, 3);
+  for (let seconds = 0; seconds < 20; seconds += 2) {
+    await fixture.work();
+    await fixture.pass(2);
+  }
+  expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Temporal', transition: null });
+  expect((await fixture.subscription(team, held)).status).toBe('active');
+  expect(
+    await fixture.query(`SELECT 1 FROM gpu WHERE pool_id = $1 AND state = 'preparing' AND deadline_at IS NULL`, [other.pool_id]),
+  ).toHaveLength(3);
+  await clearHall();
 });
 
 it('a node with tenants is initialised again at once, however many others are under way', async () => {
