@@ -45,6 +45,8 @@ export interface HeldSlice extends DeviceRef {
 /** NVML's ids of MIG instances by lease, DCGM's label `GPU_I_ID`; none where nothing is cut by MIG. */
 export type InstanceIds = ReadonlyMap<string, number>;
 
+const missing: DeviceReport = { mode: null, generation: 0, state: 'failed', reason: 'The node does not have this device.', holders: [] };
+
 /**
  * The port to GPU nodes. A change of a device is asked for and then observed, as with NVIDIA's node labels (`nvidia.com/mig.config` asks,
  * `nvidia.com/mig.config.state` tells), so that whoever comes after a crash can go on by looking. Each call throws `StepFailed`, permanent where
@@ -63,7 +65,13 @@ export abstract class NodeDriver {
   /** Asks for a layout and returns at once. A generation that was asked for before changes nothing. */
   abstract request(device: DeviceRef, layout: DeviceLayout, signal: AbortSignal): Promise<void>;
 
-  abstract observe(device: DeviceRef, signal: AbortSignal): Promise<DeviceReport>;
+  /** What these devices of a node say, by uuid; nothing of those that it does not have. */
+  abstract observeAll(node: NodeRef, uuids: readonly string[], signal: AbortSignal): Promise<Map<string, DeviceReport>>;
+
+  async observe(device: DeviceRef, signal: AbortSignal): Promise<DeviceReport> {
+    const found = await this.observeAll(device, [device.uuid], signal);
+    return found.get(device.uuid) ?? missing;
+  }
 
   /** Makes sure that the node has what these leases hold. */
   abstract confirm(slices: readonly HeldSlice[], signal: AbortSignal): Promise<InstanceIds>;

@@ -16,6 +16,7 @@ import { SimulatedFaults } from './simulated-faults.js';
 const slowSwitchMs = 3_000;
 
 interface DeviceRow {
+  uuid: string;
   mode: SharingMode;
   generation: number;
   is_switching: boolean;
@@ -74,23 +75,30 @@ export class SimulatedNodes extends NodeDriver {
     );
   }
 
-  async observe({ nodeName, uuid }: DeviceRef, signal: AbortSignal): Promise<DeviceReport> {
+  async observeAll({ nodeName }: NodeRef, uuids: readonly string[], signal: AbortSignal): Promise<Map<string, DeviceReport>> {
     const fault = await this.faults.of(nodeName, 'observe', signal);
-    await this.statements.query(
-      'simulated.arrive',
-      `UPDATE simulated_device SET mode = pending_mode, pending_mode = NULL
-       WHERE uuid = $1 AND pending_mode IS NOT NULL AND ready_at <= clock_timestamp()`,
-      [uuid],
-    );
-    const [device] = await this.statements.query<DeviceRow>(
+    // A device that another statement writes to arrives with the next look.
+    const devices = await this.statements.query<DeviceRow>(
       'simulated.observe',
-      `SELECT mode, generation, pending_mode IS NOT NULL AS is_switching, failure, holders FROM simulated_device WHERE uuid = $1`,
-      [uuid],
+      `WITH arrived AS (
+         UPDATE simulated_device SET mode = pending_mode, pending_mode = NULL WHERE uuid = ANY (ARRAY(
+           SELECT uuid FROM simulated_device WHERE uuid = ANY ($1::text[]) AND pending_mode IS NOT NULL AND ready_at <= clock_timestamp()
+           FOR NO KEY UPDATE SKIP LOCKED
+         )) RETURNING *
+       ), found AS (
+         SELECT * FROM arrived
+         UNION ALL
+         SELECT * FROM simulated_device WHERE uuid = ANY ($1::text[]) AND NOT EXISTS (SELECT FROM arrived WHERE arrived.uuid = simulated_device.uuid)
+       )
+       SELECT uuid, mode, generation, pending_mode IS NOT NULL AS is_switching, failure, holders FROM found`,
+      [uuids],
     );
-    if (!device) return { mode: null, generation: 0, state: 'failed', reason: 'The node does not have this device.', holders: [] };
-    const { mode, generation, is_switching, failure, holders } = device;
-    const state = is_switching ? 'switching' : failure ? 'failed' : 'settled';
-    return { mode, generation, state, reason: failure, holders: fault === 'busy' ? [...holders, 'another process'] : holders };
+    return new Map(
+      devices.map(({ uuid, mode, generation, is_switching, failure, holders }) => {
+        const state = is_switching ? 'switching' : failure ? 'failed' : 'settled';
+        return [uuid, { mode, generation, state, reason: failure, holders: fault === 'busy' ? [...holders, 'another process'] : holders }];
+      }),
+    );
   }
 
   async confirm(slices: readonly HeldSlice[], signal: AbortSignal): Promise<InstanceIds> {

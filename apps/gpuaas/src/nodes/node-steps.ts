@@ -86,10 +86,9 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
     const node = { nodeName, gpuaasId };
     const leases = await this.leasesOn(nodeId);
     await (isReset ? this.driver.reset(node, uuids, context.signal) : this.driver.initialise(node, uuids, leases, context.signal));
-    for (const uuid of uuids) {
-      const report = await this.driver.observe({ ...node, uuid }, context.signal);
-      if (report.mode === null) throw new StepFailed('device_missing', `The node says that it is ready, and does not have ${uuid}.`);
-    }
+    const found = await this.driver.observeAll(node, uuids, context.signal);
+    const missing = uuids.find((uuid) => (found.get(uuid)?.mode ?? null) === null);
+    if (missing !== undefined) throw new StepFailed('device_missing', `The node says that it is ready, and does not have ${missing}.`);
     return { event: isCordoned ? 'SUCCEEDED_ASIDE' : 'SUCCEEDED' };
   }
 

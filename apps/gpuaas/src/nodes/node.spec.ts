@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { nodes, regions, type NodeStatus } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
+import { allStatementsDuring } from '@atoll/testing';
 import { errorOf, GpuaasFixture } from '../gpuaas-fixture.js';
 import { NodesUnderTest, type NodeCommand } from './node-fixture.js';
+import { NodeSteps } from './node-steps.js';
 
 let fixture: GpuaasFixture;
 let desk: NodesUnderTest;
@@ -33,6 +35,20 @@ describe('a node', () => {
     });
     expect(new Set(node.gpus.map(({ uuid }) => uuid)).size).toBe(3);
     expect(await fixture.node(node.node_id)).toEqual(node);
+  });
+
+  it('of 16 GPUs is initialised by as many statements as one of a single GPU', async () => {
+    const steps = fixture.get(NodeSteps);
+    const statementsFor = async (count: number) => {
+      const node = await desk.register(`node-${newId()}`, [{ board: 'A100-80GB', count }]);
+      await desk.command('initialise', node);
+      const [raw = {}] = await fixture.query<object>('SELECT * FROM node WHERE node_id = $1', [node.node_id]);
+      const sent = await allStatementsDuring(async () => {
+        expect(await steps.step(steps.rowOf(raw), { signal: AbortSignal.timeout(60_000) })).toEqual({ event: 'SUCCEEDED' });
+      });
+      return sent.filter(({ text }) => /\b(gpu|simulated_\w+)\b/.test(text)).length;
+    };
+    expect(await statementsFor(16)).toBe(await statementsFor(1));
   });
 
   it.each<[string, object, string]>([
