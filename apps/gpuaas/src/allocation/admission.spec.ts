@@ -250,7 +250,7 @@ describe('how many may wait', () => {
     [maxWaiting.pool - 1, { kind: 'wait' }],
     [maxWaiting.pool, { kind: 'refuse', isQueueFull: true, fits: [] }],
   ])('where %i wait for a pool, the next: %j', (count, expected) => {
-    expect(ask(queue(count, (at) => `team ${at}`))).toEqual(expected);
+    expect(ask(queue(count, (at) => `team ${at}`))).toMatchObject(expected);
   });
 });
 
