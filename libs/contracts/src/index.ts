@@ -1,3 +1,4 @@
+export { emailSpelling } from './email-spelling.js';
 export {
   isPlatformAdmin,
   notFound,
@@ -41,7 +42,6 @@ export { ExactNumber } from './exact-number.js';
 export {
   DecimalText,
   Email,
-  emailSpelling,
   type FieldOptions,
   Flag,
   Instant,

@@ -3,10 +3,11 @@ import { inBackground, isOutage, OutageLog, type Transactions } from '@atoll/dat
 import { WakeUp } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { ClaimKeeper, type KeptClaim } from './claim-keeper.js';
+import { ClaimKeeper } from './claim-keeper.js';
 import { Claims, type Claim } from './claims.js';
 import { DuePoll } from './due-poll.js';
 import type { DurableMachine } from './durable-machine.js';
+import { leftMsOf, type Held } from './held-claim.js';
 import { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
 import { deadlineExceeded, OutcomeWriter, wasTouched } from './outcome-writer.js';
@@ -286,18 +287,6 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
       if (await this.claims.endSuperseded(claim.row, kept.until)) this.wake();
     }
   }
-}
-
-/** A claim that this process keeps alive. */
-interface Held<Row> {
-  readonly claim: Claim<Row>;
-  readonly kept: KeptClaim;
-  /** The deadline of the row, by this process's own clock. */
-  readonly endsAtMs: number;
-}
-
-function leftMsOf({ endsAtMs }: Held<unknown>): number {
-  return endsAtMs - performance.now();
 }
 
 interface Result<Row, Event extends string> extends Held<Row> {

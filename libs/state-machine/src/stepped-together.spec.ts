@@ -62,12 +62,13 @@ it('one whose deadline comes while another of its batch has its step by itself g
     return { event: 'DREDGED' };
   };
   expectErrors(/A step of berth in dredging failed: not together/);
-  const ids = await ask();
-  const [{ deadline_at: at }] = await harbour.dataSource.query(
+  const ids: string[] = [];
+  for (const ship of ships) ids.push(await harbour.ask(ship));
+  const [soon] = await harbour.dataSource.query<{ deadline_at: Date }[]>(
     `WITH soon AS (UPDATE berth SET deadline_at = clock_timestamp() + interval '1 second' WHERE ship <> 'Fram' RETURNING deadline_at)
      SELECT max(deadline_at) AS deadline_at FROM soon`,
   );
-  deadline.resolve(at);
+  deadline.resolve(soon!.deadline_at);
   await harbour.worker().settle();
   expect(await Promise.all(ids.map(stateOf))).toEqual(['in_use', 'filling', 'filling', 'filling']);
   expect(harbour.machine.begun.filter((each) => each === 'dredging:Vega')).toHaveLength(1);

@@ -8,7 +8,7 @@ beforeAll(async () => {
   server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
 });
-afterAll(() => server.close());
+afterAll(() => void server.close());
 
 /** Both ends of a connection. */
 async function connection(): Promise<[here: Socket, there: Socket]> {
