@@ -17,7 +17,9 @@ export type StoreName = 'postgres' | 'loki';
 /** A clock that specs turn. */
 class Clock {
   offsetMs = 0;
-  readonly now = () => Date.now() + this.offsetMs;
+  /** By so much it goes on with each look at it. */
+  stepMs = 0;
+  readonly now = () => Date.now() + (this.offsetMs += this.stepMs);
 }
 
 /** The stores of one database and, where it is asked for, one Loki. */
@@ -89,6 +91,7 @@ export class StoreFixture {
       order: 'desc',
       after: null,
       search: null,
+      searchMs: 60_000,
       limit: 100,
       ...asked,
     });

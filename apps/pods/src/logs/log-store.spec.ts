@@ -80,6 +80,19 @@ describe.each(['postgres', 'loki'] as const)('the log store', (name) => {
       );
     });
 
+    it.each(['asc', 'desc'] as const)(
+      'stops a search (%s) when its time is over, with how far it got, and goes on from there',
+      async (order) => {
+        const sources = await written(['needle', ...Array.from({ length: 10 }, (_, at) => `hay ${at}`), 'needle']);
+        fixture.clock.stepMs = 2_000;
+        const asked = { search: 'needle', searchMs: 1_000, order, sinceNs: startNs - nsOfMs(2 * 3_600_000) };
+        expect((await fixture.read(sources, asked)).readTo).not.toBeNull();
+        expect(messagesOf(await fixture.readAll(sources, asked))).toEqual(['needle', 'needle']);
+        fixture.clock.stepMs = 0;
+        fixture.clock.offsetMs = 0;
+      },
+    );
+
     it('pages through lines of several pods that share instants, and neither loses nor doubles one', async () => {
       const gaps = integer({ min: 0, max: 2 });
       await assert(

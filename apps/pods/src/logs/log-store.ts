@@ -21,6 +21,8 @@ export interface LogQuery extends LogScope {
   readonly after: LogPosition | null;
   /** Text that a line contains, letter for letter. */
   readonly search: string | null;
+  /** How long a search may look before it stops and says how far it got. It takes one step, however short this is. */
+  readonly searchMs: number;
   /** Lines at most, 1 to 1000. */
   readonly limit: number;
 }
@@ -50,7 +52,7 @@ export abstract class LogStore {
    */
   abstract append<Group extends SourceLines>(groups: readonly Group[], save: SaveRead<Group>): Promise<ReadonlyMap<number, unknown>>;
 
-  /** Throws AppError `unavailable` where the store does not answer in time. */
+  /** Takes less than the deadline of a request. Throws AppError `unavailable` where the store does not answer in that time. */
   abstract read(query: LogQuery): Promise<LogPage>;
 
   /** Deletes lines that are older than the retention, and prepares what the next day needs. Called by time, by each replica. */

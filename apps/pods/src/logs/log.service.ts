@@ -2,6 +2,7 @@ import { notFound, permissions, requirePermission, teamsThatAllow, type CallCont
 import { type PodLogPage, type ReadPodLogs } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { AppError, invalidInput } from '@atoll/errors';
+import { remainingMs } from '@atoll/rpc';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { cursorOf, positionsOfCursor } from './log-cursor.js';
@@ -18,6 +19,8 @@ const defaultLimit = 100;
 const settleMs = 3_000;
 /** Stores are asked for so many teams at once. */
 const teamsAtOnce = 4;
+/** How long the searches of one request may look, one team after the other. */
+const searchMs = 1_000;
 
 /** What is asked for, and where the caller is in it. */
 interface Reading {
@@ -43,14 +46,15 @@ export class LogsService {
     private readonly searches: SearchBounds,
   ) {}
 
-  async read(asked: ReadPodLogs, { caller }: CallContext): Promise<PodLogPage> {
+  async read(asked: ReadPodLogs, context: CallContext): Promise<PodLogPage> {
     const { order = 'desc', limit = defaultLimit, search = null, cursor, pod_name } = asked;
     const from = cursor === undefined ? [] : positionsOfCursor(order, cursor);
     const range = rangeOf(asked);
-    const reading = { asked, caller, range, from };
+    const reading = { asked, caller: context.caller, range, from };
     const parts = pod_name === undefined ? await this.partsOfTeams(reading) : await this.partsOfPod(pod_name, reading);
-    const pages = await inTurns(parts.filter(isUnread), (teamId, ofTeam) => {
-      const readPart = async (part: LogPart) => [part, await this.store.read({ ...part, order, search, limit })] as const;
+    const pages = await inTurns(parts.filter(isUnread), context, (teamId, ofTeam, turns) => {
+      const query = { order, search, searchMs: searchMs / turns, limit };
+      const readPart = async (part: LogPart) => [part, await this.store.read({ ...part, ...query })] as const;
       const read = () => Promise.all(ofTeam.map(readPart));
       return search === null ? read() : this.searches.run(teamId, read);
     });
@@ -166,16 +170,23 @@ function merged(pages: readonly LogPage[], { order, limit }: Pick<LogQuery, 'ord
   return { lines: first, readTo: first.at(-1) ?? null };
 }
 
-/** Some teams at once; of one team all parts, so that they are one search. */
+/** Some teams at once, while the caller waits; of one team all parts, so that they are one search. */
 async function inTurns(
   parts: readonly LogPart[],
-  readTeam: (teamId: string, parts: readonly LogPart[]) => Promise<(readonly [LogPart, LogPage])[]>,
+  context: CallContext,
+  readTeam: (teamId: string, parts: readonly LogPart[], turns: number) => Promise<(readonly [LogPart, LogPage])[]>,
 ): Promise<ReadonlyMap<LogPart, LogPage>> {
   const pages: (readonly [LogPart, LogPage])[] = [];
   const teams = [...Map.groupBy(parts, ({ teamId }) => teamId)];
+  const turns = Math.ceil(teams.length / teamsAtOnce);
   for (let at = 0; at < teams.length; at += teamsAtOnce) {
-    const some = await Promise.all(teams.slice(at, at + teamsAtOnce).map(([teamId, ofTeam]) => readTeam(teamId, ofTeam)));
+    if (at > 0 && remainingMs(context) === 0) throw tooLate();
+    const some = await Promise.all(teams.slice(at, at + teamsAtOnce).map(([teamId, ofTeam]) => readTeam(teamId, ofTeam, turns)));
     pages.push(...some.flat());
   }
   return new Map(pages);
+}
+
+function tooLate(): AppError {
+  return new AppError('deadline_exceeded', 'The logs of all teams could not be read in time. Send team_id or pod_name.');
 }

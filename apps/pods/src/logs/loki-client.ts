@@ -33,7 +33,7 @@ export class LokiClient {
   /** `url`: `http(s)://[user:password@]host[:port][/path]` */
   constructor(
     url: string,
-    private readonly deadlines: { readMs: number; pushMs: number },
+    private readonly pushMs: number,
   ) {
     const { protocol, host, pathname, username, password } = new URL(url);
     this.#base = `${protocol}//${host}${pathname.replace(/\/$/, '')}/loki/api/v1`;
@@ -44,32 +44,39 @@ export class LokiClient {
   /** Resolves with Loki’s sentence about lines that it refused for good, undefined where it took all. Throws AppError `unavailable`. */
   async push(tenant: string, streams: readonly LokiStream<PushedValue>[]): Promise<string | undefined> {
     const body = JSON.stringify({ streams: streams.map(({ labels, values }) => ({ stream: labels, values })) });
-    const answer = await this.#fetch(`${this.#base}/push`, tenant, this.deadlines.pushMs, { method: 'POST', body });
-    if (answer.ok) {
-      await answer.body?.cancel();
-      return undefined;
-    }
-    const reason = (await answer.text()).slice(0, 500);
+    const answer = await this.#fetch(`${this.#base}/push`, tenant, AbortSignal.timeout(this.pushMs), { method: 'POST', body });
+    if (answer.ok) return undefined;
+    const reason = answer.text.slice(0, 500);
     // Of such a push Loki has kept the lines that were right.
     if (answer.status === 400) return reason;
     throw unavailable(new Error(`Loki answered ${answer.status}: ${reason}`));
   }
 
-  /** Throws AppError `unavailable`. */
-  async range(tenant: string, { query, startNs, endNs, limit, direction }: LokiRange): Promise<LokiStream<ReadValue>[]> {
+  /** Throws AppError `unavailable`, also where the signal ends it. */
+  async range(
+    tenant: string,
+    { query, startNs, endNs, limit, direction }: LokiRange,
+    signal: AbortSignal,
+  ): Promise<LokiStream<ReadValue>[]> {
     const asked = new URLSearchParams({ query, start: String(startNs), end: String(endNs), limit: String(limit), direction });
-    const answer = await this.#fetch(`${this.#base}/query_range?${asked.toString()}`, tenant, this.deadlines.readMs);
-    if (!answer.ok) throw unavailable(new Error(`Loki answered ${answer.status}: ${(await answer.text()).slice(0, 500)}`));
-    const { data } = (await answer.json()) as LokiAnswer;
+    const answer = await this.#fetch(`${this.#base}/query_range?${asked.toString()}`, tenant, signal);
+    if (!answer.ok) throw unavailable(new Error(`Loki answered ${answer.status}: ${answer.text.slice(0, 500)}`));
+    const { data } = JSON.parse(answer.text) as LokiAnswer;
     return data.result.map(({ stream, values }) => ({ labels: stream, values }));
   }
 
-  async #fetch(url: string, tenant: string, deadlineMs: number, init: RequestInit = {}): Promise<Response> {
+  /** The whole answer: it may stop in the midst of its body. */
+  async #fetch(
+    url: string,
+    tenant: string,
+    signal: AbortSignal,
+    init: RequestInit = {},
+  ): Promise<{ ok: boolean; status: number; text: string }> {
     try {
-      return await fetch(url, {
+      const answer = await fetch(url, {
         ...init,
         redirect: 'error',
-        signal: AbortSignal.timeout(deadlineMs),
+        signal,
         headers: {
           'Content-Type': 'application/json',
           'X-Scope-OrgID': tenant,
@@ -78,6 +85,7 @@ export class LokiClient {
           ...(this.#authorization && { Authorization: this.#authorization }),
         },
       });
+      return { ok: answer.ok, status: answer.status, text: await answer.text() };
     } catch (error) {
       throw unavailable(error);
     }

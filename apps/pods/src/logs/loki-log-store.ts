@@ -1,4 +1,5 @@
 import type { Transactions } from '@atoll/database';
+import { isAppError } from '@atoll/errors';
 import { Logger } from '@nestjs/common';
 import { LokiClient, type LokiStream, type PushedValue, type ReadValue } from './loki-client.js';
 import { comparePositions, logStreams, nsOfMs, type LogPosition, type SourceLines, type StoredLine } from './log-line.js';
@@ -9,7 +10,7 @@ export interface LokiLogStoreOptions {
   readonly retentionDays: number;
   /** Lines that are asked for at once: an answer of Loki has at most 4 MiB between its parts, and a line up to 16 KiB. */
   readonly step?: number;
-  /** How long one question to Loki may take, less than the deadline of a request. */
+  /** How long all questions to Loki of one read may take, less than the deadline of a request. */
   readonly readMs?: number;
   /** How long Loki may take to store what is sent at once. */
   readonly pushMs?: number;
@@ -35,6 +36,7 @@ export class LokiLogStore extends LogStore {
   readonly #logger = new Logger(LokiLogStore.name);
   readonly #client: LokiClient;
   readonly #retentionMs: number;
+  readonly #readMs: number;
   readonly #step: number;
   readonly #now: () => number;
 
@@ -43,7 +45,8 @@ export class LokiLogStore extends LogStore {
     { url, retentionDays, step = 200, readMs = 3_000, pushMs = 5_000, now = Date.now }: LokiLogStoreOptions,
   ) {
     super();
-    this.#client = new LokiClient(url, { readMs, pushMs });
+    this.#client = new LokiClient(url, pushMs);
+    this.#readMs = readMs;
     this.#retentionMs = retentionDays * dayMs;
     this.#step = step;
     this.#now = now;
@@ -70,13 +73,23 @@ export class LokiLogStore extends LogStore {
   }
 
   override async read(query: LogQuery): Promise<LogPage> {
-    const oldestNs = nsOfMs(this.#now() - this.#retentionMs);
-    const from = query.sinceNs > oldestNs ? query.sinceNs : oldestNs;
+    const nowMs = this.#now();
+    const oldestNs = nsOfMs(nowMs - this.#retentionMs);
     const found: StoredLine[] = [];
-    for (const [startNs, endNs] of windowsOf(from, query)) {
-      const lines = await this.#readWindow(query, startNs, endNs, query.limit - found.length);
-      found.push(...lines);
-      if (found.length === query.limit) return { lines: found, readTo: found.at(-1) ?? null };
+    let readTo: LogPosition | null = null;
+    try {
+      const answers = this.#answers(query, query.sinceNs > oldestNs ? query.sinceNs : oldestNs, AbortSignal.timeout(this.#readMs));
+      for await (const { lines, endNs } of answers) {
+        found.push(...lines.filter((line) => isBeyond(line, query)));
+        if (found.length >= query.limit) return { lines: found.slice(0, query.limit), readTo: found[query.limit - 1] ?? null };
+        // No source has the number 0: of the instant itself nothing is read yet in ascending order, and everything in descending order.
+        readTo = { atNs: endNs, sourceNo: 0 };
+        if (query.search !== null && this.#now() >= nowMs + query.searchMs) return { lines: found, readTo };
+      }
+    } catch (error) {
+      // A search that got anywhere goes on from there the next time.
+      if (query.search === null || readTo === null || !isAppError(error)) throw error;
+      return { lines: found, readTo };
     }
     return { lines: found, readTo: null };
   }
@@ -86,32 +99,33 @@ export class LokiLogStore extends LogStore {
     return Promise.resolve();
   }
 
-  async #readWindow(query: LogQuery, startNs: bigint, endNs: bigint, limit: number): Promise<StoredLine[]> {
-    const found: StoredLine[] = [];
-    let [from, before] = [startNs, endNs];
-    while (from < before && found.length < limit) {
-      const { lines, isAll } = await this.#ask(query, from, before);
-      found.push(...lines.filter((line) => isBeyond(line, query)));
-      const last = lines.at(-1);
-      if (isAll || !last) break;
-      if (query.order === 'desc') before = last.atNs;
-      else from = last.atNs + 1n;
+  /** All lines of the range in order, an answer of Loki at a time; `endNs`: up to where the range is read with it. */
+  async *#answers(query: LogQuery, sinceNs: bigint, signal: AbortSignal): AsyncGenerator<{ lines: StoredLine[]; endNs: bigint }> {
+    const isDescending = query.order === 'desc';
+    for (const [startNs, endNs] of windowsOf(sinceNs, query)) {
+      let [from, before] = [startNs, endNs];
+      while (from < before) {
+        const { lines, isAll } = await this.#ask(query, from, before, signal);
+        const last = isAll ? undefined : lines.at(-1);
+        if (isDescending) before = last ? last.atNs : from;
+        else from = last ? last.atNs + 1n : before;
+        yield { lines, endNs: isDescending ? before : from };
+      }
     }
-    return found.slice(0, limit);
   }
 
   /** The first lines of a range, and all that share an instant with the last of them: Loki cuts its answer anywhere between those. */
-  async #ask(query: LogQuery, startNs: bigint, endNs: bigint): Promise<{ lines: StoredLine[]; isAll: boolean }> {
-    const lines = await this.#range(query, startNs, endNs, this.#step);
+  async #ask(query: LogQuery, startNs: bigint, endNs: bigint, signal: AbortSignal): Promise<{ lines: StoredLine[]; isAll: boolean }> {
+    const lines = await this.#range(query, startNs, endNs, this.#step, signal);
     if (lines.length < this.#step) return { lines, isAll: true };
     const lastNs = lines.at(-1)?.atNs ?? startNs;
-    const ofLast = await this.#range(query, lastNs, lastNs + 1n, mostOfOneInstant);
+    const ofLast = await this.#range(query, lastNs, lastNs + 1n, mostOfOneInstant, signal);
     return { lines: [...lines.filter(({ atNs }) => atNs !== lastNs), ...ofLast], isAll: false };
   }
 
-  async #range(query: LogQuery, startNs: bigint, endNs: bigint, limit: number): Promise<StoredLine[]> {
+  async #range(query: LogQuery, startNs: bigint, endNs: bigint, limit: number, signal: AbortSignal): Promise<StoredLine[]> {
     const direction = query.order === 'desc' ? 'backward' : 'forward';
-    const streams = await this.#client.range(query.teamId, { query: queryOf(query), startNs, endNs, limit, direction });
+    const streams = await this.#client.range(query.teamId, { query: queryOf(query), startNs, endNs, limit, direction }, signal);
     return streams
       .flatMap(({ labels, values }) => values.map((value) => lineOf(labels, value)))
       .sort((one, other) => inOrder(query, one, other));
@@ -126,11 +140,15 @@ function isBeyond(line: LogPosition, query: LogQuery): boolean {
   return query.after === null || inOrder(query, query.after, line) < 0;
 }
 
-/** The range after the cursor, in pieces that Loki takes, in order. */
-function* windowsOf(sinceNs: bigint, { untilNs, after, order }: LogQuery): Generator<[startNs: bigint, endNs: bigint]> {
+/** The range after the cursor, in pieces that Loki takes, in order. A search that goes on has them as long as if it had not stopped. */
+function* windowsOf(sinceNs: bigint, { untilNs, after, order, search }: LogQuery): Generator<[startNs: bigint, endNs: bigint]> {
   let from = order === 'asc' && after !== null && after.atNs > sinceNs ? after.atNs : sinceNs;
   let before = order === 'desc' && after !== null && after.atNs < untilNs ? after.atNs + 1n : untilNs;
-  for (let windowNs = firstWindowNs; from < before; windowNs = least(windowNs * windowGrowth, longestWindowNs)) {
+  let windowNs = firstWindowNs;
+  const grow = () => (windowNs = least(windowNs * windowGrowth, longestWindowNs));
+  let searchedNs = search === null ? 0n : order === 'desc' ? untilNs - before : from - sinceNs;
+  for (; searchedNs >= windowNs; grow()) searchedNs -= windowNs;
+  for (; from < before; grow()) {
     const length = least(before - from, windowNs);
     yield order === 'desc' ? [before - length, before] : [from, from + length];
     if (order === 'desc') before -= length;

@@ -8,8 +8,6 @@ export interface PostgresLogStoreOptions {
   readonly retentionDays: number;
   /** Lines that the first statement of a search looks at; each further one at four times as many, up to 20,000. */
   readonly searchStep?: number;
-  /** How long one search may take before it stops and says how far it got. */
-  readonly searchMs?: number;
   readonly now?: () => number;
 }
 
@@ -32,18 +30,16 @@ type SearchRow = Omit<LineRow, 'message'> & { message: string | null; examined: 
 export class PostgresLogStore extends LogStore {
   readonly #partitions: LogPartitions;
   readonly #searchStep: number;
-  readonly #searchMs: number;
   readonly #now: () => number;
 
   constructor(
     private readonly statements: Statements,
     private readonly transactions: Transactions,
-    { retentionDays, searchStep = 2_000, searchMs = 1_000, now = Date.now }: PostgresLogStoreOptions,
+    { retentionDays, searchStep = 2_000, now = Date.now }: PostgresLogStoreOptions,
   ) {
     super();
     this.#partitions = new LogPartitions(transactions, retentionDays, now);
     this.#searchStep = searchStep;
-    this.#searchMs = searchMs;
     this.#now = now;
   }
 
@@ -78,7 +74,7 @@ export class PostgresLogStore extends LogStore {
 
   /** In steps of so many lines, so that no statement takes long, however few lines match. */
   async #search(query: LogQuery, search: string): Promise<LogPage> {
-    const endsAtMs = this.#now() + this.#searchMs;
+    const endsAtMs = this.#now() + query.searchMs;
     const found: StoredLine[] = [];
     let readTo = query.after;
     let step = this.#searchStep;

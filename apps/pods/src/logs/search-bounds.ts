@@ -1,7 +1,7 @@
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 
-/** Searches of one team, and of all, that one process runs at once: each takes up to a second of the store. */
+/** Searches of one team, and of all, that one process runs at once: each takes a second of the store or, where it is slow, up to three. */
 const perTeam = 2;
 const inAll = 6;
 

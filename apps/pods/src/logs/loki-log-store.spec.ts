@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Transactions } from '@atoll/database';
+import { timeoutFactor } from '@atoll/testing';
+import { afterEach, expect, it } from '@jest/globals';
+import { nsOfMs } from './log-line.js';
+import type { LogQuery } from './log-store.js';
+import { LokiLogStore } from './loki-log-store.js';
+
+const nothing = JSON.stringify({ data: { result: [] } });
+const query: LogQuery = {
+  ...{ teamId: 'team', scopes: [{ no: 1, gpuaasId: '1' }], sources: null },
+  ...{ sinceNs: 0n, untilNs: nsOfMs(Date.now()), order: 'desc', after: null, search: null, searchMs: 60_000, limit: 10 },
+};
+
+let stop: (() => void)[] = [];
+afterEach(() => {
+  for (const each of stop) each();
+  stop = [];
+});
+
+/** A store whose Loki answers each question, of which this is the number, as `answer` does. */
+async function storeOn(answer: (response: ServerResponse, number: number) => unknown, readMs: number): Promise<LokiLogStore> {
+  let questions = 0;
+  const server = createServer((_, response) => void answer(response, (questions += 1))).listen(0, '127.0.0.1');
+  stop.push(() => server.close().closeAllConnections());
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return new LokiLogStore({} as Transactions, { url, retentionDays: 7, readMs });
+}
+
+/** Answers the first question alone. */
+const hangingAfterOne = (response: ServerResponse, number: number) => number === 1 && response.end(nothing);
+
+it('all questions of a read are answered within its time, or the store is unavailable', async () => {
+  const readMs = 500;
+  const slow = await storeOn((response) => delay((readMs * 3) / 5).then(() => response.end(nothing)), readMs);
+  await expect(slow.read(query)).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+it('an answer that stops in the midst is none', async () => {
+  const store = await storeOn((response) => response.write(nothing.slice(0, 10)), 100);
+  await expect(store.read(query)).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+it('a search that Loki stops answering says how far it got, a read that is no search is unavailable', async () => {
+  const readMs = 500 * timeoutFactor;
+  await expect((await storeOn(hangingAfterOne, readMs)).read(query)).rejects.toMatchObject({ code: 'unavailable' });
+  const page = await (await storeOn(hangingAfterOne, readMs)).read({ ...query, search: 'x' });
+  expect(page).toEqual({ lines: [], readTo: { atNs: query.untilNs - nsOfMs(3_600_000), sourceNo: 0 } });
+});
