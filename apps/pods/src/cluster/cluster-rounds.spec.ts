@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import type { PodsSettings } from '../pods-settings.js';
 import { ClusterRounds } from './cluster-rounds.js';
 
@@ -68,4 +69,52 @@ it('a service that stops waits for the round and the visits under way, and begin
   slow.visits[0]?.end();
   await over;
   expect(slow.visits).toHaveLength(1);
+});
+
+/** One row a page. */
+class PagedRounds extends ClusterRounds {
+  readonly looked: string[] = [];
+
+  constructor(
+    private readonly ids: readonly string[],
+    private readonly failing: string,
+  ) {
+    super('nothing', { workers: { isIdle: false } } as PodsSettings);
+  }
+
+  protected override readonly everyMs = everyMs;
+
+  protected override due(): Promise<readonly string[]> {
+    return Promise.resolve(['1']);
+  }
+
+  protected override visit(gpuaasId: string): Promise<void> {
+    this.looked.push('round');
+    return this.inPages(
+      gpuaasId,
+      '0',
+      (after) => Promise.resolve(this.ids.filter((id) => id > after).flatMap((id, place) => (place === 0 ? [{ id }] : []))),
+      (rows) => {
+        const ids = rows.map(({ id }) => id);
+        this.looked.push(...ids);
+        return ids.includes(this.failing) ? Promise.reject(new Error('It fails.')) : Promise.resolve();
+      },
+    );
+  }
+}
+
+it.each([
+  [
+    ['1', '2', '3'],
+    ['round', '1', '2', 'round', '3', '1', '2', 'round', '3', '1', '2'],
+  ],
+  [['2'], ['round', '2', 'round', '2', 'round', '2']],
+])('a page of %j that fails each time keeps no other from its look', async (ids, looked) => {
+  jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  const paged = new PagedRounds(ids, '2');
+  paged.onApplicationBootstrap();
+  await pass(2 * everyMs);
+  await paged.beforeApplicationShutdown();
+  expect(paged.looked).toEqual(looked);
+  jest.restoreAllMocks();
 });

@@ -1,4 +1,4 @@
-import { OutageLog } from '@atoll/database';
+import { inBackground, OutageLog } from '@atoll/database';
 import { Rounds } from '@atoll/waiting';
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { PodsSettings } from '../pods-settings.js';
@@ -14,7 +14,9 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
   /** Aborted where the service stops. */
   protected readonly stopping = new AbortController();
   private readonly looking = new Map<string, Promise<void>>();
-  private readonly rounds = new Rounds(() => this.go().then(() => this.everyMs));
+  /** By cluster: the last key of the page at which a look has failed. */
+  private readonly failedAt = new Map<string, string>();
+  private readonly rounds = new Rounds(() => inBackground(() => this.go()).then(() => this.everyMs));
 
   /** `what` is looked for on each cluster, for the log: `the VMs`. */
   protected constructor(
@@ -58,18 +60,31 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
     running.set(gpuaasId, task);
   }
 
-  /** Looks at what `page` finds with keys after the last one seen, from `first` on, page by page until there is none or the service stops. */
+  /**
+   * Looks at what `page` finds on a cluster with keys after the last one seen, from `first` on, page by page until there is none or the service stops. Where a
+   * page has failed, the next time begins after it, so that no page keeps those behind it from their look.
+   */
   protected async inPages<Row extends { readonly id: string }>(
+    gpuaasId: string,
     first: string,
     page: (after: string, limit: number) => Promise<readonly Row[]>,
     look: (rows: readonly Row[], signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    for (let after = first; !this.stopping.signal.aborted;) {
+    let after = this.failedAt.get(gpuaasId) ?? first;
+    let isFromFirst = !this.failedAt.delete(gpuaasId);
+    while (!this.stopping.signal.aborted) {
       const rows = await page(after, perLook);
       const last = rows.at(-1);
-      if (!last) return;
-      await look(rows, AbortSignal.any([this.stopping.signal, AbortSignal.timeout(lookMs)]));
-      after = last.id;
+      if (last) {
+        this.failedAt.set(gpuaasId, last.id);
+        await look(rows, AbortSignal.any([this.stopping.signal, AbortSignal.timeout(lookMs)]));
+        this.failedAt.delete(gpuaasId);
+        after = last.id;
+      } else if (isFromFirst) {
+        return;
+      } else {
+        [after, isFromFirst] = [first, true];
+      }
     }
   }
 

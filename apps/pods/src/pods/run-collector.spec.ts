@@ -4,6 +4,7 @@ import { ClusterError, type ClusterDriver, type ObjectRef } from '@atoll/cluster
 import { Logger } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
+import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Clusters } from '../cluster/clusters.js';
 import { PodsFixture } from '../pods-fixture.js';
@@ -77,6 +78,18 @@ describe('the removal of ended runs', () => {
     expect(await left()).toEqual([]);
   });
 
+  it('tries each run once, however many replicas look at its cluster', async () => {
+    const ids = await ended('1', 40);
+    const asked: string[] = [];
+    removes['1'] = ({ id }) => {
+      asked.push(id);
+      return new Promise((resolve) => setImmediate(resolve));
+    };
+    await Promise.all([collector(), collector(), collector()].map((each) => each.look('1')));
+    expect(asked.toSorted()).toEqual(ids.toSorted());
+    expect(await left()).toEqual([]);
+  });
+
   it('goes on beside one whose removal hangs', async () => {
     const [hanging = ''] = await ended('1', 30);
     removes['1'] = (ref, signal) => (ref.id === hanging ? untilStopped(ref, signal) : Promise.resolve());
@@ -105,6 +118,21 @@ describe('the removal of ended runs', () => {
     removes['2'] = untilStopped;
     collector().onApplicationBootstrap();
     await until(async () => !(await left()).includes(run));
+  });
+
+  it('takes no connections from requests', async () => {
+    await ended('1', 100);
+    const pool = (fixture.get(DataSource).driver as unknown as { master: pg.Pool }).master;
+    let [taken, removed] = [0, 0];
+    const count = () => (taken += 1);
+    pool.on('acquire', count);
+    removes['1'] = () => Promise.resolve(void (removed += 1));
+    collector().onApplicationBootstrap();
+    await until(() => Promise.resolve(removed === 100));
+    pool.off('acquire', count);
+    // The service itself takes some meanwhile; the removals take two each.
+    expect(taken).toBeLessThan(50);
+    await until(async () => (await left()).length === 0);
   });
 
   it('leaves a run whose log is not read for a day', async () => {

@@ -13,6 +13,9 @@ const removeMs = 8_000;
 const perVisit = 100;
 /** Removals on one cluster under way at once. */
 const atOnce = 4;
+/** Runs that are claimed together, and for how long: another replica tries them no sooner. They take half of that where the cluster hangs. */
+const perClaim = 4;
+const claimMs = 60_000;
 
 /** When a run is to be removed, in UTC, of those that have ended. The index `pod_run_removable` has it in these words. */
 const removableAt = `coalesce(retry_at AT TIME ZONE 'UTC', ended_at AT TIME ZONE 'UTC' + CASE WHEN is_log_read THEN interval '0' ELSE interval '1 day' END)`;
@@ -22,6 +25,13 @@ const due = `ended_at IS NOT NULL AND ${removableAt} <= (SELECT clock_timestamp(
 const dueClusters = `${clustersOf('pod_run', 'ended_at IS NOT NULL')} WHERE (
     SELECT true FROM pod_run run WHERE run.gpuaas_id = cluster.gpuaas_id AND ${due} ORDER BY ${removableAt} LIMIT 1
   )`;
+
+/** Those of a cluster that are due first, but for those that another replica is claiming. */
+const claim = `WITH free AS (
+    SELECT pod_id, run FROM pod_run WHERE gpuaas_id = $1 AND ${due} ORDER BY ${removableAt} LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
+  )
+  UPDATE pod_run SET retry_at = clock_timestamp() + ${claimMs} * interval '1 millisecond' FROM free
+  WHERE (pod_run.pod_id, pod_run.run) = (free.pod_id, free.run) RETURNING pod_run.pod_id, pod_run.run`;
 
 type EndedRun = Pick<PodRunEntity, 'podId' | 'run'>;
 
@@ -51,26 +61,34 @@ export class RunCollector extends ClusterRounds {
 
   /** Removes what is due on one cluster, each run by itself. */
   async look(gpuaasId: string): Promise<void> {
-    const rows = await this.dataSource.query<{ pod_id: string; run: number }[]>(
-      `SELECT pod_id, run FROM pod_run WHERE gpuaas_id = $1 AND ${due} ORDER BY ${removableAt} LIMIT ${perVisit}`,
-      [gpuaasId],
-    );
-    const left = rows.map(({ pod_id, run }): EndedRun => ({ podId: pod_id, run })).values();
     const failures: string[] = [];
+    let [tried, left] = [0, perVisit];
     const removeSome = async (): Promise<void> => {
-      for (const ended of left) {
-        if (this.stopping.signal.aborted) return;
-        const failure = await this.tryToRemove(gpuaasId, ended);
-        if (failure !== undefined) failures.push(failure);
+      while (left > 0 && !this.stopping.signal.aborted) {
+        const count = Math.min(perClaim, left);
+        left -= count;
+        const claimed = await this.claim(gpuaasId, count);
+        if (claimed.length === 0) return;
+        for (const ended of claimed) {
+          if (this.stopping.signal.aborted) return;
+          tried += 1;
+          const failure = await this.tryToRemove(gpuaasId, ended);
+          if (failure !== undefined) failures.push(failure);
+        }
       }
     };
-    await Promise.all(Array.from({ length: atOnce }, removeSome));
+    const outcomes = await Promise.allSettled(Array.from({ length: atOnce }, removeSome));
     // One line for all: of a cluster that is gone there may be thousands.
     if (failures.length > 0 && !this.stopping.signal.aborted) {
-      this.logger.warn(
-        `Cannot remove ${failures.length} of ${rows.length} ended runs of GPU service ${gpuaasId}; retrying: ${failures[0]}`,
-      );
+      this.logger.warn(`Cannot remove ${failures.length} of ${tried} ended runs of GPU service ${gpuaasId}; retrying: ${failures[0]}`);
     }
+    const failed = outcomes.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
+    if (failed) throw failed.reason;
+  }
+
+  private async claim(gpuaasId: string, count: number): Promise<EndedRun[]> {
+    const [rows] = await this.dataSource.query<[{ pod_id: string; run: number }[], number]>(claim, [gpuaasId, count]);
+    return rows.map(({ pod_id, run }) => ({ podId: pod_id, run }));
   }
 
   /** Resolves with what keeps it from being removed. */

@@ -39,6 +39,7 @@ export class VmWatch extends ClusterRounds {
   async sweep(gpuaasId: string): Promise<void> {
     const driver = await this.clusters.driverOf(gpuaasId);
     await this.inPages(
+      gpuaasId,
       beginning,
       (after, limit) =>
         this.dataSource.query<{ id: string; run: number }[]>(

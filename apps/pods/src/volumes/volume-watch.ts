@@ -46,6 +46,7 @@ export class VolumeWatch extends ClusterRounds {
   async sweep(gpuaasId: string): Promise<void> {
     const driver = await this.clusters.driverOf(gpuaasId);
     await this.inPages(
+      gpuaasId,
       '0',
       (after, limit) =>
         this.dataSource.query<Seen[]>(

@@ -55,6 +55,7 @@ export class ClusterWatch extends ClusterRounds {
     const watch = this.drivers.get(gpuaasId);
     if (watch && watch.driver !== driver) watch.replaced.abort();
     await this.inPages(
+      gpuaasId,
       beginning,
       (after, limit) =>
         this.dataSource.query<{ id: string; run: number }[]>(
