@@ -17,7 +17,7 @@ class Currency1790000000001 implements MigrationInterface {
 }
 
 class IndexAccounts1790000000002 implements MigrationInterface {
-  readonly name = 'IndexAccounts1790000000002';
+  readonly name: string = 'IndexAccounts1790000000002';
   readonly transaction = false;
   async up(runner: QueryRunner): Promise<void> {
     await createIndex(runner, 'CREATE INDEX account_rich ON account (balance_in_cents) WHERE balance_in_cents > 0');
