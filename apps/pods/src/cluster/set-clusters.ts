@@ -12,7 +12,7 @@ import { clusterPurpose } from '@atoll/contracts/gpuaas';
 import { rowsOf } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';
-import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { PodsSettings } from '../pods-settings.js';
 import type { ClusterEntity } from '../model/cluster.entity.js';
@@ -31,6 +31,7 @@ interface OpenCluster {
 export class SetClusters extends Clusters implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly world: SimulatedWorld;
   readonly #open = new Map<string, OpenCluster>();
+  readonly #logger = new Logger('Clusters');
 
   constructor(
     dataSource: DataSource,
@@ -40,7 +41,13 @@ export class SetClusters extends Clusters implements OnApplicationBootstrap, Bef
   ) {
     super();
     const { simulatedHost: listenHost, simulatedPullMs: pullMs } = settings;
-    this.world = new SimulatedWorld({ store: rowsOf(dataSource), listenHost, pullMs, secrets: sealer });
+    this.world = new SimulatedWorld({
+      store: rowsOf(dataSource),
+      listenHost,
+      pullMs,
+      secrets: sealer,
+      warn: (sentence) => this.#logger.warn(sentence),
+    });
   }
 
   onApplicationBootstrap(): void {

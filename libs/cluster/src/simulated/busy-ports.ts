@@ -1,15 +1,18 @@
 import { createServer } from 'node:net';
 
-/** Those of these ports on which a TCP listener could be opened now. */
-export async function freePorts(host: string, ports: readonly number[]): Promise<ReadonlySet<number>> {
-  const checked = await Promise.all(ports.map((port) => isFree(host, port)));
+/** The code of a listener's error where something else has the port. Any other, such as that of a wrong address, is the same with every port. */
+export const portTaken = 'EADDRINUSE';
+
+/** Those of these ports on which something else on the host listens now, by TCP. */
+export async function busyPorts(host: string, ports: readonly number[]): Promise<ReadonlySet<number>> {
+  const checked = await Promise.all(ports.map((port) => isBusy(host, port)));
   return new Set(ports.filter((_port, at) => checked[at]));
 }
 
-function isFree(host: string, port: number): Promise<boolean> {
+function isBusy(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(true)));
+    server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === portTaken));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(false)));
   });
 }

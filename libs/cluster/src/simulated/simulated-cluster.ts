@@ -6,7 +6,7 @@ import type { PodConnection, Shell, ShellRequest } from '../shell.js';
 import type { SimulatedOperation } from './simulated-faults.js';
 import { SimulatedShell } from './shell/simulated-shell.js';
 import { SimulatedLogs } from './simulated-logs.js';
-import { freePorts } from './busy-ports.js';
+import { busyPorts } from './busy-ports.js';
 import { SimulatedDoors } from './simulated-doors.js';
 import { SimulatedRuns } from './simulated-runs.js';
 import { SimulatedVolumes } from './simulated-volumes.js';
@@ -91,9 +91,8 @@ export class SimulatedCluster extends ClusterDriver {
     return this.doors.observe(refs);
   }
 
-  async busyPorts(ports: readonly number[]): Promise<ReadonlySet<number>> {
-    const free = await freePorts(this.world.options.listenHost, ports);
-    return new Set(ports.filter((port) => !free.has(port)));
+  busyPorts(ports: readonly number[]): Promise<ReadonlySet<number>> {
+    return busyPorts(this.world.options.listenHost, ports);
   }
 
   async makeVolume(volume: Volume, signal: AbortSignal): Promise<void> {

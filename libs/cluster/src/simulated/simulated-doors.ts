@@ -1,7 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { ClusterError } from '../cluster-error.js';
 import type { Certificate, Door, ObjectRef } from '../objects.js';
-import type { DoorSight, FoundObject } from '../observations.js';
+import type { DoorSight, FoundObject, Trouble } from '../observations.js';
+import { portTaken } from './busy-ports.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 
 /** Seals and opens the key of a certificate for the database. */
@@ -72,8 +73,7 @@ export class SimulatedDoors {
       const row = byRef.get(`${id} ${run}`);
       if (!row) return { phase: 'absent' };
       if (row.is_open) return { phase: 'open', host: null };
-      const message = 'Something else on the host listens on this port.';
-      return { phase: 'opening', trouble: row.trouble === null ? null : { code: 'port_in_use', message } };
+      return { phase: 'opening', trouble: row.trouble === null ? null : troubleOf(row.trouble) };
     });
   }
 
@@ -99,6 +99,12 @@ export class SimulatedDoors {
     );
     for (const { id, run, requested_at } of rows) yield { ref: { kind: 'door', id, run }, createdAt: requested_at };
   }
+}
+
+/** By the code of the listener's error: another port helps only where this one is taken. */
+function troubleOf(code: string): Trouble {
+  if (code === portTaken) return { code: 'port_in_use', message: 'Something else on the host listens on this port.' };
+  return { code: 'unreachable', message: 'The cluster cannot listen on its public address at the moment.' };
 }
 
 /** Throws `invalid` for a key that is not that of the certificate, and says nothing of it. */

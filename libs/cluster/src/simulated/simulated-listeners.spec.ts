@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
+import type { DoorSight } from '../observations.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 import { SimulatedWorld } from './simulated-world.js';
 
@@ -83,4 +84,37 @@ it('much that is sent to a pod is answered in turns, so that the store is asked 
   expect(new Set(clients)).toEqual(new Set(['train: hello\ntrain: again\n']));
   expect(most).toBeLessThan(10);
   await eventually(`(SELECT count(*) FROM ${tables.line} WHERE id = 'busy') = 60`);
+});
+
+it('an address that is none of this machine is no taken port: doors wait and say so, and the operator is told once', async () => {
+  const database = await createDatabase();
+  const dataSource = await new DataSource({ type: 'postgres', url: database.url }).initialize();
+  const rows = rowsOf(dataSource);
+  const warned: string[] = [];
+  const warn = (sentence: string) => void warned.push(sentence);
+  const world = new SimulatedWorld({
+    store: rows,
+    listenHost: '203.0.113.7',
+    secrets: new Sealer(Sealer.createKeys()),
+    pullMs: 0,
+    warn,
+  });
+  await world.ready();
+  await rows.query(
+    `INSERT INTO ${tables.door} (cluster, id, run, pod_id, transport, port, external_port)
+     SELECT 'one', 'svc-' || n, 1, 'pod', transport, 80, 30000 + n FROM unnest('{tcp,udp}'::text[]) WITH ORDINALITY tried (transport, n)`,
+  );
+  world.listen();
+  const refs = ['svc-1', 'svc-2'].map((id) => ({ kind: 'door' as const, id, run: 1 }));
+  const see = () => world.cluster('one').observeDoors(refs, new AbortController().signal);
+  const isTold = (sight: DoorSight) => sight.phase === 'opening' && sight.trouble !== null;
+  let sights = await see();
+  for (; !sights.every(isTold); sights = await see()) await delay(5);
+  const trouble = { code: 'unreachable', message: 'The cluster cannot listen on its public address at the moment.' };
+  expect(sights).toEqual(refs.map(() => ({ phase: 'opening', trouble })));
+  expect(warned).toEqual([expect.stringMatching(/^Cannot listen on 203\.0\.113\.7 for exposed services; they wait: .*EADDRNOTAVAIL/)]);
+  expect(await world.cluster('one').busyPorts([30_001])).toEqual(new Set());
+  await world.close();
+  await dataSource.destroy();
+  await database.drop();
 });

@@ -14,6 +14,8 @@ export interface SimulatedOptions {
   readonly secrets: SecretKeeper;
   /** Milliseconds for which an image is pulled. */
   readonly pullMs: number;
+  /** Takes a sentence for the operator. */
+  readonly warn?: (sentence: string) => void;
 }
 
 /** The simulated clusters of an installation, as one process has them. Several processes on one database have the same. */
@@ -25,9 +27,9 @@ export class SimulatedWorld {
   private prepared: Promise<void> | undefined;
 
   constructor(readonly options: SimulatedOptions) {
-    const { store, listenHost, secrets } = options;
+    const { store, listenHost, secrets, warn = () => undefined } = options;
     const ready = () => this.ready();
-    this.listeners = new SimulatedListeners(store, listenHost, secrets, ready, () => this.changed());
+    this.listeners = new SimulatedListeners(store, listenHost, secrets, ready, () => this.changed(), warn);
     this.changeFinder = new SimulatedChanges(options.store);
     this.faults = new SimulatedFaults(options.store);
   }
