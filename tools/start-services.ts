@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '@atoll/database';
-import { loadLocalSecrets, natsAuthorization, natsUsers, requireFreePort } from '@atoll/service';
+import { HttpEnv, loadEnv, loadLocalSecrets, natsAuthorization, natsUsers, readSettings, requireFreePort } from '@atoll/service';
 import { freePort, startNats } from '@atoll/testing';
 import { OwnProcesses } from './own-processes.js';
 import { readReplicas } from './replicas.js';
@@ -15,7 +15,8 @@ import { untilReady } from './until-ready.js';
  * `npm run start:services`: the platform as an operator runs it, on one machine. A process for each service and one for the gateway, over NATS.
  * What is not given (`NATS_URL`, `DATABASE_URL`) is started here, on loopback.
  */
-const services = (await serviceDefinitions()).map(({ name }) => name);
+const definitions = await serviceDefinitions();
+const services = definitions.map(({ name }) => name);
 const restartAfterMs = 1_000;
 const killAfterMs = 20_000;
 
@@ -28,9 +29,18 @@ const replicas = await orRefuse(() => readReplicas(process.env.ATOLL_REPLICAS ??
 const own = await orRefuse(() =>
   OwnProcesses.takeOver(dataDir, (pid) => console.log(`Ending process ${pid}, left by a start that was killed`)),
 );
-const port = await orRefuse(() =>
-  requireFreePort(Number(process.env.PORT ?? '3000'), process.env.HOST ?? '127.0.0.1', 'npm run start:services'),
-);
+const { PORT: wantedPort, HOST: host } = await orRefuse(() => loadEnv(HttpEnv));
+const port = await orRefuse(() => requireFreePort(wantedPort, host, 'npm run start:services'));
+const settings: NodeJS.ProcessEnv = {
+  ...process.env,
+  PORT: String(port),
+  ATOLL_BUS_SECRET: process.env.ATOLL_BUS_SECRET ?? secrets.busSecret,
+  ATOLL_KEY_PEPPER: process.env.ATOLL_KEY_PEPPER ?? secrets.keyPepper,
+  ATOLL_PUBLIC_URL: process.env.ATOLL_PUBLIC_URL ?? `http://localhost:${port}`,
+  ATOLL_SEAL_KEYS: process.env.ATOLL_SEAL_KEYS ?? secrets.sealKeys,
+};
+// A service that refuses its settings would be started again for ever.
+for (const definition of definitions) await orRefuse(() => readSettings(definition, settings));
 
 /** Runs one process and starts it again whenever it dies, as a container's restart policy does. */
 async function keepRunning(service: string, env: NodeJS.ProcessEnv, name = service): Promise<void> {
@@ -99,15 +109,7 @@ const nats = process.env.NATS_URL
       }),
     );
 own.add(nats?.pid);
-const shared: NodeJS.ProcessEnv = {
-  ...process.env,
-  PORT: String(port),
-  DATABASE_URL: process.env.DATABASE_URL ?? postgres?.url,
-  ATOLL_BUS_SECRET: process.env.ATOLL_BUS_SECRET ?? secrets.busSecret,
-  ATOLL_KEY_PEPPER: process.env.ATOLL_KEY_PEPPER ?? secrets.keyPepper,
-  ATOLL_PUBLIC_URL: process.env.ATOLL_PUBLIC_URL ?? `http://localhost:${port}`,
-  ATOLL_SEAL_KEYS: process.env.ATOLL_SEAL_KEYS ?? secrets.sealKeys,
-};
+const shared: NodeJS.ProcessEnv = { ...settings, DATABASE_URL: process.env.DATABASE_URL ?? postgres?.url };
 
 /** The environment of a service or the gateway, with its own user of NATS where that was started here. */
 function envOf(name: string): NodeJS.ProcessEnv {

@@ -10,10 +10,12 @@ import {
   moduleOf,
   observeEvents,
   observeFigures,
+  readSettings,
   requireFreePort,
   startService,
   type FirstStart,
   type RunningService,
+  type ServiceDefinition,
 } from '@atoll/service';
 import { createGateway, GatewayEnv, listenCompat, optionsFrom } from '../../gateway/src/create-gateway.js';
 import { settingsSource, type PlatformEnv } from './env.js';
@@ -32,6 +34,11 @@ export interface RunningPlatform {
   stop(): Promise<void>;
 }
 
+interface Configured {
+  readonly service: ServiceDefinition;
+  readonly settings: object;
+}
+
 type Undo = () => Promise<void>;
 
 /**
@@ -48,20 +55,20 @@ export async function startPlatform(env: PlatformEnv, logger: Logger, stopping: 
     requireFreeDataFolder(dataDir);
     const port = await requireFreePort(env.PORT, env.HOST, 'npm start');
     const source: NodeJS.ProcessEnv = { ATOLL_PUBLIC_URL: `http://${publicHost(env.HOST)}:${port}`, ...settingsSource(dataDir) };
+    const configured = await readAllSettings(source);
+    const gatewayEnv = loadEnv(GatewayEnv, source);
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(services.map(({ name }) => name));
     const running: RunningService[] = [];
-    for (const definition of services) {
+    for (const { service, settings } of configured) {
       stopping.throwIfAborted();
-      const settings = loadEnv(definition.settings, source);
-      const module = moduleOf(definition, { settings, databaseUrl, deadlineMs: env.ATOLL_DEADLINE_MS, stopping, transport });
-      const service = await startService({ name: definition.name, module, transport, logger });
-      running.push(service);
-      undo.push(() => service.stop());
+      const module = moduleOf(service, { settings, databaseUrl, deadlineMs: env.ATOLL_DEADLINE_MS, stopping, transport });
+      const started = await startService({ name: service.name, module, transport, logger });
+      running.push(started);
+      undo.push(() => started.stop());
     }
     stopping.throwIfAborted();
     const metrics = createMetrics('atoll');
-    const gatewayEnv = loadEnv(GatewayEnv, source);
     observeEvents(metrics, running);
     for (const [at, service] of running.entries()) observeFigures(metrics, service, services[at]?.figures);
     const gateway = await createGateway({
@@ -79,7 +86,7 @@ export async function startPlatform(env: PlatformEnv, logger: Logger, stopping: 
     if (compatPort !== undefined) compat = await listenCompat(gateway, { port: compatPort, host: env.HOST });
     stopping.throwIfAborted();
     // Last of all: a key that is made now is shown once, and not lost to anything that fails after it.
-    const { adminKey, adminLink } = await firstStart(running, source);
+    const { adminKey, adminLink } = await firstStart(running, configured);
     const url = urlOf(gateway, env.HOST);
     return { url, publicUrl: source.ATOLL_PUBLIC_URL ?? url, dataDir, adminKey, adminLink, stop };
   } catch (error) {
@@ -89,12 +96,17 @@ export async function startPlatform(env: PlatformEnv, logger: Logger, stopping: 
   }
 }
 
+/** Before anything is started: a start that is refused says why, and nothing else. */
+function readAllSettings(source: NodeJS.ProcessEnv): Promise<readonly Configured[]> {
+  return Promise.all(services.map(async (service) => ({ service, settings: await readSettings(service, source) })));
+}
+
 /** What the services do once they take requests. Gives back what is to be shown to the operator. */
-async function firstStart(running: readonly RunningService[], source: NodeJS.ProcessEnv): Promise<FirstStart> {
+async function firstStart(running: readonly RunningService[], configured: readonly Configured[]): Promise<FirstStart> {
   let shown: FirstStart = {};
-  for (const [at, definition] of services.entries()) {
+  for (const [at, { service, settings }] of configured.entries()) {
     const app = running[at]?.app;
-    const started = app && (await definition.started?.(app, loadEnv(definition.settings, source)));
+    const started = app && (await service.started?.(app, settings));
     shown = { ...shown, ...started };
   }
   return shown;

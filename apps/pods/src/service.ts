@@ -1,7 +1,9 @@
 import { sealedDoors } from '@atoll/cluster';
 import { clusterPurpose } from '@atoll/contracts/gpuaas';
-import { defineService } from '@atoll/service';
+import { defineService, requireOwnAddress } from '@atoll/service';
+import { certificateFiles, readCertificate } from './certificates/operators-certificate.js';
 import { podsSchema } from './database/schema.js';
+import { rangeOf } from './doors/ports.js';
 import { certificatePurpose } from './model/certificate.entity.js';
 import { envPurpose } from './model/pod.entity.js';
 import { hostKeyPurpose } from './model/ssh-host-key.entity.js';
@@ -11,6 +13,13 @@ import { PodsSettings } from './pods-settings.js';
 export const service = defineService({
   name: 'pods',
   settings: PodsSettings,
+  check: async (settings) => {
+    rangeOf(settings.exposedPorts);
+    const files = certificateFiles(settings);
+    if (files) await readCertificate(files);
+    await requireOwnAddress('ATOLL_SIMULATED_HOST', settings.simulatedHost);
+    await requireOwnAddress('ATOLL_TERMINAL_HOST', settings.terminalHost);
+  },
   database: { ...podsSchema, poolSize: 16, backgroundPoolSize: 4 },
   module: PodsModule,
   sealed: [

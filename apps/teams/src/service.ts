@@ -4,6 +4,7 @@ import { teamsSchema } from './database/schema.js';
 import { secondFactorPurpose } from './model/second-factor.entity.js';
 import { signingKeyPurpose } from './model/signing-key.entity.js';
 import { TeamsModule } from './teams.module.js';
+import { readSsoFile } from './sso/sso-file.js';
 import { TeamsSettings } from './teams-settings.js';
 import { Administrators } from './users/administrators.service.js';
 
@@ -12,6 +13,9 @@ export { newAdminKey } from './users/admin-key.js';
 export const service = defineService({
   name: 'teams',
   settings: TeamsSettings,
+  check: ({ ssoFile }) => {
+    if (ssoFile !== undefined) readSsoFile(ssoFile);
+  },
   database: teamsSchema,
   module: TeamsModule,
   sealed: [

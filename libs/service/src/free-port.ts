@@ -23,6 +23,15 @@ export async function requireFreePort(port: number, host: string, command: strin
   }
 }
 
+/**
+ * Throws where a setting, an IP address on which something is to listen later, is no address of this machine: `variable` is its name. Called
+ * before anything is started.
+ */
+export async function requireOwnAddress(variable: string, host: string): Promise<void> {
+  const why = await whyNot(0, host);
+  if (why !== undefined) throw new Error(`${variable} is ${JSON.stringify(host)}, ${noAddress}`);
+}
+
 const noAddress =
   'which is no address of this machine. With 127.0.0.1 only this machine can connect; with 0.0.0.0 all who reach any of its addresses can.';
 

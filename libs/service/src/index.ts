@@ -1,6 +1,6 @@
 export { loadEnv, Variable, variablesOf } from './env.js';
 export { observeEvents } from './event-figures.js';
-export { requireFreePort } from './free-port.js';
+export { requireFreePort, requireOwnAddress } from './free-port.js';
 export { createMetrics, readiness, startHealthServer } from './health.js';
 export type { HealthServer, Readiness, ReadinessCheck } from './health.js';
 export { loadLocalSecrets } from './local-secrets.js';
@@ -10,6 +10,7 @@ export { natsAuthorization, natsUsers } from './nats-users.js';
 export type { NatsUser } from './nats-users.js';
 export { BusEnv, HttpEnv, ServiceEnv } from './process-env.js';
 export { Days } from './days.js';
+export { readSettings } from './read-settings.js';
 export { defaultPublicUrl, PublicUrl } from './public-url.js';
 export { defaultDeadlineMs, RequestDeadline } from './request-deadline.js';
 export { runService } from './run-service.js';

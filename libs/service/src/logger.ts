@@ -89,10 +89,9 @@ export class NestLogger implements LoggerService {
     this.write('warn', message, parameters);
   }
 
+  /** What prevents a start is thrown besides, and whoever starts the process says it in one sentence; its stack is for who looks for a bug. */
   error(message: unknown, ...parameters: unknown[]): void {
-    // A start that is told to stop ends by an error, and has not failed.
-    const isStop = (message as { name?: unknown } | undefined)?.name === 'AbortError';
-    this.write(isStop ? 'debug' : 'error', message, parameters);
+    this.write(parameters.at(-1) === 'ExceptionHandler' ? 'debug' : 'error', message, parameters);
   }
 
   fatal(message: unknown, ...parameters: unknown[]): void {

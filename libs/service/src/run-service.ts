@@ -4,6 +4,7 @@ import { observeEvents } from './event-figures.js';
 import { createMetrics, startHealthServer } from './health.js';
 import { createLogger } from './logger.js';
 import { ServiceEnv } from './process-env.js';
+import { readSettings } from './read-settings.js';
 import { moduleOf, type ServiceDefinition } from './service-definition.js';
 import { onShutdown } from './shutdown.js';
 import { observeFigures } from './service-figures.js';
@@ -16,7 +17,7 @@ export async function runService<Settings extends object>(definition: ServiceDef
   const { name } = definition;
   try {
     const env = loadEnv(ServiceEnv);
-    const settings = loadEnv(definition.settings);
+    const settings = await readSettings(definition);
     const logger = createLogger({ service: name, level: env.ATOLL_LOG_LEVEL });
     logger.info({ version }, 'starting');
     // Until there is something to stop, a signal ends the process at once: a start may wait for its broker for ever, and the first process of a

@@ -22,6 +22,11 @@ export interface ServiceDefinition<Settings extends object = object> {
   readonly name: string;
   /** What an operator can set, by `@Variable`, with defaults and validators. Loaded once, injectable by this class. */
   readonly settings: Wire<Settings>;
+  /**
+   * What the validators of one setting cannot tell: settings that need each other, files, addresses of the machine. Runs before anything is
+   * started. Throws an Error whose sentence names the variables at fault.
+   */
+  check?(this: void, settings: Settings): Promise<void> | void;
   /** Of the schema `name`. */
   readonly database: Pick<DatabaseOptions, 'entities' | 'migrations' | 'poolSize' | 'backgroundPoolSize' | 'timeouts'>;
   /** Its features. The database, events and the way to other services come with the definition. */

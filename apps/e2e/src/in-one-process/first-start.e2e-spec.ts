@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { freePort, makeServerFolder } from '@atoll/testing';
@@ -133,6 +133,32 @@ describe('a start', () => {
       1,
       expect.stringMatching(/^Atoll cannot start: ATOLL_REPLICAS .* This is not: team=2\n$/),
     ]);
+  });
+
+  it.each([
+    [
+      'a file that is away',
+      { ATOLL_TLS_CERT: '/nope', ATOLL_TLS_KEY: '/nope' },
+      'ATOLL_TLS_CERT: /nope cannot be read: no such file or directory.',
+    ],
+    [
+      'the settings of the last service',
+      { ATOLL_EXPOSED_PORTS: '5-4' },
+      'ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.',
+    ],
+    ['those of the gateway', { ATOLL_LIMITS: 'no' }, 'The environment is not usable:\n  ATOLL_LIMITS must be on or off'],
+  ])('that is refused for %s says so and nothing else, before it starts anything', async (_cause, env, sentence) => {
+    const port = String(await freePort());
+    const { code, output } = await run('apps/platform/src/main.js', { ATOLL_DATA_DIR: folder, PORT: port, ...env });
+    const said = output.split('\n').filter((line) => line !== '' && !line.includes('"msg":"starting"'));
+    expect([code, said.join('\n')]).toEqual([1, `Atoll cannot start: ${sentence}`]);
+    expect(existsSync(join(folder, 'postgres'))).toBe(false);
+  });
+
+  it('in processes is refused for a setting of a service before any is started, and not again and again', async () => {
+    const env = { ATOLL_DATA_DIR: folder, PORT: String(await freePort()), ATOLL_TLS_CERT: '/nope' };
+    const { code, output } = await run('tools/start-services.js', env);
+    expect([code, output]).toEqual([1, 'Atoll cannot start: ATOLL_TLS_CERT needs ATOLL_TLS_KEY: set both, or neither.\n']);
   });
 
   it('that is told to stop before it is ready stops as cleanly, and loses nothing', async () => {

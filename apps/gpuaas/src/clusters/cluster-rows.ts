@@ -7,11 +7,7 @@ import { ClusterEntity } from '../model/cluster.entity.js';
 /** The rows of clusters. One that nobody has set is what `ATOLL_CLUSTER` says when its GPU service is new. */
 @Injectable()
 export class ClusterRows {
-  constructor(private readonly settings: GpuaasSettings) {
-    if (settings.cluster === 'docker' && settings.sockets.length === 0) {
-      throw new Error('ATOLL_CLUSTER=docker needs ATOLL_DOCKER_SOCKETS, the path of the engine’s socket.');
-    }
-  }
+  constructor(private readonly settings: GpuaasSettings) {}
 
   /** The row; made if there is none. With `lock` until the transaction ends: against other changes, or only against them with `share`. */
   async read(manager: EntityManager, gpuaasId: string, lock?: 'change' | 'share'): Promise<ClusterEntity> {

@@ -10,10 +10,8 @@ import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
 import { memberOf, timeoutFactor } from '@atoll/testing';
-import { GpuaasSettings } from '../gpuaas-settings.js';
 import { errorOf, GpuaasFixture } from '../gpuaas-fixture.js';
 import { aGpuaas, roundOf, toldOf } from './cluster-fixture.js';
-import { ClusterRows } from './cluster-rows.js';
 import { EngineFixture } from './engine-fixture.js';
 
 const run = promisify(execFile);
@@ -235,7 +233,5 @@ describe('ATOLL_CLUSTER', () => {
     } finally {
       await other.stop();
     }
-    const without = Object.assign(new GpuaasSettings(), { cluster: 'docker' });
-    expect(() => new ClusterRows(without)).toThrow('ATOLL_DOCKER_SOCKETS');
   });
 });

@@ -1,61 +1,62 @@
-import { readFile, stat } from 'node:fs/promises';
-import { createSecureContext } from 'node:tls';
 import type { Certificate } from '@atoll/cluster';
 import { Statements } from '@atoll/database';
+import { messageOf } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';
-import { Injectable, Logger } from '@nestjs/common';
+import { StepFailed } from '@atoll/state-machine';
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { certificatePurpose } from '../model/certificate.entity.js';
 import { PodsSettings } from '../pods-settings.js';
+import { certificateFiles, readCertificate, versionOf, type CertificateFiles } from './operators-certificate.js';
 import { selfSigned } from './self-signed.js';
 
 const selfSignedDays = 365;
 
 /** The certificates with which TLS ends in front of pods: the operator's, read again when its files change, or a self-signed one for each public host. */
 @Injectable()
-export class Certificates {
+export class Certificates implements OnModuleInit {
   private readonly logger = new Logger(Certificates.name);
   private read: { readonly version: string; readonly certificate: Certificate } | undefined;
-  /** The files that could not be read last: said once, though each service asks for them. */
+  private readonly files: CertificateFiles | undefined;
+  /** Why the files cannot be read at the moment: said once, though each service asks for them. */
   private warnedOf: string | undefined;
 
   constructor(
     private readonly statements: Statements,
     private readonly sealer: Sealer,
-    private readonly settings: PodsSettings,
-  ) {}
+    settings: PodsSettings,
+  ) {
+    this.files = certificateFiles(settings);
+  }
 
-  /** For connections to this host. Throws where the operator's files have never been readable. */
+  /** So that there is one to keep, whatever becomes of the files. */
+  async onModuleInit(): Promise<void> {
+    await this.current();
+  }
+
+  /** For connections to this host. Throws `StepFailed`, which another try may mend, where the operator's files have never been readable. */
   async of(publicHost: string): Promise<Certificate> {
-    const { tlsCert, tlsKey } = this.settings;
-    if (tlsCert === undefined || tlsKey === undefined) return this.selfSignedOf(publicHost);
-    return this.operators(tlsCert, tlsKey);
+    return this.files ? this.operators(this.files) : this.selfSignedOf(publicHost);
   }
 
   /** The operator's, from now on; undefined where services have self-signed ones, or none could be read yet. */
   async current(): Promise<Certificate | undefined> {
-    const { tlsCert, tlsKey } = this.settings;
-    if (tlsCert === undefined || tlsKey === undefined) return undefined;
     // What cannot be read was logged, and is read by the next look.
-    return this.operators(tlsCert, tlsKey).catch(() => undefined);
+    return this.files && this.operators(this.files).catch(() => undefined);
   }
 
-  private async operators(certFile: string, keyFile: string): Promise<Certificate> {
-    let version = 'none';
+  private async operators(files: CertificateFiles): Promise<Certificate> {
     try {
-      version = await versionOf(certFile, keyFile);
-      if (this.read?.version === version) return this.read.certificate;
-      const [certificate, key] = await Promise.all([readFile(certFile, 'utf8'), readFile(keyFile, 'utf8')]);
-      // Throws where the two do not belong together: half of a renewal may be written.
-      createSecureContext({ cert: certificate, key });
-      this.read = { version, certificate: { certificate, key } };
+      const version = await versionOf(files);
+      if (this.read?.version !== version) this.read = { version, certificate: await readCertificate(files) };
+      this.warnedOf = undefined;
       return this.read.certificate;
     } catch (error) {
-      if (this.warnedOf !== version) {
-        this.logger.warn('Cannot read the certificate of ATOLL_TLS_CERT and ATOLL_TLS_KEY; exposed services keep the last one.');
-      }
-      this.warnedOf = version;
+      const why = messageOf(error);
+      if (this.warnedOf !== why)
+        this.logger.warn(`${why} Exposed services ${this.read ? 'keep the last certificate' : 'with TLS wait for it'}.`);
+      this.warnedOf = why;
       if (this.read) return this.read.certificate;
-      throw error;
+      throw new StepFailed('unavailable', 'The certificate of exposed services cannot be read at the moment.', false, { cause: error });
     }
   }
 
@@ -80,9 +81,4 @@ export class Certificates {
     if (!row) throw new Error(`The certificate of ${publicHost} was not kept.`);
     return { certificate: row.certificate, key: this.sealer.open(row.sealed_key, purpose).toString('utf8') };
   }
-}
-
-async function versionOf(...files: string[]): Promise<string> {
-  const stats = await Promise.all(files.map((file) => stat(file)));
-  return stats.map(({ mtimeMs, size, ino }) => `${mtimeMs} ${size} ${ino}`).join(' ');
 }

@@ -6,6 +6,13 @@ import { PodsSettings } from '../pods-settings.js';
 /** How long a port that something else on the host has is not chosen again. */
 const foreignMs = 600_000;
 
+/** The first and the last of `ATOLL_EXPOSED_PORTS`. Throws where they are none. */
+export function rangeOf(exposedPorts: string): [first: number, last: number] {
+  const [first = 0, last = 0] = exposedPorts.split('-').map(Number);
+  if (first > last || last > 65_535) throw new Error('ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.');
+  return [first, last];
+}
+
 /** External ports: each is reserved for one exposed service of a public host, or free. */
 @Injectable()
 export class ExternalPorts {
@@ -13,9 +20,7 @@ export class ExternalPorts {
   readonly last: number;
 
   constructor({ exposedPorts }: PodsSettings) {
-    const [first = 0, last = 0] = exposedPorts.split('-').map(Number);
-    if (first > last || last > 65_535) throw new Error('ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.');
-    [this.first, this.last] = [first, last];
+    [this.first, this.last] = rangeOf(exposedPorts);
   }
 
   /** Throws `invalid_input` for a port that the platform does not expose. */
