@@ -1,6 +1,6 @@
 import { WholeNumber } from '@atoll/contracts';
 import { Variable } from '@atoll/service';
-import { Matches } from 'class-validator';
+import { IsIn } from 'class-validator';
 
 /** The connections of a process are enough for so many reports, each with two at once, and for everything else. */
 const mostReports = 7;
@@ -9,7 +9,9 @@ const mostReports = 7;
 export class BillingSettings {
   /** ISO 4217, one a deployment: what all prices and costs are in. */
   @Variable('ATOLL_CURRENCY')
-  @Matches(/^[A-Z]{3}$/, { message: 'ATOLL_CURRENCY must be three capital letters of ISO 4217, such as USD' })
+  @IsIn(Intl.supportedValuesOf('currency'), {
+    message: 'ATOLL_CURRENCY must be a currency of ISO 4217, in three capital letters such as USD',
+  })
   currency: string = 'USD';
 
   /** Reports that one process makes at once; more wait. */

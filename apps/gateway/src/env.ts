@@ -1,8 +1,6 @@
-import { applyDecorators } from '@nestjs/common';
-import { Type } from 'class-transformer';
-import { IsIn, IsInt, IsOptional, Matches, Max, Min, MinLength } from 'class-validator';
-import { IpWhitelist, whitelistEntries } from '@atoll/contracts';
-import { BusEnv, defaultDeadlineMs, defaultPublicUrl, PublicUrl, RequestDeadline } from '@atoll/service';
+import { IsIn, Matches, MinLength } from 'class-validator';
+import { IpWhitelist, whitelistEntries, WholeNumber } from '@atoll/contracts';
+import { BusEnv, defaultDeadlineMs, defaultPublicUrl, mostOfAny, PublicUrl, RequestDeadline } from '@atoll/service';
 import type { GatewayOptions, LimitStore } from './gateway-options.js';
 import { defaultLimits, limitForm, parseLimit, type Limit, type Limits } from './rate-limits/limits.js';
 
@@ -16,16 +14,8 @@ export class GatewayProcessEnv extends BusEnv {
   ATOLL_KEY_PEPPER: string = '';
 }
 
-const burstMessage = '$property must be a whole number from 1 to 999999999';
 /** Requests that are accepted at once after a pause. */
-const Burst = (): PropertyDecorator =>
-  applyDecorators(
-    IsOptional(),
-    Type(() => Number),
-    IsInt({ message: burstMessage }),
-    Min(1, { message: burstMessage }),
-    Max(999_999_999, { message: burstMessage }),
-  );
+const Burst = (): PropertyDecorator => WholeNumber({ min: 1, max: mostOfAny, optional: true });
 
 /** The settings of the gateway, in one process and over NATS alike. */
 export class GatewayEnv {
@@ -92,18 +82,11 @@ export class GatewayEnv {
   ATOLL_DEADLINE_MS: number = defaultDeadlineMs;
 
   /** How long requests are still taken at shutdown while `/readyz` says no. Behind a load balancer: as long as it takes to notice. */
-  @Type(() => Number)
-  @IsInt({ message: 'ATOLL_DRAIN_DELAY_MS must be whole milliseconds' })
-  @Min(0)
-  @Max(10_000)
+  @WholeNumber({ min: 0, max: 10_000, unit: 'milliseconds' })
   ATOLL_DRAIN_DELAY_MS: number = 0;
 
   /** Where the compatibility mount listens, for programs that speak older forms of the API; nowhere unless set. */
-  @IsOptional()
-  @Type(() => Number)
-  @IsInt({ message: 'ATOLL_COMPAT_PORT must be a port from 1 to 65535' })
-  @Min(1, { message: 'ATOLL_COMPAT_PORT must be a port from 1 to 65535' })
-  @Max(65_535, { message: 'ATOLL_COMPAT_PORT must be a port from 1 to 65535' })
+  @WholeNumber({ min: 1, max: 65_535, optional: true })
   ATOLL_COMPAT_PORT: number | undefined = undefined;
 }
 

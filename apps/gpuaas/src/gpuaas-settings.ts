@@ -1,42 +1,36 @@
-import { Days, defaultPublicUrl, PublicUrl, Variable } from '@atoll/service';
+import { hostName, imageReference, Text, WholeNumber } from '@atoll/contracts';
+import { DecimalNumber, defaultPublicUrl, HttpUrl, IpAddress, PublicUrl, SealKeys, Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
-import { Transform, Type } from 'class-transformer';
-import { IsBoolean, IsIn, IsInt, IsOptional, IsString, IsUrl, Max, Min, MinLength } from 'class-validator';
+import { Transform } from 'class-transformer';
+import { IsBoolean, IsIn, IsOptional, Matches, MinLength } from 'class-validator';
 import type { BaremetalLimits } from './model/baremetal-instance.machine.js';
 
 /** What a deployment decides about the gpuaas service. */
 export class GpuaasSettings {
   /** Where metrics are read, `http://user:password@host:9090`; without, those of simulated clusters are made up, and others have none. */
   @Variable('ATOLL_PROMETHEUS_URL')
-  @IsOptional()
-  @IsUrl({ require_tld: false, protocols: ['http', 'https'] }, { message: 'ATOLL_PROMETHEUS_URL must be an http or https URL' })
+  @HttpUrl()
   prometheusUrl: string | undefined = undefined;
 
   /** Steps of one kind (of nodes, GPUs, subscriptions or workloads) that one process has under way at once. */
   @Variable('ATOLL_STEPS')
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(10_000)
+  @WholeNumber({ min: 1, max: 10_000 })
   steps: number = 500;
 
   /** Of those, steps that talk to one node. Each replica counts for itself. */
   @Variable('ATOLL_STEPS_PER_NODE')
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(100)
+  @WholeNumber({ min: 1, max: 100 })
   stepsPerNode: number = 4;
 
   /** Days for which transitions are kept (`machine_history`). */
   @Variable('ATOLL_HISTORY_RETENTION')
-  @Days(3_650)
+  @WholeNumber({ min: 1, max: 3_650, unit: 'days' })
   historyRetentionDays: number = 90;
 
   /** What secrets are encrypted under, `id:base64,…`; without it there is no bare metal. */
   @Variable('ATOLL_SEAL_KEYS')
   @IsOptional()
-  @IsString()
+  @SealKeys()
   sealKeys: string | undefined = undefined;
 
   /** Whether hosts and hooks on loopback and link-local addresses may be connected to: for tests and laptops. */
@@ -58,62 +52,42 @@ export class GpuaasSettings {
 
   /** SSH connections that one process has at once; never more than one to a host. */
   @Variable('ATOLL_SSH_CONNECTIONS')
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(10_000)
+  @WholeNumber({ min: 1, max: 10_000 })
   sshConnections: number = 50;
 
   /** Seconds between two looks at a bare-metal host. */
   @Variable('ATOLL_BAREMETAL_HEALTH_SECONDS')
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(86_400)
+  @WholeNumber({ min: 1, max: 86_400 })
   hostHealthSeconds: number = 60;
 
   /** Hours after which a request for bare metal that got no node fails. */
   @Variable('ATOLL_BAREMETAL_REQUEST_HOURS')
-  @Type(() => Number)
-  @Min(0.001)
-  @Max(720)
+  @DecimalNumber({ min: 0.001, max: 720 })
   requestHours: number = 24;
 
   /** Minutes that the provisioning of a bare-metal host may take in all. */
   @Variable('ATOLL_BAREMETAL_PROVISION_MINUTES')
-  @Type(() => Number)
-  @Min(0.1)
-  @Max(240)
+  @DecimalNumber({ min: 0.1, max: 240 })
   provisionMinutes: number = 15;
 
   /** Seconds that one step on a bare-metal host may take. */
   @Variable('ATOLL_BAREMETAL_STEP_SECONDS')
-  @Type(() => Number)
-  @Min(0.1)
-  @Max(600)
+  @DecimalNumber({ min: 0.1, max: 600 })
   hostStepSeconds: number = 30;
 
   /** Further tries of a step on a bare-metal host. */
   @Variable('ATOLL_BAREMETAL_RETRIES')
-  @Type(() => Number)
-  @IsInt()
-  @Min(0)
-  @Max(20)
+  @WholeNumber({ min: 0, max: 20 })
   hostRetries: number = 3;
 
   /** Seconds before the first of them; doubled before each further one. */
   @Variable('ATOLL_BAREMETAL_RETRY_SECONDS')
-  @Type(() => Number)
-  @Min(0.01)
-  @Max(600)
+  @DecimalNumber({ min: 0.01, max: 600 })
   hostRetrySeconds: number = 2;
 
   /** Instances in a row that a bare-metal node may fail before it is in maintenance. */
   @Variable('ATOLL_BAREMETAL_FAILURES')
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(1_000)
+  @WholeNumber({ min: 1, max: 1_000 })
   hostFailures: number = 3;
 
   /** What runs the pods of a new GPU service. */
@@ -123,22 +97,24 @@ export class GpuaasSettings {
 
   /** Paths of the sockets of container engines that a cluster may have, comma-separated. Whoever may write to one is root on its host. */
   @Variable('ATOLL_DOCKER_SOCKETS')
-  @IsString()
+  @Matches(/^(?:[\s,]*\/[^,]*)*[\s,]*$/, {
+    message: 'ATOLL_DOCKER_SOCKETS must be absolute paths, comma-separated, such as /var/run/docker.sock',
+  })
   dockerSockets: string = '';
 
   /** Of clusters by `ATOLL_CLUSTER=docker`: the name or address at which the host of the engine is reached from outside. */
   @Variable('ATOLL_DOCKER_PUBLIC_HOST')
-  @IsString()
+  @Text(hostName)
   dockerPublicHost: string = '127.0.0.1';
 
   /** Image of doors and of connections into pods, which deploy/door builds, where a cluster names none. */
   @Variable('ATOLL_DOOR_IMAGE')
-  @IsString()
+  @Text(imageReference)
   doorImage: string = 'localhost/atoll-door:1';
 
   /** The address on which the doors of simulated pods listen. */
   @Variable('ATOLL_SIMULATED_HOST')
-  @IsString()
+  @IpAddress()
   simulatedHost: string = '127.0.0.1';
 
   /** Milliseconds between two looks for clusters to check, and for which a cluster may take to answer. */

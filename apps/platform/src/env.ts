@@ -1,6 +1,5 @@
-import { IsString } from 'class-validator';
-import { Text } from '@atoll/contracts';
-import { defaultDeadlineMs, HttpEnv, loadLocalSecrets, RequestDeadline } from '@atoll/service';
+import { IsOptional, IsString } from 'class-validator';
+import { DatabaseUrl, defaultDeadlineMs, HttpEnv, loadLocalSecrets, RequestDeadline } from '@atoll/service';
 
 /** The environment of the platform in one process. Everything has a default. The services and the gateway read their own settings besides. */
 export class PlatformEnv extends HttpEnv {
@@ -9,7 +8,8 @@ export class PlatformEnv extends HttpEnv {
   ATOLL_DATA_DIR: string = '.atoll';
 
   /** Takes the place of the embedded PostgreSQL. */
-  @Text({ max: 2048, optional: true })
+  @IsOptional()
+  @DatabaseUrl()
   DATABASE_URL: string | undefined = undefined;
 
   /** How long a request may take: the gateway reads it too. */

@@ -1,24 +1,19 @@
-import { Days, Variable } from '@atoll/service';
+import { hostName, Text, WholeNumber } from '@atoll/contracts';
+import { HttpUrl, IpAddress, mostOfAny, SealKeys, Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
-import { Type } from 'class-transformer';
-import { IsInt, IsIP, IsOptional, IsString, IsUrl, Matches, Max, Min } from 'class-validator';
+import { IsOptional, IsString, Matches } from 'class-validator';
 import { usualGuestLimits, usualLimits } from './ssh-door/limits.js';
-
-const podConnections = 'ATOLL_POD_CONNECTIONS must be a whole number from 1 to 10000';
-const teamConnections = 'ATOLL_POD_CONNECTIONS_PER_TEAM must be a whole number from 1 to 10000';
-const userConnections = 'ATOLL_POD_CONNECTIONS_PER_USER must be a whole number from 1 to 10000';
-const failedLogIns = 'ATOLL_SSH_FAILED_LOG_INS must be a whole number from 1 to 100000';
 
 /** What a deployment decides about the pods service. */
 export class PodsSettings {
   /** What secrets in the database are encrypted under: `id:base64,…` of 32 bytes each, the first seals. */
   @Variable('ATOLL_SEAL_KEYS')
-  @Matches(/^[A-Za-z0-9_-]{1,32}:/, { message: 'ATOLL_SEAL_KEYS must be id:key entries, each key 32 bytes in base64' })
+  @SealKeys()
   sealKeys: string = '';
 
   /** The address on which the doors of simulated pods listen. */
   @Variable('ATOLL_SIMULATED_HOST')
-  @IsString()
+  @IpAddress()
   simulatedHost: string = '127.0.0.1';
 
   /** External ports of exposed services, first and last. */
@@ -39,10 +34,7 @@ export class PodsSettings {
 
   /** Objects on one cluster that no row needs and that are removed at once. Where there are more, none is removed. */
   @Variable('ATOLL_ORPHANS_AT_ONCE')
-  @Type(() => Number)
-  @IsInt({ message: 'ATOLL_ORPHANS_AT_ONCE must be a whole number from 0 to 100000' })
-  @Min(0, { message: 'ATOLL_ORPHANS_AT_ONCE must be a whole number from 0 to 100000' })
-  @Max(100_000, { message: 'ATOLL_ORPHANS_AT_ONCE must be a whole number from 0 to 100000' })
+  @WholeNumber({ min: 0, max: 100_000 })
   orphansAtOnce: number = 20;
 
   /** Milliseconds between two looks for such objects, and for which one is left alone. */
@@ -57,96 +49,79 @@ export class PodsSettings {
 
   /** The port of the SSH door in front of all pods; `off`: none. */
   @Variable('ATOLL_SSH_PORT')
-  @Matches(/^(?:off|\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$/, { message: 'ATOLL_SSH_PORT must be a port or off' })
+  @Matches(/^(?:off|\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$/, {
+    message: 'ATOLL_SSH_PORT must be a port from 0 to 65535, or off',
+  })
   sshPort: string = '2222';
 
   /** The name or address at which people reach the SSH door. */
   @Variable('ATOLL_SSH_PUBLIC_HOST')
-  @IsString()
+  @Text(hostName)
   sshPublicHost: string = '127.0.0.1';
 
   /** The address on which the SSH door listens. */
   @Variable('ATOLL_SSH_HOST')
-  @IsIP(undefined, { message: 'ATOLL_SSH_HOST must be an IP address' })
+  @IpAddress()
   sshHost: string = '127.0.0.1';
 
   /** The address on which this replica takes terminals from gateways, at any port. A wildcard is reached by the name of its host. */
   @Variable('ATOLL_TERMINAL_HOST')
-  @IsIP(undefined, { message: 'ATOLL_TERMINAL_HOST must be an IP address' })
+  @IpAddress()
   terminalHost: string = '127.0.0.1';
 
   /** Connections to pods that this replica has open at once, SSH and terminals together. */
   @Variable('ATOLL_POD_CONNECTIONS')
-  @Type(() => Number)
-  @IsInt({ message: podConnections })
-  @Min(1, { message: podConnections })
-  @Max(10_000, { message: podConnections })
+  @WholeNumber({ min: 1, max: 10_000 })
   connections: number = usualGuestLimits.connections;
 
   /** Of those, of one team. */
   @Variable('ATOLL_POD_CONNECTIONS_PER_TEAM')
-  @Type(() => Number)
-  @IsInt({ message: teamConnections })
-  @Min(1, { message: teamConnections })
-  @Max(10_000, { message: teamConnections })
+  @WholeNumber({ min: 1, max: 10_000 })
   connectionsPerTeam: number = usualGuestLimits.connectionsOfTeam;
 
   /** Of those, of one user. */
   @Variable('ATOLL_POD_CONNECTIONS_PER_USER')
-  @Type(() => Number)
-  @IsInt({ message: userConnections })
-  @Min(1, { message: userConnections })
-  @Max(10_000, { message: userConnections })
+  @WholeNumber({ min: 1, max: 10_000 })
   connectionsPerUser: number = usualGuestLimits.connectionsOfUser;
 
   /** SSH connections of one network in a minute that tried keys and ended without a log-in; more are refused. */
   @Variable('ATOLL_SSH_FAILED_LOG_INS')
-  @Type(() => Number)
-  @IsInt({ message: failedLogIns })
-  @Min(1, { message: failedLogIns })
-  @Max(100_000, { message: failedLogIns })
+  @WholeNumber({ min: 1, max: 100_000 })
   sshFailedLogIns: number = usualLimits.failuresOfNetwork;
 
   /** Where logs of pods are kept, `http://user:password@host:3100`; in the service's own database without. */
   @Variable('LOKI_URL')
-  @IsOptional()
-  @IsUrl({ require_tld: false, protocols: ['http', 'https'] }, { message: 'LOKI_URL must be an http or https URL' })
+  @HttpUrl()
   lokiUrl: string | undefined = undefined;
 
   /** Days for which lines of logs are kept. */
   @Variable('ATOLL_LOG_RETENTION')
-  @Days(365)
+  @WholeNumber({ min: 1, max: 365, unit: 'days' })
   logRetentionDays: number = 7;
 
   /** Days for which log-ins to pods are kept, for the audit. */
   @Variable('ATOLL_LOG_IN_RETENTION')
-  @Days(3_650)
+  @WholeNumber({ min: 1, max: 3_650, unit: 'days' })
   logInRetentionDays: number = 90;
 
   /** Days for which transitions are kept (`machine_history`), and exposed services that were deleted. */
   @Variable('ATOLL_HISTORY_RETENTION')
-  @Days(3_650)
+  @WholeNumber({ min: 1, max: 3_650, unit: 'days' })
   historyRetentionDays: number = 90;
 
   /** Lines that a pod may write to its log in a second, on average over 10 s. */
   @Variable('ATOLL_LOG_LINES_PER_SECOND')
-  @Type(() => Number)
-  @IsInt({ message: 'ATOLL_LOG_LINES_PER_SECOND must be a whole number of at least 1' })
-  @Min(1, { message: 'ATOLL_LOG_LINES_PER_SECOND must be a whole number of at least 1' })
+  @WholeNumber({ min: 1, max: mostOfAny })
   logLinesPerSecond: number = 1_000;
 
   /** KiB that a pod may write to its log in a second, on average over 10 s. */
   @Variable('ATOLL_LOG_KIB_PER_SECOND')
-  @Type(() => Number)
-  @IsInt({ message: 'ATOLL_LOG_KIB_PER_SECOND must be a whole number of at least 16' })
-  @Min(16, { message: 'ATOLL_LOG_KIB_PER_SECOND must be a whole number of at least 16' })
+  @WholeNumber({ min: 16, max: mostOfAny })
   logKibPerSecond: number = 256;
 
   /** MiB that the pods of one team may write to their logs in a day. */
   @Variable('ATOLL_LOG_TEAM_MIB_PER_DAY')
-  @Type(() => Number)
-  @IsInt({ message: 'ATOLL_LOG_TEAM_MIB_PER_DAY must be a whole number of at least 1' })
-  @Min(1, { message: 'ATOLL_LOG_TEAM_MIB_PER_DAY must be a whole number of at least 1' })
+  @WholeNumber({ min: 1, max: mostOfAny })
   logTeamMibPerDay: number = 4_096;
 
   /** Milliseconds for which a simulated image is pulled: long enough to be seen. */

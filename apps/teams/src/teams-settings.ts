@@ -1,8 +1,10 @@
-import { Email, Text } from '@atoll/contracts';
+import { Email, Text, WholeNumber } from '@atoll/contracts';
 import { deletionHolders } from '@atoll/contracts/teams';
-import { Days, defaultPublicUrl, PublicUrl, Variable } from '@atoll/service';
-import { Type } from 'class-transformer';
-import { IsIn, IsInt, IsOptional, Matches, Max, Min, MinLength } from 'class-validator';
+import { defaultPublicUrl, PublicUrl, SealKeys, Variable } from '@atoll/service';
+import { IsIn, IsOptional, Matches, MinLength } from 'class-validator';
+
+/** One address, with a name before it or without (RFC 5322, 3.4); what is not plain in a name stands in quotes. */
+const mailboxForm = /^(?=.{3,254}$)(?:[^\s<>@,;"]+@[^\s<>@,;"]+|(?:"[^"]*"|[^<>@,;"]*)\s*<[^\s<>@,;"]+@[^\s<>@,;"]+>)$/;
 
 /** What a deployment decides about the teams service. */
 export class TeamsSettings {
@@ -23,9 +25,7 @@ export class TeamsSettings {
 
   /** Encrypts the keys that sign access tokens, and second factors: `id:base64,…`, the first seals. */
   @Variable('ATOLL_SEAL_KEYS')
-  @Matches(/^[\w-]{1,32}:[A-Za-z0-9+/]{43}=(?:\s*,\s*[\w-]{1,32}:[A-Za-z0-9+/]{43}=)*$/, {
-    message: 'ATOLL_SEAL_KEYS must be id:key, comma-separated, each key 32 bytes in base64',
-  })
+  @SealKeys()
   sealKeys: string = '';
 
   /** Where people reach the platform: for links, and as the issuer of access tokens. The same in the gateway. */
@@ -35,15 +35,12 @@ export class TeamsSettings {
 
   /** A session that is not used for so long ends. */
   @Variable('ATOLL_SESSION_IDLE_HOURS')
-  @Type(() => Number)
-  @IsInt({ message: 'ATOLL_SESSION_IDLE_HOURS must be a whole number of hours from 1 to 720' })
-  @Min(1)
-  @Max(720)
+  @WholeNumber({ min: 1, max: 720, unit: 'hours' })
   sessionIdleHours: number = 12;
 
   /** A session ends after so long, however much it is used. */
   @Variable('ATOLL_SESSION_DAYS')
-  @Days(365)
+  @WholeNumber({ min: 1, max: 365, unit: 'days' })
   sessionDays: number = 30;
 
   /** The mail server, `smtp://user:password@host:587` or `smtps://`. Without one, links are shown to whoever makes them. */
@@ -54,7 +51,8 @@ export class TeamsSettings {
 
   /** Whom mail comes from, `Atoll <atoll@example.com>`; `no-reply` at the host of ATOLL_PUBLIC_URL unless given. */
   @Variable('ATOLL_MAIL_FROM')
-  @Text({ max: 254, optional: true })
+  @IsOptional()
+  @Matches(mailboxForm, { message: 'ATOLL_MAIL_FROM must be an address such as atoll@example.com, or Atoll <atoll@example.com>' })
   mailFrom: string | undefined = undefined;
 
   /** `required`: a session of the operator without a second factor may do nothing of the operator's. */

@@ -171,10 +171,10 @@ export function OneOf(
 
 const orNull = ({ nullable = false }: FieldOptions): string => (nullable ? ', or null' : '');
 
-/** A whole number; in a query, a path or the environment its decimal digits. `1e3`, `0x10`, ` 7` and `1.0` are refused. */
-export function WholeNumber(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
-  const { min, max } = options;
-  const message = `$property must be a whole number from ${min} to ${max}${orNull(options)}`;
+/** A whole number; in a query, a path or the environment its decimal digits. `1e3`, `0x10`, ` 7` and `1.0` are refused. The message names the `unit`. */
+export function WholeNumber(options: FieldOptions & { min: number; max: number; unit?: string }): PropertyDecorator {
+  const { min, max, unit } = options;
+  const message = `$property must be a whole number ${unit ? `of ${unit} ` : ''}from ${min} to ${max}${orNull(options)}`;
   return field(
     options,
     { type: 'integer', minimum: min, maximum: max },

@@ -57,6 +57,8 @@ export {
   Uuid,
   WholeNumber,
 } from './fields.js';
+export { hostName } from './host-name.js';
+export { imageReference } from './image-reference.js';
 export {
   addressAllowed,
   addressInRanges,

@@ -40,7 +40,7 @@ export class Sealer {
     const [first] = entries;
     if (!first) throw new Error('ATOLL_SEAL_KEYS is empty.');
     this.#keys = new Map(entries);
-    if (this.#keys.size !== entries.length) throw new Error('ATOLL_SEAL_KEYS names a key twice.');
+    if (this.#keys.size !== entries.length) throw new Error('ATOLL_SEAL_KEYS must not name a key twice.');
     [this.#current] = first;
   }
 
@@ -89,7 +89,7 @@ function readKey(text: string, position: number): [string, KeyObject] {
   const [id = '', key = ''] = text.split(/:(.*)/s);
   const bytes = Buffer.from(key, 'base64');
   if (!keyId.test(id) || bytes.length !== keyBytes) {
-    throw new Error(`ATOLL_SEAL_KEYS: entry ${position} is not id:key with a key of ${keyBytes} bytes in base64.`);
+    throw new Error(`ATOLL_SEAL_KEYS must be id:key, comma-separated, each key ${keyBytes} bytes in base64; entry ${position} is not.`);
   }
   return [id, createSecretKey(bytes)];
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { WholeNumber } from '@atoll/contracts';
 import { Type } from 'class-transformer';
 import { IsInt, IsString, MinLength } from 'class-validator';
-import { Days } from './days.js';
 import { loadEnv, Variable, variablesOf } from './env.js';
 
 class Env {
@@ -41,7 +41,7 @@ describe('the environment', () => {
   it.each(['0', '31', '1.5', 'x'])('names the variable of a number of days that is %s, and how many there may be', (given) => {
     class Cleaning {
       @Variable('ATOLL_TIDE_RETENTION')
-      @Days(30)
+      @WholeNumber({ min: 1, max: 30, unit: 'days' })
       tideRetentionDays: number = 7;
     }
     expect(loadEnv(Cleaning, { ATOLL_TIDE_RETENTION: '30' })).toEqual({ tideRetentionDays: 30 });

@@ -1,11 +1,12 @@
-import { Type } from 'class-transformer';
-import { IsIn, IsInt, IsOptional, IsString, Matches, Max, Min, MinLength } from 'class-validator';
+import { WholeNumber } from '@atoll/contracts';
+import { IsIn, IsOptional, IsString, MinLength } from 'class-validator';
 import { logLevels, type LogLevel } from './logger.js';
 import { defaultDeadlineMs, RequestDeadline } from './request-deadline.js';
+import { DatabaseUrl, mostOfAny } from './setting-fields.js';
 
 /** The environment of every process. */
 class ProcessEnv {
-  @IsIn([...logLevels])
+  @IsIn([...logLevels], { message: `ATOLL_LOG_LEVEL must be one of: ${logLevels.join(', ')}` })
   ATOLL_LOG_LEVEL: LogLevel = 'info';
 
   /** The address to listen on; `0.0.0.0` in a container. */
@@ -16,10 +17,7 @@ class ProcessEnv {
 /** Of a process with the HTTP API. */
 export class HttpEnv extends ProcessEnv {
   /** 0 for any that is free. */
-  @Type(() => Number)
-  @IsInt({ message: 'PORT must be a port' })
-  @Min(0, { message: 'PORT must be a port' })
-  @Max(65_535, { message: 'PORT must be a port' })
+  @WholeNumber({ min: 0, max: 65_535 })
   PORT: number = 3000;
 }
 
@@ -36,14 +34,11 @@ export class BusEnv extends ProcessEnv {
 
 /** Of a service in a process of its own. */
 export class ServiceEnv extends BusEnv {
-  @Matches(/^postgres(ql)?:\/\//, { message: 'DATABASE_URL must be a postgres:// URL' })
+  @DatabaseUrl()
   DATABASE_URL: string = '';
 
   /** `/livez`, `/readyz`, `/metrics`. */
-  @Type(() => Number)
-  @IsInt({ message: 'HEALTH_PORT must be a port' })
-  @Min(0, { message: 'HEALTH_PORT must be a port' })
-  @Max(65_535, { message: 'HEALTH_PORT must be a port' })
+  @WholeNumber({ min: 0, max: 65_535 })
   HEALTH_PORT: number = 8080;
 
   /** How long a request may take, the same as the gateway's. Where it is more than the default, a service waits longer for its database. */
@@ -51,10 +46,7 @@ export class ServiceEnv extends BusEnv {
   ATOLL_DEADLINE_MS: number = defaultDeadlineMs;
 
   /** Size in MiB at which the event stream takes no more. What an operator has set on the stream, else 1024, unless given. */
-  @IsOptional()
-  @Type(() => Number)
-  @IsInt({ message: 'ATOLL_EVENTS_MAX_MIB must be a whole number of MiB, 16 or more' })
-  @Min(16, { message: 'ATOLL_EVENTS_MAX_MIB must be a whole number of MiB, 16 or more' })
+  @WholeNumber({ min: 16, max: mostOfAny, unit: 'MiB', optional: true })
   ATOLL_EVENTS_MAX_MIB: number | undefined = undefined;
 
   /** Copies of the event stream in a cluster of NATS. What an operator has set on the stream, else 1, unless given. */

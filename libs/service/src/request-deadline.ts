@@ -1,15 +1,8 @@
-import { applyDecorators } from '@nestjs/common';
-import { Type } from 'class-transformer';
-import { IsInt, Max, Min } from 'class-validator';
+import { WholeNumber } from '@atoll/contracts';
 
 export const defaultDeadlineMs = 5_000;
 
 /** How long a request may take in all, in milliseconds: `ATOLL_DEADLINE_MS` of the gateway and of every service. */
 export function RequestDeadline(): PropertyDecorator {
-  return applyDecorators(
-    Type(() => Number),
-    IsInt({ message: 'ATOLL_DEADLINE_MS must be whole milliseconds' }),
-    Min(100),
-    Max(300_000),
-  );
+  return WholeNumber({ min: 100, max: 300_000, unit: 'milliseconds' });
 }

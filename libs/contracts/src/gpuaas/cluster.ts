@@ -1,12 +1,11 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, event, operation } from '../contract.js';
+import { hostName } from '../host-name.js';
 import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, WholeNumber } from '../fields.js';
 
 const clusterDrivers = ['simulated', 'docker', 'kubernetes'] as const;
 export type ClusterDriverName = (typeof clusterDrivers)[number];
 const pem = { max: 32_768, multiline: true, optional: true };
-/** A DNS name, or an IPv4 or IPv6 address. */
-const hostForm = /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:]{2,39})$/;
 
 export class GpuaasPath {
   @NumberedId({ example: '1' })
@@ -18,10 +17,8 @@ export class SetClusterBody {
   driver!: ClusterDriverName;
 
   @Text({
-    max: 253,
+    ...hostName,
     optional: true,
-    pattern: hostForm,
-    patternHint: 'a host name or an IP address',
     example: 'gpu.example.com',
     description: 'Host under which exposed services are reached, 127.0.0.1 if left out.',
   })

@@ -1,0 +1,91 @@
+import { expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HttpEnv, loadEnv, readSettings, ServiceEnv, variablesOf, type ServiceDefinition } from '@atoll/service';
+import { Sealer } from '@atoll/seal';
+import { GatewayEnv } from '../../gateway/src/create-gateway.js';
+import { PlatformEnv } from './env.js';
+import { services } from './services.js';
+
+const needed = { ATOLL_KEY_PEPPER: 'a pepper of some length', ATOLL_SEAL_KEYS: Sealer.createKeys() };
+
+/** Why a service would not start. */
+async function refusal(name: string, given: Record<string, string>): Promise<string> {
+  const service = services.find((one) => one.name === name) as ServiceDefinition;
+  return readSettings(service, { ...needed, ...given }).then(
+    () => 'accepted',
+    (error: Error) => error.message.replace('The environment is not usable:\n  ', ''),
+  );
+}
+
+const http = 'must be an http or https URL, such as http://user:password@host.example.com:9090';
+const host = 'must be a host name or an IP address';
+const image = 'must be an image reference such as docker.io/library/nginx:1.29';
+const sockets = 'must be absolute paths, comma-separated, such as /var/run/docker.sock';
+const mailbox = 'must be an address such as atoll@example.com, or Atoll <atoll@example.com>';
+const keys = 'must be id:key, comma-separated, each key 32 bytes in base64; entry 1 is not';
+const currency = 'must be a currency of ISO 4217, in three capital letters such as USD';
+
+it.each([
+  ['pods', 'LOKI_URL', ['loki:3100', 'foo', 'ftp://loki'], http, ['http://loki:3100', 'https://user:secret@127.0.0.1/loki']],
+  ['gpuaas', 'ATOLL_PROMETHEUS_URL', ['prometheus:9090', 'foo'], http, ['http://prometheus:9090', 'http://[::1]:9090']],
+  ['pods', 'ATOLL_SIMULATED_HOST', ['bad host', 'localhost'], 'must be an IP address', ['127.0.0.1', '0.0.0.0']],
+  ['gpuaas', 'ATOLL_SIMULATED_HOST', ['bad host'], 'must be an IP address', ['203.0.113.7']],
+  ['pods', 'ATOLL_SSH_PUBLIC_HOST', ['bad host', 'http://a'], host, ['ssh.example.com', '::1']],
+  ['gpuaas', 'ATOLL_DOCKER_PUBLIC_HOST', ['bad host'], host, ['gpu.example.com', '203.0.113.7']],
+  ['gpuaas', 'ATOLL_DOOR_IMAGE', ['!!'], image, ['localhost/atoll-door:1', 'registry.example.com:5000/door@sha256:' + '0'.repeat(64)]],
+  ['gpuaas', 'ATOLL_DOCKER_SOCKETS', ['relative/path', '/run/a.sock,b'], sockets, ['/run/a.sock', ' /run/a.sock , /run/b.sock,']],
+  ['gpuaas', 'ATOLL_SEAL_KEYS', ['zz', 'k1:c2hvcnQ='], keys, [`k2:${'A'.repeat(43)}=, ${needed.ATOLL_SEAL_KEYS}`]],
+  ['teams', 'ATOLL_SEAL_KEYS', ['zz'], keys, []],
+  ['pods', 'ATOLL_SEAL_KEYS', ['k1:zz'], keys, []],
+  [
+    'teams',
+    'ATOLL_MAIL_FROM',
+    ['nope', 'Atoll <nope>', 'a@b.c, d@e.f'],
+    mailbox,
+    ['a@localhost', 'Atoll Inc. <a@b.c>', '"Atoll, Inc." <a@b.c>'],
+  ],
+  ['billing', 'ATOLL_CURRENCY', ['XXZ', 'usd', 'dollars'], currency, ['USD', 'JPY', 'KWD']],
+  ['pods', 'ATOLL_SSH_PORT', ['x', '65536'], 'must be a port from 0 to 65535, or off', ['off', '0', '65535']],
+])('%s: %s is checked, and the sentence names it', async (service, variable, wrong, sentence, right) => {
+  for (const value of wrong) expect(await refusal(service, { [variable]: value })).toBe(`${variable} ${sentence}`);
+  for (const value of right) expect(await refusal(service, { [variable]: value })).toBe('accepted');
+});
+
+it('each setting that is a number says its whole range', async () => {
+  const range = /^[A-Z_]+ must be a (?:whole )?number (?:of \w+ )?from [\d.]+ to \d+$/;
+  for (const { name, settings } of services) {
+    for (const [property, variable] of variablesOf(settings)) {
+      if (typeof Reflect.get(new settings(), property) !== 'number') continue;
+      for (const value of ['x', '1e3', '-1', '99999999999']) expect(await refusal(name, { [variable]: value })).toMatch(range);
+    }
+  }
+  const variables = ['PORT', 'HEALTH_PORT', 'ATOLL_DEADLINE_MS', 'ATOLL_DRAIN_DELAY_MS', 'ATOLL_COMPAT_PORT', 'ATOLL_EVENTS_MAX_MIB'];
+  for (const variable of [...variables, 'ATOLL_LIMIT_KEY_BURST']) {
+    const type = [HttpEnv, ServiceEnv, GatewayEnv].find((one) => [...variablesOf(one).values()].includes(variable));
+    const given = { ATOLL_BUS_SECRET: 'a secret of some length', DATABASE_URL: 'postgres://a', [variable]: 'x' };
+    expect(() => loadEnv<object>(type ?? HttpEnv, given)).toThrow(new RegExp(range.source.slice(1, -1)));
+  }
+});
+
+it('a database is named by its scheme, in one process too', () => {
+  expect(() => loadEnv(PlatformEnv, { DATABASE_URL: 'database:5432' })).toThrow('DATABASE_URL must be a postgres:// URL');
+});
+
+it('what needs another setting, a file or an address of the machine is refused before anything is started', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-settings-'));
+  const file = join(folder, 'sso.json');
+  writeFileSync(file, '{"providers": {}}');
+  expect(await refusal('teams', { ATOLL_SSO_FILE: file })).toBe('ATOLL_SSO_FILE: providers must be a list.');
+  rmSync(folder, { recursive: true });
+  expect(await refusal('teams', { ATOLL_SSO_FILE: file })).toContain(`ATOLL_SSO_FILE: ${file} cannot be read`);
+  expect(await refusal('gpuaas', { ATOLL_CLUSTER: 'docker' })).toContain('ATOLL_CLUSTER=docker needs ATOLL_DOCKER_SOCKETS');
+  expect(await refusal('gpuaas', { ATOLL_CLUSTER: 'docker', ATOLL_DOCKER_SOCKETS: '/run/a.sock' })).toBe('accepted');
+  expect(await refusal('pods', { ATOLL_EXPOSED_PORTS: '5-4' })).toContain('ATOLL_EXPOSED_PORTS must be from a lower to a higher port');
+  for (const variable of ['ATOLL_SIMULATED_HOST', 'ATOLL_TERMINAL_HOST']) {
+    expect(await refusal('pods', { [variable]: '203.0.113.7' })).toContain(
+      `${variable} is "203.0.113.7", which is no address of this machine`,
+    );
+  }
+});

@@ -1,0 +1,55 @@
+import { messageOf } from '@atoll/errors';
+import { Sealer } from '@atoll/seal';
+import { applyDecorators } from '@nestjs/common';
+import { Transform } from 'class-transformer';
+import { IsIP, IsNumber, IsOptional, IsUrl, Matches, Max, Min, ValidateBy } from 'class-validator';
+
+/** The bound of settings that have none of their own. */
+export const mostOfAny = 999_999_999;
+
+/** A setting that is a decimal number, such as `0.5`; for a whole one there is `WholeNumber` of `@atoll/contracts`. */
+export function DecimalNumber({ min, max }: { min: number; max: number }): PropertyDecorator {
+  const message = `$property must be a number from ${min} to ${max}`;
+  return applyDecorators(
+    Transform(({ value }: { value: unknown }) =>
+      typeof value === 'string' && /^\d{1,9}(?:\.\d{1,9})?$/.test(value) ? Number(value) : value,
+    ),
+    IsNumber({}, { message }),
+    Min(min, { message }),
+    Max(max, { message }),
+  );
+}
+
+/** A setting that is where an HTTP service is reached, with its scheme; may be left out. */
+export function HttpUrl(): PropertyDecorator {
+  const message = '$property must be an http or https URL, such as http://user:password@host.example.com:9090';
+  return applyDecorators(IsOptional(), IsUrl({ require_tld: false, require_protocol: true, protocols: ['http', 'https'] }, { message }));
+}
+
+/** A setting that is where PostgreSQL is reached. */
+export function DatabaseUrl(): PropertyDecorator {
+  return Matches(/^postgres(?:ql)?:\/\//, { message: '$property must be a postgres:// URL' });
+}
+
+/** A setting that is the address on which something listens. */
+export function IpAddress(): PropertyDecorator {
+  return IsIP(undefined, { message: '$property must be an IP address' });
+}
+
+/** `ATOLL_SEAL_KEYS`: what a `Sealer` takes. The message names the faulty entry by its position, never its value. */
+export function SealKeys(): PropertyDecorator {
+  return ValidateBy({
+    name: 'isSealKeys',
+    validator: { validate: (keys) => faultOf(keys) === '', defaultMessage: (at) => faultOf(at?.value) },
+  });
+}
+
+/** Empty where there is none. */
+function faultOf(keys: unknown): string {
+  try {
+    new Sealer(String(keys));
+    return '';
+  } catch (error) {
+    return messageOf(error).replace(/\.$/, '');
+  }
+}
