@@ -31,12 +31,15 @@ describe('logs', () => {
     nest.error(AbortSignal.abort().reason, undefined, 'ExceptionHandler');
     nest.log('started', 'InstanceLoader');
     nest.log('NATS is back.', 'NatsLink');
+    // Whoever starts the process says it too.
+    nest.error(new Error('no port'), 'ExceptionHandler');
     expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
       { level: 'warn', context: 'Rpc', request_id: 'r1', msg: 'slow' },
       { level: 'error', context: 'Rpc', details: ['the stack'], err: { message: 'broken' }, msg: 'broken' },
       { level: 'debug', context: 'ExceptionHandler', msg: 'This operation was aborted' },
       { level: 'debug', msg: 'started' },
       { level: 'info', context: 'NatsLink', msg: 'NATS is back.' },
+      { level: 'debug', err: { message: 'no port' }, msg: 'no port' },
     ]);
   });
 
