@@ -195,8 +195,8 @@ export class SessionsController {
     'Ask for a new password',
     'Sends a one-time link to the address, if it is one of a user and the platform can send mail. The answer is the same in any case.',
   )
-  resetPassword(@Body() body: ResetPassword, @Context() context: CallContext): Promise<Nothing> {
-    return this.rpc.call(links.reset, body, context);
+  async resetPassword(@Body() body: ResetPassword, @Context() context: CallContext): Promise<void> {
+    await this.rpc.call(links.reset, body, context);
   }
 
   @Post('login-link')

@@ -264,6 +264,12 @@ it('a one-time link that cannot be used is 401', async () => {
   expect((await use('bad')).status).toBe(401);
 });
 
+it('a request for a new password is accepted without a body', async () => {
+  gateway.services.answer(links.reset, () => ({}));
+  const { status, headers, body } = await gateway.call<unknown>('POST', '/api/user/password-reset', { body: { email: logIn.email } });
+  expect([status, headers['content-length'], headers['content-type'], body]).toEqual([202, '0', undefined, '']);
+});
+
 it('checks of one-time links count as their uses do: whoever guesses gets 429 for either', async () => {
   const limited = await startGateway({ limits: { authFailures: { count: 3, seconds: 60 } } });
   limited.services.answer(links.check, ({ token }) => {
