@@ -7,6 +7,9 @@ export interface FieldError {
   message: string;
 }
 
+/** Faults that a caller is told; a request with more of them is wrong throughout. */
+export const mostShownFaults = 100;
+
 export interface ErrorDetails {
   /** Each faulty field, for `invalid_input`. */
   errors?: FieldError[];
@@ -46,8 +49,10 @@ export class AppError extends Error {
     super(message, options);
   }
 
+  /** As others see it: with the first 100 of its faults. */
   toWire(): WireError {
-    return { code: this.code, message: this.message, ...this.details };
+    const { errors } = this.details;
+    return { code: this.code, message: this.message, ...this.details, ...(errors && { errors: errors.slice(0, mostShownFaults) }) };
   }
 
   /** Rebuilds an error from the bus. Throws nothing: what is not a WireError becomes `internal`. */

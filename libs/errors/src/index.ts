@@ -1,4 +1,4 @@
-export { AppError, isAppError } from './app-error.js';
+export { AppError, isAppError, mostShownFaults } from './app-error.js';
 export type { ErrorDetails, FieldError, WireError } from './app-error.js';
 export { errorCodes, isErrorCode } from './error-code.js';
 export { invalidField, invalidInput, requireSomeField } from './invalid-input.js';

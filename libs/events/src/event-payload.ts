@@ -36,7 +36,7 @@ function check<Payload extends object>(type: Wire<Payload>, plain: unknown, rule
     return validateWire(type, plain, rules);
   } catch (error) {
     if (!isAppError(error)) throw error;
-    const faults = (error.details.errors ?? []).map(({ path, code }) => `${path} ${code}`.trimStart());
+    const faults = (error.toWire().errors ?? []).map(({ path, code }) => `${path} ${code}`.trimStart());
     throw new InvalidPayload(`The payload is not a ${type.name}: ${faults.join(', ')}.`);
   }
 }

@@ -12,7 +12,8 @@ export const errorKinds = {
   invalid_input: {
     status: 400,
     title: 'Invalid input',
-    advice: 'Correct the fields named in `errors`; each says what is allowed. Sending the same request again does not help.',
+    advice:
+      'Correct the fields named in `errors`; each says what is allowed. `errors` lists the first 100 faults; `detail` says how many there are. Sending the same request again does not help.',
   },
   unauthenticated: {
     status: 401,

@@ -1,6 +1,6 @@
 import type { AppError, ErrorCode, FieldError } from '@atoll/errors';
 import { ApiProperty } from '@nestjs/swagger';
-import { errorCodes } from '@atoll/errors';
+import { errorCodes, mostShownFaults } from '@atoll/errors';
 import { errorKinds } from './error-kinds.js';
 
 const problemContentType = 'application/problem+json; charset=utf-8';
@@ -51,7 +51,13 @@ export class Problem {
   @ApiProperty({ description: 'Id of the request in logs and in `X-Request-Id`.', example: '3d1c1f0e-6a3f-4a57-8b1c-0f8f6a7b9c21' })
   request_id!: string;
 
-  @ApiProperty({ type: ProblemField, isArray: true, required: false, description: 'Faults of the input, one for each field.' })
+  @ApiProperty({
+    type: ProblemField,
+    isArray: true,
+    required: false,
+    maxItems: mostShownFaults,
+    description: 'Faults of the input, one for each field: the first 100. `detail` says how many there are.',
+  })
   errors?: FieldError[];
 
   @ApiProperty({ required: false, description: 'Ticket for the second step of a log-in, of `second_factor_required`.' })
@@ -82,7 +88,7 @@ export function statusOf({ code }: AppError): number {
 }
 
 export function toProblem(error: AppError, { instance, requestId, status = statusOf(error) }: ProblemOrigin): Problem {
-  const { code, message, details } = error;
+  const { code, message, errors, secondFactor } = error.toWire();
   return {
     type: `/api/docs/errors#${code}`,
     title: errorKinds[code].title,
@@ -91,8 +97,8 @@ export function toProblem(error: AppError, { instance, requestId, status = statu
     instance,
     code,
     request_id: requestId,
-    ...(details.errors && { errors: details.errors }),
-    ...details.secondFactor,
+    ...(errors && { errors }),
+    ...secondFactor,
     message,
     statusCode: status,
   };

@@ -162,6 +162,19 @@ describe('a batch of usage', () => {
     }
   });
 
+  it('is refused with the number of all its faults and the first hundred of them, however many there are', async () => {
+    const faulty = Array.from({ length: 1000 }, (_, index) => ({ ...fact, id: `${index}`, quantity: -1 }));
+    const unknown = `{"events":[{${Array.from({ length: 60_000 }, (_, index) => `"x${index.toString(36)}":1`).join(',')}}]}`;
+    for (const [body, count] of [
+      [{ events: faulty }, '1000'],
+      [unknown, '60009'],
+    ] as const) {
+      const answer = await gateway.call('POST', '/api/usage-events', { key, body });
+      expect([answer.status, answer.body.errors?.length]).toEqual([400, 100]);
+      expect(answer.body.detail).toContain(`(the first of ${count} faults).`);
+    }
+  });
+
   it('may be larger than other bodies, up to 768 KiB', async () => {
     const events = Array.from({ length: 1000 }, (_, index) => ({ ...fact, id: `${index}`, quantity: 1, resource_name: 'x'.repeat(150) }));
     expect((await gateway.call('POST', '/api/usage-events', { key, body: { events } })).status).toBe(200);

@@ -74,7 +74,8 @@ export function read(type: Wire, input: unknown, faults: FieldError[], rules: Wi
     return validateWire(type, input, rules);
   } catch (error) {
     if (!isAppError(error)) throw error;
-    faults.push(...(error.details.errors ?? []));
+    // Of a large body they are more than a call takes arguments.
+    for (const fault of error.details.errors ?? []) faults.push(fault);
     return input;
   }
 }

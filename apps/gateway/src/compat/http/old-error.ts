@@ -24,7 +24,11 @@ export class OldError {
   @ApiProperty({ description: 'Sentence that says what is wrong and what is allowed.', example: 'No such team.' })
   message!: string;
 
-  @ApiProperty({ type: OldFieldError, isArray: true, description: 'Faults of the input, one for each field; none for other errors.' })
+  @ApiProperty({
+    type: OldFieldError,
+    isArray: true,
+    description: 'Faults of the input, one for each field: the first 100; none for other errors.',
+  })
   errors!: OldFieldError[];
 }
 
@@ -50,7 +54,7 @@ export class OldErrorFilter extends ProblemFilter {
   protected override send(_request: FastifyRequest, reply: FastifyReply, error: AppError): void {
     const { status } = errorKinds[error.code];
     const message = error.code === 'insufficient_capacity' ? `${noCapacity}${error.message}` : error.message;
-    const errors = (error.details.errors ?? []).map((fault) => ({ field: fault.path, message: fault.message }));
+    const errors = (error.toWire().errors ?? []).map((fault) => ({ field: fault.path, message: fault.message }));
     const body: OldError = { code: status, message, errors };
     reply
       .code(status)

@@ -52,7 +52,7 @@ function readBody(request: FastifyRequest, readJson: (json: unknown) => unknown,
     return readJson(jsonBodyOf(request));
   } catch (error) {
     if (!isAppError(error) || !error.details.errors) throw error;
-    faults.push(...error.details.errors);
+    for (const fault of error.details.errors) faults.push(fault);
     return undefined;
   }
 }
