@@ -185,13 +185,10 @@ describe.each([
   });
 
   it('carries an error that is longer than one message', async () => {
-    const errors = Array.from({ length: 20_000 }, (_, index) => ({
-      path: `events.${index}.id`,
-      code: 'isUuid',
-      message: 'id must be a UUID',
-    }));
+    const message = 'id must be a UUID. '.repeat(1_000);
+    const errors = Array.from({ length: 100 }, (_, index) => ({ path: `events.${index}.id`, code: 'isUuid', message }));
     service.answer = () => Promise.reject(new AppError('invalid_input', 'Many.', { errors }));
-    expect((await errorOf(ask())).details.errors).toHaveLength(20_000);
+    expect((await errorOf(ask())).details.errors).toEqual(errors);
   });
 
   it('waits for a silent service until the deadline and no longer', async () => {
