@@ -94,6 +94,23 @@ describe('the console', () => {
     expect(headers['cache-control']).toBe('no-store');
   });
 
+  it.each(['/nothing', '/teamsx/1', '/index.html', '/apis?page=1'])('tells a person at %s that there is no such page', async (path) => {
+    const headers = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+    const answer = await gateway.call<string>('GET', path, { headers });
+    expect([answer.status, answer.body]).toEqual([404, '<!doctype html><title>Atoll</title>']);
+    expect(answer.headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' });
+    expect(answer.headers['content-security-policy']).toContain("default-src 'none'");
+    for (const accept of ['application/json', '*/*']) {
+      expect((await gateway.call('GET', path, { headers: { accept } })).body.code).toBe('not_found');
+    }
+    expect((await gateway.call('POST', path, { headers })).body.code).toBe('not_found');
+  });
+
+  it.each(['/api/nothing', '/assets/other.js'])('sends a browser a problem for %s, which is no address of a page', async (path) => {
+    const { headers } = await gateway.call('GET', path, { key: gateway.services.key(), headers: { accept: 'text/html' } });
+    expect(headers['content-type']).toMatch(/^application\/problem\+json/);
+  });
+
   it('takes nothing that is sent to its addresses, and hides no address of the API', async () => {
     expect((await gateway.call('POST', '/sign-in', { body: {} })).status).toBe(405);
     expect((await gateway.call('GET', '/api/nothing')).status).toBe(401);

@@ -1,8 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { AppError } from '@atoll/errors';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Sends the page of the console, where there is one. */
+    sendConsole?: (reply: FastifyReply) => void;
+  }
+}
 
 /** Where the build puts the console: beside the built gateway. */
 const builtConsole = fileURLToPath(new URL('../../../console/web', import.meta.url));
@@ -76,7 +83,7 @@ function takes(accepted: string, encoding: Encoding): boolean {
 
 /**
  * Serves the built console: its page at each of its own addresses (the list that it brings with it), never kept without being asked for again; and its
- * files under `/assets`, whose names change with their content, kept for a year. Nothing else of the folder is served. All is read here, once: a build in
+ * files under `/assets`, whose names change with their content, kept for a year. A mistyped address gets the page too, from `ProblemFilter`. Nothing else of the folder is served. All is read here, once: a build in
  * the same folder takes no file from a page that is open. Returns whether there is a console.
  */
 export function serveConsole(instance: FastifyInstance, folder = builtConsole): boolean {
@@ -86,10 +93,11 @@ export function serveConsole(instance: FastifyInstance, folder = builtConsole): 
   const assets = readAssets(join(folder, 'assets'));
   const paths = JSON.parse(readFileSync(join(folder, 'top-level-paths.json'), 'utf8')) as string[];
   const config = { public: true };
+  const sendConsole = (reply: FastifyReply): FastifyReply =>
+    reply.headers(consoleHeaders).header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(page);
+  instance.decorate('sendConsole', sendConsole);
   for (const path of paths.flatMap((top) => (top === '/' ? [top] : [top, `${top}/*`]))) {
-    instance.get(path, { config }, (_request, reply) =>
-      reply.headers(consoleHeaders).header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(page),
-    );
+    instance.get(path, { config }, (_request, reply) => sendConsole(reply));
   }
   instance.get<{ Params: { file: string } }>('/assets/:file', { config }, (request, reply) => {
     const asset = assets.get(request.params.file);

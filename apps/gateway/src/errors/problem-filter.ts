@@ -14,7 +14,9 @@ export class ProblemFilter implements ExceptionFilter {
   /** In which form callers get an error. */
   protected send(request: FastifyRequest, reply: FastifyReply, error: AppError): void {
     const { byLink } = request.routeOptions.config;
+    const { sendConsole } = request.server;
     if (byLink && !asksForJson(request)) sendRefusalPage(request, reply, error);
+    else if (sendConsole && error.code === 'not_found' && isMistyped(request)) sendConsole(reply.code(404));
     else sendProblem(request, reply, error);
   }
 
@@ -30,6 +32,11 @@ export class ProblemFilter implements ExceptionFilter {
     if (reply.sent) return;
     this.send(request, reply, error);
   }
+}
+
+/** Whether a browser opens an address at which there is nothing; the console says so on a page of its own. */
+function isMistyped({ is404, method, headers: { accept = '' }, url }: FastifyRequest): boolean {
+  return is404 && (method === 'GET' || method === 'HEAD') && !/^\/api(?:[/?]|$)/.test(url) && /\btext\/html\b/i.test(accept);
 }
 
 /** Whether what calls is no browser in which somebody followed a link. */
