@@ -84,7 +84,12 @@ export class PodsSettings {
   @WholeNumber({ min: 1, max: 10_000 })
   connectionsPerUser: number = usualGuestLimits.connectionsOfUser;
 
-  /** SSH connections of one network in a minute that tried keys and ended without a log-in; more are refused. */
+  /** Log-ins of a user in a minute, by SSH and to terminals together; those of a team may be five times as many. */
+  @Variable('ATOLL_POD_LOG_INS_PER_USER')
+  @WholeNumber({ min: 1, max: 100_000 })
+  logInsPerUser: number = usualGuestLimits.logInsOfUser;
+
+  /** SSH connections of one network in a minute that tried keys and ended without a log-in; more are refused, as are those beyond four times as many that did not log in. */
   @Variable('ATOLL_SSH_FAILED_LOG_INS')
   @WholeNumber({ min: 1, max: 100_000 })
   sshFailedLogIns: number = usualLimits.failuresOfNetwork;

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Admission, Doorkeeper, LogInTrail } from './doorkeeper.js';
-import { usualGuestLimits, type GuestLimits } from './limits.js';
+import { logInsOfTeamPerUser, usualGuestLimits, type GuestLimits } from './limits.js';
+import { MinuteCounts } from './minute-counts.js';
 
 /** A connection of somebody who was let into a pod, through whichever door. */
 export interface Guest {
@@ -12,11 +13,15 @@ export interface Guest {
   end(reason: string): void;
 }
 
+const shareOne = 'Try again later, or share one SSH connection (ControlMaster).';
+
 /** Who is in, through all doors of this process: each recorded, and looked at again for whether they may stay. */
 export class GuestBook {
   readonly #logger = new Logger(GuestBook.name);
   readonly #guests = new Set<Guest>();
   readonly #limits: GuestLimits;
+  readonly #logInsOfUsers: MinuteCounts;
+  readonly #logInsOfTeams: MinuteCounts;
 
   constructor(
     private readonly doorkeeper: Doorkeeper,
@@ -24,6 +29,8 @@ export class GuestBook {
     limits: Partial<GuestLimits> = {},
   ) {
     this.#limits = { ...usualGuestLimits, ...limits };
+    this.#logInsOfUsers = new MinuteCounts(this.#limits.logInsOfUser);
+    this.#logInsOfTeams = new MinuteCounts(this.#limits.logInsOfUser * logInsOfTeamPerUser);
   }
 
   /** Why there is no room for another connection of this guest, a sentence for them; null where there is. */
@@ -31,6 +38,12 @@ export class GuestBook {
     const { connections, connectionsOfTeam, connectionsOfUser } = this.#limits;
     if (this.#guestsOf(userId).length >= connectionsOfUser) {
       return `You have ${connectionsOfUser} open connections to pods, and may have no more. Close one, then try again.`;
+    }
+    if (this.#logInsOfUsers.areTooMany(userId)) {
+      return `You have logged in to pods ${this.#logInsOfUsers.atMost} times in a minute. ${shareOne}`;
+    }
+    if (this.#logInsOfTeams.areTooMany(teamId)) {
+      return `Your team has logged in to pods ${this.#logInsOfTeams.atMost} times in a minute. ${shareOne}`;
     }
     const ofTeam = [...this.#guests].filter(({ admission }) => admission.teamId === teamId).length;
     if (ofTeam >= connectionsOfTeam) {
@@ -49,6 +62,8 @@ export class GuestBook {
     const { podName: pod_name, userId: user_id, fingerprint } = guest.admission;
     const about = { door: fingerprint === null ? 'terminal' : 'ssh', pod_name, user_id, fingerprint, address };
     this.#guests.add(guest);
+    this.#logInsOfUsers.add(user_id);
+    this.#logInsOfTeams.add(guest.admission.teamId);
     this.#logger.log({ message: 'Log-in to a pod', ...about });
     // For what has changed since the admission: a client may take its time between that and its first signature or frame.
     void this.look(user_id);

@@ -19,9 +19,14 @@ export class Guests extends GuestBook implements OnApplicationBootstrap, OnModul
     doorkeeper: Doorkeeper,
     trail: LogInTrail,
     private readonly rpc: Rpc,
-    { connections, connectionsPerTeam, connectionsPerUser }: PodsSettings,
+    { connections, connectionsPerTeam, connectionsPerUser, logInsPerUser }: PodsSettings,
   ) {
-    super(doorkeeper, trail, { connections, connectionsOfTeam: connectionsPerTeam, connectionsOfUser: connectionsPerUser });
+    super(doorkeeper, trail, {
+      connections,
+      connectionsOfTeam: connectionsPerTeam,
+      connectionsOfUser: connectionsPerUser,
+      logInsOfUser: logInsPerUser,
+    });
   }
 
   onApplicationBootstrap(): void {

@@ -4,9 +4,14 @@ export interface GuestLimits {
   /** A team may also have no more than are free, so that those that have many leave room for those that have few. */
   readonly connectionsOfTeam: number;
   readonly connectionsOfUser: number;
+  /** Log-ins in a minute. Each costs a key exchange and a row of the audit trail. */
+  readonly logInsOfUser: number;
 }
 
-export const usualGuestLimits: GuestLimits = { connections: 1_000, connectionsOfTeam: 200, connectionsOfUser: 50 };
+/** Log-ins of a team in a minute, for each that a user may have. */
+export const logInsOfTeamPerUser = 5;
+
+export const usualGuestLimits: GuestLimits = { connections: 1_000, connectionsOfTeam: 200, connectionsOfUser: 50, logInsOfUser: 120 };
 
 /** What one client, one network (`networkOf`) and all together may take of the SSH door. */
 export interface DoorLimits {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { newId } from '@atoll/database';
@@ -34,6 +34,29 @@ it('connections without a log-in count once each, however many keys they tried, 
   expect(refusal).toBe('Too many log-ins from your network have failed. Try again in a minute.');
 });
 
+it('connections that begin a key exchange and do not log in count too, and not those that say no more than who they are', async () => {
+  fixture = await OpenDoorFixture.start({ failuresOfNetwork: 1 });
+  for (const [more, count] of [
+    [Buffer.alloc(0), 10],
+    [Buffer.alloc(16), 4],
+  ] as const) {
+    expect(await logInAndOut([fixture.key({})])).toBeNull();
+    for (let made = 0; made < count; made += 1) {
+      const socket = connect({ host: '127.0.0.1', port: fixture.door.port ?? 0 }).on('error', () => undefined);
+      socket.write('SSH-2.0-monitor\r\n');
+      // The door answers an identification with its key exchange.
+      for (let bytes = 0; bytes < 100;) bytes += ((await once(socket, 'data')) as [Buffer])[0].length;
+      const closed = once(socket, 'close');
+      socket.resume().end(more);
+      await closed;
+    }
+  }
+  // The door may hear of the end of a connection after its client does.
+  let refusal = null;
+  while (refusal === null) refusal = await logInAndOut([fixture.key({})]);
+  expect(refusal).toBe('Too many log-ins from your network have failed. Try again in a minute.');
+});
+
 it('who has too many connections is told so, which is no failed log-in', async () => {
   fixture = await OpenDoorFixture.start({ failuresOfNetwork: 1, connectionsOfUser: 2 });
   const own = fixture.key({ userId: newId() });
@@ -42,6 +65,19 @@ it('who has too many connections is told so, which is no failed log-in', async (
   const sentence = 'You have 2 open connections to pods, and may have no more. Close one, then try again.';
   for (let made = 0; made < 3; made += 1) expect(await logInAndOut([fixture.key(), own])).toBe(sentence);
   expect(await logInAndOut([fixture.key({})])).toBeNull();
+});
+
+it('who logs in too often is told so, and how to log in once; another user of the team comes in, until its team has too many', async () => {
+  fixture = await OpenDoorFixture.start({ logInsOfUser: 2 });
+  const [teamId, users] = [newId(), [newId(), newId(), newId(), newId(), newId(), newId()]];
+  const keys = users.map((userId) => fixture.key({ userId, teamId }));
+  for (const key of keys.slice(0, 5)) {
+    for (let made = 0; made < 2; made += 1) expect(await logInAndOut([key])).toBeNull();
+  }
+  const share = 'Try again later, or share one SSH connection (ControlMaster).';
+  expect(await logInAndOut(keys.slice(0, 1))).toBe(`You have logged in to pods 2 times in a minute. ${share}`);
+  expect(await logInAndOut(keys.slice(5))).toBe(`Your team has logged in to pods 10 times in a minute. ${share}`);
+  expect(await logInAndOut([fixture.key({ userId: users[5] ?? '' })])).toBeNull();
 });
 
 it('a log-in that cannot be decided is no failed one', async () => {

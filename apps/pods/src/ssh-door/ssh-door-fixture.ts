@@ -75,7 +75,7 @@ export interface Outcome {
 export class SshDoorFixture {
   readonly doorkeeper = new ListedGuests();
   readonly trail = new KeptTrail();
-  readonly guests = new GuestBook(this.doorkeeper, this.trail);
+  readonly guests = new GuestBook(this.doorkeeper, this.trail, { logInsOfUser: 100_000 });
   readonly #doors: SshDoor[] = [];
 
   private constructor(

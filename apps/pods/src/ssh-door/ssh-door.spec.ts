@@ -7,7 +7,6 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { PodRun } from '@atoll/cluster';
 import { describeWhere, freePort, podmanLacks, timeoutFactor } from '@atoll/testing';
-import { FailedAttempts } from './failed-attempts.js';
 import type { SshDoor } from './ssh-door.js';
 import { SshDoorFixture, until } from './ssh-door-fixture.js';
 
@@ -268,19 +267,6 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
     await opened;
     // `StrictHostKeyChecking` with the same file of known hosts: another key would be refused.
     expect((await fixture.ssh(second, key, pod.podName, ['-o', 'StrictHostKeyChecking=yes', 'true'])).code).toBe(0);
-  });
-});
-
-describe('failed log-ins of an address', () => {
-  it('are counted by minute, an IPv6 customer as one, others apart', () => {
-    let nowMs = 0;
-    const failures = new FailedAttempts(2, () => nowMs);
-    for (const address of ['2001:db8:0:1::1', '2001:db8:0:1:ffff::2', '::ffff:192.0.2.1', '192.0.2.1', '2001:db8:0:2::1'])
-      failures.add(address);
-    const areTooMany = (address: string) => failures.areTooMany(address);
-    expect(['2001:db8::1:0:0:0:9', '192.0.2.1', '2001:db8:0:2::1', '192.0.2.2'].map(areTooMany)).toEqual([true, true, false, false]);
-    nowMs = 60_000;
-    expect(areTooMany('192.0.2.1')).toBe(false);
   });
 });
 

@@ -8,9 +8,9 @@ import ssh2, { type ClientInfo, type Connection, type ServerConfig } from 'ssh2'
 import { disconnection, turnAway } from './disconnection.js';
 import type { Doorkeeper } from './doorkeeper.js';
 import { FairTurns } from './fair-turns.js';
-import { FailedAttempts } from './failed-attempts.js';
 import type { GuestBook } from './guest-book.js';
 import { usualLimits, type DoorLimits } from './limits.js';
+import { MinuteCounts } from './minute-counts.js';
 import { PacedSocket } from './paced-streams.js';
 import { Visit } from './visit.js';
 
@@ -32,6 +32,8 @@ interface Caller {
   readonly network: string;
   /** null until the client has said that it speaks SSH. */
   visit: Visit | null;
+  /** Of what it said so with, the end of the line included. */
+  identificationBytes: number;
 }
 
 const claimMs = 500;
@@ -48,7 +50,10 @@ const unansweredPings = 3;
 export class SshDoor {
   readonly #logger = new Logger(SshDoor.name);
   readonly #limits: DoorLimits;
-  readonly #failures: FailedAttempts;
+  /** By network: connections that have tried keys and ended without a log-in. */
+  readonly #failures: MinuteCounts;
+  /** Those that have begun a key exchange, whatever they tried then: it costs the processor some milliseconds. */
+  readonly #unfinished: MinuteCounts;
   /** By address and port of the client. */
   readonly #callers = new Map<string, Caller>();
   readonly #server: Server;
@@ -59,7 +64,8 @@ export class SshDoor {
 
   constructor(private readonly options: SshDoorOptions) {
     this.#limits = { ...usualLimits, ...options.limits };
-    this.#failures = new FailedAttempts(this.#limits.failuresOfNetwork);
+    this.#failures = new MinuteCounts(this.#limits.failuresOfNetwork);
+    this.#unfinished = new MinuteCounts(this.#limits.failuresOfNetwork * unfinishedPerFailure);
     this.#server = createServer({ noDelay: true }, (socket) => this.#receive(socket));
     const pings = { keepaliveInterval: this.#limits.pingMs, keepaliveCountMax: unansweredPings };
     const config: ServerConfig = { hostKeys: [options.hostKey], algorithms, ident: 'Atoll', ...pings };
@@ -101,16 +107,18 @@ export class SshDoor {
     socket.on('error', () => undefined);
     socket.setKeepAlive(true, keepAliveMs);
     const network = networkOf(address);
-    if (this.#failures.areTooMany(network)) return turnAway(socket, disconnection.noMoreMethods, tooManyFailures);
+    if (this.#failures.areTooMany(network) || this.#unfinished.areTooMany(network))
+      return turnAway(socket, disconnection.noMoreMethods, tooManyFailures);
     this.#makeRoomFor(network);
-    const caller: Caller = { socket, address, network, visit: null };
+    const caller: Caller = { socket, address, network, visit: null, identificationBytes: 0 };
     const name = nameOf(address, socket.remotePort);
     this.#callers.set(name, caller);
     const grace = setTimeout(() => !caller.visit?.admission && socket.destroy(), this.#limits.graceMs);
     socket.once('close', () => {
       clearTimeout(grace);
       this.#callers.delete(name);
-      if (caller.visit?.hasFailed) this.#failures.add(address);
+      if (caller.visit?.hasFailed) this.#failures.add(network);
+      if (isUnfinished(caller)) this.#unfinished.add(network);
     });
     const who = (): string => caller.visit?.admission?.userId ?? network;
     // A stream in place of the socket is what the method is for; its type does not say so.
@@ -118,11 +126,12 @@ export class SshDoor {
   }
 
   /** Once a client has said that it speaks SSH. */
-  #visit(client: Connection, { ip, port }: ClientInfo): void {
+  #visit(client: Connection, { ip, port, header }: ClientInfo): void {
     const caller = this.#callers.get(nameOf(ip, port));
     if (!caller) return void client.end();
     const { socket, address } = caller;
     const { guests } = this.options;
+    caller.identificationBytes = header.identRaw.length + '\r\n'.length;
     const visit = (caller.visit = new Visit(client, {
       socket,
       turns: this.#turns,
@@ -164,6 +173,13 @@ export class SshDoor {
     clearTimeout(cut);
   }
 }
+
+/** Connections of a network that end unfinished, for each failed one that it may have. */
+const unfinishedPerFailure = 4;
+
+/** Whoever only looks whether an SSH server is there, as load balancers do, says who it is at most. */
+const isUnfinished = ({ visit, socket, identificationBytes }: Caller): boolean =>
+  visit !== null && !visit.admission && socket.bytesRead > identificationBytes;
 
 const tooManyFailures = 'Too many log-ins from your network have failed. Try again in a minute.';
 
