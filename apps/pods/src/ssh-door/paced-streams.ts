@@ -6,6 +6,8 @@ import type { FairTurns } from './fair-turns.js';
 const readBytes = 8 * 1024;
 /** What is written is one packet of SSH, as large as most clients take: a packet costs more than its bytes. */
 const writtenBytes = 32 * 1024;
+/** What was answered to a client that does not read it, until nothing more is read of it either: more than the windows of some channels. */
+const unreadBytes = 8 * 1024 * 1024;
 
 const nothing = Buffer.alloc(0);
 
@@ -32,6 +34,7 @@ export class PacedStream extends Transform {
 export class PacedSocket extends Duplex {
   #rest: Buffer = nothing;
   #isQueued = false;
+  #isHeld = false;
 
   constructor(
     private readonly socket: Socket,
@@ -63,6 +66,8 @@ export class PacedSocket extends Duplex {
   }
 
   override _read(): void {
+    this.#isHeld = this.writableLength > unreadBytes;
+    if (this.#isHeld) return;
     if (this.#rest.length > 0) this.#queue();
     else this.socket.resume();
   }
@@ -82,8 +87,12 @@ export class PacedSocket extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    if (this.socket.write(chunk)) done();
-    else this.socket.once('drain', () => done());
+    const written = (): void => {
+      done();
+      if (this.#isHeld) this._read();
+    };
+    if (this.socket.write(chunk)) written();
+    else this.socket.once('drain', written);
   }
 
   override _final(done: () => void): void {
