@@ -3,7 +3,7 @@ import { QueueTime } from './queue-time.js';
 
 it('counts the time in which at least one waits, and goes on while one still does', () => {
   let nowMs = 0;
-  const queued = new QueueTime(() => nowMs);
+  const queued = new QueueTime(undefined, () => nowMs);
   expect(queued.ms).toBe(0);
   const first = queued.begin();
   nowMs = 10;

@@ -4,7 +4,11 @@ export class QueueTime {
   private sinceMs = 0;
   private beforeMs = 0;
 
-  constructor(private readonly nowMs: () => number = () => performance.now()) {}
+  /** `owner`: whose work it is. Owners take turns at connections. Left out: it is an owner by itself. */
+  constructor(
+    readonly owner?: unknown,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
 
   /** Milliseconds so far. */
   get ms(): number {

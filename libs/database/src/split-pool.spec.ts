@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { timeoutFactor } from '@atoll/testing';
 import { openBank, type Bank } from './account-fixture.js';
 import type { DatabaseOptions } from './data-source.js';
+import { QueueTime } from './queue-time.js';
 import { inBackground } from './split-pool.js';
 import { Statements } from './statements.js';
 import { Transactions } from './transactions.js';
@@ -58,6 +59,34 @@ describe('background work', () => {
     await others();
     await letGo();
     expect(await second).toEqual(found);
+  });
+
+  it('of one owner waits for one connection of each other owner, and not for all that wait before it', async () => {
+    const letGo = await inBackground(hold);
+    const order: string[] = [];
+    const lookOf = (owner: string) => inBackground(one, new QueueTime(owner)).then(() => order.push(owner));
+    const all = ['hall', 'hall', 'hall', 'hall', 'hall', 'hall', 'node', 'node', 'team'].map(lookOf);
+    await letGo();
+    await Promise.all(all);
+    // Two were next before others came: one that was told so, and one in the line of the pool.
+    expect(order.indexOf('team')).toBeLessThan(4);
+    expect(order.lastIndexOf('node')).toBeLessThan(6);
+    expect(order.slice(-2)).toEqual(['hall', 'hall']);
+  });
+
+  it('of which more waits than is served for long is refused, and what waits behind it is served', async () => {
+    await bank.close();
+    bank = await open({ poolSize: 1, backgroundPoolSize: 1, timeouts: { acquireMs: 10_000 } });
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+    const letGo = await inBackground(hold);
+    const all = Promise.allSettled([1, 2, 3, 4].map(() => inBackground(one, new QueueTime('hall'))));
+    jest.advanceTimersByTime(10_001);
+    jest.useRealTimers();
+    const after = inBackground(one, new QueueTime('hall'));
+    await letGo();
+    // One takes the place of the first in the line of the pool, and waits there.
+    expect((await all).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected', 'rejected']);
+    expect(await after).toEqual(found);
   });
 
   it('stays background work in all that it awaits and starts', async () => {

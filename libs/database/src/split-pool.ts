@@ -1,16 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
+import { ConnectionTurns, type Given } from './connection-turns.js';
 import { QueueTime } from './queue-time.js';
 
-type Connect = (callback?: Given) => unknown;
-type Given = (...args: unknown[]) => void;
+type Connect = (callback: Given) => void;
 
 const background = new AsyncLocalStorage<QueueTime>();
 
 /**
  * Runs `work`, and all that it awaits or starts, on the connections that are set aside for background work
  * (`DatabaseOptions.backgroundPoolSize`): however much of it there is, requests find connections, and the other way
- * round. Where no connections are set aside, it uses the same pool as requests. `queued` measures how long it waits for them.
+ * round. Where no connections are set aside, it uses the same pool as requests. `queued` measures how long it waits for them, and says
+ * whose turn it has.
  */
 export function inBackground<T>(work: () => T, queued = new QueueTime()): T {
   return background.run(queued, work);
@@ -26,24 +27,32 @@ export interface SplitPoolConfig extends pg.PoolConfig {
  */
 export class SplitPool extends pg.Pool {
   private readonly second: pg.Pool | undefined;
+  private readonly turns: ConnectionTurns | undefined;
 
   constructor({ background: overrides, ...config }: SplitPoolConfig) {
     super(config);
     this.second = overrides && new pg.Pool({ ...config, ...overrides });
+    this.turns = this.second && new ConnectionTurns(this.second, this.second.options.connectionTimeoutMillis ?? 0);
     this.second?.on('error', (error, client) => this.emit('error', error, client));
   }
 
   /** pg declares two overloads. `query` takes its connection from here too. */
   override readonly connect = ((callback?: Given) => {
-    const { second } = this;
+    if (!callback) {
+      return new Promise((resolve, reject) => {
+        this.connect((error, client) => (client ? resolve(client) : reject(error)));
+      });
+    }
+    const { turns } = this;
     const queued = background.getStore();
-    const connect = (second && queued ? second.connect.bind(second) : super.connect.bind(this)) as Connect;
     const end = queued?.begin();
-    if (!callback) return (connect() as Promise<pg.PoolClient>).finally(end);
-    return connect((...args) => {
+    const given: Given = (...args) => {
       end?.();
       callback(...args);
-    });
+    };
+    if (turns && queued) turns.take(queued.owner ?? queued, given);
+    else (super.connect.bind(this) as Connect)(given);
+    return undefined;
   }) as pg.Pool['connect'];
 
   override readonly end = ((callback?: () => void) => {

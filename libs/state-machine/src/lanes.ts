@@ -33,7 +33,7 @@ export class Lanes {
   private readonly hangingSinceMs = new Map<string, number>();
   private total = 0;
 
-  /** Of each step that runs, its wait for connections to the database. */
+  /** Of each step that runs, and of each result that is written, its wait for connections to the database. */
   readonly queues = new Set<Pick<QueueTime, 'isWaiting'>>();
 
   constructor(

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { inBackground, isOutage, OutageLog, type Transactions } from '@atoll/database';
+import { inBackground, isOutage, OutageLog, QueueTime, type Transactions } from '@atoll/database';
 import { WakeUp } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
@@ -61,7 +61,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   }
 
   start(): void {
-    this.loop = inBackground(() => this.run());
+    this.loop = this.inTurn(() => this.run());
     this.duePoll.add(this.machine, this.pollNow);
   }
 
@@ -90,7 +90,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 
   /** Runs one due step, and returns whether there was one. For specs. */
   doNext(): Promise<boolean> {
-    return inBackground(async () => {
+    return this.inTurn(async () => {
       await this.claims.unpark();
       const [overdue] = await this.claims.makeOverdue(1, this.lanes);
       const next = async () => (await this.claims.make(1, this.lanes))[0];
@@ -137,7 +137,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 
   /** Touches the rows that a sweep finds. Returns whether there were any. */
   sweep(): Promise<boolean> {
-    return inBackground(async () => this.claims.touch(await this.machine.sweep()));
+    return this.inTurn(async () => this.claims.touch(await this.machine.sweep()));
   }
 
   /** Lanes count what has begun before more is claimed. */
@@ -256,6 +256,11 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     else if (results.some(({ found }) => isTimeout(found)) && timeoutMs >= Math.min(this.stepMs, 1_000)) this.lanes.hung(lane);
   }
 
+  /** At connections all that this worker does takes turns with what other machines do. */
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return inBackground(work, new QueueTime(this.machine.table));
+  }
+
   /** The claim expires, and another worker runs the step again. */
   private logFailure({ state }: Row, error: unknown): void {
     this.outages.log('error', `Cannot apply the result of a step of ${this.machine.definition.id} in ${state}; it will run again`, error);
@@ -271,6 +276,12 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
   /** Applies results in one transaction, those whose claims still hold. */
   private async apply(results: readonly Result<Row, Event>[]): Promise<void> {
     if (results.length === 0) return;
+    const queued = new QueueTime(this.machine.table);
+    this.lanes.queues.add(queued);
+    await inBackground(() => this.write(results), queued).finally(() => this.lanes.queues.delete(queued));
+  }
+
+  private async write(results: readonly Result<Row, Event>[]): Promise<void> {
     const claimed = results.map(({ claim }) => claim.row);
     const held = await this.transactions.run(async (manager) => {
       const rows = await this.claims.held(manager, claimed);

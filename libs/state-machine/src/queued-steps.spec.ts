@@ -1,6 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { inBackground } from '@atoll/database';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
+import { inBackground, QueueTime } from '@atoll/database';
 import { eventually, Harbour } from './berth-fixture.js';
+import { Claims } from './claims.js';
+import { Lanes } from './lanes.js';
 
 let harbour: Harbour;
 beforeAll(async () => {
@@ -64,6 +66,61 @@ it('what else waits for connections keeps no step from beginning', async () => {
   await worker.stop();
   isOver = true;
   await Promise.all(others);
+});
+
+it('with each statement a step waits for one connection of each other machine, however many steps of those wait', async () => {
+  let served = 0;
+  let isOver = false;
+  const others = Array.from({ length: 300 }, () =>
+    inBackground(async () => {
+      for (; !isOver; served += 1) await look();
+    }, new QueueTime('other')),
+  );
+  let servedBeside = 0;
+  harbour.machine.does.dredging = async () => {
+    const before = served;
+    for (let at = 0; at < 10; at += 1) await look();
+    servedBeside = served - before;
+    return { event: 'DREDGED' };
+  };
+  const id = await harbour.ask('Fram', 'a');
+  await harbour.worker().doNext();
+  isOver = true;
+  await Promise.all(others);
+  expect((await harbour.read(id)).state).toBe('in_use');
+  expect(servedBeside).toBeLessThanOrEqual(40);
+});
+
+it('results that wait to be written count as steps that wait', async () => {
+  const result = Promise.withResolvers<void>();
+  harbour.machine.does.dredging = async () => {
+    await result.promise;
+    return { event: 'DREDGED' };
+  };
+  const all = Array.from({ length: 64 }, (_, at) => ({ values: { ship: `${at}`, piers: [`${at}`] }, cause: { actor: 'user:1' } }));
+  await harbour.transactions.run((manager) => harbour.machine.insertAll(manager, all));
+  const worker = harbour.worker();
+  worker.start();
+  await harbour.eventuallyBegun(64);
+  const spies = [
+    jest.spyOn(Claims.prototype, 'make').mockResolvedValue([]),
+    jest.spyOn(Claims.prototype, 'makeOverdue').mockResolvedValue([]),
+    jest.spyOn(Claims.prototype, 'begin').mockResolvedValue(false),
+    jest.spyOn(Claims.prototype, 'unpark').mockResolvedValue(),
+  ];
+  const letGo = await hold();
+  result.resolve();
+  const free = jest.spyOn(Lanes.prototype, 'free', 'get');
+  await eventually(() => {
+    worker.wake();
+    return free.mock.results.length >= 20;
+  });
+  const left: unknown = free.mock.results.at(-1)?.value;
+  await letGo();
+  for (const spy of [...spies, free]) spy.mockRestore();
+  await harbour.eventuallyIn('in_use', 64);
+  await worker.stop();
+  expect(left).toBe(0);
 });
 
 it('a step that was cut off while it waited for a connection counts as no try, and does not say that its lane hangs', async () => {

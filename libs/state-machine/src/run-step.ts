@@ -49,7 +49,7 @@ export async function runStep<Row extends MachineRow, State extends string, Even
       return isLost() ? lost : signal;
     },
   };
-  const queued = new QueueTime();
+  const queued = new QueueTime(machine.table);
   queues.add(queued);
   try {
     return await Promise.race([inBackground(() => step(context), queued), aborted(signal)]);
