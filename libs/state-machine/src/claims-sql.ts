@@ -230,7 +230,7 @@ export const notBegun = (state: string) => `state = '${state}' AND deadline_at I
 /**
  * Begins rows of a state: the deadline counts from now, and they are due. Those that are urgent need no room. Where there is
  * room for one alone, chance decides whether it is the first or the last that waits. A row counts for the first quarter of its
- * time. $1 portion, $2 milliseconds until the deadline, $3 limit.
+ * time, unless it is urgent. $1 portion, $2 milliseconds until the deadline, $3 limit.
  */
 export function beginSql({ table, key, urgent }: Table, state: string): string {
   const waiting = (order: '' | 'DESC', limit: string) => `SELECT ${key} AS key FROM ${table} WHERE ${notBegun(state)}
@@ -238,8 +238,8 @@ export function beginSql({ table, key, urgent }: Table, state: string): string {
   // A limit in a subquery, which the planner does not know: with one beyond what a table without statistics seems to have, it reads the whole table.
   return `WITH ${clock},
     under_way AS (
-      SELECT count(*) FILTER (WHERE deadline_at > (SELECT now FROM clock) + 0.75 * $2 * interval '1 millisecond') AS rows FROM (
-        SELECT lane, attempts, deadline_at FROM ${table} WHERE deadline_at IS NOT NULL AND state = '${state}'
+      SELECT count(*) FILTER (WHERE counts AND deadline_at > (SELECT now FROM clock) + 0.75 * $2 * interval '1 millisecond') AS rows FROM (
+        SELECT lane, attempts, deadline_at, (${urgent ?? 'false'}) IS NOT TRUE AS counts FROM ${table} WHERE deadline_at IS NOT NULL AND state = '${state}'
         ORDER BY deadline_at DESC LIMIT (SELECT 10 * $1::int)
       ) begun GROUP BY lane HAVING max(attempts) = 0
     ),

@@ -100,6 +100,18 @@ describe('of many rows that enter a state with a portion at once', () => {
     expect(new Set(shipsBegun()).size).toBe(machine.begun.length);
   });
 
+  it('those that are urgent count no more once they are, so that they keep no room from others', async () => {
+    machine.does.dredging = switching;
+    machine.urgent = `ship LIKE 'royal%'`;
+    await askMany(3 * portion);
+    const worker = harbour.worker({}, machine);
+    await worker.settle();
+    await harbour.dataSource.query(`UPDATE berth SET ship = 'royal ' || ship WHERE deadline_at IS NOT NULL`);
+    await worker.settle();
+    await worker.settle();
+    expect([await underWay(), await count(`ship LIKE 'royal%'`)]).toEqual([2 * portion, portion]);
+  });
+
   it('in a lane no more are under way than it may have, also where some are begun beside those that are due', async () => {
     machine.does.dredging = hanging;
     await askMany(portion, () => 'one');
