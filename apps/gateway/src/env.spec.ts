@@ -57,4 +57,15 @@ describe('the environment of the gateway', () => {
   ])('is refused with what is wrong: %j', (source) => {
     expect(() => loadEnv(GatewayEnv, source)).toThrow(Object.keys(source)[0]);
   });
+
+  it.each([
+    ['ATOLL_DEADLINE_MS', 'a whole number of milliseconds from 100 to 300000'],
+    ['ATOLL_DRAIN_DELAY_MS', 'a whole number of milliseconds from 0 to 10000'],
+    ['ATOLL_COMPAT_PORT', 'a whole number from 1 to 65535'],
+    ['ATOLL_LIMIT_KEY_BURST', 'a whole number from 1 to 999999999'],
+  ])('says the whole range of %s', (variable, range) => {
+    for (const value of ['x', '-1', '99999999999']) {
+      expect(() => loadEnv(GatewayEnv, { [variable]: value })).toThrow(`${variable} must be ${range}`);
+    }
+  });
 });

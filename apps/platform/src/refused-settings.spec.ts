@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HttpEnv, loadEnv, readSettings, ServiceEnv, variablesOf, type ServiceDefinition } from '@atoll/service';
 import { Sealer } from '@atoll/seal';
-import { GatewayEnv } from '../../gateway/src/create-gateway.js';
 import { PlatformEnv } from './env.js';
 import { services } from './services.js';
 
@@ -61,9 +60,8 @@ it('each setting that is a number says its whole range', async () => {
       for (const value of ['x', '1e3', '-1', '99999999999']) expect(await refusal(name, { [variable]: value })).toMatch(range);
     }
   }
-  const variables = ['PORT', 'HEALTH_PORT', 'ATOLL_DEADLINE_MS', 'ATOLL_DRAIN_DELAY_MS', 'ATOLL_COMPAT_PORT', 'ATOLL_EVENTS_MAX_MIB'];
-  for (const variable of [...variables, 'ATOLL_LIMIT_KEY_BURST']) {
-    const type = [HttpEnv, ServiceEnv, GatewayEnv].find((one) => [...variablesOf(one).values()].includes(variable));
+  for (const variable of ['PORT', 'HEALTH_PORT', 'ATOLL_DEADLINE_MS', 'ATOLL_EVENTS_MAX_MIB']) {
+    const type = [HttpEnv, ServiceEnv].find((one) => [...variablesOf(one).values()].includes(variable));
     const given = { ATOLL_BUS_SECRET: 'a secret of some length', DATABASE_URL: 'postgres://a', [variable]: 'x' };
     expect(() => loadEnv<object>(type ?? HttpEnv, given)).toThrow(new RegExp(range.source.slice(1, -1)));
   }
