@@ -75,7 +75,7 @@ export function Text(options: TextOptions): PropertyDecorator {
   const { min = 1, max, multiline = false, pattern, patternHint, format } = options;
   const validators = [
     IsString(),
-    MinLength(min),
+    MinLength(min, { message: min === 1 ? '$property must not be empty' : `$property must be at least ${min} characters long` }),
     // Of a value that has a form of its own, the form says what is allowed.
     MaxLength(max, pattern && patternHint ? { message: `$property must be ${patternHint}, of at most ${max} characters` } : {}),
     Matches(wellFormed, { message: '$property must be well-formed Unicode' }),

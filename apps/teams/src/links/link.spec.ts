@@ -83,7 +83,7 @@ describe('a one-time link', () => {
   });
 
   it.each([
-    ['short', 'password must be longer than or equal to 12 characters'],
+    ['short', 'password must be at least 12 characters long'],
     ['Password1234!', 'password must not be a common password, nor one with digits or signs behind it'],
     ['1qaz2wsx3edc', 'password must not be a common password, nor one with digits or signs behind it'],
   ])('refuses the password %j and can be used again', async (secret, message) => {
