@@ -73,13 +73,19 @@ export function TextArea(props: Omit<FieldProps, 'placeholder' | 'type'>) {
   return <Labelled {...props} input={<AriaTextArea className="input lines" rows={4} spellCheck="false" />} />;
 }
 
+/** `Enter the password.`; `GPUs` stay in capitals. */
+function whatIsMissing(label: string): string {
+  return `Enter the ${/^[A-Z](?![A-Z])/.test(label) ? label.charAt(0).toLowerCase() + label.slice(1) : label}.`;
+}
+
 interface LabelledProps extends Omit<FieldProps, 'placeholder'> {
   input: ReactNode;
   onBlur?: () => void;
   onKeyDown?: (event: { key: string }) => void;
 }
 
-function Labelled({ label, hint, error, input, autoFocus = false, ...props }: LabelledProps) {
+function Labelled({ label, hint, error: refusal, input, autoFocus = false, ...props }: LabelledProps) {
+  const error = refusal !== undefined && props.isRequired && props.value.trim() === '' ? whatIsMissing(label) : refusal;
   return (
     // oxlint-disable-next-line jsx-a11y/no-autofocus -- where a dialog begins with it
     <TextField {...props} autoFocus={autoFocus} className="field" isInvalid={error !== undefined} validationBehavior="aria">

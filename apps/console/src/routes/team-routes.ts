@@ -1,10 +1,20 @@
-import { createRoute, Outlet } from '@tanstack/react-router';
+import { createRoute, notFound, Outlet } from '@tanstack/react-router';
 import { validateBilling, validateComparison } from '../pages/billing/billing-search.js';
 import { validateLogs } from '../pages/logs/log-search.js';
 import { validateWindow } from '../pages/metric-window.js';
 import { endedToo, inRoute, lazyPage, only, page, pageFromZero } from './frame.js';
 
-const teamRoute = createRoute({ getParentRoute: () => inRoute, path: 'teams/$teamId', component: Outlet });
+const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+const teamRoute = createRoute({
+  getParentRoute: () => inRoute,
+  path: 'teams/$teamId',
+  // What is no id is a mistyped address: each part of the page would be refused by itself.
+  beforeLoad: ({ params }) => {
+    if (!uuid.test(params.teamId)) notFound({ throw: true });
+  },
+  component: Outlet,
+});
 const teamOverviewRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: '/',

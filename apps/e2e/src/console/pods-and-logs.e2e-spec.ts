@@ -46,7 +46,7 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
     await dialog.getByLabel('Environment').fill('EPOCHS=10\nGREETING=a=b');
     await dialog.getByRole('button', { name: 'Shared volume' }).click();
     await page.getByRole('option', { name: 'results' }).click();
-    await dialog.getByLabel('Mounted at').fill('/results');
+    await dialog.getByLabel('Path in the pod').fill('/results');
     await picture(page, 'story-create-pod');
     await dialog.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('heading', { level: 1, name }).waitFor();

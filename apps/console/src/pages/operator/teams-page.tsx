@@ -13,6 +13,7 @@ import { Secret } from '../../parts/secret.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Pager, Table } from '../../parts/table.js';
 import { useUser } from '../../api/user-context.js';
+import { KeyShown } from '../team/member-dialogs.js';
 
 type Team = Schemas['Team'];
 
@@ -135,7 +136,7 @@ function CreateTeam() {
       }
       invalidates={['teams', 'profile']}
       done="The team was created."
-      shown={({ members: [first] }) => <Made>{first?.api_key && <Secret label={`The key of ${first.name}`} value={first.api_key} />}</Made>}
+      shown={({ members: [owner] }) => (owner ? <KeyShown member={owner} /> : <Made>The team has no owner yet.</Made>)}
     >
       {({ field }) => (
         <>

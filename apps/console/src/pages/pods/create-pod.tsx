@@ -61,7 +61,7 @@ function PodForm({ teamId, subscriptions }: { teamId: string; subscriptions: rea
           <Field label="Ports" {...field('ports')} hint="On which it listens; they are exposed one by one." />
           <TextArea label="Environment" {...field('variables', 'env')} hint="A line each: NAME=value. It is never shown again." />
           <VolumeChooser teamId={teamId} {...field('volume')} />
-          {values.volume !== '' && <Field label="Mounted at" {...field('path', 'volumes.0.path')} isRequired />}
+          {values.volume !== '' && <Field label="Path in the pod" {...field('path', 'volumes.0.path')} isRequired />}
         </>
       )}
     </DialogForm>

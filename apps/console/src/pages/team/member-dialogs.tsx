@@ -20,7 +20,7 @@ const roles: readonly { value: Role; label: string; detail: string }[] = (
 ).map(([value, detail]) => ({ value, label: roleName(value), detail }));
 
 /** What was made just now: a key, and for a new member the link by which they set a password. */
-function KeyShown({ member }: { member: Member }) {
+export function KeyShown({ member }: { member: Member }) {
   return (
     <Made>
       {member.api_key !== null && <Secret label={`The key of ${member.name}`} value={member.api_key} />}

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { describeWhere } from '@atoll/testing';
+import { adminKey, fresh, freshEmail, platformUrl, succeed, until } from '../client.js';
+import { createNode, createPool, createTenant, halves } from '../gpu-inventory.js';
+import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab } from './browser.js';
+
+describeWhere(browserLack(), 'the console', () => {
+  beforeAll(openBrowser);
+  afterAll(closeBrowser);
+
+  it('says that there is no such page at a mistyped address, once, whether or not somebody is logged in', async () => {
+    const tab = await openTab(platformUrl);
+    const { page } = tab;
+    const answer = await page.goto('/nonsense');
+    expect(answer?.status()).toBe(404);
+    await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await logInWithKey(page, adminKey, '/profile');
+    await page.getByRole('heading', { level: 1, name: 'Your profile' }).waitFor();
+    await goTo(page, '/teams/xyz');
+    await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('asks in a sentence for what was left empty', async () => {
+    const tab = await openTab(platformUrl);
+    const { page } = tab;
+    await page.goto('/sign-in');
+    await page.getByLabel('E-mail').fill('ada@example.com');
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
+    await page.getByText('Enter the password.', { exact: true }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('shows an operator the key and the invitation of the owner of a team that they create', async () => {
+    const tab = await openTab(platformUrl);
+    const { page } = tab;
+    await logInWithKey(page, adminKey, '/operator/teams');
+    await page.getByRole('button', { name: 'Create a team' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill(fresh('Invited owners'));
+    await dialog.getByLabel('E-mail of its owner').fill(freshEmail('owner'));
+    await dialog.getByLabel('Name of its owner').fill('Ada');
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    await dialog.getByText('The link of the invitation').waitFor();
+    const secrets = await dialog.locator('.secret code').allTextContents();
+    expect(secrets).toEqual([expect.stringMatching(/^atl_/), expect.stringMatching(/^https?:.*#/)]);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('shows what a slice costs in the currency of the bill', async () => {
+    const tenant = await createTenant('Price readers', ['team_owner']);
+    const { poolName } = await createPool(await createNode(), { ...halves, allow_fallback: false, temporal_replicas: undefined });
+    const price = { sku: 'gpu.A100-80GB.mps-2', unit: 'vgpu', unit_price: '1.25', valid_from: '2026-01-01T00:00:00Z' };
+    await succeed('POST', '/price', { key: adminKey, body: { ...price, team_id: tenant.teamId, force: true } });
+    const key = tenant.keys.team_owner ?? '';
+    await until(
+      () =>
+        succeed<{ data: { profiles: { unit_price: string | null }[] }[] }>('GET', `/gpuaas/available-pools?team_id=${tenant.teamId}`, {
+          key,
+        }),
+      ({ data }) => data.some(({ profiles }) => profiles.some(({ unit_price }) => unit_price !== null)),
+    );
+    const tab = await openTab(platformUrl);
+    const { page } = tab;
+    await logInWithKey(page, key, `/teams/${tenant.teamId}/pools`);
+    await page.getByRole('heading', { name: poolName }).waitFor();
+    await page.getByText('$1.25', { exact: true }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+});
