@@ -40,7 +40,7 @@ export class SplitPool extends pg.Pool {
   override readonly connect = ((callback?: Given) => {
     if (!callback) {
       return new Promise((resolve, reject) => {
-        this.connect((error, client) => (client ? resolve(client) : reject(error)));
+        this.connect((error, client) => (client ? resolve(client) : reject(error ?? new Error('No connection was given.'))));
       });
     }
     const { turns } = this;

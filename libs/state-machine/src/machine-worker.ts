@@ -7,7 +7,7 @@ import { ClaimKeeper } from './claim-keeper.js';
 import { Claims, type Claim } from './claims.js';
 import { DuePoll } from './due-poll.js';
 import type { DurableMachine } from './durable-machine.js';
-import { leftMsOf, type Held } from './held-claim.js';
+import { leftMsOf, type Held, type Result } from './held-claim.js';
 import { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
 import { deadlineExceeded, OutcomeWriter, wasTouched } from './outcome-writer.js';
@@ -298,8 +298,4 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
       if (await this.claims.endSuperseded(claim.row, kept.until)) this.wake();
     }
   }
-}
-
-interface Result<Row, Event extends string> extends Held<Row> {
-  readonly found: Found<Row, Event>;
 }

@@ -35,13 +35,13 @@ async function storeOn(answer: (response: ServerResponse, number: number) => unk
 const hangingAfterOne = (response: ServerResponse, number: number) => number === 1 && response.end(nothing);
 
 it('all questions of a read are answered within its time, or the store is unavailable', async () => {
-  const readMs = 500;
+  const readMs = 2_000;
   const slow = await storeOn((response) => delay((readMs * 3) / 5).then(() => response.end(nothing)), readMs);
   await expect(slow.read(query)).rejects.toMatchObject({ code: 'unavailable' });
 });
 
 it('an answer that stops in the midst is none', async () => {
-  const store = await storeOn((response) => response.write(nothing.slice(0, 10)), 100);
+  const store = await storeOn((response) => response.write(nothing.slice(0, 10)), 1_000);
   await expect(store.read(query)).rejects.toMatchObject({ code: 'unavailable' });
 });
 

@@ -17,6 +17,14 @@ export interface LokiLogStoreOptions {
   readonly now?: () => number;
 }
 
+interface Answer {
+  readonly lines: readonly StoredLine[];
+  /** Up to where the range is read with it. */
+  readonly endNs: bigint;
+  /** It is all of the range then. */
+  readonly isLast: boolean;
+}
+
 const dayMs = 86_400_000;
 /** Most reads want the lines nearest to the cursor: the first window is short, and each further one so many times as long. */
 const firstWindowNs = nsOfMs(3_600_000);
@@ -79,12 +87,12 @@ export class LokiLogStore extends LogStore {
     let readTo: LogPosition | null = null;
     try {
       const answers = this.#answers(query, query.sinceNs > oldestNs ? query.sinceNs : oldestNs, AbortSignal.timeout(this.#readMs));
-      for await (const { lines, endNs } of answers) {
+      for await (const { lines, endNs, isLast } of answers) {
         found.push(...lines.filter((line) => isBeyond(line, query)));
         if (found.length >= query.limit) return { lines: found.slice(0, query.limit), readTo: found[query.limit - 1] ?? null };
         // No source has the number 0: of the instant itself nothing is read yet in ascending order, and everything in descending order.
         readTo = { atNs: endNs, sourceNo: 0 };
-        if (query.search !== null && this.#now() >= nowMs + query.searchMs) return { lines: found, readTo };
+        if (!isLast && query.search !== null && this.#now() >= nowMs + query.searchMs) return { lines: found, readTo };
       }
     } catch (error) {
       // A search that got anywhere goes on from there the next time.
@@ -99,8 +107,8 @@ export class LokiLogStore extends LogStore {
     return Promise.resolve();
   }
 
-  /** All lines of the range in order, an answer of Loki at a time; `endNs`: up to where the range is read with it. */
-  async *#answers(query: LogQuery, sinceNs: bigint, signal: AbortSignal): AsyncGenerator<{ lines: StoredLine[]; endNs: bigint }> {
+  /** All lines of the range in order, an answer of Loki at a time. */
+  async *#answers(query: LogQuery, sinceNs: bigint, signal: AbortSignal): AsyncGenerator<Answer> {
     const isDescending = query.order === 'desc';
     for (const [startNs, endNs] of windowsOf(sinceNs, query)) {
       let [from, before] = [startNs, endNs];
@@ -109,7 +117,7 @@ export class LokiLogStore extends LogStore {
         const last = isAll ? undefined : lines.at(-1);
         if (isDescending) before = last ? last.atNs : from;
         else from = last ? last.atNs + 1n : before;
-        yield { lines, endNs: isDescending ? before : from };
+        yield isDescending ? { lines, endNs: before, isLast: before <= sinceNs } : { lines, endNs: from, isLast: from >= query.untilNs };
       }
     }
   }

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterError, type ClusterDriver, type ObjectRef } from '@atoll/cluster';
 import { Logger } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
-import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Clusters } from '../cluster/clusters.js';
 import { PodsFixture } from '../pods-fixture.js';
@@ -122,7 +122,7 @@ describe('the removal of ended runs', () => {
 
   it('takes no connections from requests', async () => {
     await ended('1', 100);
-    const pool = (fixture.get(DataSource).driver as unknown as { master: pg.Pool }).master;
+    const pool = (fixture.get(DataSource).driver as unknown as { master: EventEmitter }).master;
     let [taken, removed] = [0, 0];
     const count = () => (taken += 1);
     pool.on('acquire', count);
