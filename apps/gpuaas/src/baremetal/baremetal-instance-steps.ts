@@ -1,6 +1,5 @@
 import type { BaremetalError } from '@atoll/contracts/gpuaas';
-import { DurableMachine, StepFailed, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
-import { backOffMs, type BackOff } from '@atoll/waiting';
+import { DurableMachine, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
@@ -14,8 +13,9 @@ import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalEvents } from './baremetal-events.js';
 import { BaremetalUsage } from './baremetal-usage.js';
 import { HostAccess } from './host-access.js';
-import { isCrowded, unlessCrowded, type HostDriver } from './host-driver.js';
+import { unlessCrowded, type HostDriver } from './host-driver.js';
 import type { AttemptAction } from './ledger.entity.js';
+import { KeyChanges } from './key-changes.js';
 import { Ledger } from './ledger.js';
 import { TeamKeys } from './team-keys.js';
 
@@ -24,8 +24,6 @@ type Deed = Exclude<keyof HostDriver, 'inspect' | 'reach' | 'seen'>;
 
 /** Requests wait for a node that becomes free, which touches them; this is the safety net. */
 const lookAgainMs = 5 * 60_000;
-/** Of keys that a host does not take. A host that comes back is told at once. */
-const keysBackOff: BackOff = { firstMs: 500, maxMs: 10 * 60_000 };
 
 /** What is done on the host in a state, what the ledger calls it, and where success leads. */
 const deeds: Partial<Record<BaremetalInstanceState, { action: AttemptAction; step: string; deed: Deed; event: BaremetalInstanceEvent }>> = {
@@ -56,6 +54,7 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
     private readonly access: HostAccess,
     private readonly ledger: Ledger,
     private readonly keys: TeamKeys,
+    private readonly keyChanges: KeyChanges,
     private readonly usage: BaremetalUsage,
     private readonly events: BaremetalEvents,
     private readonly capacity: TeamCapacity,
@@ -72,7 +71,7 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
     const state = instance.state as BaremetalInstanceState;
     if (state === 'requested') return { decide: (manager, row) => this.allocate(manager, row, instance.dueAt) };
     const node = await this.nodeOf(instance);
-    if (state === 'active') return this.changeKeys(instance, node, context);
+    if (state === 'active') return this.keyChanges.bring(instance, node, context);
     const { instanceId, nodeId } = { ...instance, nodeId: node.nodeId };
     if (state === 'reaching') {
       const attempt = { instanceId, nodeId, action: 'provision', step: 'reach' } as const;
@@ -120,32 +119,6 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
     if (this.definition.states.get(state)?.isFinal) await this.giveBack(manager, instance, node, from, event, cause);
     else if (state !== 'active') await this.raiseFence(manager, instanceId, nodeId);
     if (state === 'reaching' || this.definition.states.get(state)?.isFinal) await this.capacity.note(manager, [instance.teamId]);
-  }
-
-  /** Gives the host the keys that the team has now. Tried again by time while the host cannot be reached. */
-  private async changeKeys(instance: BaremetalInstanceEntity, node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
-    const { instanceId, teamId, placedKeys } = instance;
-    const attempts = instance.attempts + 1;
-    if ((await this.keys.of(teamId)).join('\n') === placedKeys) return 'rest';
-    // Keys are read after the number is taken: who has read older ones has a smaller number, and is refused by the host.
-    const fence = await this.nextFence(instance);
-    const keys = await this.keys.of(teamId);
-    const tenancy = this.access.tenancyOf(instance, node, keys, fence);
-    try {
-      await this.ledger.record({ instanceId, nodeId: node.nodeId, action: 'keys', step: 'change_keys' }, () =>
-        this.access.driverOf(node).changeKeys(this.access.hostOf(node), tenancy, context),
-      );
-    } catch (error) {
-      if (!(error instanceof StepFailed) || isCrowded(error)) throw error;
-      const { code, message } = error;
-      return { againAfterMs: backOffMs(keysBackOff, attempts), reason: { code, message }, values: { attempts } };
-    }
-    await this.query('UPDATE baremetal_instance SET placed_keys = $2 WHERE instance_id = $1 AND fence = $3', [
-      instanceId,
-      keys.join('\n'),
-      fence,
-    ]);
-    return 'rest';
   }
 
   /** The first free node that fits, or the reason why it waits. */
@@ -255,22 +228,6 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
        UPDATE baremetal_instance SET fence = raised.fence FROM raised WHERE instance_id = $1`,
       [instanceId, nodeId],
     );
-  }
-
-  /** A number greater than all before, for something more that is done in `active`. The instance is locked before its node, as by transitions. */
-  private async nextFence({ instanceId, claimToken }: BaremetalInstanceEntity): Promise<string> {
-    const [raised] = await this.query<{ fence: string }>(
-      `WITH instance AS (
-         SELECT instance_id, node_id FROM baremetal_instance WHERE instance_id = $1 AND state = 'active' AND claim_token = $2 FOR NO KEY UPDATE
-       ), raised AS (
-         UPDATE baremetal_node node SET fence = fence + 1 FROM instance WHERE node.node_id = instance.node_id RETURNING instance.instance_id, node.fence
-       ), kept AS (
-         UPDATE baremetal_instance held SET fence = raised.fence FROM raised WHERE held.instance_id = raised.instance_id RETURNING held.fence
-       ) SELECT fence FROM kept`,
-      [instanceId, claimToken],
-    );
-    if (!raised) throw new Error(`The claim on the instance ${instanceId} is lost.`);
-    return raised.fence;
   }
 
   private async notePlaced({ instanceId }: BaremetalInstanceEntity, keys: readonly string[]): Promise<void> {

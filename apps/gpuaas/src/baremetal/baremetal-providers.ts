@@ -15,6 +15,7 @@ import { BaremetalReader } from './baremetal-reader.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
 import { BaremetalUsage } from './baremetal-usage.js';
 import { HostAccess } from './host-access.js';
+import { KeyChanges } from './key-changes.js';
 import { Ledger } from './ledger.js';
 import { ReinstallHook } from './reinstall-hook.js';
 import { Reinstalls } from './reinstalls.js';
@@ -59,6 +60,7 @@ export const baremetalProviders: Provider[] = [
   ReinstallHook,
   Reinstalls,
   SimulatedHosts,
+  KeyChanges,
   TeamKeys,
   workers,
 ];
