@@ -92,9 +92,10 @@ describe('what comes over the wire', () => {
 
   it('is refused in few words, however many faults it has', () => {
     const many = Object.fromEntries(Array.from({ length: 499 }, (_, index) => [`${'x'.repeat(500)}${index}`, 1]));
-    const wire = JSON.stringify(refusal({ name: 'a', ...many }).toWire());
-    expect(refusal({ name: 'a', ...many }).details.errors).toHaveLength(100);
-    expect(wire.length).toBeLessThan(100_000);
+    const wire = refusal({ name: 'a', ...many }).toWire();
+    expect(wire.errors).toHaveLength(100);
+    expect(wire.message).toContain('(the first of 499 faults)');
+    expect(JSON.stringify(wire).length).toBeLessThan(100_000);
   });
 
   it('is refused with more names than anything that is meant, at any depth, whatever their number', () => {
@@ -104,7 +105,7 @@ describe('what comes over the wire', () => {
       { path: '', code: 'maxProperties', message: 'an object must not have more than 500 names' },
     ]);
     expect(faults({ name: 'a', members: [many(501)] })).toEqual(['members.0:maxProperties']);
-    expect(faults({ name: 'a', ...many(499) })).toHaveLength(100);
+    expect(faults({ name: 'a', ...many(499) })).toHaveLength(499);
   });
 
   it('is refused with a list that is too long before anything is made of its entries', () => {
